@@ -1,0 +1,50 @@
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+# A --configfile stands on its own (the models' defaults fill it up); without one the embedded experiment runs.
+if not workflow.overwrite_configfiles:
+
+    configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/corpus.smk"
+include: "workflow/rules/variants.smk"
+include: "workflow/rules/states.smk"
+include: "workflow/rules/metrics.smk"
+include: "workflow/rules/figures.smk"
+
+
+report: "workflow/report/workflow.rst"
+
+
+rule all:
+    input:
+        rules.make_report.output.report,
+        TABLES,
+        FIGURES,
+    default_target: True
+
+
+# Targets of a stage each: snakemake --cores 4 variants
+rule variants:
+    input:
+        expand("<results>/variants/{variant}/{shard}.parquet", variant=VARIANTS, shard=SHARDS),
+
+
+rule states:
+    input:
+        over_jobs("<results>/states/{model}/{variant}/{shard}.zarr.zip"),
+
+
+rule tables:
+    input:
+        TABLES,
+
+
+rule figures:
+    input:
+        FIGURES,
+        "<results>/tables/acceptance.csv",

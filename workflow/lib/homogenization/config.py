@@ -1,0 +1,364 @@
+"""The configuration: one strict model that every key passes through, and that writes its own schema and key table.
+
+Imported whenever the Snakefile is parsed, so it imports neither torch nor transformers nor zarr.
+"""
+
+import difflib
+import importlib.util
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+
+from homogenization.errors import HomogenizationError
+from homogenization.figure_titles import FIGURE_TITLES
+from homogenization.metric_names import METRIC_NAMES
+from homogenization.views import VIEWS
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+LOCAL_CORPUS_SUFFIXES = (".parquet", ".csv", ".json", ".jsonl")
+RESERVED_VARIANTS = ("random_pairs",)
+
+Position = Literal["front", "end", "scattered"]
+Name = Annotated[str, Field(pattern=NAME)]
+
+
+class Section(BaseModel):
+    """A mapping of the configuration; unknown keys are refused, values are not coerced."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def one_of(names: tuple[str, ...]) -> Callable[[list[str]], list[str]]:
+    """A validator: every entry of a list is among `names`, none stands twice."""
+
+    def check(values: list[str]) -> list[str]:
+        for value in values:
+            if value not in names:
+                raise ValueError(f"unknown name {value!r}{nearest(value, names)}; allowed: {', '.join(names)}")
+        if len(set(values)) < len(values):
+            raise ValueError(f"{sorted({v for v in values if values.count(v) > 1})} stand twice; name each once")
+        return values
+
+    return check
+
+
+class Weights(Section):
+    """Where weights and tokenizer come from: exactly one of `hub`, `path`, `package`, `random`."""
+
+    hub: str | None = Field(None, description="Model id on the Hugging Face hub. Pin it with `revision`.")
+    revision: str | None = Field(None, description="Commit, tag or branch on the hub; a commit makes it reproducible.")
+    path: str | None = Field(None, description="Folder with `config.json`, `*.safetensors` and the tokenizer.")
+    package: str | None = Field(None, description="Installed Python package that carries the model's folder.")
+    folder: str = Field("model", description="The model's folder inside `package`.")
+    random: dict[str, Any] | None = Field(
+        None,
+        description="Untrained control: the fields of a transformers configuration, `model_type` among them. The "
+        "weights are drawn with `seed`; a byte-level BPE tokenizer is trained on the corpus.",
+    )
+    seed: int = Field(0, ge=0, description="Seed of the random weights.")
+    vocab_size: int = Field(2000, ge=300, description="Vocabulary of the tokenizer trained for random weights.")
+
+    @model_validator(mode="after")
+    def exactly_one_source(self) -> "Weights":
+        """Check that one source is named and, where it lies on this machine, that it is whole."""
+        named = [source for source in ("hub", "path", "package", "random") if getattr(self, source) is not None]
+        if len(named) != 1:
+            raise ValueError(f"name exactly one of hub, path, package, random; found {named or 'none'}")
+        if self.revision is not None and self.hub is None:
+            raise ValueError("'revision' goes with 'hub' alone")
+        if self.path is not None:
+            check_model_folder(Path(self.path))
+        if self.package is not None and importlib.util.find_spec(self.package.partition(".")[0]) is None:
+            raise ValueError(f"the Python package {self.package!r} is not installed; install it or use 'path'")
+        if self.random is not None and "model_type" not in self.random:
+            raise ValueError("'random' needs 'model_type', for example llama, qwen2, gpt2")
+        return self
+
+
+def check_model_folder(folder: Path) -> None:
+    """Raise ValueError where `folder` holds no model that can be loaded safely."""
+    if not folder.is_dir():
+        raise ValueError(f"the folder {str(folder)!r} does not exist; relative paths start at the working directory")
+    if not (folder / "config.json").is_file():
+        raise ValueError(f"{str(folder)!r} has no config.json, so it is no model folder in the Hugging Face format")
+    if not any(folder.glob("*.safetensors")):
+        raise ValueError(
+            f"{str(folder)!r} has no *.safetensors file; other weight formats can run code when they are loaded and "
+            "are refused. Save the model again with save_pretrained(), which writes safetensors"
+        )
+
+
+class Corpus(Section):
+    """Which reviews are read, and how many of them."""
+
+    source: str = Field(description="Local .parquet, .csv, .json or .jsonl file, or a data set id on the hub.")
+    subset: str | None = Field(None, description="Configuration name of a hub data set, where it has several.")
+    revision: str | None = Field(None, description="Commit of a hub data set; pin it.")
+    split: str = Field("train", description="Split of a hub data set.")
+    text_column: str = Field("text", description="Column that holds the review.")
+    label_column: str | None = Field("label", description="Column to balance the sample over; null: no balancing.")
+    n_reviews: int = Field(ge=2, description="Reviews in the sample. The sample is nested: raising it adds shards.")
+    shard_size: int = Field(
+        50, ge=2, description="Reviews a shard. A shard is the unit of work: one job a model, variant and shard."
+    )
+    min_words: int = Field(20, ge=1, description="Shorter reviews (in words, cleaned) are left out.")
+    max_words: int = Field(400, ge=1, description="Longer reviews are left out; keep it within the models' context.")
+
+    @field_validator("source")
+    @classmethod
+    def local_file_exists(cls, source: str) -> str:
+        """A source that looks like a file has to be one."""
+        path = Path(source)
+        if path.suffix in LOCAL_CORPUS_SUFFIXES or path.exists():
+            if path.suffix not in LOCAL_CORPUS_SUFFIXES:
+                raise ValueError(f"{source!r} ends in {path.suffix!r}; allowed: {', '.join(LOCAL_CORPUS_SUFFIXES)}")
+            if not path.is_file():
+                raise ValueError(f"the file {source!r} does not exist; relative paths start at the working directory")
+        return source
+
+    @field_validator("max_words")
+    @classmethod
+    def bounds_in_order(cls, max_words: int, info: ValidationInfo) -> int:
+        """The upper bound is not below the lower one."""
+        if max_words < info.data.get("min_words", 1):
+            raise ValueError(f"{max_words} is below min_words ({info.data['min_words']})")
+        return max_words
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the corpus is a file on this machine."""
+        return Path(self.source).suffix in LOCAL_CORPUS_SUFFIXES
+
+
+class Keyphrases(Section):
+    """How key phrases are found."""
+
+    scorer: Literal["tfidf", "keybert"] = Field("tfidf", description="Both score without looking at position.")
+    max_phrases: int = Field(8, ge=1, description="Distinct key phrases a review at most.")
+    ngram_range: tuple[int, int] = Field((1, 3), description="Shortest and longest phrase in words.")
+    min_document_frequency: int = Field(2, ge=1, description="Terms in fewer reviews of the corpus count as unseen.")
+    keybert: Weights | None = Field(None, description="Sentence encoder of the `keybert` scorer.")
+
+    @field_validator("ngram_range", mode="before")
+    @classmethod
+    def pair(cls, value: Any) -> Any:
+        """YAML has lists, no tuples; the lower bound comes first."""
+        if isinstance(value, list) and len(value) == 2 and all(type(v) is int for v in value):
+            if not 1 <= value[0] <= value[1]:
+                raise ValueError(f"{value} is no range of phrase lengths; write [shortest, longest], from 1 on")
+            return tuple(value)
+        return value
+
+    @model_validator(mode="after")
+    def encoder_for_keybert(self) -> "Keyphrases":
+        """KeyBERT cannot run without an encoder."""
+        if self.scorer == "keybert" and self.keybert is None:
+            raise ValueError("scorer 'keybert' needs 'keybert': the weights of a sentence encoder")
+        return self
+
+
+class Variant(Section):
+    """How a variant of each review is made."""
+
+    rewriter: Literal["none", "rules"] = Field(description="`none` keeps the text; `rules` moves key phrases.")
+    position: Position | None = Field(None, description="Where `rules` moves the key phrases of each sentence.")
+
+    @model_validator(mode="after")
+    def position_for_rules(self) -> "Variant":
+        """`rules` needs a position, `none` has no use for one."""
+        if (self.rewriter == "rules") != (self.position is not None):
+            raise ValueError(
+                f"rewriter {self.rewriter!r} with position {self.position!r}: 'rules' needs a position "
+                f"({', '.join(get_args(Position))}), 'none' takes none"
+            )
+        return self
+
+
+class Similarity(Section):
+    """BERTScore of each rewritten review against its original, and what counts as similar enough."""
+
+    encoder: Weights = Field(description="Encoder of BERTScore.")
+    layer: int = Field(ge=1, description="Layer of the encoder whose states are compared.")
+    threshold: float = Field(
+        ge=0, le=1, description="Least F1 (not rescaled) of an accepted review. It does not carry over to another encoder."
+    )
+    batch_size: int = Field(16, ge=1, description="Reviews a batch.")
+    device: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
+
+    @field_validator("threshold", mode="before")
+    @classmethod
+    def whole_numbers_count(cls, value: Any) -> Any:
+        """0 and 1 are thresholds too."""
+        return float(value) if type(value) is int else value
+
+
+class Model(Section):
+    """Weights, and how they are run."""
+
+    weights: Weights = Field(description="Where the weights come from.")
+    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="Precision of the forward pass.")
+    device: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
+    bos: Literal["default", "always", "never"] = Field(
+        "default", description="First token: what the tokenizer does, always one BOS token, or never one."
+    )
+    max_tokens: int | None = Field(
+        None, ge=2, description="Longer reviews are cut there, and the cut recorded; null: the model's context."
+    )
+    token_budget: int = Field(2048, ge=1, description="Tokens a forward pass; whole reviews are packed up to it.")
+
+
+class States(Section):
+    """What is stored of a forward pass."""
+
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        "auto", description="Storage type of the states; `auto`: the model's own."
+    )
+    chunk_tokens: int = Field(4096, ge=1, description="Tokens a chunk of a layer's array.")
+    record_attention: bool = Field(True, description="Sum the attention that each token receives, in every layer.")
+
+
+class Mauve(Section):
+    """MAUVE between consecutive layers, with its split-half null."""
+
+    n_tokens: int = Field(1000, ge=50, description="Tokens a side, drawn from a shard; fewer where a shard has fewer.")
+    seeds: int = Field(3, ge=1, description="Draws of tokens and of cluster centres; the spread over them is reported.")
+    scale: float = Field(5.0, gt=0, description="Scaling factor c of the divergences.")
+
+
+class Figures(Section):
+    """What figures say and show; nothing here reruns a computation."""
+
+    views: list[str] = Field(
+        ["raw", "raw_without_first"], min_length=1, description="Views that the metric figures show, a row each."
+    )
+    titles: dict[str, str] = Field({}, description="Title of a figure, by figure or metric name.")
+    labels: dict[str, str] = Field({}, description="Display name of a model or variant.")
+
+    _views = field_validator("views")(one_of(VIEWS))
+
+    @field_validator("titles")
+    @classmethod
+    def titles_of_figures(cls, titles: dict[str, str]) -> dict[str, str]:
+        """Titles belong to figures that exist."""
+        one_of((*FIGURE_TITLES, *METRIC_NAMES))(list(titles))
+        return titles
+
+
+class Config(Section):
+    """The whole configuration."""
+
+    results: str = Field("results", min_length=1, description="Folder of everything that is made.")
+    seed: int = Field(0, ge=0, description="Seed of the sample, of scattered positions, of MAUVE.")
+    corpus: Corpus
+    keyphrases: Keyphrases = Keyphrases()
+    variants: dict[Name, Variant] = Field(description="Variants by name; `original` is one of them.")
+    similarity: Similarity
+    models: dict[Name, Model] = Field(min_length=1, description="Models by name.")
+    states: States = States()
+    views: list[str] = Field(list(VIEWS), min_length=1, description="How the token matrix is looked at.")
+    metrics: list[str] = Field(list(METRIC_NAMES), min_length=1, description="Metrics to tabulate and draw.")
+    mauve: Mauve = Mauve()
+    figures: Figures = Figures()
+
+    _views = field_validator("views")(one_of(VIEWS))
+    _metrics = field_validator("metrics")(one_of(METRIC_NAMES))
+
+    @field_validator("variants")
+    @classmethod
+    def original_among_variants(cls, variants: dict[str, Variant]) -> dict[str, Variant]:
+        """Everything is compared with the untouched reviews, so they have to be there."""
+        if variants.get("original") != Variant(rewriter="none"):
+            raise ValueError("needs 'original: {rewriter: none}': every comparison starts from the untouched reviews")
+        for name in RESERVED_VARIANTS:
+            if name in variants:
+                raise ValueError(f"the name {name!r} is taken by the workflow; choose another")
+        return variants
+
+    @field_validator("figures")
+    @classmethod
+    def figures_of_computed_views(cls, figures: Figures, info: ValidationInfo) -> Figures:
+        """A figure cannot show a view that is not computed, nor label what does not exist."""
+        missing = [view for view in figures.views if view not in info.data.get("views", VIEWS)]
+        if missing:
+            raise ValueError(f"views {missing} are not among the computed 'views'; add them there or leave them out")
+        known = tuple(info.data.get("models", {})) + tuple(info.data.get("variants", {}))
+        unknown = [name for name in figures.labels if known and name not in known]
+        if unknown:
+            raise ValueError(f"labels for {unknown}: no such model or variant; allowed: {', '.join(known)}")
+        return figures
+
+
+def load_config(raw: Mapping[str, Any], source: str = "config") -> Config:
+    """Check `raw` (as Snakemake merged it) and return it as a `Config`.
+
+    A model or variant that is set to null is dropped, so that an overlay can take away what its base has.
+
+    Raises:
+        HomogenizationError: naming every problem at once: key, value, what is allowed, nearest spelling.
+    """
+    kept = {key: _without_nulls(value) if key in ("models", "variants") else value for key, value in raw.items()}
+    try:
+        return Config.model_validate(kept)
+    except ValidationError as error:
+        problems = [_describe(problem, kept) for problem in error.errors()]
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        listed = "\n".join(f"  - {problem}" for problem in problems)
+        raise HomogenizationError(f"{source}: {count}\n{listed}\nEvery key is described in config/README.md.") from None
+
+
+def _without_nulls(entries: Any) -> Any:
+    return {k: v for k, v in entries.items() if v is not None} if isinstance(entries, dict) else entries
+
+
+def _describe(problem: Any, raw: Mapping[str, Any]) -> str:
+    """One line for one pydantic error: where, what stands there, what is allowed."""
+    location = problem["loc"]
+    if location and location[-1] == "[key]":
+        location = location[:-2]
+        return f"{_dotted(location)}: the name {problem['input']!r} is not allowed; letters, digits, '.', '_', '-'"
+    where = _dotted(location)
+    if problem["type"] == "extra_forbidden":
+        allowed = _keys_allowed_at(location[:-1])
+        return f"{where}: unknown key{nearest(str(location[-1]), allowed)}; allowed: {', '.join(allowed)}"
+    if problem["type"] == "missing":
+        return f"{where}: missing; {_field_at(location).description or 'a section that has to be there'}"
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "value_error":
+        return f"{where}: {message}"
+    return f"{where}: {problem['input']!r} is not allowed; {message[0].lower()}{message[1:]}"
+
+
+def _dotted(location: tuple[str | int, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".") or "(top level)"
+
+
+def _section_at(location: tuple[str | int, ...]) -> type[Section]:
+    """The section that stands at `location`, looking through optional values and mappings by name."""
+    section: type[Section] = Config
+    for part in location:
+        if part in section.model_fields:
+            inner = _sections_in(section.model_fields[part].annotation)
+            section = inner[0] if inner else section
+    return section
+
+
+def _field_at(location: tuple[str | int, ...]) -> Any:
+    return _section_at(location[:-1]).model_fields[location[-1]]
+
+
+def _sections_in(annotation: Any) -> list[type[Section]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return [annotation]
+    return [section for argument in get_args(annotation) for section in _sections_in(argument)]
+
+
+def _keys_allowed_at(location: tuple[str | int, ...]) -> list[str]:
+    return list(_section_at(location).model_fields)
+
+
+def nearest(word: str, words: Any) -> str:
+    """' (did you mean …?)' with the word of `words` closest to `word`, or nothing."""
+    close = difflib.get_close_matches(word, list(words), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

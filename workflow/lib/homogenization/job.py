@@ -1,0 +1,32 @@
+"""What every script of the workflow shares: its log file, and errors that speak to the user."""
+
+import logging
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from homogenization.errors import HomogenizationError
+
+
+@contextmanager
+def logged(snakemake: Any) -> Iterator[None]:
+    """Send standard output, standard error and Python's logging of a job to its log file.
+
+    A `HomogenizationError` ends the job with its message alone; anything else keeps its traceback in the log.
+    """
+    with open(snakemake.log[0], "w", buffering=1, encoding="utf-8") as log:
+        stdout, stderr = sys.stdout, sys.stderr
+        sys.stdout = sys.stderr = log
+        logging.basicConfig(stream=log, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
+        try:
+            yield
+        except HomogenizationError as error:
+            print(f"error: {error}", file=log)
+            sys.exit(1)
+        except Exception:
+            traceback.print_exc(file=log)
+            sys.exit(1)
+        finally:
+            sys.stdout, sys.stderr = stdout, stderr

@@ -1,0 +1,81 @@
+# Raw reviews -> cleaned, deduplicated reviews -> a nested, balanced sample in shards.
+
+
+rule download_corpus:
+    input:
+        source=[CONFIG.corpus.source] if CONFIG.corpus.is_local else [],
+    output:
+        raw="<results>/corpus/raw.parquet",
+    params:
+        code=code("download_corpus"),
+        source=CONFIG.corpus.source,
+        subset=CONFIG.corpus.subset,
+        revision=CONFIG.corpus.revision,
+        split=CONFIG.corpus.split,
+        text_column=CONFIG.corpus.text_column,
+        label_column=CONFIG.corpus.label_column,
+    log:
+        "<logs>/corpus/download_corpus.log",
+    cache: "omit-software"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    message:
+        "Reading the corpus {params.source}"
+    script:
+        "../scripts/download_corpus.py"
+
+
+rule clean_corpus:
+    input:
+        raw="<results>/corpus/raw.parquet",
+    output:
+        clean="<results>/corpus/clean.parquet",
+    params:
+        code=code("clean_corpus"),
+    log:
+        "<logs>/corpus/clean_corpus.log",
+    benchmark:
+        "<benchmarks>/corpus/clean_corpus.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    message:
+        "Cleaning the corpus and dropping duplicates"
+    script:
+        "../scripts/clean_corpus.py"
+
+
+rule sample_corpus:
+    input:
+        clean="<results>/corpus/clean.parquet",
+    output:
+        shard="<results>/corpus/{shard}.parquet",
+    params:
+        code=code("sample_corpus"),
+        seed=CONFIG.seed,
+        start=lambda wildcards: shard_bounds(wildcards)[0],
+        stop=lambda wildcards: shard_bounds(wildcards)[1],
+        balance=CONFIG.corpus.label_column is not None,
+        min_words=CONFIG.corpus.min_words,
+        max_words=CONFIG.corpus.max_words,
+    log:
+        "<logs>/corpus/sample_corpus/{shard}.log",
+    benchmark:
+        "<benchmarks>/corpus/sample_corpus/{shard}.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    message:
+        "Sampling reviews of rank {params.start} to {params.stop}"
+    script:
+        "../scripts/sample_corpus.py"

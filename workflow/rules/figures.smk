@@ -1,0 +1,284 @@
+# Tables -> figures -> report. Titles, labels and colours are parameters of these rules alone.
+
+
+rule plot_metric:
+    input:
+        summary="<results>/tables/summary.parquet",
+    output:
+        svg=report(
+            "<results>/figures/metrics/{metric}.svg",
+            caption="../report/metric.rst",
+            category="Metrics",
+            labels={"metric": "{metric}"},
+        ),
+        png="<results>/figures/metrics/{metric}.png",
+    params:
+        code=code("plot_metric"),
+        metric=lambda wildcards: wildcards.metric,
+        title=lambda wildcards: title(wildcards.metric),
+        label=lambda wildcards: describe_metric(wildcards.metric).label,
+        views=CONFIG.figures.views,
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
+    log:
+        "<logs>/figures/metrics/{metric}.log",
+    benchmark:
+        "<benchmarks>/figures/metrics/{metric}.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    message:
+        "Drawing {wildcards.metric}"
+    script:
+        "../scripts/plot_metric.py"
+
+
+rule plot_mauve:
+    input:
+        mauve="<results>/tables/mauve.parquet",
+    output:
+        svg=report(
+            "<results>/figures/mauve.svg",
+            caption="../report/mauve.rst",
+            category="Metrics",
+            labels={"metric": "MAUVE of consecutive layers"},
+        ),
+        png="<results>/figures/mauve.png",
+    params:
+        code=code("plot_mauve"),
+        title=title("mauve"),
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
+    log:
+        "<logs>/figures/mauve.log",
+    benchmark:
+        "<benchmarks>/figures/mauve.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    message:
+        "Drawing mauve"
+    script:
+        "../scripts/plot_mauve.py"
+
+
+rule plot_attention_profile:
+    input:
+        attention="<results>/tables/attention.parquet",
+    output:
+        svg=report(
+            "<results>/figures/attention_profile.svg",
+            caption="../report/attention_profile.rst",
+            category="Position and attention",
+            labels={"figure": "attention by position"},
+        ),
+        png="<results>/figures/attention_profile.png",
+    params:
+        code=code("plot_attention_profile"),
+        title=title("attention_profile"),
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
+    log:
+        "<logs>/figures/attention_profile.log",
+    benchmark:
+        "<benchmarks>/figures/attention_profile.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    message:
+        "Drawing attention_profile"
+    script:
+        "../scripts/plot_attention_profile.py"
+
+
+rule plot_attention_heatmap:
+    input:
+        attention="<results>/tables/attention.parquet",
+    output:
+        svg=report(
+            "<results>/figures/attention_heatmap.svg",
+            caption="../report/attention_heatmap.rst",
+            category="Position and attention",
+            labels={"figure": "attention by layer and position"},
+        ),
+        png="<results>/figures/attention_heatmap.png",
+    params:
+        code=code("plot_attention_heatmap"),
+        title=title("attention_heatmap"),
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
+    log:
+        "<logs>/figures/attention_heatmap.log",
+    benchmark:
+        "<benchmarks>/figures/attention_heatmap.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    message:
+        "Drawing attention_heatmap"
+    script:
+        "../scripts/plot_attention_heatmap.py"
+
+
+rule plot_first_token:
+    input:
+        summary="<results>/tables/summary.parquet",
+    output:
+        svg=report(
+            "<results>/figures/first_token.svg",
+            caption="../report/first_token.rst",
+            category="Position and attention",
+            labels={"figure": "norms and the first token"},
+        ),
+        png="<results>/figures/first_token.png",
+    params:
+        code=code("plot_first_token"),
+        title=title("first_token"),
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
+    log:
+        "<logs>/figures/first_token.log",
+    benchmark:
+        "<benchmarks>/figures/first_token.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    message:
+        "Drawing first_token"
+    script:
+        "../scripts/plot_first_token.py"
+
+
+rule plot_cosine_histogram:
+    input:
+        cosines="<results>/tables/cosines.parquet",
+    output:
+        svg=report(
+            "<results>/figures/cosine_histogram.svg",
+            caption="../report/cosine_histogram.rst",
+            category="Metrics",
+            labels={"metric": "cosines between tokens"},
+        ),
+        png="<results>/figures/cosine_histogram.png",
+    params:
+        code=code("plot_cosine_histogram"),
+        title=title("cosine_histogram"),
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
+    log:
+        "<logs>/figures/cosine_histogram.log",
+    benchmark:
+        "<benchmarks>/figures/cosine_histogram.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    message:
+        "Drawing cosine_histogram"
+    script:
+        "../scripts/plot_cosine_histogram.py"
+
+
+rule plot_similarity:
+    input:
+        similarity="<results>/tables/similarity.parquet",
+    output:
+        svg=report(
+            "<results>/figures/similarity.svg",
+            caption="../report/similarity.rst",
+            category="Data",
+            labels={"figure": "similarity to the original"},
+        ),
+        png="<results>/figures/similarity.png",
+    params:
+        code=code("plot_similarity"),
+        title=title("similarity"),
+        threshold=CONFIG.similarity.threshold,
+        variants=labelled(REWRITTEN),
+    log:
+        "<logs>/figures/similarity.log",
+    benchmark:
+        "<benchmarks>/figures/similarity.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    message:
+        "Drawing similarity"
+    script:
+        "../scripts/plot_similarity.py"
+
+
+rule plot_placement:
+    input:
+        placement="<results>/tables/placement.parquet",
+    output:
+        svg=report(
+            "<results>/figures/placement.svg",
+            caption="../report/placement.rst",
+            category="Data",
+            labels={"figure": "where key phrases stand"},
+        ),
+        png="<results>/figures/placement.png",
+    params:
+        code=code("plot_placement"),
+        title=title("placement"),
+        variants=labelled(VARIANTS),
+    log:
+        "<logs>/figures/placement.log",
+    benchmark:
+        "<benchmarks>/figures/placement.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    message:
+        "Drawing placement"
+    script:
+        "../scripts/plot_placement.py"
+
+
+rule make_report:
+    input:
+        FIGURES,
+        "<results>/tables/acceptance.csv",
+    output:
+        report="<results>/report.html",
+    params:
+        code=code("make_report"),
+        config=config,
+    log:
+        "<logs>/make_report.log",
+    benchmark:
+        "<benchmarks>/make_report.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=20,
+    message:
+        "Collecting the figures in {output.report}"
+    script:
+        "../scripts/make_report.py"
