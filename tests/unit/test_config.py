@@ -49,6 +49,7 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("corpus.n_reviews", 0, ["corpus.n_reviews: 0", "greater than or equal to 2"]),
         ("corpus.max_words", 5, ["corpus.max_words: 5 is below min_words (20)"]),
         ("corpus.source", "config/reveiws.jsonl", ["config/reveiws.jsonl", "does not exist"]),
+        ("corpus.source", "$NO_SUCH_VARIABLE/a.csv", ["corpus.source", "'NO_SUCH_VARIABLE' is not set"]),
         ("corpus.source", "config/README.md", ["'.md'", ".parquet, .csv, .json, .jsonl"]),
         ("similarity.threshold", 1.4, ["similarity.threshold: 1.4", "less than or equal to 1"]),
         ("similarity.threshold", -0.1, ["similarity.threshold: -0.1"]),
@@ -113,6 +114,14 @@ def test_weights_that_are_not_safetensors_are_refused(tmp_path):
 def test_null_takes_a_model_or_variant_away():
     raw = {**SMALL, "models": {**SMALL["models"], "other": None}}
     assert list(load_config(raw).models) == ["tiny"]
+
+
+def test_paths_may_name_environment_variables(monkeypatch):
+    monkeypatch.setenv("REVIEWS", "config")
+    raw = {**SMALL, "corpus": {**SMALL["corpus"], "source": "$REVIEWS/reviews.jsonl"}, "results": "~/study"}
+    loaded = load_config(raw)
+    assert loaded.corpus.source == "config/reviews.jsonl"
+    assert loaded.results == str(Path("~/study").expanduser())
 
 
 def test_loading_imports_nothing_heavy():

@@ -5,11 +5,13 @@ Imported whenever the Snakefile is parsed, so it imports neither torch nor trans
 
 import difflib
 import importlib.util
+import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from homogenization.errors import HomogenizationError
 from homogenization.figure_titles import FIGURE_TITLES
@@ -20,6 +22,16 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 LOCAL_CORPUS_SUFFIXES = (".parquet", ".csv", ".json", ".jsonl")
 RESERVED_VARIANTS = ("random_pairs",)
 
+def expanded(value: str) -> str:
+    """`value` with ~ and $VARIABLES replaced, so that one configuration serves several machines."""
+    result = os.path.expandvars(os.path.expanduser(value))
+    unset = re.search(r"\$\{?(\w+)", result)
+    if unset:
+        raise ValueError(f"{value!r}: the environment variable {unset[1]!r} is not set; set it or write the path out")
+    return result
+
+
+ExpandedPath = Annotated[str, AfterValidator(expanded)]
 Position = Literal["front", "end", "scattered"]
 Name = Annotated[str, Field(pattern=NAME)]
 
@@ -49,7 +61,7 @@ class Weights(Section):
 
     hub: str | None = Field(None, description="Model id on the Hugging Face hub. Pin it with `revision`.")
     revision: str | None = Field(None, description="Commit, tag or branch on the hub; a commit makes it reproducible.")
-    path: str | None = Field(None, description="Folder with `config.json`, `*.safetensors` and the tokenizer.")
+    path: ExpandedPath | None = Field(None, description="Folder with `config.json`, `*.safetensors` and the tokenizer.")
     package: str | None = Field(None, description="Installed Python package that carries the model's folder.")
     folder: str = Field("model", description="The model's folder inside `package`.")
     random: dict[str, Any] | None = Field(
@@ -93,7 +105,7 @@ def check_model_folder(folder: Path) -> None:
 class Corpus(Section):
     """Which reviews are read, and how many of them."""
 
-    source: str = Field(description="Local .parquet, .csv, .json or .jsonl file, or a data set id on the hub.")
+    source: ExpandedPath = Field(description="Local .parquet, .csv, .json or .jsonl file, or a data set id on the hub.")
     subset: str | None = Field(None, description="Configuration name of a hub data set, where it has several.")
     revision: str | None = Field(None, description="Commit of a hub data set; pin it.")
     split: str = Field("train", description="Split of a hub data set.")
@@ -249,7 +261,7 @@ class Figures(Section):
 class Config(Section):
     """The whole configuration."""
 
-    results: str = Field("results", min_length=1, description="Folder of everything that is made.")
+    results: ExpandedPath = Field("results", min_length=1, description="Folder of everything that is made.")
     seed: int = Field(0, ge=0, description="Seed of the sample, of scattered positions, of MAUVE.")
     corpus: Corpus
     keyphrases: Keyphrases = Keyphrases()

@@ -1,0 +1,206 @@
+"""Bad input through the whole workflow: one clear message, no traceback, no half-written file."""
+
+import json
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from conftest import ROOT
+
+
+def fails(project, *targets: str, **environment: str) -> str:
+    """Run Snakemake, which has to fail; what it printed, which has to be free of Python tracebacks."""
+    done = project.run("--cores", "2", *targets, **environment)
+    assert done.returncode != 0, done.stdout
+    assert "Traceback" not in done.stdout, done.stdout
+    return done.stdout
+
+
+def leftovers(project) -> list[str]:
+    """Files under results/ that are neither logs nor benchmarks nor whole outputs of a finished rule."""
+    results = project.folder / "results"
+    return sorted(str(path.relative_to(results)) for path in results.rglob(".*"))
+
+
+def test_a_misspelt_key_stops_everything_before_it_starts(project):
+    project.config["corpus"]["n_review"] = 5
+    printed = fails(project)
+    assert "corpus.n_review: unknown key (did you mean 'n_reviews'?)" in printed
+    assert not (project.folder / "results").exists()
+
+
+def write_corpus(project, rows: list[dict]) -> None:
+    path = project.folder / "corpus.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    project.config["corpus"]["source"] = "corpus.jsonl"
+
+
+def real_reviews(n: int) -> list[dict]:
+    return [json.loads(line) for line in (ROOT / "config/reviews.jsonl").read_text().splitlines()[:n]]
+
+
+CORPUS = "results/corpus/000.parquet"
+
+
+def test_an_empty_corpus(project):
+    write_corpus(project, [])
+    printed = fails(project, CORPUS)
+    assert "corpus.jsonl" in printed
+    assert "empty" in printed
+
+
+def test_a_corpus_without_the_text_column(project):
+    write_corpus(project, [{"review": row["text"], "label": row["label"]} for row in real_reviews(20)])
+    printed = fails(project, CORPUS)
+    assert "'text'" in printed
+    assert "review" in printed
+    assert not (project.folder / "results/corpus/raw.parquet").exists()
+
+
+def test_a_corpus_with_too_few_reviews(project):
+    write_corpus(project, real_reviews(4))
+    project.config["corpus"]["n_reviews"] = 100
+    project.config["corpus"]["shard_size"] = 50
+    printed = fails(project, CORPUS)
+    assert "n_reviews" in printed
+    assert not (project.folder / CORPUS).exists()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "json"])
+def test_a_corpus_file_that_is_something_else(project, suffix):
+    (project.folder / f"corpus.{suffix}").write_bytes(b"\x00\x01 this is no table at all \xff")
+    project.config["corpus"]["source"] = f"corpus.{suffix}"
+    assert f"corpus.{suffix}" in fails(project, CORPUS)
+
+
+OFFLINE = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_DOWNLOAD_TIMEOUT": "2"}
+
+
+def test_a_hub_data_set_without_a_network(project):
+    project.config["corpus"]["source"] = "stanfordnlp/imdb"
+    project.config["corpus"]["revision"] = "e6281661ce1c48d982bc483cf8a173c1bbeb5d31"
+    printed = fails(project, CORPUS, HF_HOME=str(project.folder / "hf"), **OFFLINE)
+    for words in ("stanfordnlp/imdb", "hf auth login", "local"):
+        assert words in printed
+
+
+def test_a_hub_model_without_a_network(finished):
+    finished.config["models"]["gated"] = {"weights": {"hub": "meta-llama/Meta-Llama-3-8B"}, "device": "cpu"}
+    printed = fails(
+        finished, "results/states/gated/original/000.zarr.zip", HF_HOME=str(finished.folder / "hf"), **OFFLINE
+    )
+    for words in ("meta-llama/Meta-Llama-3-8B", "hf auth login", "path"):
+        assert words in printed
+    assert not (finished.folder / "results/states/gated/original/000.json").exists()
+
+
+def own_model(project, edit) -> str:
+    """A model folder made from the finished run's random model, edited; its states as the target."""
+    folder = project.folder / "own-model"
+    shutil.copytree(project.folder / "results/models/tiny", folder)
+    edit(folder)
+    project.config["models"]["own"] = {"weights": {"path": "own-model"}, "device": "cpu"}
+    return "results/states/own/original/000.zarr.zip"
+
+
+def test_a_model_without_safetensors(finished):
+    target = own_model(finished, lambda folder: (folder / "model.safetensors").rename(folder / "model.bin"))
+    assert "no *.safetensors file" in fails(finished, target)
+
+
+def test_non_finite_states(finished):
+    def spoil(folder: Path) -> None:
+        tensors = load_file(folder / "model.safetensors")
+        name = next(name for name in tensors if "layers.1.mlp.down_proj" in name)
+        tensors[name] = torch.full_like(tensors[name], torch.inf)
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+    target = own_model(finished, spoil)
+    printed = fails(finished, target)
+    assert "finite" in printed
+    assert "own" in printed
+    assert not (finished.folder / target).exists()
+    assert leftovers(finished) == []
+
+
+def test_a_context_that_is_shorter_than_asked_for(finished):
+    finished.config["models"]["tiny"]["max_tokens"] = 4096
+    printed = fails(finished, "results/states/tiny/original/000.zarr.zip")
+    assert "4096" in printed
+    assert "512" in printed
+
+
+def test_reviews_longer_than_the_context_are_cut_and_counted(finished):
+    finished.config["models"]["tiny"]["max_tokens"] = 50
+    done = finished.run("--cores", "2", "results/states/tiny/original/000.zarr.zip")
+    assert done.returncode == 0, done.stdout
+    run = json.loads((finished.folder / "results/states/tiny/original/000.json").read_text())
+    assert run["n_truncated"] == run["n_reviews"] == 6
+    assert run["n_tokens"] == 6 * 50
+    assert "50" in (finished.folder / "results/logs/states/tiny/original/000.log").read_text()
+
+
+def test_no_review_is_similar_enough(finished):
+    finished.config["similarity"]["threshold"] = 1.0
+    printed = fails(finished, "tables")
+    assert "similarity.threshold" in printed or "threshold" in printed
+    assert "front" in printed
+
+
+STORE = "results/states/tiny/front/001.zarr.zip"
+SPECTRA = "results/spectra/tiny/front/001.parquet"
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped byte", "empty"])
+def test_a_damaged_store_is_named_and_healed(finished, damage):
+    """Snakemake trusts its outputs; the reader does not. What the message says to do then helps."""
+    store = finished.folder / STORE
+    undamaged = store.read_bytes()
+    expected = (finished.folder / SPECTRA).read_bytes()
+    if damage == "truncated":
+        store.write_bytes(undamaged[: len(undamaged) // 2])
+    elif damage == "empty":
+        store.write_bytes(b"")
+    else:
+        with zipfile.ZipFile(store) as archive:
+            chunk = max(archive.infolist(), key=lambda member: member.file_size)
+        data = bytearray(undamaged)
+        data[chunk.header_offset + 200] ^= 0xFF
+        store.write_bytes(data)
+    (finished.folder / SPECTRA).unlink()
+    printed = fails(finished, SPECTRA)
+    assert STORE in printed
+    assert "Delete the file" in printed
+    assert not (finished.folder / SPECTRA).exists()
+
+    store.unlink()
+    done = finished.run("--cores", "2", SPECTRA)
+    assert done.returncode == 0, done.stdout
+    assert (finished.folder / SPECTRA).read_bytes() == expected
+
+
+def test_a_full_disk(finished):
+    """Results on a file system of a few hundred kilobytes: named, nothing half-written, and the next run goes on."""
+    states = finished.folder / "results/states"
+    shutil.rmtree(states)
+    states.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(states)], capture_output=True
+    )
+    if mounted.returncode != 0:
+        pytest.skip("mounting a file system needs root")
+    try:
+        printed = fails(finished, "results/states/tiny/original/000.zarr.zip")
+        assert "the disk is full" in printed
+        assert "000.zarr.zip" in printed
+        assert [path for path in states.rglob("*") if path.is_file()] == []
+        subprocess.run(["mount", "-o", "remount,size=64m", str(states)], check=True)
+        done = finished.run("--cores", "2", "results/states/tiny/original/000.zarr.zip")
+        assert done.returncode == 0, done.stdout
+    finally:
+        subprocess.run(["umount", str(states)], check=True)
