@@ -3,13 +3,15 @@
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(if $(shell $(p) -c 'print(1)' 2>/dev/null),$(p))))
 VENV := .venv
 BIN := $(VENV)/bin
-CONFIG ?= config/config.yaml
 
 .PHONY: run test lint clean
 
 run: $(VENV)/.run
-	@$(BIN)/snakemake --cores all --configfile $(CONFIG)
-	@$(BIN)/python workflow/scripts/show_results.py $(CONFIG)
+	@$(BIN)/snakemake --cores all
+	@echo
+	@echo "Report   results/report.html"
+	@echo "Figures  results/figures/"
+	@echo "Tables   results/tables/   (start with summary.csv)"
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest

@@ -21,11 +21,11 @@ report: "workflow/report/workflow.rst"
 
 
 rule all:
+    default_target: True
     input:
         rules.make_report.output.report,
         TABLES,
         FIGURES,
-    default_target: True
 
 
 # Targets of a stage each: snakemake --cores 4 variants

@@ -62,22 +62,20 @@ class Project:
 
     def planned(self) -> Counter:
         """How many jobs of each rule a dry run announces."""
-        return Counter(rule for rule, _ in self.planned_jobs())
-
-    def planned_jobs(self) -> list[tuple[str, dict[str, str]]]:
-        """Rule and wildcards of every job that a dry run announces."""
         done = self.run("--dry-run")
         assert done.returncode == 0, done.stdout
-        jobs = []
-        for block in re.split(r"\n(?=\[[A-Z][a-z]{2} [A-Z][a-z]{2} )", done.stdout)[1:]:
-            rule = re.search(r"^(?:local)?rule (\w+):$", block, re.MULTILINE) or re.search(r"^Job \d+: ", block, re.MULTILINE)
-            name = re.search(r"rule (\w+):", block)
-            wildcards = re.search(r"^ +wildcards: (.*)$", block, re.MULTILINE)
-            pairs = dict(pair.split("=", 1) for pair in wildcards[1].split(", ")) if wildcards else {}
-            jobs.append((name[1] if name else str(rule), pairs))
-        if not jobs:
-            assert "Nothing to be done" in done.stdout, done.stdout
-        return [job for job in jobs if job[0] != "all"]
+        if "Nothing to be done" in done.stdout:
+            return Counter()
+        table = re.search(r"^Job stats:\njob +count\n-+ +-+\n([\s\S]*?)\ntotal ", done.stdout, re.MULTILINE)[1]
+        jobs = (line.split() for line in table.splitlines())
+        return Counter({rule: int(count) for rule, count in jobs if rule != "all"})
+
+    def planned_files(self) -> list[str]:
+        """The files that the next run would make, below the folder of results."""
+        done = self.run("--summary")
+        assert done.returncode == 0, done.stdout
+        lines = (line.split("\t") for line in done.stdout.splitlines())
+        return [line[0].removeprefix("results/") for line in lines if line[-1] == "update pending"]
 
     def edit(self, file: str, old: str, new: str) -> None:
         """Replace `old`, which has to be there, in a file of the copy."""

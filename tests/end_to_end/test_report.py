@@ -36,3 +36,61 @@ def browser(tmp_path):
     running = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
     yield running
     running.quit()
+
+
+def displayed(browser, xpath: str):
+    return [element for element in browser.find_elements(By.XPATH, xpath) if element.is_displayed()]
+
+
+def click(browser, xpath: str, index: int = 0) -> None:
+    """Click what is displayed at `xpath`, as soon as it is there."""
+    for _ in range(100):
+        found = displayed(browser, xpath)
+        if len(found) > index:
+            found[index].click()
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"nothing to click at {xpath}")
+
+
+def shown_figure(browser) -> str | None:
+    """The source of the figure that the report shows now, once the browser has drawn it; None for a table."""
+    script = (
+        "return [...document.images].filter(i => i.src.startsWith('data:image/svg') && i.offsetWidth > 300 "
+        "&& i.complete && i.naturalWidth > 0).map(i => i.src)"
+    )
+    for _ in range(40):
+        if images := browser.execute_script(script):
+            return images[0]
+        time.sleep(0.05)
+    return None
+
+
+def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, browser):
+    report = finished_run / "results/report.html"
+    figures = {str(path.relative_to(finished_run)) for path in (finished_run / "results/figures").rglob("*.svg")}
+    browser.get(report.as_uri())
+    results = browser.execute_script("return results")
+    categories = browser.execute_script("return categories")
+    assert figures == {path for path in results if path.endswith(".svg")}
+    assert set(categories) == {"Metrics", "Position and attention", "Data"}
+    for path in figures:
+        assert "<p>" in results[path]["caption"], f"{path} has no caption"
+        assert "{{" not in results[path]["caption"]
+        assert results[path]["labels"], path
+
+    shown = set()
+    for category, groups in categories.items():
+        for index in range(sum(map(len, groups.values()))):
+            browser.get(report.as_uri())
+            click(browser, "//*[self::a or self::span][normalize-space()='Results']")
+            click(browser, f"//a[normalize-space()='{category}']")
+            click(browser, "//a[@iconname='eye']", index)
+            shown.add(shown_figure(browser))
+    assert shown - {None} == {results[path]["data_uri"] for path in figures}
+
+    entries = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    requested = {e["params"]["request"]["url"] for e in entries if e["method"] == "Network.requestWillBeSent"}
+    assert requested
+    assert {url.split(":")[0] for url in requested} <= {"file", "data", "blob"}
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []

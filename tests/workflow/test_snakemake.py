@@ -96,8 +96,8 @@ def test_cached_rules_name_their_wildcards_in_params():
     for rule, text in RULES.items():
         if "    cache:" not in text:
             continue
-        params = text.split("    params:")[1].split("    log:")[0]
-        for wildcard in set(re.findall(r"\{(\w+)\}", text.split("    output:")[1].split("    params:")[0])):
+        params = text.split("    params:")[1].split("    message:")[0]
+        for wildcard in set(re.findall(r"\{(\w+)\}", text.split("    output:")[1].split("    log:")[0])):
             assert f"wildcards.{wildcard}" in params, f"{rule}: {wildcard}"
 
 

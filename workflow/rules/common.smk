@@ -14,7 +14,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(LIBRARY), os.enviro
 from homogenization.code_hash import code_hash
 from homogenization.config import load_config
 from homogenization.errors import HomogenizationError
-from homogenization.figure_titles import FIGURE_TITLES
+from homogenization.figure_titles import FIGURE_TITLES, FIRST_TOKEN_METRICS
 from homogenization.metric_names import ATTENTION_METRICS, describe_metric
 
 try:
@@ -33,7 +33,7 @@ wildcard_constraints:
     model="|".join(map(re.escape, CONFIG.models)),
     variant="|".join(map(re.escape, CONFIG.variants)),
     metric="|".join(CONFIG.metrics),
-    shard=r"\d{3,}",
+    shard=r"\d+",
 
 
 MODELS = list(CONFIG.models)
@@ -93,7 +93,6 @@ VARIANT_JOBS = [[variant, shard] for variant in VARIANTS for shard in SHARDS]
 
 ATTENTION = CONFIG.states.record_attention
 METRICS = [name for name in CONFIG.metrics if ATTENTION or name not in ATTENTION_METRICS]
-
 TABLES = [
     f"<results>/tables/{table}"
     for table in (
@@ -115,7 +114,7 @@ FIGURES = [
         *(f"metrics/{metric}" for metric in METRICS),
         "mauve",
         "cosine_histogram",
-        "first_token",
+        *(["first_token"] if set(FIRST_TOKEN_METRICS) & set(METRICS) else []),
         *(["attention_profile", "attention_heatmap"] if ATTENTION else []),
         *(["similarity", "placement"] if REWRITTEN else []),
     )

@@ -6,14 +6,6 @@ rule download_corpus:
         source=[CONFIG.corpus.source] if CONFIG.corpus.is_local else [],
     output:
         raw="<results>/corpus/raw.parquet",
-    params:
-        code=code("download_corpus"),
-        source=CONFIG.corpus.source,
-        subset=CONFIG.corpus.subset,
-        revision=CONFIG.corpus.revision,
-        split=CONFIG.corpus.split,
-        text_column=CONFIG.corpus.text_column,
-        label_column=CONFIG.corpus.label_column,
     log:
         "<logs>/corpus/download_corpus.log",
     cache: "omit-software"
@@ -23,6 +15,14 @@ rule download_corpus:
     resources:
         mem_mb=2000,
         runtime=60,
+    params:
+        code=code("download_corpus"),
+        source=CONFIG.corpus.source,
+        subset=CONFIG.corpus.subset,
+        revision=CONFIG.corpus.revision,
+        split=CONFIG.corpus.split,
+        text_column=CONFIG.corpus.text_column,
+        label_column=CONFIG.corpus.label_column,
     message:
         "Reading the corpus {params.source}"
     script:
@@ -34,8 +34,6 @@ rule clean_corpus:
         raw="<results>/corpus/raw.parquet",
     output:
         clean="<results>/corpus/clean.parquet",
-    params:
-        code=code("clean_corpus"),
     log:
         "<logs>/corpus/clean_corpus.log",
     benchmark:
@@ -46,6 +44,8 @@ rule clean_corpus:
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        code=code("clean_corpus"),
     message:
         "Cleaning the corpus and dropping duplicates"
     script:
@@ -57,14 +57,6 @@ rule sample_corpus:
         clean="<results>/corpus/clean.parquet",
     output:
         shard="<results>/corpus/{shard}.parquet",
-    params:
-        code=code("sample_corpus"),
-        seed=CONFIG.seed,
-        start=lambda wildcards: shard_bounds(wildcards)[0],
-        stop=lambda wildcards: shard_bounds(wildcards)[1],
-        balance=CONFIG.corpus.label_column is not None,
-        min_words=CONFIG.corpus.min_words,
-        max_words=CONFIG.corpus.max_words,
     log:
         "<logs>/corpus/sample_corpus/{shard}.log",
     benchmark:
@@ -75,6 +67,14 @@ rule sample_corpus:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        code=code("sample_corpus"),
+        seed=CONFIG.seed,
+        start=lambda wildcards: shard_bounds(wildcards)[0],
+        stop=lambda wildcards: shard_bounds(wildcards)[1],
+        balance=CONFIG.corpus.label_column is not None,
+        min_words=CONFIG.corpus.min_words,
+        max_words=CONFIG.corpus.max_words,
     message:
         "Sampling reviews of rank {params.start} to {params.stop}"
     script:

@@ -12,14 +12,6 @@ rule plot_metric:
             labels={"metric": "{metric}"},
         ),
         png="<results>/figures/metrics/{metric}.png",
-    params:
-        code=code("plot_metric"),
-        metric=lambda wildcards: wildcards.metric,
-        title=lambda wildcards: title(wildcards.metric),
-        label=lambda wildcards: describe_metric(wildcards.metric).label,
-        views=CONFIG.figures.views,
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
     log:
         "<logs>/figures/metrics/{metric}.log",
     benchmark:
@@ -30,6 +22,14 @@ rule plot_metric:
     resources:
         mem_mb=2000,
         runtime=20,
+    params:
+        code=code("plot_metric"),
+        metric=lambda wildcards: wildcards.metric,
+        title=lambda wildcards: title(wildcards.metric),
+        label=lambda wildcards: describe_metric(wildcards.metric).label,
+        views=CONFIG.figures.views,
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
     message:
         "Drawing {wildcards.metric}"
     script:
@@ -47,11 +47,6 @@ rule plot_mauve:
             labels={"metric": "MAUVE of consecutive layers"},
         ),
         png="<results>/figures/mauve.png",
-    params:
-        code=code("plot_mauve"),
-        title=title("mauve"),
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
     log:
         "<logs>/figures/mauve.log",
     benchmark:
@@ -62,6 +57,11 @@ rule plot_mauve:
     resources:
         mem_mb=2000,
         runtime=20,
+    params:
+        code=code("plot_mauve"),
+        title=title("mauve"),
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
     message:
         "Drawing mauve"
     script:
@@ -79,11 +79,6 @@ rule plot_attention_profile:
             labels={"figure": "attention by position"},
         ),
         png="<results>/figures/attention_profile.png",
-    params:
-        code=code("plot_attention_profile"),
-        title=title("attention_profile"),
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
     log:
         "<logs>/figures/attention_profile.log",
     benchmark:
@@ -94,6 +89,11 @@ rule plot_attention_profile:
     resources:
         mem_mb=2000,
         runtime=20,
+    params:
+        code=code("plot_attention_profile"),
+        title=title("attention_profile"),
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
     message:
         "Drawing attention_profile"
     script:
@@ -111,11 +111,6 @@ rule plot_attention_heatmap:
             labels={"figure": "attention by layer and position"},
         ),
         png="<results>/figures/attention_heatmap.png",
-    params:
-        code=code("plot_attention_heatmap"),
-        title=title("attention_heatmap"),
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
     log:
         "<logs>/figures/attention_heatmap.log",
     benchmark:
@@ -126,6 +121,11 @@ rule plot_attention_heatmap:
     resources:
         mem_mb=2000,
         runtime=20,
+    params:
+        code=code("plot_attention_heatmap"),
+        title=title("attention_heatmap"),
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
     message:
         "Drawing attention_heatmap"
     script:
@@ -143,11 +143,6 @@ rule plot_first_token:
             labels={"figure": "norms and the first token"},
         ),
         png="<results>/figures/first_token.png",
-    params:
-        code=code("plot_first_token"),
-        title=title("first_token"),
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
     log:
         "<logs>/figures/first_token.log",
     benchmark:
@@ -158,6 +153,11 @@ rule plot_first_token:
     resources:
         mem_mb=2000,
         runtime=20,
+    params:
+        code=code("plot_first_token"),
+        title=title("first_token"),
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
     message:
         "Drawing first_token"
     script:
@@ -167,6 +167,7 @@ rule plot_first_token:
 rule plot_cosine_histogram:
     input:
         cosines="<results>/tables/cosines.parquet",
+        summary="<results>/tables/summary.parquet",
     output:
         svg=report(
             "<results>/figures/cosine_histogram.svg",
@@ -175,11 +176,6 @@ rule plot_cosine_histogram:
             labels={"metric": "cosines between tokens"},
         ),
         png="<results>/figures/cosine_histogram.png",
-    params:
-        code=code("plot_cosine_histogram"),
-        title=title("cosine_histogram"),
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
     log:
         "<logs>/figures/cosine_histogram.log",
     benchmark:
@@ -190,6 +186,11 @@ rule plot_cosine_histogram:
     resources:
         mem_mb=2000,
         runtime=20,
+    params:
+        code=code("plot_cosine_histogram"),
+        title=title("cosine_histogram"),
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
     message:
         "Drawing cosine_histogram"
     script:
@@ -207,11 +208,6 @@ rule plot_similarity:
             labels={"figure": "similarity to the original"},
         ),
         png="<results>/figures/similarity.png",
-    params:
-        code=code("plot_similarity"),
-        title=title("similarity"),
-        threshold=CONFIG.similarity.threshold,
-        variants=labelled(REWRITTEN),
     log:
         "<logs>/figures/similarity.log",
     benchmark:
@@ -222,6 +218,11 @@ rule plot_similarity:
     resources:
         mem_mb=2000,
         runtime=20,
+    params:
+        code=code("plot_similarity"),
+        title=title("similarity"),
+        threshold=CONFIG.similarity.threshold,
+        variants=labelled(REWRITTEN),
     message:
         "Drawing similarity"
     script:
@@ -239,10 +240,6 @@ rule plot_placement:
             labels={"figure": "where key phrases stand"},
         ),
         png="<results>/figures/placement.png",
-    params:
-        code=code("plot_placement"),
-        title=title("placement"),
-        variants=labelled(VARIANTS),
     log:
         "<logs>/figures/placement.log",
     benchmark:
@@ -253,6 +250,10 @@ rule plot_placement:
     resources:
         mem_mb=2000,
         runtime=20,
+    params:
+        code=code("plot_placement"),
+        title=title("placement"),
+        variants=labelled(VARIANTS),
     message:
         "Drawing placement"
     script:
@@ -265,9 +266,6 @@ rule make_report:
         "<results>/tables/acceptance.csv",
     output:
         report="<results>/report.html",
-    params:
-        code=code("make_report"),
-        config=config,
     log:
         "<logs>/make_report.log",
     benchmark:
@@ -278,6 +276,9 @@ rule make_report:
     resources:
         mem_mb=1000,
         runtime=20,
+    params:
+        code=code("make_report"),
+        config=config,
     message:
         "Collecting the figures in {output.report}"
     script:

@@ -6,9 +6,6 @@ rule compute_spectra:
         states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
     output:
         spectra="<results>/spectra/{model}/{variant}/{shard}.parquet",
-    params:
-        code=code("compute_spectra"),
-        views=CONFIG.views,
     log:
         "<logs>/spectra/{model}/{variant}/{shard}.log",
     benchmark:
@@ -19,6 +16,9 @@ rule compute_spectra:
     resources:
         mem_mb=2000,
         runtime=240,
+    params:
+        code=code("compute_spectra"),
+        views=CONFIG.views,
     message:
         "Singular values: {wildcards.model}, {wildcards.variant}, shard {wildcards.shard}"
     script:
@@ -30,9 +30,6 @@ rule compute_geometry:
         states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
     output:
         geometry="<results>/geometry/{model}/{variant}/{shard}.parquet",
-    params:
-        code=code("compute_geometry"),
-        n_bins=40,
     log:
         "<logs>/geometry/{model}/{variant}/{shard}.log",
     benchmark:
@@ -43,6 +40,9 @@ rule compute_geometry:
     resources:
         mem_mb=2000,
         runtime=60,
+    params:
+        code=code("compute_geometry"),
+        n_bins=40,
     message:
         "Norms and cosines: {wildcards.model}, {wildcards.variant}, shard {wildcards.shard}"
     script:
@@ -54,9 +54,6 @@ rule compute_attention:
         states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
     output:
         attention="<results>/attention/{model}/{variant}/{shard}.parquet",
-    params:
-        code=code("compute_attention"),
-        n_bins=20,
     log:
         "<logs>/attention/{model}/{variant}/{shard}.log",
     benchmark:
@@ -67,6 +64,9 @@ rule compute_attention:
     resources:
         mem_mb=1000,
         runtime=30,
+    params:
+        code=code("compute_attention"),
+        n_bins=20,
     message:
         "Received attention: {wildcards.model}, {wildcards.variant}, shard {wildcards.shard}"
     script:
@@ -78,11 +78,6 @@ rule compute_mauve:
         states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
     output:
         mauve="<results>/mauve/{model}/{variant}/{shard}.parquet",
-    params:
-        code=code("compute_mauve"),
-        n_tokens=CONFIG.mauve.n_tokens,
-        seeds=list(range(CONFIG.seed, CONFIG.seed + CONFIG.mauve.seeds)),
-        scale=CONFIG.mauve.scale,
     log:
         "<logs>/mauve/{model}/{variant}/{shard}.log",
     benchmark:
@@ -93,6 +88,11 @@ rule compute_mauve:
     resources:
         mem_mb=2000,
         runtime=240,
+    params:
+        code=code("compute_mauve"),
+        n_tokens=CONFIG.mauve.n_tokens,
+        seeds=list(range(CONFIG.seed, CONFIG.seed + CONFIG.mauve.seeds)),
+        scale=CONFIG.mauve.scale,
     message:
         "MAUVE between consecutive layers: {wildcards.model}, {wildcards.variant}, shard {wildcards.shard}"
     script:
@@ -111,10 +111,6 @@ rule tabulate_similarity:
             category="Data",
             labels={"table": "accepted rewritings"},
         ),
-    params:
-        code=code("tabulate_similarity"),
-        jobs=REWRITING_JOBS,
-        threshold=CONFIG.similarity.threshold,
     log:
         "<logs>/tables/tabulate_similarity.log",
     benchmark:
@@ -125,6 +121,10 @@ rule tabulate_similarity:
     resources:
         mem_mb=4000,
         runtime=60,
+    params:
+        code=code("tabulate_similarity"),
+        jobs=REWRITING_JOBS,
+        threshold=CONFIG.similarity.threshold,
     message:
         "Accepting rewritten reviews by BERTScore"
     script:
@@ -136,9 +136,6 @@ rule tabulate_placement:
         variants=[f"<results>/variants/{variant}/{shard}.parquet" for variant, shard in VARIANT_JOBS],
     output:
         placement="<results>/tables/placement.parquet",
-    params:
-        code=code("tabulate_placement"),
-        jobs=VARIANT_JOBS,
     log:
         "<logs>/tables/tabulate_placement.log",
     benchmark:
@@ -149,6 +146,9 @@ rule tabulate_placement:
     resources:
         mem_mb=4000,
         runtime=60,
+    params:
+        code=code("tabulate_placement"),
+        jobs=VARIANT_JOBS,
     message:
         "Collecting where key phrases stood and stand"
     script:
@@ -163,10 +163,6 @@ rule tabulate_metrics:
         similarity="<results>/tables/similarity.parquet",
     output:
         metrics="<results>/tables/metrics.parquet",
-    params:
-        code=code("tabulate_metrics"),
-        jobs=JOBS,
-        metrics=METRICS,
     log:
         "<logs>/tables/tabulate_metrics.log",
     benchmark:
@@ -177,6 +173,10 @@ rule tabulate_metrics:
     resources:
         mem_mb=4000,
         runtime=60,
+    params:
+        code=code("tabulate_metrics"),
+        jobs=JOBS,
+        metrics=METRICS,
     message:
         "Computing metrics of every review and layer"
     script:
@@ -189,8 +189,6 @@ rule summarise_metrics:
     output:
         summary="<results>/tables/summary.parquet",
         csv="<results>/tables/summary.csv",
-    params:
-        code=code("summarise_metrics"),
     log:
         "<logs>/tables/summarise_metrics.log",
     benchmark:
@@ -201,6 +199,8 @@ rule summarise_metrics:
     resources:
         mem_mb=4000,
         runtime=60,
+    params:
+        code=code("summarise_metrics"),
     message:
         "Averaging metrics over reviews"
     script:
@@ -212,9 +212,6 @@ rule tabulate_mauve:
         mauve=over_jobs("<results>/mauve/{model}/{variant}/{shard}.parquet"),
     output:
         mauve="<results>/tables/mauve.parquet",
-    params:
-        code=code("tabulate_mauve"),
-        jobs=JOBS,
     log:
         "<logs>/tables/tabulate_mauve.log",
     benchmark:
@@ -225,6 +222,9 @@ rule tabulate_mauve:
     resources:
         mem_mb=4000,
         runtime=60,
+    params:
+        code=code("tabulate_mauve"),
+        jobs=JOBS,
     message:
         "Collecting MAUVE over shards and seeds"
     script:
@@ -237,9 +237,6 @@ rule tabulate_attention:
         similarity="<results>/tables/similarity.parquet",
     output:
         attention="<results>/tables/attention.parquet",
-    params:
-        code=code("tabulate_attention"),
-        jobs=JOBS,
     log:
         "<logs>/tables/tabulate_attention.log",
     benchmark:
@@ -250,6 +247,9 @@ rule tabulate_attention:
     resources:
         mem_mb=4000,
         runtime=60,
+    params:
+        code=code("tabulate_attention"),
+        jobs=JOBS,
     message:
         "Averaging received attention over reviews"
     script:
@@ -262,9 +262,6 @@ rule tabulate_cosines:
         similarity="<results>/tables/similarity.parquet",
     output:
         cosines="<results>/tables/cosines.parquet",
-    params:
-        code=code("tabulate_cosines"),
-        jobs=JOBS,
     log:
         "<logs>/tables/tabulate_cosines.log",
     benchmark:
@@ -275,6 +272,9 @@ rule tabulate_cosines:
     resources:
         mem_mb=4000,
         runtime=60,
+    params:
+        code=code("tabulate_cosines"),
+        jobs=JOBS,
     message:
         "Averaging histograms of cosines over reviews"
     script:
@@ -286,9 +286,6 @@ rule tabulate_extraction:
         runs=over_jobs("<results>/states/{model}/{variant}/{shard}.json"),
     output:
         extraction="<results>/tables/extraction.parquet",
-    params:
-        code=code("tabulate_extraction"),
-        jobs=JOBS,
     log:
         "<logs>/tables/tabulate_extraction.log",
     benchmark:
@@ -299,6 +296,9 @@ rule tabulate_extraction:
     resources:
         mem_mb=4000,
         runtime=60,
+    params:
+        code=code("tabulate_extraction"),
+        jobs=JOBS,
     message:
         "Collecting time, memory and tokens of the extraction"
     script:

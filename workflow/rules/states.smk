@@ -6,11 +6,6 @@ rule build_random_model:
         corpus="<results>/corpus/clean.parquet",
     output:
         **{name: f"<results>/models/{{model}}/{file}" for name, file in MODEL_FILES.items()},
-    params:
-        code=code("build_random_model"),
-        random=lambda wildcards: CONFIG.models[wildcards.model].weights.random,
-        seed=lambda wildcards: CONFIG.models[wildcards.model].weights.seed,
-        vocab_size=lambda wildcards: CONFIG.models[wildcards.model].weights.vocab_size,
     log:
         "<logs>/models/{model}.log",
     benchmark:
@@ -21,6 +16,11 @@ rule build_random_model:
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        code=code("build_random_model"),
+        random=lambda wildcards: CONFIG.models[wildcards.model].weights.random,
+        seed=lambda wildcards: CONFIG.models[wildcards.model].weights.seed,
+        vocab_size=lambda wildcards: CONFIG.models[wildcards.model].weights.vocab_size,
     message:
         "Drawing random weights and training a tokenizer: {wildcards.model}"
     script:
@@ -33,14 +33,6 @@ rule extract_states:
         weights=weights_of,
     output:
         multiext("<results>/states/{model}/{variant}/{shard}", states=".zarr.zip", run=".json"),
-    params:
-        # the key of the between-workflow cache holds parameters, not wildcards
-        code=code("extract_states"),
-        model=lambda wildcards: {"name": wildcards.model} | plain(CONFIG.models[wildcards.model]),
-        variant=lambda wildcards: wildcards.variant,
-        shard=lambda wildcards: wildcards.shard,
-        storage={"dtype": CONFIG.states.dtype, "chunk_tokens": CONFIG.states.chunk_tokens},
-        record_attention=CONFIG.states.record_attention,
     log:
         "<logs>/states/{model}/{variant}/{shard}.log",
     cache: "omit-software"
@@ -51,6 +43,14 @@ rule extract_states:
         mem_mb=4000,
         runtime=120,
         gpu=lambda wildcards: int(CONFIG.models[wildcards.model].device in ("auto", "cuda")),
+    params:
+        # the key of the between-workflow cache holds parameters, not wildcards
+        code=code("extract_states"),
+        model=lambda wildcards: {"name": wildcards.model} | plain(CONFIG.models[wildcards.model]),
+        variant=lambda wildcards: wildcards.variant,
+        shard=lambda wildcards: wildcards.shard,
+        storage={"dtype": CONFIG.states.dtype, "chunk_tokens": CONFIG.states.chunk_tokens},
+        record_attention=CONFIG.states.record_attention,
     message:
         "Hidden states of shard {wildcards.shard}: {wildcards.model} reads {wildcards.variant}"
     script:

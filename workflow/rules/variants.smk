@@ -6,10 +6,6 @@ rule count_document_frequencies:
         clean="<results>/corpus/clean.parquet",
     output:
         frequencies="<results>/keyphrases/document_frequencies.parquet",
-    params:
-        code=code("count_document_frequencies"),
-        ngram_range=list(CONFIG.keyphrases.ngram_range),
-        min_document_frequency=CONFIG.keyphrases.min_document_frequency,
     log:
         "<logs>/keyphrases/count_document_frequencies.log",
     benchmark:
@@ -20,6 +16,10 @@ rule count_document_frequencies:
     resources:
         mem_mb=4000,
         runtime=30,
+    params:
+        code=code("count_document_frequencies"),
+        ngram_range=list(CONFIG.keyphrases.ngram_range),
+        min_document_frequency=CONFIG.keyphrases.min_document_frequency,
     message:
         "Counting in how many reviews of the corpus each term occurs"
     script:
@@ -32,12 +32,6 @@ rule extract_keyphrases:
         frequencies="<results>/keyphrases/document_frequencies.parquet",
     output:
         keyphrases="<results>/keyphrases/{shard}.parquet",
-    params:
-        code=code("extract_keyphrases"),
-        scorer=CONFIG.keyphrases.scorer,
-        max_phrases=CONFIG.keyphrases.max_phrases,
-        ngram_range=list(CONFIG.keyphrases.ngram_range),
-        keybert=plain(CONFIG.keyphrases.keybert) if CONFIG.keyphrases.scorer == "keybert" else None,
     log:
         "<logs>/keyphrases/{shard}.log",
     benchmark:
@@ -48,6 +42,12 @@ rule extract_keyphrases:
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        code=code("extract_keyphrases"),
+        scorer=CONFIG.keyphrases.scorer,
+        max_phrases=CONFIG.keyphrases.max_phrases,
+        ngram_range=list(CONFIG.keyphrases.ngram_range),
+        keybert=plain(CONFIG.keyphrases.keybert) if CONFIG.keyphrases.scorer == "keybert" else None,
     message:
         "Finding key phrases of shard {wildcards.shard}"
     script:
@@ -60,11 +60,6 @@ rule rewrite_reviews:
         keyphrases="<results>/keyphrases/{shard}.parquet",
     output:
         variant="<results>/variants/{variant}/{shard}.parquet",
-    params:
-        code=code("rewrite_reviews"),
-        rewriter=lambda wildcards: CONFIG.variants[wildcards.variant].rewriter,
-        position=lambda wildcards: CONFIG.variants[wildcards.variant].position,
-        seed=CONFIG.seed,
     log:
         "<logs>/variants/{variant}/{shard}.log",
     benchmark:
@@ -75,6 +70,11 @@ rule rewrite_reviews:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        code=code("rewrite_reviews"),
+        rewriter=lambda wildcards: CONFIG.variants[wildcards.variant].rewriter,
+        position=lambda wildcards: CONFIG.variants[wildcards.variant].position,
+        seed=CONFIG.seed,
     message:
         "Rewriting shard {wildcards.shard}: {wildcards.variant}"
     script:
@@ -87,12 +87,6 @@ rule score_similarity:
         variant="<results>/variants/{variant}/{shard}.parquet",
     output:
         similarity="<results>/similarity/{variant}/{shard}.parquet",
-    params:
-        code=code("score_similarity"),
-        encoder=plain(CONFIG.similarity.encoder),
-        layer=CONFIG.similarity.layer,
-        device=CONFIG.similarity.device,
-        batch_size=CONFIG.similarity.batch_size,
     log:
         "<logs>/similarity/{variant}/{shard}.log",
     benchmark:
@@ -104,6 +98,12 @@ rule score_similarity:
         mem_mb=4000,
         runtime=60,
         gpu=int(CONFIG.similarity.device in ("auto", "cuda")),
+    params:
+        code=code("score_similarity"),
+        encoder=plain(CONFIG.similarity.encoder),
+        layer=CONFIG.similarity.layer,
+        device=CONFIG.similarity.device,
+        batch_size=CONFIG.similarity.batch_size,
     message:
         "BERTScore of shard {wildcards.shard}: {wildcards.variant} against original"
     script:
@@ -115,13 +115,6 @@ rule score_random_pairs:
         original="<results>/corpus/{shard}.parquet",
     output:
         similarity="<results>/similarity/random_pairs/{shard}.parquet",
-    params:
-        code=code("score_random_pairs"),
-        encoder=plain(CONFIG.similarity.encoder),
-        layer=CONFIG.similarity.layer,
-        device=CONFIG.similarity.device,
-        batch_size=CONFIG.similarity.batch_size,
-        seed=CONFIG.seed,
     log:
         "<logs>/similarity/random_pairs/{shard}.log",
     benchmark:
@@ -133,6 +126,13 @@ rule score_random_pairs:
         mem_mb=4000,
         runtime=60,
         gpu=int(CONFIG.similarity.device in ("auto", "cuda")),
+    params:
+        code=code("score_random_pairs"),
+        encoder=plain(CONFIG.similarity.encoder),
+        layer=CONFIG.similarity.layer,
+        device=CONFIG.similarity.device,
+        batch_size=CONFIG.similarity.batch_size,
+        seed=CONFIG.seed,
     message:
         "BERTScore of shard {wildcards.shard}: unrelated reviews, the baseline"
     script:

@@ -1,0 +1,85 @@
+"""The heat map of received attention over position and layer, as a ratio to uniform attention."""
+
+import numpy as np
+import polars as pl
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedFormatter, FixedLocator
+
+from homogenization.plotting import (
+    Named,
+    counted,
+    finish,
+    house_style,
+    label_outer,
+    mark_empty,
+    panel_grid,
+)
+
+_EMPTY_COLOUR = "#c9c9c9"
+_FINE_RATIOS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.4, 1.6)
+
+
+@house_style()
+def draw_attention_heatmap(table: pl.DataFrame, title: str, variants: Named, models: Named) -> Figure:
+    """The figure: columns are variants, rows are models.
+
+    Args:
+        table: rows of tables/attention.parquet.
+        title: of the figure.
+        variants: (name, label) in the order of the columns.
+        models: (name, label) in the order of the rows.
+    """
+    table = table.with_columns(excess=(pl.col("received") / pl.col("uniform")).log(2))
+    finite = table["excess"].to_numpy()
+    finite = np.abs(finite[np.isfinite(finite)])
+    # the few most extreme cells may not bleach all others: they get the colour of the scale's end
+    limit = max(0.5, float(np.quantile(finite, 0.99))) if finite.size else 1.0
+    shown = [pair for pair in variants if pair[0] in set(table["variant"])]
+    figure, panels = panel_grid(shown, models, row_height=2.3, share_y=True)
+    colours = sns.color_palette("vlag", as_cmap=True).with_extremes(bad=_EMPTY_COLOUR)
+    mesh = None
+    for (model, variant), axes in panels.items():
+        rows = table.filter(pl.col("model") == model, pl.col("variant") == variant)
+        axes.grid(False)
+        if rows.is_empty():
+            mark_empty(axes, "no attention")
+            continue
+        cells = rows.pivot(on="bin", index="layer", values="excess", sort_columns=False).sort("layer")
+        bins = sorted(cells.columns[1:], key=int)
+        values = cells.select(bins).to_numpy()
+        edges = np.linspace(0, 1, len(bins) + 1)
+        n_blocks = cells["layer"][-1]
+        depths = (np.arange(len(cells) + 1) + cells["layer"][0] - 0.5) / n_blocks
+        mesh = axes.pcolormesh(
+            edges, depths, np.ma.masked_invalid(values), cmap=colours, vmin=-limit, vmax=limit, rasterized=True
+        )
+        axes.set_facecolor(_EMPTY_COLOUR)
+        axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        axes.set_yticks([0.25, 0.5, 0.75, 1])
+    if mesh is not None:
+        _add_colour_bar(figure, mesh, list(panels.values()))
+    label_outer(panels, "Position in the review", {model: "Relative depth of the block" for model, _ in models})
+    note = (
+        "Colour: mean attention received by a token, divided by what it would receive under uniform attention "
+        f"(logarithmic; white: the same; grey: no tokens). n = {counted(table['n_reviews'])}, the same in every "
+        "variant. Position 0: the first token, which is left out here, 1: the last."
+    )
+    return finish(figure, title, note)
+
+
+def _add_colour_bar(figure: Figure, mesh: QuadMesh, axes: list[Axes]) -> None:
+    """A colour bar labelled with ratios rather than with their logarithms."""
+    bar = figure.colorbar(mesh, ax=axes, extend="both", pad=0.02, fraction=0.05, aspect=25)
+    bar.minorticks_off()
+    bar.set_label("Received / uniform (log scale)")
+    limit = mesh.norm.vmax
+    step = max(1, int(limit // 3))
+    doublings = np.arange(step, limit + 1e-9, step)
+    ratios = np.concatenate([2.0 ** -doublings[::-1], [1.0], 2.0**doublings]) if limit >= 1 else _FINE_RATIOS
+    ratios = [ratio for ratio in ratios if abs(np.log2(ratio)) <= limit + 1e-9]
+    bar.ax.yaxis.set_major_locator(FixedLocator(np.log2(ratios)))
+    bar.ax.yaxis.set_major_formatter(FixedFormatter([f"{ratio:.3g}×" for ratio in ratios]))
+    bar.outline.set_visible(False)

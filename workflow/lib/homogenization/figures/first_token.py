@@ -1,0 +1,86 @@
+"""The figure of the first token: its norm beside the others', its shares and the others' cosine to it, over depth."""
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from homogenization.figures.depth import DEPTH_LABEL, DEPTH_NOTE, draw_depth_curves, set_depth_axis, spans_decades
+from homogenization.plotting import (
+    DARK,
+    Named,
+    counted,
+    finish,
+    house_style,
+    label_outer,
+    mark_empty,
+    panel_grid,
+    set_log_scale,
+    variant_handles,
+    variant_styles,
+    widen_if_flat,
+)
+
+_FIRST_NORM, _OTHER_NORM = "first_token_norm", "other_token_norm"
+_ATTENTION, _ATTENTION_EXCESS = "first_token_attention_share", "first_token_attention_excess"
+_ROWS = {  # row -> metrics drawn in it, label of its vertical axis, what is said at its right
+    "norm": ((_FIRST_NORM, _OTHER_NORM), "Norm of a token vector", "markers: first token, thin: median of others"),
+    "energy": (("first_token_energy_share",), "First token's share of squared norm", ""),
+    "attention": ((_ATTENTION,), "First token's share of attention", "dashed: uniform attention"),
+    "cosine": (("cosine_to_first_token",), "Mean cosine of others to first token", ""),
+}
+METRICS = (*(metric for metrics, _, _ in _ROWS.values() for metric in metrics), _ATTENTION_EXCESS)
+
+
+@house_style()
+def draw_first_token(table: pl.DataFrame, title: str, variants: Named, models: Named) -> Figure:
+    """The figure; a measure that the table lacks has no row in it.
+
+    Args:
+        table: rows of tables/summary.parquet.
+        title: of the figure.
+        variants: (name, label) in the order of the legend.
+        models: (name, label) in the order of the columns.
+    """
+    # every one of these metrics has one view; final_norm would need markers of its own: its metric figures show it
+    table = table.filter(pl.col("point") == "residual_stream")
+    styles = variant_styles(variants)
+    shown = [row for row, (metrics, _, _) in _ROWS.items() if table["metric"].is_in(metrics).any()]
+    figure, panels = panel_grid(models, [(row, _ROWS[row][2]) for row in shown])
+    uniform = _uniform_share(table)
+    y_labels = {}
+    for row in shown:
+        metrics, label, _ = _ROWS[row]
+        of_row = table.filter(pl.col("metric").is_in(metrics))
+        logarithmic = row == "norm" and spans_decades(of_row)
+        y_labels[row] = f"{label} (log scale)" if logarithmic else label
+        for model, _ in models:
+            axes = panels[row, model]
+            of_panel = of_row.filter(pl.col("model") == model)
+            for metric in metrics:
+                rows = of_panel.filter(pl.col("metric") == metric)
+                draw_depth_curves(axes, rows, styles, plain=metric == _OTHER_NORM)
+            if row == "attention":
+                of_model = uniform.filter(pl.col("model") == model)
+                axes.plot(of_model["depth"], of_model["uniform"], color=DARK, ls="--", lw=1, label="uniform")
+            set_depth_axis(axes, 0)
+            if not of_panel["mean"].is_finite().any():
+                mark_empty(axes)
+            elif logarithmic:
+                set_log_scale(axes)
+            else:
+                widen_if_flat(axes)
+    label_outer(panels, DEPTH_LABEL, y_labels)
+    handles = variant_handles(variants, styles, set(table["variant"]))
+    note = (
+        f"Line: mean, band: its 95 % confidence interval over reviews; n = {counted(table['n_reviews'])}, the same in "
+        f"every variant. {DEPTH_NOTE} Vertical scales differ between panels."
+    )
+    return finish(figure, title, note, handles)
+
+
+def _uniform_share(table: pl.DataFrame) -> pl.DataFrame:
+    """Model, depth, uniform: the first token's mean share under uniform attention, from its share and the excess."""
+    keys = ["model", "variant", "depth"]
+    share, excess = (table.filter(pl.col("metric") == metric) for metric in (_ATTENTION, _ATTENTION_EXCESS))
+    both = share.join(excess, on=keys, suffix="_excess").filter(pl.col("mean").is_finite())
+    uniform = both.group_by("model", "depth").agg(uniform=(pl.col("mean") - pl.col("mean_excess")).mean())
+    return uniform.sort("model", "depth")

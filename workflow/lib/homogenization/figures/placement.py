@@ -1,0 +1,68 @@
+"""The figure of where the key phrases stood in their sentences and where each variant put them."""
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from homogenization.plotting import (
+    DARK,
+    Named,
+    counted,
+    finish,
+    house_style,
+    label_outer,
+    mark_empty,
+    panel_grid,
+    variant_styles,
+)
+
+_N_INNER = 8
+_BEFORE_COLOUR = "#d0d0d0"
+_PLACES = np.array([-0.5, *range(1, _N_INNER + 1), _N_INNER + 1.5])  # the two ends stand apart
+_TICKS = {-0.5: "start\n(0)", (_N_INNER + 1) / 2: "0.5", _N_INNER + 1.5: "end\n(1)"}
+
+
+@house_style()
+def draw_placement(table: pl.DataFrame, title: str, variants: Named) -> Figure:
+    """The figure: a panel for each variant, the share of its key phrases by position, before and after.
+
+    Args:
+        table: rows of tables/placement.parquet.
+        title: of the figure.
+        variants: (name, label) in the order of the panels.
+    """
+    styles = variant_styles(variants)
+    figure, panels = panel_grid(variants, [("share", "")], row_height=3.0, share_y=True)
+    for name, _ in variants:
+        axes = panels["share", name]
+        rows = table.filter(pl.col("variant") == name).drop_nulls(["original_position", "position"])
+        if rows.is_empty():
+            mark_empty(axes, "no key phrases")
+            continue
+        before, after = (_shares(rows[column].to_numpy()) for column in ("original_position", "position"))
+        axes.bar(_PLACES, before, width=0.9, color=_BEFORE_COLOUR, label="before")
+        axes.bar(_PLACES, after, width=0.42, color=styles[name].colour, label="after")
+        axes.set_xticks(list(_TICKS), list(_TICKS.values()))
+        axes.grid(axis="x", visible=False)
+    label_outer(panels, "Position in the sentence", {"share": "Key phrases (%)"})
+    counts = table.group_by("variant").agg(pl.len(), pl.col("review_id").n_unique(), pl.col("position").null_count())
+    note = (
+        f"{counted(counts['len'], 'key phrase')} in {counted(counts['review_id'])} for each variant; a phrase that is "
+        f"its whole sentence has no position and is left out ({counted(counts['position'], 'phrase')}). Position: "
+        "words before the phrase as a fraction of the sentence's other words; the bars at start and end are exactly "
+        "0 and 1. Of several phrases moved to the same end of a sentence, only one can be outermost."
+    )
+    handles = [
+        Patch(color=_BEFORE_COLOUR, label="in the original review"),
+        Patch(color=DARK, label="in the variant (in its colour)"),
+    ]
+    return finish(figure, title, note, handles)
+
+
+def _shares(positions: np.ndarray) -> np.ndarray:
+    """Percentage of positions that are exactly 0, in each of the equal inner bins, and exactly 1."""
+    inner = positions[(positions > 0) & (positions < 1)]
+    counts = np.histogram(inner, bins=np.linspace(0, 1, _N_INNER + 1))[0]
+    counts = np.concatenate([[np.sum(positions <= 0)], counts, [np.sum(positions >= 1)]])
+    return 100 * counts / positions.size

@@ -1,0 +1,38 @@
+"""Draw the histograms of the cosines between tokens, by layer."""
+
+import polars as pl
+
+from homogenization.figures.cosine_histogram import TOKENS, draw_cosine_histogram
+from homogenization.files import read_table
+from homogenization.job import logged
+from homogenization.plotting import Named, require_rows, rows_of, save_figure
+
+
+def main(
+    cosines: str,
+    summary: str,
+    svg: str,
+    png: str,
+    title: str,
+    variants: Named,
+    models: Named,
+) -> None:
+    """Draw tables/cosines.parquet; tables/summary.parquet tells the number of reviews."""
+    table = read_table(cosines)
+    rows = rows_of(table, variants, models).filter(pl.col("tokens") == TOKENS)
+    require_rows(rows, cosines, "cosines between tokens", table["model"].unique().to_list())
+    n_reviews = rows_of(read_table(summary), variants, models)["n_reviews"]
+    save_figure(draw_cosine_histogram(rows, n_reviews, title, variants, models), svg, png)
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            cosines=snakemake.input.cosines,  # noqa: F821
+            summary=snakemake.input.summary,  # noqa: F821
+            svg=snakemake.output.svg,  # noqa: F821
+            png=snakemake.output.png,  # noqa: F821
+            title=snakemake.params.title,  # noqa: F821
+            variants=snakemake.params.variants,  # noqa: F821
+            models=snakemake.params.models,  # noqa: F821
+        )

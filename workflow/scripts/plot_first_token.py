@@ -1,0 +1,35 @@
+"""Draw the first token's norm, its shares and the others' cosine to it, against depth."""
+
+import polars as pl
+
+from homogenization.figures.first_token import METRICS, draw_first_token
+from homogenization.files import read_table
+from homogenization.job import logged
+from homogenization.plotting import Named, require_rows, rows_of, save_figure
+
+
+def main(
+    summary: str,
+    svg: str,
+    png: str,
+    title: str,
+    variants: Named,
+    models: Named,
+) -> None:
+    """Draw the metrics of the first token in tables/summary.parquet; refuse if none is there."""
+    table = read_table(summary)
+    rows = rows_of(table, variants, models).filter(pl.col("metric").is_in(METRICS))
+    require_rows(rows, summary, f"metrics {', '.join(METRICS)}", table["metric"].unique().to_list())
+    save_figure(draw_first_token(rows, title, variants, models), svg, png)
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            summary=snakemake.input.summary,  # noqa: F821
+            svg=snakemake.output.svg,  # noqa: F821
+            png=snakemake.output.png,  # noqa: F821
+            title=snakemake.params.title,  # noqa: F821
+            variants=snakemake.params.variants,  # noqa: F821
+            models=snakemake.params.models,  # noqa: F821
+        )

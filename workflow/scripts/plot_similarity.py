@@ -1,0 +1,36 @@
+"""Draw the similarity of the variants to the originals."""
+
+import polars as pl
+
+from homogenization.figures.similarity import RANDOM_PAIRS, draw_similarity
+from homogenization.files import read_table
+from homogenization.job import logged
+from homogenization.plotting import Named, require_rows, save_figure
+
+
+def main(
+    similarity: str,
+    svg: str,
+    png: str,
+    title: str,
+    threshold: float,
+    variants: Named,
+) -> None:
+    """Draw tables/similarity.parquet; refuse if it holds neither these variants nor random pairs."""
+    table = read_table(similarity)
+    names = [name for name, _ in variants]
+    scored = table.filter(pl.col("variant").is_in([*names, RANDOM_PAIRS]), pl.col("f1").is_finite())
+    require_rows(scored, similarity, f"variants {', '.join(names)}", table["variant"].unique().to_list())
+    save_figure(draw_similarity(table, title, threshold, variants), svg, png)
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            similarity=snakemake.input.similarity,  # noqa: F821
+            svg=snakemake.output.svg,  # noqa: F821
+            png=snakemake.output.png,  # noqa: F821
+            title=snakemake.params.title,  # noqa: F821
+            threshold=snakemake.params.threshold,  # noqa: F821
+            variants=snakemake.params.variants,  # noqa: F821
+        )
