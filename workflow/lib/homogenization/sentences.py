@@ -1,0 +1,155 @@
+"""Sentences and words of an English review, as spans of its text.
+
+A review is cut into sentences, a sentence into chunks (runs without white space), and a chunk into punctuation before,
+a core of one or more words, and punctuation behind. Phrases are moved chunk by chunk, so no word is ever cut.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import sentencex
+
+# Apostrophes and hyphens inside a word belong to it, dots to acronyms and numbers: don't, light-hearted, U.S.A, 3.5
+_WORD = re.compile(
+    r"""
+      [^\W\d_](?:\.[^\W\d_])+(?![^\W_])
+    | \d+(?:[.,]\d+)+(?![^\W_])
+    | [^\W_]+(?:['’‐‑-][^\W_]+)*
+    """,
+    re.VERBOSE,
+)
+_CHUNK = re.compile(r"\S+")
+# Everything else at a chunk's edge ($, %, #, +) is part of the core and travels with the word
+PUNCTUATION = frozenset(",;:.!?…-–—‐‑()[]{}\"“”„‟«»'’‘‚‹›`´*_")
+_TITLE_WORDS = ("mr", "mrs", "ms", "dr", "st", "prof", "rev", "gen", "lt", "sgt", "capt", "col", "mt", "messrs", "vs")
+_ABBREVIATIONS = frozenset((*_TITLE_WORDS, "jr", "sr", "vol"))
+_TITLES = re.compile(r"(?:^|\s)[(\"'“‘]*(?:" + "|".join(_TITLE_WORDS) + r")\.$", re.IGNORECASE)
+_FULL_STOP = re.compile(r"(?<![\s.][A-Z])[.!?…]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z])")
+LONGEST_SENTENCE = 60
+# What the endings of don't, can't, won't, let's … leave behind, where the stop list lacks it
+_AUXILIARIES = frozenset(("i", "do", "does", "did", "ca", "wo", "sha", "would", "could", "should", "need", "ai", "let"))
+_CONTRACTED = re.compile(r"(?:n't|'(?:s|m|re|ve|d|ll|t))$")
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A run of a text without white space; offsets are characters of the whole text, ends exclusive.
+
+    Attributes:
+        start: Where the chunk begins, punctuation included.
+        core_start: Where its first word begins; equal to `end` in a chunk that is punctuation alone.
+        core_end: Where its last word ends; equal to `end` in a chunk that is punctuation alone.
+        end: Where the chunk ends, punctuation included.
+        n_words: The words in the core: 0 in punctuation alone, 2 or more where no space parts them ("and/or").
+    """
+
+    start: int
+    core_start: int
+    core_end: int
+    end: int
+    n_words: int
+
+    @property
+    def is_open_before(self) -> bool:
+        """Whether a phrase may go on from the chunk before: no punctuation in front of the word."""
+        return self.n_words > 0 and self.start == self.core_start
+
+    @property
+    def is_open_behind(self) -> bool:
+        """Whether a phrase may go on into the next chunk: no punctuation behind the word."""
+        return self.n_words > 0 and self.end == self.core_end
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Cut `text` into sentences: (start, end) in characters, without the white space around them.
+
+    The boundaries are sentencex's; those inside a chunk and those after a title ("Ms. Gurie") are taken back. Sentencex
+    never cuts inside quotes and brackets, so that a stray one ("'70s", "2)") can swallow half a review: what is longer
+    than any sentence should be is cut at every full stop.
+    """
+    spans: list[tuple[int, int]] = []
+    for boundary in sentencex.get_sentence_boundaries("en", text):
+        start, end = boundary["start_index"], boundary["end_index"]
+        if len(word_spans(text, start, end)) > LONGEST_SENTENCE:
+            cuts = [start, *(match.end() for match in _FULL_STOP.finditer(text, start, end)), end]
+        else:
+            cuts = [start, end]
+        for cut, next_cut in pairwise(cuts):
+            part = _stripped(text, cut, next_cut)
+            if part[0] == part[1]:
+                continue
+            if spans and (not text[spans[-1][1]].isspace() or _TITLES.search(text, *spans[-1])):
+                spans[-1] = (spans[-1][0], part[1])
+            else:
+                spans.append(part)
+    return spans
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without white space at its edges."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def word_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+    """The words of text[start:end] as (start, end) in characters of `text`."""
+    return [match.span() for match in _WORD.finditer(text, start, len(text) if end is None else end)]
+
+
+def words(text: str) -> list[str]:
+    """The words of `text` in the form in which they are compared: casefolded, with straight apostrophes."""
+    return [folded(text[start:end]) for start, end in word_spans(text)]
+
+
+def folded(word: str) -> str:
+    """The form in which words are compared and counted."""
+    return word.casefold().replace("’", "'")
+
+
+def chunks(text: str, start: int, end: int) -> list[Chunk]:
+    """The chunks of the sentence text[start:end]."""
+    found = [_chunk(text, *match.span()) for match in _CHUNK.finditer(text, start, end)]
+    # The dot of "Dr." or "U.S." belongs to the word, unless it may also be the full stop
+    return [
+        Chunk(chunk.start, chunk.core_start, chunk.end, chunk.end, chunk.n_words)
+        if number + 1 < len(found) and _is_abbreviation(text, chunk)
+        else chunk
+        for number, chunk in enumerate(found)
+    ]
+
+
+def _chunk(text: str, start: int, end: int) -> Chunk:
+    """The chunk text[start:end], cut into punctuation, core, punctuation."""
+    spans = word_spans(text, start, end)
+    if not spans:
+        return Chunk(start, end, end, end, 0)
+    core_start, core_end = spans[0][0], spans[-1][1]
+    while core_start > start and text[core_start - 1] not in PUNCTUATION:
+        core_start -= 1
+    while core_end < end and text[core_end] not in PUNCTUATION:
+        core_end += 1
+    return Chunk(start, core_start, core_end, end, len(spans))
+
+
+def _is_abbreviation(text: str, chunk: Chunk) -> bool:
+    """Whether the dot behind the chunk's word is part of the word: a title, an initial, an acronym."""
+    if chunk.n_words != 1 or text[chunk.core_end : chunk.end] != ".":
+        return False
+    core = text[chunk.core_start : chunk.core_end]
+    return core.casefold() in _ABBREVIATIONS or "." in core or (len(core) == 1 and core.isupper() and core != "I")
+
+
+@cache
+def is_stop_word(word: str) -> bool:
+    """Whether a folded word is a stop word (scikit-learn's English list), a contraction of one, or has no letter."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    if not any(character.isalpha() for character in word) or len(word) == 1:
+        return True
+    stem = _CONTRACTED.sub("", word)
+    return word in ENGLISH_STOP_WORDS or (stem != word and (stem in ENGLISH_STOP_WORDS or stem in _AUXILIARIES))
