@@ -61,7 +61,7 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("figures.views", ["unit"], ["figures", "['unit']", "not among the computed 'views'"]),
         ("figures.titles", {"muave": "M"}, ["figures.titles", "did you mean 'mauve'?"]),
         ("figures.labels", {"tinny": "T"}, ["labels for ['tinny']", "tiny"]),
-        ("variants.front.position", "middle", ["variants.front.position: 'middle'", "front", "end", "scattered"]),
+        ("variants.front.position", "middle", ["variants.front", "'middle'", "front", "end", "scattered"]),
         ("variants.front.position", None, ["variants.front", "'rules' needs a position"]),
         ("variants.front.rewriter", "ruels", ["variants.front.rewriter: 'ruels'", "rules"]),
         ("variants.original", None, ["variants", "original: {rewriter: none}"]),

@@ -3,12 +3,13 @@
 import errno
 import shutil
 import subprocess
+from contextvars import copy_context
 
 import polars as pl
 import pytest
 
 from homogenization.errors import HomogenizationError
-from homogenization.files import read_table, table_metadata, write_table, written_whole
+from homogenization.files import describe_job, job_record, read_table, table_metadata, write_table, written_whole
 
 TABLE = pl.DataFrame({"review_id": ["a", "b"], "value": [1.0, 2.0]})
 
@@ -19,6 +20,17 @@ def test_round_trip_with_metadata(tmp_path):
     assert read_table(path).equals(TABLE)
     assert table_metadata(path) == {"model": "m", "views": ["raw"]}
     assert [p.name for p in path.parent.iterdir()] == ["table.parquet"]
+
+
+def test_a_table_says_what_made_it(tmp_path):
+    context = copy_context()
+    context.run(describe_job, "tabulate", {"code": "0123", "threshold": 0.9})
+    context.run(write_table, TABLE, tmp_path / "table.parquet", {"model": "m"})
+    metadata = table_metadata(tmp_path / "table.parquet")
+    assert metadata["model"] == "m"
+    assert metadata["made_by"]["params"] == {"code": "0123", "threshold": 0.9}
+    assert metadata["made_by"]["libraries"]["polars"] == pl.__version__
+    assert job_record() == {}
 
 
 def test_the_same_table_gives_the_same_bytes(tmp_path):

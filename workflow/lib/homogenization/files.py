@@ -6,6 +6,8 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,18 @@ import polars as pl
 from homogenization.errors import HomogenizationError
 
 METADATA_KEY = "homogenization"
+_LIBRARIES = ("numpy", "polars", "scikit-learn", "scipy", "torch", "transformers")
+_job: ContextVar[dict[str, Any] | None] = ContextVar("job", default=None)
+
+
+def describe_job(rule: str, params: Mapping[str, Any]) -> None:
+    """Note the running job: its rule and parameters (the hash of its code is one) go into every file that it writes."""
+    _job.set({"rule": rule, "params": dict(params), "libraries": {name: version(name) for name in _LIBRARIES}})
+
+
+def job_record() -> dict[str, Any]:
+    """What made the files of this job: rule, parameters, versions of libraries. Empty outside of a job."""
+    return dict(_job.get() or {})
 
 
 @contextmanager
@@ -50,8 +64,9 @@ def _is_disk_full(error: BaseException) -> bool:
 
 
 def write_table(table: pl.DataFrame, path: str | Path, metadata: Mapping[str, Any] | None = None) -> None:
-    """Write `table` as Parquet, whole, with `metadata` (JSON) in the file's key-value metadata."""
-    described = {METADATA_KEY: json.dumps(metadata or {}, sort_keys=True)}
+    """Write `table` as Parquet, whole, with `metadata` and the job's record (JSON) in its key-value metadata."""
+    made_by = {"made_by": job_record()} if job_record() else {}
+    described = {METADATA_KEY: json.dumps({**(metadata or {}), **made_by}, sort_keys=True)}
     with written_whole(path) as partial:
         table.write_parquet(partial, compression="zstd", metadata=described)
 

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from homogenization.errors import HomogenizationError
+from homogenization.files import describe_job
 
 
 @contextmanager
 def logged(snakemake: Any) -> Iterator[None]:
-    """Send standard output, standard error and Python's logging of a job to its log file.
+    """Send standard output, standard error and Python's logging of a job to its log file, and note what the job is.
 
     A `HomogenizationError` ends the job with its message alone; anything else keeps its traceback in the log.
     """
@@ -20,6 +21,7 @@ def logged(snakemake: Any) -> Iterator[None]:
         stdout, stderr = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = log
         logging.basicConfig(stream=log, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
+        describe_job(snakemake.rule, snakemake.params)
         try:
             yield
         except HomogenizationError as error:

@@ -9,6 +9,7 @@ import polars as pl
 
 from homogenization.capitals import names_in, with_capital, without_sentence_capital
 from homogenization.errors import HomogenizationError
+from homogenization.positions import POSITIONS, Arrange
 from homogenization.punctuation import FINAL, HOLE, Atom, atoms_of, mended, render, strength, with_enclosure
 from homogenization.sentences import folded, sentence_spans, word_spans, words
 
@@ -40,31 +41,6 @@ class Placement:
     sentence: int
     original_position: float | None
     position: float | None
-
-
-def _to_front(n_phrases: int, n_words: int, random: Random) -> list[int]:
-    return list(range(n_phrases)) + [-1] * n_words
-
-
-def _to_end(n_phrases: int, n_words: int, random: Random) -> list[int]:
-    return [-1] * n_words + list(range(n_phrases))
-
-
-def _scattered(n_phrases: int, n_words: int, random: Random) -> list[int]:
-    """Put each phrase in turn at a random place of what is there: every arrangement is equally likely."""
-    order = [-1] * n_words
-    for phrase in range(n_phrases):
-        order.insert(random.randrange(len(order) + 1), phrase)
-    return order
-
-
-# A position of your own is one function here: (phrases, other words of the sentence, random) -> the order of both,
-# phrases by number, -1 for the next other word
-POSITIONS: dict[str, Callable[[int, int, Random], list[int]]] = {
-    "front": _to_front,
-    "end": _to_end,
-    "scattered": _scattered,
-}
 
 
 def keep_text(
@@ -124,7 +100,7 @@ def _rearranged(
     text: str,
     span: tuple[int, int],
     phrases: Sequence[Phrase],
-    arrange: Callable[[int, int, Random], list[int]],
+    arrange: Arrange,
     random: Random,
     names: frozenset[str],
 ) -> tuple[str, list[int]]:

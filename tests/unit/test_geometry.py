@@ -1,0 +1,158 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from homogenization.geometry import GEOMETRY_SCHEMA, geometry_table, token_geometry
+from homogenization.geometry_metrics import ATTENTION_METRICS, GEOMETRY_METRICS
+
+
+def metric(name, geometry, view="all_tokens", n_tokens=None):
+    columns = {key: np.array([value]) for key, value in geometry.items()}
+    columns["n_tokens"] = np.array([n_tokens if n_tokens is not None else _n_tokens(geometry)])
+    return GEOMETRY_METRICS[name].compute(columns, view)[0]
+
+
+def _n_tokens(geometry):
+    pairs = int(geometry["cosine_histogram"].sum())
+    return (1 + math.isqrt(1 + 8 * pairs)) // 2
+
+
+def brute_force_cosines(tokens):
+    """Cosines of the pairs i < j, one by one."""
+    return np.array(
+        [
+            tokens[i] @ tokens[j] / (np.linalg.norm(tokens[i]) * np.linalg.norm(tokens[j]))
+            for i in range(len(tokens))
+            for j in range(i + 1, len(tokens))
+        ]
+    )
+
+
+def test_identical_rows():
+    geometry = token_geometry(np.tile([1.0, 2.0, 2.0], (6, 1)))
+    assert geometry["resultant_length"] == pytest.approx(1)
+    assert metric("cosine_anisotropy", geometry) == pytest.approx(1)
+    assert metric("cosine_anisotropy", geometry, "without_first") == pytest.approx(1)
+    assert metric("cosine_dispersion", geometry) == pytest.approx(0, abs=1e-12)
+    assert metric("first_token_energy_share", geometry) == pytest.approx(1 / 6)
+    assert metric("cosine_to_first_token", geometry) == pytest.approx(1)
+    assert metric("first_token_norm_ratio", geometry) == pytest.approx(1)
+    assert geometry["cosine_histogram"][-1] == 15
+    assert geometry["cosine_histogram_without_first"][-1] == 10
+
+
+@pytest.mark.parametrize("n", [2, 9])
+def test_orthonormal_rows(n):
+    geometry = token_geometry(np.eye(n))
+    assert geometry["resultant_length"] == pytest.approx(1 / math.sqrt(n))
+    assert metric("cosine_anisotropy", geometry) == pytest.approx(0, abs=1e-15)
+    assert geometry["cosine_histogram"][20] == n * (n - 1) / 2
+
+
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(3, 12), width=st.integers(1, 8), cone=st.sampled_from([0.0, 5.0]))
+@settings(max_examples=60, deadline=None)
+def test_against_brute_force(seed, n, width, cone):
+    generator = np.random.default_rng(seed)
+    tokens = generator.standard_normal((n, width)) + cone
+    tokens[0] *= 100
+    geometry = token_geometry(tokens)
+    for view, part in (("all_tokens", tokens), ("without_first", tokens[1:])):
+        cosines = brute_force_cosines(part)
+        suffix = "" if view == "all_tokens" else "_without_first"
+        assert metric("cosine_anisotropy", geometry, view) == pytest.approx(cosines.mean(), abs=1e-12)
+        assert metric("cosine_dispersion", geometry, view) == pytest.approx(cosines.std(), abs=1e-7)
+        histogram = geometry[f"cosine_histogram{suffix}"]
+        assert histogram.sum() == len(cosines)
+        if width > 1:  # with one feature all cosines are -1 or 1 up to rounding
+            np.testing.assert_array_equal(histogram, np.histogram(cosines, bins=40, range=(-1, 1))[0])
+    norms = np.linalg.norm(tokens, axis=1)
+    assert metric("first_token_norm", geometry) == pytest.approx(norms[0])
+    assert metric("other_token_norm", geometry) == pytest.approx(np.median(norms[1:]))
+    assert metric("other_token_norm_max", geometry) == pytest.approx(norms[1:].max())
+    assert metric("first_token_norm_ratio", geometry) == pytest.approx(norms[0] / np.median(norms[1:]))
+    assert metric("first_token_energy_share", geometry) == pytest.approx(norms[0] ** 2 / (norms**2).sum())
+    to_first = [tokens[0] @ token / (norms[0] * np.linalg.norm(token)) for token in tokens[1:]]
+    assert metric("cosine_to_first_token", geometry) == pytest.approx(np.mean(to_first))
+    # the bound that makes the first token decide singular anisotropy
+    variances = np.linalg.svd(tokens, compute_uv=False) ** 2
+    assert variances[0] / variances.sum() >= metric("first_token_energy_share", geometry) - 1e-12
+
+
+def test_rotation_and_scale():
+    generator = np.random.default_rng(0)
+    tokens = generator.standard_normal((10, 6))
+    rotation = np.linalg.qr(generator.standard_normal((6, 6)))[0]
+    expected, other = token_geometry(tokens), token_geometry(1e3 * tokens @ rotation)
+    for name, value in expected.items():
+        factor = 1e3 if name.startswith("norm_") else 1
+        np.testing.assert_allclose(other[name], np.multiply(value, factor), rtol=1e-10)
+
+
+def test_dispersion_keeps_precision_in_a_cone():
+    tokens = 1e4 * np.ones(50) + np.random.default_rng(0).standard_normal((20, 50))
+    geometry = token_geometry(tokens)
+    # the deviation of 1 - cosine, computed without cancellation
+    units = tokens / np.linalg.norm(tokens, axis=1)[:, None]
+    distances = [((units[i] - units[j]) ** 2).sum() / 2 for i in range(20) for j in range(i + 1, 20)]
+    assert geometry["cosine_std"] == pytest.approx(np.std(distances), rel=1e-6)
+
+
+def test_one_and_two_tokens():
+    alone = token_geometry(np.array([[3.0, 4.0]]))
+    assert alone["norm_first"] == 5
+    assert alone["resultant_length"] == pytest.approx(1)
+    assert alone["squared_norm_share_first"] == 1
+    for name in (
+        "resultant_length_without_first",
+        "cosine_std",
+        "norm_rest_median",
+        "norm_rest_max",
+        "cosine_to_first",
+    ):
+        assert math.isnan(alone[name]), name
+    assert math.isnan(metric("cosine_anisotropy", alone, n_tokens=1))
+    assert math.isnan(metric("first_token_norm_ratio", alone, n_tokens=1))
+    assert alone["cosine_histogram"].sum() == 0
+    pair = token_geometry(np.array([[1.0, 0.0], [1.0, 1.0]]))
+    assert metric("cosine_anisotropy", pair) == pytest.approx(math.sqrt(0.5))
+    assert math.isnan(metric("cosine_anisotropy", pair, "without_first"))
+
+
+def test_zero_tokens_have_no_direction():
+    geometry = token_geometry(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.0]]))
+    assert geometry["cosine_to_first"] == 0
+    assert geometry["resultant_length"] == pytest.approx(2 / 3)
+    assert math.isnan(token_geometry(np.zeros((2, 2)))["squared_norm_share_first"])
+
+
+def test_table():
+    class Store:
+        review_ids = ("a", "b")
+        review_offsets = np.array([0, 2, 5])
+        n_layers = 1
+
+        def residual_stream(self, layer):
+            return np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
+
+        def final_norm(self):
+            return None
+
+    table = geometry_table(Store(), n_bins=10)
+    assert dict(table.schema) == GEOMETRY_SCHEMA
+    assert table["n_tokens"].to_list() == [2, 3]
+    assert table["cosine_histogram"].list.len().to_list() == [10, 10]
+    expected = token_geometry(Store().residual_stream(0)[2:], 10)
+    assert table["cosine_std"][1] == expected["cosine_std"]
+
+
+def test_every_metric_is_described():
+    for registry in (GEOMETRY_METRICS, ATTENTION_METRICS):
+        for name, described in registry.items():
+            assert described.name == name
+            assert described.title
+            assert described.label
+            assert set(described.views) <= {"all_tokens", "without_first"}
+            assert described.views

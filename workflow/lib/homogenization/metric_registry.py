@@ -1,0 +1,48 @@
+"""What a metric is: one function under a name, with what a figure has to say about it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+ALL_TOKENS = "all_tokens"
+WITHOUT_FIRST = "without_first"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A registered metric.
+
+    Attributes:
+        name: as in the config and in every table.
+        compute: values of the metric, (rows,) float64, NaN where it is undefined.
+        title: of its figure.
+        label: of its axis, with the symbol or the unit.
+        bounds: smallest and largest possible value; None where there is none.
+        views: the views that it is computed for; empty for a spectral metric, which is computed for every view.
+    """
+
+    name: str
+    compute: Callable[..., np.ndarray]
+    title: str
+    label: str
+    bounds: tuple[float | None, float | None] = (None, None)
+    views: tuple[str, ...] = ()
+
+
+def registrar(registry: dict[str, Metric]) -> Callable[..., Callable]:
+    """A decorator factory that files metrics in `registry` under the name of the decorated function.
+
+    It takes the fields of `Metric` that the function does not give: `title`, `label`, `bounds`, `views`.
+    """
+
+    def metric(**described: Any) -> Callable:
+        def register(compute: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+            name = compute.__name__
+            registry[name] = Metric(name=name, compute=compute, **described)
+            return compute
+
+        return register
+
+    return metric

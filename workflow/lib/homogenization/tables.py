@@ -1,0 +1,77 @@
+"""What the tabulations share: which reviews are analysed, the depth of a layer, and intervals over reviews."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from scipy.special import stdtrit
+
+CONFIDENCE = 0.95
+
+
+def keep_analysed(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `table` (with a column review_id) whose review is analysed, in their order.
+
+    Args:
+        table: any table by review.
+        similarity: tables/similarity.parquet. Where it scores no variant (there is only `original`), every review is
+            analysed.
+    """
+    scored = similarity.filter(pl.col("analysed").is_not_null())
+    if scored.is_empty():
+        return table
+    analysed = scored.filter(pl.col("analysed"))["review_id"].unique()
+    return table.filter(pl.col("review_id").is_in(analysed.implode()))
+
+
+def with_depth(table: pl.DataFrame, n_blocks: int, layer: str = "layer") -> pl.DataFrame:
+    """`table` with a column depth after the column `layer`: layer / number of blocks, 0 embedding, 1 last block."""
+    depth = (pl.col(layer) / max(n_blocks, 1)).alias("depth")
+    return table.with_columns(depth).select(*_with_after(table.columns, layer, "depth"))
+
+
+def _with_after(columns: Sequence[str], anchor: str, added: str) -> list[str]:
+    kept = [column for column in columns if column != added]
+    place = kept.index(anchor) + 1
+    return [*kept[:place], added, *kept[place:]]
+
+
+def tagged(table: pl.DataFrame, **values: str) -> pl.DataFrame:
+    """`table` with constant text columns in front."""
+    return table.select(*(pl.lit(value).alias(name) for name, value in values.items()), pl.all())
+
+
+def t_factor(counts: np.ndarray) -> np.ndarray:
+    """Half-width of the 95 % Student t interval of a mean over `counts` values, in standard deviations; NaN below 2."""
+    counts = np.asarray(counts, dtype=np.float64)
+    enough = np.where(counts > 1, counts, np.nan)
+    return stdtrit(enough - 1, (1 + CONFIDENCE) / 2) / np.sqrt(enough)
+
+
+def summarise(table: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFrame:
+    """Mean over reviews with its 95 % Student t interval, by group, in the order of first appearance.
+
+    Args:
+        table: one row for each group and review.
+        by: columns of the group.
+        value: column; null and NaN values are left out.
+
+    Returns:
+        `by`, n_reviews (values that count), mean, std (n - 1), median, ci_low, ci_high; NaN where too few values count.
+    """
+    values = pl.col("_value")
+    groups = (
+        table.with_columns(pl.col(value).fill_nan(None).alias("_value"))
+        .group_by(by, maintain_order=True)
+        .agg(
+            values.count().cast(pl.Int64).alias("n_reviews"),
+            values.mean().alias("mean"),
+            values.std().alias("std"),
+            values.median().alias("median"),
+        )
+        .with_columns(pl.col("mean", "std", "median").fill_null(float("nan")))
+    )
+    half_width = groups["std"] * pl.Series(t_factor(groups["n_reviews"].to_numpy()))
+    return groups.with_columns(
+        (groups["mean"] - half_width).alias("ci_low"), (groups["mean"] + half_width).alias("ci_high")
+    )

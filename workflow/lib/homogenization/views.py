@@ -1,0 +1,176 @@
+"""The views: the ways of looking at a review's token matrix before its spectrum is taken.
+
+A view is {all tokens | without the first token} x {as is | centred | unit rows}. Papers disagree because they choose
+differently, and one token can decide the outcome: the first token's norm is often 10^2 to 10^3 times the others'.
+Centring and normalising are never combined: centring first leaks the first token into every row. The first token is
+dropped before anything else is done.
+
+To add a look (`raw`, `centred` and `unit` are looks, each makes two views), write one function that takes the token
+matrix to the look's rows and decorate it with `look`. The rest of what `look` takes saves time alone.
+
+Imports numpy alone: the names are read whenever the Snakefile is parsed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+_WITHOUT_FIRST = "_without_first"
+# Above this ratio of the subtracted mean to a token's norm, undoing the subtraction would cost that token precision.
+_MAX_SHIFT = 4.0
+
+Rows = Callable[[np.ndarray], np.ndarray]
+
+
+class TokenGram:
+    """Inner products between the tokens of one review: all looks' worth from one matrix product.
+
+    The product is taken after the mean of all tokens but the first is subtracted. Everything else follows by adding
+    what was subtracted or by scaling rows: steps that cancel nothing, unlike centring a product of uncentred rows,
+    which loses (mean / spread)^2 of the precision.
+    """
+
+    def __init__(self, tokens: np.ndarray) -> None:
+        """Of `tokens`, (n, d) float64, n >= 1."""
+        self._tokens = tokens
+        self._mean = _mean_without_first(tokens)
+
+    @cached_property
+    def norms(self) -> np.ndarray:
+        """(n,) Euclidean norms of the tokens."""
+        return _norms(self._tokens)
+
+    @cached_property
+    def shifted(self) -> np.ndarray:
+        """(n, n) inner products of the tokens less the mean of all but the first."""
+        rows = self._tokens - self._mean
+        return rows @ rows.T  # numpy sees a symmetric product and does half the work
+
+    @cached_property
+    def raw(self) -> np.ndarray:
+        """(n, n) inner products of the tokens as they are."""
+        square = self._mean @ self._mean
+        if np.sqrt(square) > _MAX_SHIFT * self.norms.min():
+            return self._tokens @ self._tokens.T
+        along_mean = self._tokens @ self._mean - square / 2
+        return self.shifted + (along_mean + along_mean[:, None])
+
+
+@dataclass(frozen=True)
+class Look:
+    """One way of looking at a token matrix, with or without its first token.
+
+    Attributes:
+        name: of the view of all tokens; the other one's has `_without_first` behind it.
+        title: for readers.
+        rows: (n, d) float64 tokens -> (n, d) float64, n >= 0: the definition.
+        nested: tokens, n >= 1 -> (n, d) rows that have the singular values of `rows(tokens)` and, without the first of
+            them, those of `rows(tokens[1:])` (zeros apart). None where there are no such rows.
+        gram: `nested(tokens) @ nested(tokens).T` from the review's `TokenGram`; None where it does not give it.
+    """
+
+    name: str
+    title: str
+    rows: Rows
+    nested: Rows | None = None
+    gram: Callable[[TokenGram], np.ndarray] | None = None
+
+
+_LOOKS: dict[str, Look] = {}
+
+
+def look(
+    name: str,
+    title: str,
+    nested: Rows | None = None,
+    rowwise: bool = False,
+    gram: Callable[[TokenGram], np.ndarray] | None = None,
+) -> Callable[[Rows], Rows]:
+    """Register the decorated function as the `rows` of a `Look`; `rowwise` rows are their own `nested`."""
+
+    def register(rows: Rows) -> Rows:
+        _LOOKS[name] = Look(name, title, rows, rows if rowwise else nested, gram)
+        return rows
+
+    return register
+
+
+def look_of(view: str) -> tuple[Look, bool]:
+    """The look of a view, and whether the view leaves the first token out."""
+    return _LOOKS[view.removesuffix(_WITHOUT_FIRST)], view.endswith(_WITHOUT_FIRST)
+
+
+def view_rows(view: str, tokens: np.ndarray) -> np.ndarray:
+    """The rows of a view, by its definition.
+
+    Args:
+        view: a name of `VIEWS`.
+        tokens: (n, d) float64.
+
+    Returns:
+        (n, d) float64, or (n - 1, d) without the first token.
+    """
+    chosen, without_first = look_of(view)
+    return chosen.rows(tokens[1:] if without_first else tokens)
+
+
+def _norms(tokens: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.einsum("ij,ij->i", tokens, tokens))
+
+
+def _inverse(norms: np.ndarray) -> np.ndarray:
+    """1 / norms, and 0 for a zero norm: a zero token has no direction and counts as a zero row."""
+    return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def _mean_without_first(tokens: np.ndarray) -> np.ndarray:
+    """(d,) mean of all tokens but the first; zero where there is only one."""
+    return tokens[1:].mean(axis=0) if len(tokens) > 1 else np.zeros(tokens.shape[1])
+
+
+def _unit_gram(gram: TokenGram) -> np.ndarray:
+    scale = _inverse(gram.norms)
+    return gram.raw * scale * scale[:, None]
+
+
+def _centred_nested(tokens: np.ndarray) -> np.ndarray:
+    """The rows sqrt((n-1)/n) (first token - m) and (other tokens - m), m the mean of the others.
+
+    They have the singular values of the centred tokens HX, H = 1 - 11'/n, because X'HX is the scatter of the others
+    about m plus (n-1)/n times the outer product of (first token - m). A massive first token stays in one row, where
+    it spoils no precision of the others.
+    """
+    rows = tokens - _mean_without_first(tokens)
+    rows[0] *= np.sqrt(1 - 1 / len(tokens))
+    return rows
+
+
+def _centred_gram(gram: TokenGram) -> np.ndarray:
+    products = gram.shifted.copy()
+    scale = np.sqrt(1 - 1 / len(products))
+    products[0] *= scale
+    products[:, 0] *= scale
+    return products
+
+
+@look("raw", "as is", rowwise=True, gram=lambda gram: gram.raw)
+def raw(tokens: np.ndarray) -> np.ndarray:
+    """The tokens as they are."""
+    return tokens
+
+
+@look("centred", "centred", nested=_centred_nested, gram=_centred_gram)
+def centred(tokens: np.ndarray) -> np.ndarray:
+    """The tokens less their mean."""
+    return tokens - tokens.mean(axis=0) if len(tokens) else tokens
+
+
+@look("unit", "unit rows", rowwise=True, gram=_unit_gram)
+def unit(tokens: np.ndarray) -> np.ndarray:
+    """The tokens scaled to length 1; zero tokens stay zero."""
+    return tokens * _inverse(_norms(tokens))[:, None]
+
+
+VIEWS = (*_LOOKS, *(name + _WITHOUT_FIRST for name in _LOOKS))

@@ -1,0 +1,18 @@
+"""Average every metric over reviews."""
+
+from homogenization.files import read_table, write_table, written_whole
+from homogenization.job import logged
+from homogenization.tables_metrics import summary_table
+
+
+def main(metrics: str, summary: str, csv: str) -> None:
+    """Write the summary as Parquet and as CSV."""
+    table = summary_table(read_table(metrics))
+    write_table(table, summary)
+    with written_whole(csv) as partial:
+        table.write_csv(partial)
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(snakemake.input.metrics, snakemake.output.summary, snakemake.output.csv)  # noqa: F821

@@ -1,0 +1,21 @@
+"""Average profiles of received attention over the analysed reviews."""
+
+from homogenization.files import read_table, write_table
+from homogenization.job import logged
+from homogenization.tables_profiles import attention_profiles
+
+
+def main(profiles: list[str], similarity: str, attention: str, jobs: list[list[str]]) -> None:
+    """Write the table of attention profiles; `jobs` are (model, variant, shard) of `profiles`."""
+    tables = [(model, variant, read_table(path)) for (model, variant, _), path in zip(jobs, profiles, strict=True)]
+    write_table(attention_profiles(tables, read_table(similarity)), attention)
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            snakemake.input.attention,  # noqa: F821
+            snakemake.input.similarity,  # noqa: F821
+            snakemake.output.attention,  # noqa: F821
+            snakemake.params.jobs,  # noqa: F821
+        )

@@ -1,0 +1,43 @@
+"""Compute every metric of every analysed review from singular values, geometry and received attention."""
+
+import polars as pl
+
+from homogenization.files import read_table, write_table
+from homogenization.job import logged
+from homogenization.tables_metrics import metrics_of_job
+
+
+def main(
+    spectra: list[str],
+    geometry: list[str],
+    attention: list[str],
+    similarity: str,
+    table: str,
+    jobs: list[list[str]],
+    metrics: list[str],
+) -> None:
+    """Write the long table of metrics.
+
+    `jobs` are (model, variant, shard) of `spectra`, `geometry` and `attention`; `attention` may be empty.
+    """
+    analysed = read_table(similarity)
+    parts = []
+    for job, spectra_path, geometry_path, attention_path in zip(
+        jobs, spectra, geometry, attention or [None] * len(jobs), strict=True
+    ):
+        tables = [path and read_table(path) for path in (spectra_path, geometry_path, attention_path)]
+        parts.append(metrics_of_job(job[0], job[1], *tables, analysed, metrics))
+    write_table(pl.concat(parts), table, {"metrics": metrics})
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            snakemake.input.spectra,  # noqa: F821
+            snakemake.input.geometry,  # noqa: F821
+            snakemake.input.attention,  # noqa: F821
+            snakemake.input.similarity,  # noqa: F821
+            snakemake.output.metrics,  # noqa: F821
+            snakemake.params.jobs,  # noqa: F821
+            snakemake.params.metrics,  # noqa: F821
+        )

@@ -1,0 +1,35 @@
+"""Apply the threshold of acceptance to the similarity of all rewritten reviews."""
+
+from homogenization.files import read_table, write_table, written_whole
+from homogenization.job import logged
+from homogenization.tables_similarity import acceptance_table, similarity_table
+
+
+def main(
+    variant_scores: list[str],
+    random_pairs: list[str],
+    similarity: str,
+    acceptance: str,
+    jobs: list[list[str]],
+    threshold: float,
+) -> None:
+    """Write the table of similarity and the acceptance by variant; `jobs` are (variant, shard) of `variant_scores`."""
+    variants = [(variant, read_table(path)) for (variant, _), path in zip(jobs, variant_scores, strict=True)]
+    table = similarity_table(variants, [read_table(path) for path in random_pairs], threshold)
+    accepted = acceptance_table(table, threshold)
+    print(accepted)
+    write_table(table, similarity, {"threshold": threshold})
+    with written_whole(acceptance) as partial:
+        accepted.write_csv(partial)
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            snakemake.input.similarity,  # noqa: F821
+            snakemake.input.random_pairs,  # noqa: F821
+            snakemake.output.similarity,  # noqa: F821
+            snakemake.output.acceptance,  # noqa: F821
+            snakemake.params.jobs,  # noqa: F821
+            snakemake.params.threshold,  # noqa: F821
+        )
