@@ -1,5 +1,6 @@
 """What tests share: a copy of the workflow to run and edit, a finished small run, optional real data."""
 
+import copy
 import os
 import re
 import shutil
@@ -100,7 +101,7 @@ def copy_workflow(folder: Path) -> None:
 def project(tmp_path) -> Project:
     """The workflow with the small configuration, nothing run yet."""
     copy_workflow(tmp_path / "project")
-    return Project(tmp_path / "project", yaml.safe_load(yaml.safe_dump(SMALL)))
+    return Project(tmp_path / "project", copy.deepcopy(SMALL))
 
 
 @pytest.fixture(scope="session")
@@ -118,7 +119,7 @@ def finished(finished_run, tmp_path) -> Project:
     """A private copy of the finished run, with Snakemake's memory of it."""
     folder = tmp_path / "project"
     shutil.copytree(finished_run, folder, symlinks=True)
-    return Project(folder, yaml.safe_load(yaml.safe_dump(SMALL)))
+    return Project(folder, copy.deepcopy(SMALL))
 
 
 @pytest.fixture(scope="session")

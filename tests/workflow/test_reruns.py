@@ -71,6 +71,17 @@ def test_the_label_of_a_model_reruns_figures_alone(finished):
     assert all(rule.startswith("plot_") or rule == "make_report" for rule in finished.planned())
 
 
+def test_the_order_of_keys_reruns_figures_at_most(finished):
+    """Figures show variants and models in the configured order; nothing else knows of it."""
+
+    def turned_round(value):
+        return {k: turned_round(v) for k, v in reversed(value.items())} if isinstance(value, dict) else value
+
+    finished.config = turned_round(finished.config)
+    finished.config["views"].reverse()
+    assert finished.planned().keys() <= {*TABULATION_FIGURES, "plot_mauve", "plot_placement", "make_report"}
+
+
 def test_the_threshold_reruns_tabulation_and_what_follows(finished):
     finished.config["similarity"]["threshold"] = 0.6
     reruns(finished, {**TABULATION, **TABULATION_FIGURES, **REPORT})

@@ -1,4 +1,5 @@
 # What every other rule file uses: the checked configuration, the shards, and the parameters of rules.
+import json
 import os
 import sys
 from pathlib import Path
@@ -43,8 +44,8 @@ SHARDS = [f"{i:03d}" for i in range(-(-CONFIG.corpus.n_reviews // CONFIG.corpus.
 
 
 def plain(section):
-    """A section of the configuration as JSON values: what `params` can track."""
-    return section.model_dump(mode="json")
+    """A section of the configuration as sorted JSON values: what `params` can track, in whatever order it was written."""
+    return json.loads(json.dumps(section.model_dump(mode="json"), sort_keys=True))
 
 
 def code(script):
@@ -87,9 +88,10 @@ MODEL_FILES = {
     "tokenizer": "tokenizer.json",
     "tokenizer_config": "tokenizer_config.json",
 }
-JOBS = [[model, variant, shard] for model in MODELS for variant in VARIANTS for shard in SHARDS]
-REWRITING_JOBS = [[variant, shard] for variant in REWRITTEN for shard in SHARDS]
-VARIANT_JOBS = [[variant, shard] for variant in VARIANTS for shard in SHARDS]
+# tables do not depend on the order in which the configuration names things; figures show that order
+JOBS = [[model, variant, shard] for model in sorted(MODELS) for variant in sorted(VARIANTS) for shard in SHARDS]
+REWRITING_JOBS = [[variant, shard] for variant in sorted(REWRITTEN) for shard in SHARDS]
+VARIANT_JOBS = [[variant, shard] for variant in sorted(VARIANTS) for shard in SHARDS]
 
 ATTENTION = CONFIG.states.record_attention
 METRICS = [name for name in CONFIG.metrics if ATTENTION or name not in ATTENTION_METRICS]

@@ -18,7 +18,7 @@ rule compute_spectra:
         runtime=240,
     params:
         code=code("compute_spectra"),
-        views=CONFIG.views,
+        views=sorted(CONFIG.views),
     message:
         "Singular values: {wildcards.model}, {wildcards.variant}, shard {wildcards.shard}"
     script:
@@ -176,7 +176,7 @@ rule tabulate_metrics:
     params:
         code=code("tabulate_metrics"),
         jobs=JOBS,
-        metrics=METRICS,
+        metrics=sorted(METRICS),
     message:
         "Computing metrics of every review and layer"
     script:

@@ -18,7 +18,7 @@ rule build_random_model:
         runtime=30,
     params:
         code=code("build_random_model"),
-        random=lambda wildcards: CONFIG.models[wildcards.model].weights.random,
+        random=lambda wildcards: plain(CONFIG.models[wildcards.model].weights)["random"],
         seed=lambda wildcards: CONFIG.models[wildcards.model].weights.seed,
         vocab_size=lambda wildcards: CONFIG.models[wildcards.model].weights.vocab_size,
     message:

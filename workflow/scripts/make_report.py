@@ -30,7 +30,7 @@ def main(snakefile: Path, config: dict[str, Any], report: str) -> None:
 if __name__ == "__main__":
     with logged(snakemake):  # noqa: F821
         main(
-            snakefile=Path(snakemake.scriptdir).parents[1] / "Snakefile",  # noqa: F821
+            snakefile=Path(snakemake.scriptdir).resolve().parents[1] / "Snakefile",  # noqa: F821
             config=snakemake.params.config,  # noqa: F821
             report=snakemake.output.report,  # noqa: F821
         )

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from homogenization.errors import HomogenizationError
 from homogenization.figure_titles import FIGURE_TITLES
 from homogenization.metric_names import METRIC_NAMES
+from homogenization.positions import POSITIONS
 from homogenization.views import VIEWS
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -32,7 +33,6 @@ def expanded(value: str) -> str:
 
 
 ExpandedPath = Annotated[str, AfterValidator(expanded)]
-Position = Literal["front", "end", "scattered"]
 Name = Annotated[str, Field(pattern=NAME)]
 
 
@@ -147,7 +147,7 @@ class Corpus(Section):
 class Keyphrases(Section):
     """How key phrases are found."""
 
-    scorer: Literal["tfidf", "keybert"] = Field("tfidf", description="Both score without looking at position.")
+    scorer: Literal["tfidf", "keybert"] = Field("tfidf", description="`tfidf` does not look at position at all; `keybert` not beyond what its encoder sees within a sentence.")
     max_phrases: int = Field(8, ge=1, description="Distinct key phrases a review at most.")
     ngram_range: tuple[int, int] = Field((1, 3), description="Shortest and longest phrase in words.")
     min_document_frequency: int = Field(2, ge=1, description="Rarer terms are key phrases only where a review repeats them.")
@@ -175,7 +175,9 @@ class Variant(Section):
     """How a variant of each review is made."""
 
     rewriter: Literal["none", "rules"] = Field(description="`none` keeps the text; `rules` moves key phrases.")
-    position: Position | None = Field(None, description="Where `rules` moves the key phrases of each sentence.")
+    position: str | None = Field(
+        None, description=f"Where `rules` moves the key phrases of each sentence: {', '.join(POSITIONS)}."
+    )
 
     @model_validator(mode="after")
     def position_for_rules(self) -> "Variant":
@@ -183,8 +185,10 @@ class Variant(Section):
         if (self.rewriter == "rules") != (self.position is not None):
             raise ValueError(
                 f"rewriter {self.rewriter!r} with position {self.position!r}: 'rules' needs a position "
-                f"({', '.join(get_args(Position))}), 'none' takes none"
+                f"({', '.join(POSITIONS)}), 'none' takes none"
             )
+        if self.position is not None:
+            one_of(tuple(POSITIONS))([self.position])
         return self
 
 

@@ -21,7 +21,7 @@ def logged(snakemake: Any) -> Iterator[None]:
         stdout, stderr = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = log
         logging.basicConfig(stream=log, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
-        describe_job(snakemake.rule, snakemake.params)
+        describe_job(snakemake.rule, dict(snakemake.params.items()))
         try:
             yield
         except HomogenizationError as error:
