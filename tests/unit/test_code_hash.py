@@ -9,9 +9,14 @@ from homogenization import code_hash as module
 from homogenization.code_hash import code_hash
 
 SCRIPT = '"""A script."""\nfrom homogenization.formula import area\n\n\ndef main(r):\n    return area(r)\n'
-FORMULA = (
-    '"""A module."""\nfrom homogenization import constants\n\n\ndef area(r):\n    """Area."""\n    return constants.PI * r**2\n'
-)
+FORMULA = '''"""A module."""
+from homogenization import constants
+
+
+def area(r):
+    """Area."""
+    return constants.PI * r**2
+'''
 
 
 @pytest.fixture

@@ -203,7 +203,8 @@ def test_length_bounds_hold():
 
 def test_a_label_that_runs_out_is_named_with_what_there_is():
     clean = pl.concat([corpus(3, ["neg"]), corpus(9, ["pos"])])
-    with pytest.raises(HomogenizationError, match=r"'neg': 3 of 4 wanted, label 'pos': 9 of 4 wanted.*label_column: null"):
+    said = r"'neg': 3 of 4 wanted, label 'pos': 9 of 4 wanted.*label_column: null"
+    with pytest.raises(HomogenizationError, match=said):
         sample_reviews(clean, 0, 0, 8)
     assert len(sample_reviews(clean, 0, 0, 8, balance=False)) == 8
 

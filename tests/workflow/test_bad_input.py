@@ -189,9 +189,7 @@ def test_a_full_disk(finished):
     states = finished.folder / "results/states"
     shutil.rmtree(states)
     states.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(states)], capture_output=True
-    )
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(states)], capture_output=True)
     if mounted.returncode != 0:
         pytest.skip("mounting a file system needs root")
     try:

@@ -1,4 +1,4 @@
-# What every other rule file uses: the checked configuration, the shards, and the parameters of rules.
+# What the other files here use: the checked configuration, the shards, and what goes into params.
 import json
 import os
 import sys
@@ -10,7 +10,7 @@ LIBRARY = Path(workflow.basedir, "workflow", "lib")
 SCRIPTS = Path(workflow.basedir, "workflow", "scripts")
 # for this file, and for the scripts that jobs start
 sys.path.insert(0, str(LIBRARY))
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")]))
+os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
 
 from homogenization.code_hash import code_hash
 from homogenization.config import load_config

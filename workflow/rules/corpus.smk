@@ -17,14 +17,14 @@ rule download_corpus:
         runtime=60,
     params:
         code=code("download_corpus"),
-        source=CONFIG.corpus.source,
+        hub=None if CONFIG.corpus.is_local else CONFIG.corpus.source,
         subset=CONFIG.corpus.subset,
         revision=CONFIG.corpus.revision,
         split=CONFIG.corpus.split,
         text_column=CONFIG.corpus.text_column,
         label_column=CONFIG.corpus.label_column,
     message:
-        "Reading the corpus {params.source}"
+        "Reading the corpus"
     script:
         "../scripts/download_corpus.py"
 

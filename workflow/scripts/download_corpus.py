@@ -6,15 +6,17 @@ from homogenization.job import logged
 
 
 def main(
+    local_file: str | None,
     raw: str,
-    source: str,
+    hub: str | None,
     subset: str | None,
     revision: str | None,
     split: str,
     text_column: str,
     label_column: str | None,
 ) -> None:
-    """Write the text and the label of every row of the source."""
+    """Write the text and the label of every row of `local_file`, or of the data set `hub`."""
+    source = local_file or hub
     reviews = read_reviews(source, text_column, label_column, subset, revision, split)
     asked = {"source": source, "subset": subset, "revision": revision, "split": split}
     write_table(reviews, raw, asked | {"text_column": text_column, "label_column": label_column})
@@ -23,8 +25,9 @@ def main(
 if __name__ == "__main__":
     with logged(snakemake):  # noqa: F821
         main(
+            next(iter(snakemake.input), None),  # noqa: F821
             snakemake.output.raw,  # noqa: F821
-            snakemake.params.source,  # noqa: F821
+            snakemake.params.hub,  # noqa: F821
             snakemake.params.subset,  # noqa: F821
             snakemake.params.revision,  # noqa: F821
             snakemake.params.split,  # noqa: F821

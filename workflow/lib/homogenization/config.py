@@ -11,7 +11,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from homogenization.errors import HomogenizationError
 from homogenization.figure_titles import FIGURE_TITLES
@@ -22,6 +31,7 @@ from homogenization.views import VIEWS
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 LOCAL_CORPUS_SUFFIXES = (".parquet", ".csv", ".json", ".jsonl")
 RESERVED_VARIANTS = ("random_pairs",)
+
 
 def expanded(value: str) -> str:
     """`value` with ~ and $VARIABLES replaced, so that one configuration serves several machines."""
@@ -147,10 +157,14 @@ class Corpus(Section):
 class Keyphrases(Section):
     """How key phrases are found."""
 
-    scorer: Literal["tfidf", "keybert"] = Field("tfidf", description="`tfidf` does not look at position at all; `keybert` not beyond what its encoder sees within a sentence.")
+    scorer: Literal["tfidf", "keybert"] = Field(
+        "tfidf", description="`tfidf` knows no position; `keybert` none but what its encoder sees within a sentence."
+    )
     max_phrases: int = Field(8, ge=1, description="Distinct key phrases a review at most.")
     ngram_range: tuple[int, int] = Field((1, 3), description="Shortest and longest phrase in words.")
-    min_document_frequency: int = Field(2, ge=1, description="Rarer terms are key phrases only where a review repeats them.")
+    min_document_frequency: int = Field(
+        2, ge=1, description="Rarer terms are key phrases only where a review repeats them."
+    )
     keybert: Weights | None = Field(None, description="Sentence encoder of the `keybert` scorer.")
 
     @field_validator("ngram_range", mode="before")
@@ -198,7 +212,7 @@ class Similarity(Section):
     encoder: Weights = Field(description="Encoder of BERTScore.")
     layer: int = Field(ge=1, description="Layer of the encoder whose states are compared.")
     threshold: float = Field(
-        ge=0, le=1, description="Least F1 (not rescaled) of an accepted review. It does not carry over to another encoder."
+        ge=0, le=1, description="Least F1 (not rescaled) of an accepted review; it belongs to encoder and layer."
     )
     batch_size: int = Field(16, ge=1, description="Reviews a batch.")
     device: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
@@ -347,7 +361,8 @@ def _describe(problem: Any, raw: Mapping[str, Any]) -> str:
 
 
 def _dotted(location: tuple[str | int, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".") or "(top level)"
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return path.lstrip(".") or "(top level)"
 
 
 def _section_at(location: tuple[str | int, ...]) -> type[Section]:
