@@ -42,6 +42,7 @@ def test_the_same_table_gives_the_same_bytes(tmp_path):
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "file.txt"
     path.write_text("old")
+
     def fail_half_way() -> None:
         with written_whole(path) as partial:
             partial.write_text("half")

@@ -1,0 +1,62 @@
+"""Run a model over one shard of a variant and store the states of every layer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from homogenization.extraction import extract
+from homogenization.files import read_table, written_whole
+from homogenization.job import logged
+from homogenization.models import load_model
+
+
+def main(
+    variant_table: str,
+    random_weights: list[str],
+    states: str,
+    run: str,
+    model: dict[str, Any],
+    variant: str,
+    shard: str,
+    storage: dict[str, Any],
+    record_attention: bool,
+    threads: int,
+) -> None:
+    """Extract the states of the reviews in `variant_table`; `random_weights` are the files of a random-weight model."""
+    torch.set_num_threads(threads)
+    reviews = read_table(variant_table)
+    if random_weights:
+        random = model["weights"]["random"]
+        described = f"random weights of the architecture {random['model_type']}, seed {model['weights']['seed']}"
+        model = {**model, "weights": {"path": str(Path(random_weights[0]).parent)}, "description": described}
+    record = extract(
+        load_model(model),
+        reviews["review_id"].to_list(),
+        reviews["text"].to_list(),
+        path=states,
+        identity={"model": model["name"], "variant": variant, "shard": shard},
+        token_budget=model["token_budget"],
+        storage_dtype=storage["dtype"],
+        chunk_tokens=storage["chunk_tokens"],
+        record_attention=record_attention,
+    )
+    with written_whole(run) as partial:
+        partial.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            snakemake.input.variant,  # noqa: F821
+            list(snakemake.input.get("weights", [])),  # noqa: F821
+            snakemake.output.states,  # noqa: F821
+            snakemake.output.run,  # noqa: F821
+            snakemake.params.model,  # noqa: F821
+            snakemake.params.variant,  # noqa: F821
+            snakemake.params.shard,  # noqa: F821
+            snakemake.params.storage,  # noqa: F821
+            snakemake.params.record_attention,  # noqa: F821
+            snakemake.threads,  # noqa: F821
+        )
