@@ -38,7 +38,8 @@ rule extract_states:
     cache: "omit-software"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 2
+    # on the CPU, small models gain more from jobs side by side than from threads; set-threads in a profile changes it
+    threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(CONFIG.models[wildcards.model].device, 2)
     resources:
         mem_mb=4000,
         runtime=120,
