@@ -1,4 +1,4 @@
-"""States, spectra of all six views and received attention: this workflow against the loop that a researcher would write.
+"""States, six views' spectra and received attention: this workflow against the loop that a researcher would write.
 
 The loop: one review at a time, `output_hidden_states`, `output_attentions` with eager attention, and an SVD for every
 layer and view. The workflow: packed reviews, a store on disk, then two processes of one BLAS thread that take singular

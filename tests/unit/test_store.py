@@ -28,11 +28,22 @@ def tokens_of(lengths):
     )
 
 
-def write(path, states, lengths, dtype="float32", chunk_tokens=8, pieces=(5, 3), received=None, final_norm=None):
+def write(
+    path,
+    states,
+    lengths,
+    dtype="float32",
+    chunk_tokens=8,
+    pieces=(5, 3),
+    received=None,
+    final_norm=None,
+    in_background=False,
+):
     """Write `states` (layers, tokens, width), handed over in pieces of unequal size."""
     shape = StoreShape(len(states) - 1, states.shape[2], True, final_norm is not None, received is not None)
     review_ids = [f"review{index}" for index in range(len(lengths))]
-    with written_store(path, shape, review_ids, tokens_of(lengths), ATTRIBUTES, dtype, chunk_tokens) as writer:
+    tokens = tokens_of(lengths)
+    with written_store(path, shape, review_ids, tokens, ATTRIBUTES, dtype, chunk_tokens, in_background) as writer:
         start, turn = 0, 0
         while start < states.shape[1]:
             stop = start + pieces[turn % len(pieces)]
@@ -53,9 +64,17 @@ def states():
 LENGTHS = [6, 1, 14]
 
 
-def test_everything_comes_back(tmp_path, states):
+@pytest.mark.parametrize("in_background", [False, True])
+def test_everything_comes_back(tmp_path, states, in_background):
     received = np.random.default_rng(1).random((N_BLOCKS, 21), dtype=np.float32)
-    write(tmp_path / "s.zarr.zip", states, LENGTHS, received=received, final_norm=states[0] * 2)
+    write(
+        tmp_path / "s.zarr.zip",
+        states,
+        LENGTHS,
+        received=received,
+        final_norm=states[0] * 2,
+        in_background=in_background,
+    )
     with open_store(tmp_path / "s.zarr.zip") as store:
         assert (store.n_layers, store.width, store.causal) == (3, 4, True)
         for layer in range(3):

@@ -65,7 +65,8 @@ def extract(
     )
     attributes = {**model.provenance, **identity}
     stored_as = model.provenance["dtype"] if storage_dtype == "auto" else storage_dtype
-    with written_store(path, shape, review_ids, tokens, attributes, stored_as, chunk_tokens) as writer:
+    in_background = model.packed.network.device.type != "cpu"
+    with written_store(path, shape, review_ids, tokens, attributes, stored_as, chunk_tokens, in_background) as writer:
         running = time.perf_counter()
         _run_packs(model, tokens, token_budget, writer, shape)
         ran = time.perf_counter()

@@ -1,6 +1,7 @@
 """Writing a store of hidden states: a zip member can't be rewritten, so a chunk goes to the file when it is full.
 
-Chunks are written by a thread of their own while the model goes on; each point has two buffers that take turns.
+Where the model runs on another device, chunks are written by a thread of their own while it goes on, and each point
+has two buffers that take turns. On the CPU that thread would take from the model the time that it saves.
 """
 
 import math
@@ -54,6 +55,7 @@ class StateWriter:
         identity: str,
         storage_dtype: str,
         chunk_tokens: int,
+        in_background: bool,
     ) -> None:
         self.seconds = 0.0
         self._group, self._shape, self._review_ids, self._tokens = group, shape, review_ids, tokens
@@ -65,9 +67,9 @@ class StateWriter:
         points = [layer_name(layer) for layer in range(shape.n_blocks + 1)] + [FINAL_NORM] * shape.final_norm
         self._arrays = {point: self._state_array(point) for point in points}
         self._buffers = {point: self._buffer() for point in points}
-        self._spare_buffers = {point: self._buffer() for point in points}
+        self._spare_buffers = {point: self._buffer() for point in points} if in_background else {}
         self._filled = dict.fromkeys(points, 0)
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="state-writer")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="state-writer") if in_background else None
         self._being_written: dict[str, Future[None]] = {}
 
     def append(self, point: str, states: torch.Tensor) -> None:
@@ -114,20 +116,24 @@ class StateWriter:
 
     def stop(self) -> None:
         """End the writing thread; chunks that it has not begun are dropped."""
-        self._thread.shutdown(cancel_futures=True)
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
 
     def _buffer(self) -> torch.Tensor:
         return torch.empty(self._chunk_tokens, self._shape.width, dtype=self._dtype)
 
     def _hand_over(self, point: str, start: int, n: int) -> None:
-        """Have the first `n` rows of the point's buffer written as the chunk of token `start`, and take the other."""
+        """Write the first `n` rows of the point's buffer as the chunk of token `start`, or have the thread do it."""
         started = time.perf_counter()
-        if point in self._being_written:
-            self._being_written[point].result()
-        self.seconds += time.perf_counter() - started
         full = self._buffers[point]
-        self._buffers[point], self._spare_buffers[point] = self._spare_buffers[point], full
-        self._being_written[point] = self._thread.submit(self._write_chunk, point, start, full[:n])
+        if self._thread is None:
+            self._write_chunk(point, start, full[:n])
+        else:
+            if point in self._being_written:
+                self._being_written[point].result()
+            self._buffers[point], self._spare_buffers[point] = self._spare_buffers[point], full
+            self._being_written[point] = self._thread.submit(self._write_chunk, point, start, full[:n])
+        self.seconds += time.perf_counter() - started
 
     def _state_array(self, point: str) -> zarr.Array:
         as_bfloat16 = self._dtype == torch.bfloat16
@@ -189,6 +195,7 @@ def written_store(
     attributes: Mapping[str, Any],
     storage_dtype: str,
     chunk_tokens: int,
+    in_background: bool = False,
 ) -> Iterator[StateWriter]:
     """Write a store, whole: it takes its name when everything in it is written, and leaves nothing if that fails.
 
@@ -200,6 +207,7 @@ def written_store(
         attributes: provenance for the root of the group, JSON; `model`, `variant` and `shard` appear in messages.
         storage_dtype: float32, float16 or bfloat16.
         chunk_tokens: tokens a chunk at most.
+        in_background: write in a thread of its own; for a model that runs on another device than the CPU.
 
     Raises:
         HomogenizationError: the disk is full, or what `StateWriter.append` raises.
@@ -217,7 +225,7 @@ def written_store(
         store = ZipStore(partial, mode="w")
         try:
             group = zarr.create_group(store, attributes=root)
-            writer = StateWriter(group, shape, review_ids, tokens, identity, storage_dtype, chunk_tokens)
+            writer = StateWriter(group, shape, review_ids, tokens, identity, storage_dtype, chunk_tokens, in_background)
             try:
                 yield writer
                 writer.finish()
