@@ -171,7 +171,7 @@ rule tabulate_metrics:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=2000 + 60 * len(JOBS),
         runtime=60,
     params:
         code=code("tabulate_metrics"),
@@ -197,7 +197,7 @@ rule summarise_metrics:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=2000 + 60 * len(JOBS),
         runtime=60,
     params:
         code=code("summarise_metrics"),

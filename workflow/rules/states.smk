@@ -41,7 +41,7 @@ rule extract_states:
     # on the CPU, small models gain more from jobs side by side than from threads; set-threads in a profile changes it
     threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(CONFIG.models[wildcards.model].device, 2)
     resources:
-        mem_mb=4000,
+        mem_mb=lambda wildcards: 4000 if CONFIG.models[wildcards.model].device == "cpu" else 32000,
         runtime=120,
         gpu=lambda wildcards: int(CONFIG.models[wildcards.model].device in ("auto", "cuda")),
     params:
