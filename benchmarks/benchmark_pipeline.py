@@ -24,7 +24,7 @@ from homogenization.extraction import extract
 from homogenization.models import load_model
 from homogenization.spectra import spectra_table
 from homogenization.store import open_store
-from homogenization.views import VIEWS, view_by_name
+from homogenization.views import VIEWS, view_rows
 
 MODEL = {
     "name": "minilm",
@@ -37,8 +37,8 @@ MODEL = {
 }
 
 
-def plain_loop(texts: list[str]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Singular values (layers x views, one array a review) and received attention (blocks, n), the plain way."""
+def plain_loop(texts: list[str]) -> tuple[list[dict], list[np.ndarray]]:
+    """Singular values by layer and view, and received attention (blocks, n), of each review, the plain way."""
     from transformers import AutoModel, AutoTokenizer
 
     from homogenization.weights import resolve_weights
@@ -51,11 +51,11 @@ def plain_loop(texts: list[str]) -> tuple[list[np.ndarray], list[np.ndarray]]:
         encoded = tokenizer(text, truncation=True, max_length=512, return_tensors="pt")
         with torch.inference_mode():
             output = network(**encoded, output_hidden_states=True, output_attentions=True)
-        of_review = []
-        for states in output.hidden_states:
+        of_review = {}
+        for layer, states in enumerate(output.hidden_states):
             tokens = states[0].double().numpy()
             for name in VIEWS:
-                of_review.append(np.linalg.svd(view_by_name(name).rows(tokens), compute_uv=False))
+                of_review[layer, name] = np.linalg.svd(view_rows(name, tokens), compute_uv=False)
         spectra.append(of_review)
         received.append(torch.stack([layer[0].mean(0).sum(0) for layer in output.attentions]).numpy())
     return spectra, received
@@ -114,9 +114,10 @@ def largest_difference(route: dict, spectra: list, received: list) -> tuple[floa
     by_review = ours.partition_by("review_id", maintain_order=True)
     worst = 0.0
     for table, theirs in zip(by_review, spectra, strict=True):
-        for values, reference in zip(table["singular_values"], theirs, strict=True):
-            values = values.to_numpy()
-            worst = max(worst, np.abs(values - reference[: len(values)]).max() / reference[0])
+        assert len(table) == len(theirs)
+        for row in table.iter_rows(named=True):
+            reference = theirs[row["layer"], row["view"]]
+            worst = max(worst, np.abs(np.array(row["singular_values"]) - reference).max() / reference[0])
     attention = []
     for path in route["paths"]:
         with open_store(path) as store:
