@@ -3,13 +3,12 @@
 Imported whenever the Snakefile is parsed, so it imports neither torch nor transformers nor zarr.
 """
 
-import difflib
 import importlib.util
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -22,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from homogenization.config_messages import describe_problem, one_of
 from homogenization.errors import HomogenizationError
 from homogenization.figure_titles import FIGURE_TITLES
 from homogenization.metric_names import METRIC_NAMES
@@ -50,20 +50,6 @@ class Section(BaseModel):
     """A mapping of the configuration; unknown keys are refused, values are not coerced."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-def one_of(names: tuple[str, ...]) -> Callable[[list[str]], list[str]]:
-    """A validator: every entry of a list is among `names`, none stands twice."""
-
-    def check(values: list[str]) -> list[str]:
-        for value in values:
-            if value not in names:
-                raise ValueError(f"unknown name {value!r}{nearest(value, names)}; allowed: {', '.join(names)}")
-        if len(set(values)) < len(values):
-            raise ValueError(f"{sorted({v for v in values if values.count(v) > 1})} stand twice; name each once")
-        return values
-
-    return check
 
 
 class Weights(Section):
@@ -332,7 +318,7 @@ def load_config(raw: Mapping[str, Any], source: str = "config") -> Config:
     try:
         return Config.model_validate(kept)
     except ValidationError as error:
-        problems = [_describe(problem, kept) for problem in error.errors()]
+        problems = [describe_problem(problem, Config) for problem in error.errors()]
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         listed = "\n".join(f"  - {problem}" for problem in problems)
         raise HomogenizationError(f"{source}: {count}\n{listed}\nEvery key is described in config/README.md.") from None
@@ -340,56 +326,3 @@ def load_config(raw: Mapping[str, Any], source: str = "config") -> Config:
 
 def _without_nulls(entries: Any) -> Any:
     return {k: v for k, v in entries.items() if v is not None} if isinstance(entries, dict) else entries
-
-
-def _describe(problem: Any, raw: Mapping[str, Any]) -> str:
-    """One line for one pydantic error: where, what stands there, what is allowed."""
-    location = problem["loc"]
-    if location and location[-1] == "[key]":
-        location = location[:-2]
-        return f"{_dotted(location)}: the name {problem['input']!r} is not allowed; letters, digits, '.', '_', '-'"
-    where = _dotted(location)
-    if problem["type"] == "extra_forbidden":
-        allowed = _keys_allowed_at(location[:-1])
-        return f"{where}: unknown key{nearest(str(location[-1]), allowed)}; allowed: {', '.join(allowed)}"
-    if problem["type"] == "missing":
-        return f"{where}: missing; {_field_at(location).description or 'a section that has to be there'}"
-    message = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] == "value_error":
-        return f"{where}: {message}"
-    return f"{where}: {problem['input']!r} is not allowed; {message[0].lower()}{message[1:]}"
-
-
-def _dotted(location: tuple[str | int, ...]) -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
-    return path.lstrip(".") or "(top level)"
-
-
-def _section_at(location: tuple[str | int, ...]) -> type[Section]:
-    """The section that stands at `location`, looking through optional values and mappings by name."""
-    section: type[Section] = Config
-    for part in location:
-        if part in section.model_fields:
-            inner = _sections_in(section.model_fields[part].annotation)
-            section = inner[0] if inner else section
-    return section
-
-
-def _field_at(location: tuple[str | int, ...]) -> Any:
-    return _section_at(location[:-1]).model_fields[location[-1]]
-
-
-def _sections_in(annotation: Any) -> list[type[Section]]:
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return [annotation]
-    return [section for argument in get_args(annotation) for section in _sections_in(argument)]
-
-
-def _keys_allowed_at(location: tuple[str | int, ...]) -> list[str]:
-    return list(_section_at(location).model_fields)
-
-
-def nearest(word: str, words: Any) -> str:
-    """' (did you mean …?)' with the word of `words` closest to `word`, or nothing."""
-    close = difflib.get_close_matches(word, list(words), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
