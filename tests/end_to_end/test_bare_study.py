@@ -1,0 +1,20 @@
+"""The least that a study can be: originals alone, no labels, no attention, and a last shard of one review."""
+
+import polars as pl
+
+
+def test_a_bare_study_runs_to_its_report(project):
+    project.config["variants"] = {"original": {"rewriter": "none"}}
+    project.config["corpus"] |= {"n_reviews": 5, "shard_size": 4, "label_column": None}
+    project.config["states"] = {"record_attention": False}
+    done = project.run("--cores", "2")
+    assert done.returncode == 0, done.stdout
+    tables = project.folder / "results/tables"
+    metrics = pl.read_parquet(tables / "metrics.parquet")
+    assert metrics["review_id"].n_unique() == 5
+    assert set(metrics["metric"]) == {"effective_rank", "resultant_length"}
+    assert set(pl.read_parquet(tables / "mauve.parquet")["n_values"]) == {2 * 2}
+    assert pl.read_csv(tables / "acceptance.csv").is_empty()
+    assert not (tables / "attention.parquet").exists()
+    assert (project.folder / "results/report.html").stat().st_size > 1_000_000
+    assert "Nothing to be done" in project.run("--dry-run").stdout
