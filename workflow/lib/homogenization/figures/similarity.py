@@ -79,7 +79,7 @@ def _panel_title(table: pl.DataFrame, name: str, label: str, scores: np.ndarray)
     if name == RANDOM_PAIRS:
         return f"{title}, {scores.size:,} pair" + ("s" if scores.size > 1 else "")
     accepted = table.filter(pl.col("variant") == name)["accepted"].sum()
-    return f"{title}, {accepted:,} of {scores.size:,} accepted ({100 * accepted / scores.size:.0f} %)"
+    return f"{title}, {accepted:,} of {scores.size:,} accepted ({100 * accepted / scores.size:.1f} %)"
 
 
 def _bin_edges(values: np.ndarray) -> np.ndarray:
