@@ -12,11 +12,12 @@ def main(
     acceptance: str,
     jobs: list[list[str]],
     threshold: float,
+    n_reviews: int,
 ) -> None:
     """Write the table of similarity and the acceptance by variant; `jobs` are (variant, shard) of `variant_scores`."""
     variants = [(variant, read_table(path)) for (variant, _), path in zip(jobs, variant_scores, strict=True)]
-    table = similarity_table(variants, [read_table(path) for path in random_pairs], threshold)
-    accepted = acceptance_table(table, threshold)
+    table = similarity_table(variants, [read_table(path) for path in random_pairs], threshold, n_reviews)
+    accepted = acceptance_table(table, threshold, n_reviews)
     print(accepted)
     write_table(table, similarity, {"threshold": threshold})
     with written_whole(acceptance) as partial:
@@ -32,4 +33,5 @@ if __name__ == "__main__":
             snakemake.output.acceptance,  # noqa: F821
             snakemake.params.jobs,  # noqa: F821
             snakemake.params.threshold,  # noqa: F821
+            snakemake.params.n_reviews,  # noqa: F821
         )

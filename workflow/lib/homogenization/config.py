@@ -3,99 +3,25 @@
 Imported whenever the Snakefile is parsed, so it imports neither torch nor transformers nor zarr.
 """
 
-import importlib.util
-import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from homogenization.config_messages import describe_problem, one_of
+from homogenization.config_messages import describe_problem, nearest, one_of
+from homogenization.config_weights import ExpandedPath, Name, Section, Weights, whole_numbers_count
+from homogenization.config_writers import Prompt, Rewriting, Writer
 from homogenization.errors import HomogenizationError
 from homogenization.figure_titles import FIGURE_TITLES
 from homogenization.metric_names import METRIC_NAMES
 from homogenization.positions import POSITIONS
 from homogenization.views import VIEWS
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 LOCAL_CORPUS_SUFFIXES = (".parquet", ".csv", ".json", ".jsonl")
 RESERVED_VARIANTS = ("random_pairs",)
-
-
-def expanded(value: str) -> str:
-    """`value` with ~ and $VARIABLES replaced, so that one configuration serves several machines."""
-    result = os.path.expandvars(os.path.expanduser(value))
-    unset = re.search(r"\$\{?(\w+)", result)
-    if unset:
-        raise ValueError(f"{value!r}: the environment variable {unset[1]!r} is not set; set it or write the path out")
-    return result
-
-
-ExpandedPath = Annotated[str, AfterValidator(expanded)]
-Name = Annotated[str, Field(pattern=NAME)]
-
-
-class Section(BaseModel):
-    """A mapping of the configuration; unknown keys are refused, values are not coerced."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class Weights(Section):
-    """Where weights and tokenizer come from: exactly one of `hub`, `path`, `package`, `random`."""
-
-    hub: str | None = Field(None, description="Model id on the Hugging Face hub. Pin it with `revision`.")
-    revision: str | None = Field(None, description="Commit, tag or branch on the hub; a commit makes it reproducible.")
-    path: ExpandedPath | None = Field(None, description="Folder with `config.json`, `*.safetensors` and the tokenizer.")
-    package: str | None = Field(None, description="Installed Python package that carries the model's folder.")
-    folder: str = Field("model", description="The model's folder inside `package`.")
-    random: dict[str, Any] | None = Field(
-        None,
-        description="Untrained control: the fields of a transformers configuration, `model_type` among them. The "
-        "weights are drawn with `seed`; a byte-level BPE tokenizer is trained on the corpus.",
-    )
-    seed: int = Field(0, ge=0, description="Seed of the random weights.")
-    vocab_size: int = Field(2000, ge=300, description="Vocabulary of the tokenizer trained for random weights.")
-
-    @model_validator(mode="after")
-    def exactly_one_source(self) -> "Weights":
-        """Check that one source is named and, where it lies on this machine, that it is whole."""
-        named = [source for source in ("hub", "path", "package", "random") if getattr(self, source) is not None]
-        if len(named) != 1:
-            raise ValueError(f"name exactly one of hub, path, package, random; found {named or 'none'}")
-        if self.revision is not None and self.hub is None:
-            raise ValueError("'revision' goes with 'hub' alone")
-        if self.path is not None:
-            check_model_folder(Path(self.path))
-        if self.package is not None and importlib.util.find_spec(self.package.partition(".")[0]) is None:
-            raise ValueError(f"the Python package {self.package!r} is not installed; install it or use 'path'")
-        if self.random is not None and "model_type" not in self.random:
-            raise ValueError("'random' needs 'model_type', for example llama, qwen2, gpt2")
-        return self
-
-
-def check_model_folder(folder: Path) -> None:
-    """Raise ValueError where `folder` holds no model that can be loaded safely."""
-    if not folder.is_dir():
-        raise ValueError(f"the folder {str(folder)!r} does not exist; relative paths start at the working directory")
-    if not (folder / "config.json").is_file():
-        raise ValueError(f"{str(folder)!r} has no config.json, so it is no model folder in the Hugging Face format")
-    if not any(folder.glob("*.safetensors")):
-        raise ValueError(
-            f"{str(folder)!r} has no *.safetensors file; other weight formats can run code when they are loaded and "
-            "are refused. Save the model again with save_pretrained(), which writes safetensors"
-        )
+# where a language model can be asked to put key phrases, and be held to it
+SIDES = ("front", "end")
 
 
 class Corpus(Section):
@@ -143,8 +69,10 @@ class Corpus(Section):
 class Keyphrases(Section):
     """How key phrases are found."""
 
-    scorer: Literal["tfidf", "keybert"] = Field(
-        "tfidf", description="`tfidf` knows no position; `keybert` none but what its encoder sees within a sentence."
+    scorer: Literal["tfidf", "keybert", "llm"] = Field(
+        "tfidf",
+        description="`tfidf` knows no position; `keybert` none but what its encoder sees within a sentence; `llm` "
+        "asks a language model, which sees them all.",
     )
     max_phrases: int = Field(8, ge=1, description="Distinct key phrases a review at most.")
     ngram_range: tuple[int, int] = Field((1, 3), description="Shortest and longest phrase in words.")
@@ -152,6 +80,8 @@ class Keyphrases(Section):
         2, ge=1, description="Rarer terms are key phrases only where a review repeats them."
     )
     keybert: Weights | None = Field(None, description="Sentence encoder of the `keybert` scorer.")
+    writer: str | None = Field(None, description="Name under `writers` of the language model that `llm` asks.")
+    prompt: Prompt | None = Field(None, description="File of the prompt of `llm`.")
 
     @field_validator("ngram_range", mode="before")
     @classmethod
@@ -164,31 +94,49 @@ class Keyphrases(Section):
         return value
 
     @model_validator(mode="after")
-    def encoder_for_keybert(self) -> "Keyphrases":
-        """KeyBERT cannot run without an encoder."""
+    def what_the_scorer_needs(self) -> "Keyphrases":
+        """KeyBERT cannot run without an encoder, nor a language model without being named and asked."""
         if self.scorer == "keybert" and self.keybert is None:
             raise ValueError("scorer 'keybert' needs 'keybert': the weights of a sentence encoder")
+        if (self.scorer == "llm") != (self.writer is not None) or (self.scorer == "llm") != (self.prompt is not None):
+            raise ValueError(
+                f"scorer {self.scorer!r} with writer {self.writer!r} and prompt {self.prompt!r}: 'llm' needs both, the "
+                "others take neither"
+            )
         return self
 
 
 class Variant(Section):
     """How a variant of each review is made."""
 
-    rewriter: Literal["none", "rules"] = Field(description="`none` keeps the text; `rules` moves key phrases.")
-    position: str | None = Field(
-        None, description=f"Where `rules` moves the key phrases of each sentence: {', '.join(POSITIONS)}."
+    rewriter: Literal["none", "rules", "llm"] = Field(
+        description="`none` keeps the text; `rules` moves key phrases; `llm` asks a language model."
     )
+    position: str | None = Field(
+        None,
+        description=f"Where `rules` moves the key phrases of each sentence: {', '.join(POSITIONS)}. Where `llm` has "
+        f"to put them: {', '.join(SIDES)}; null: anywhere (a paraphrase).",
+    )
+    writer: str | None = Field(None, description="Name under `writers` of the language model that `llm` asks.")
+    prompt: Prompt | None = Field(None, description="File of the prompt of `llm`.")
 
     @model_validator(mode="after")
-    def position_for_rules(self) -> "Variant":
-        """`rules` needs a position, `none` has no use for one."""
-        if (self.rewriter == "rules") != (self.position is not None):
+    def what_the_rewriter_needs(self) -> "Variant":
+        """`rules` needs a position, `none` has no use for one; `llm` needs a model and a prompt."""
+        if self.rewriter != "llm" and (self.rewriter == "rules") != (self.position is not None):
             raise ValueError(
                 f"rewriter {self.rewriter!r} with position {self.position!r}: 'rules' needs a position "
                 f"({', '.join(POSITIONS)}), 'none' takes none"
             )
+        if (self.rewriter == "llm") != (self.writer is not None) or (self.rewriter == "llm") != (
+            self.prompt is not None
+        ):
+            raise ValueError(
+                f"rewriter {self.rewriter!r} with writer {self.writer!r} and prompt {self.prompt!r}: 'llm' needs both, "
+                "the others take neither"
+            )
         if self.position is not None:
-            one_of(tuple(POSITIONS))([self.position])
+            one_of(SIDES if self.rewriter == "llm" else tuple(POSITIONS))([self.position])
         return self
 
 
@@ -203,11 +151,7 @@ class Similarity(Section):
     batch_size: int = Field(16, ge=1, description="Reviews a batch.")
     device: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
 
-    @field_validator("threshold", mode="before")
-    @classmethod
-    def whole_numbers_count(cls, value: Any) -> Any:
-        """0 and 1 are thresholds too."""
-        return float(value) if type(value) is int else value
+    _threshold = field_validator("threshold", mode="before")(whole_numbers_count)
 
 
 class Model(Section):
@@ -222,7 +166,22 @@ class Model(Section):
     max_tokens: int | None = Field(
         None, ge=2, description="Longer reviews are cut there, and the cut recorded; null: the model's context."
     )
-    token_budget: int = Field(2048, ge=1, description="Tokens a forward pass; whole reviews are packed up to it.")
+    token_budget: int = Field(
+        2048, ge=1, description="Tokens a forward pass; whole reviews are packed up to it. Halves when memory runs out."
+    )
+    gpus: int = Field(1, ge=1, description="GPUs of a job; the blocks are spread over them. Nothing reruns.")
+    billions: float | None = Field(
+        None,
+        gt=0,
+        description="Billions of parameters, by which a job's memory and time are asked for; null: from the weights' "
+        "files or the hub id (`8B`). Nothing reruns.",
+    )
+
+    _billions = field_validator("billions", mode="before")(whole_numbers_count)
+
+    def without_effect(self) -> set[str]:
+        """How a job is placed."""
+        return {"gpus", "billions"}
 
 
 class States(Section):
@@ -233,6 +192,26 @@ class States(Section):
     )
     chunk_tokens: int = Field(4096, ge=1, description="Tokens a chunk of a layer's array.")
     record_attention: bool = Field(True, description="Sum the attention that each token receives, in every layer.")
+    layers: list[int] | None = Field(
+        None,
+        min_length=2,
+        description="Layers of the residual stream to store, 0 before the first block; negative ones count from the "
+        "last; null: all.",
+    )
+    keep: bool = Field(
+        True, description="false: the states of a job are deleted as soon as every metric has read them."
+    )
+    sample_tokens: int | None = Field(
+        None, ge=1, description="Tokens of each review whose states are kept under `samples/` in any case; null: none."
+    )
+
+    @field_validator("layers")
+    @classmethod
+    def layers_once(cls, layers: list[int] | None) -> list[int] | None:
+        """Each layer once."""
+        if layers is not None and len(set(layers)) < len(layers):
+            raise ValueError(f"{layers} names a layer twice; name each once")
+        return layers
 
 
 class Mauve(Section):
@@ -268,7 +247,9 @@ class Config(Section):
     results: ExpandedPath = Field("results", min_length=1, description="Folder of everything that is made.")
     seed: int = Field(0, ge=0, description="Seed of the sample, of scattered positions, of MAUVE.")
     corpus: Corpus
+    writers: dict[Name, Writer] = Field({}, description="Language models that write, by name.")
     keyphrases: Keyphrases = Keyphrases()
+    rewriting: Rewriting = Rewriting()
     variants: dict[Name, Variant] = Field(description="Variants by name; `original` is one of them.")
     similarity: Similarity
     models: dict[Name, Model] = Field(min_length=1, description="Models by name.")
@@ -280,6 +261,21 @@ class Config(Section):
 
     _views = field_validator("views")(one_of(VIEWS))
     _metrics = field_validator("metrics")(one_of(METRIC_NAMES))
+
+    @field_validator("keyphrases")
+    @classmethod
+    def writer_of_keyphrases_exists(cls, keyphrases: Keyphrases, info: ValidationInfo) -> Keyphrases:
+        """The language model that finds key phrases is among the writers."""
+        _check_writer(keyphrases.writer, info)
+        return keyphrases
+
+    @field_validator("variants")
+    @classmethod
+    def writers_of_variants_exist(cls, variants: dict[str, Variant], info: ValidationInfo) -> dict[str, Variant]:
+        """The language models that rewrite are among the writers."""
+        for name, variant in variants.items():
+            _check_writer(variant.writer, info, f"{name}: ")
+        return variants
 
     @field_validator("variants")
     @classmethod
@@ -306,15 +302,24 @@ class Config(Section):
         return figures
 
 
+def _check_writer(name: str | None, info: ValidationInfo, where: str = "") -> None:
+    writers = info.data.get("writers")
+    if name is not None and writers is not None and name not in writers:
+        allowed = ", ".join(writers) or "none is there; add it under 'writers'"
+        raise ValueError(f"{where}no writer is called {name!r}{nearest(name, writers)}; allowed: {allowed}")
+
+
 def load_config(raw: Mapping[str, Any], source: str = "config") -> Config:
     """Check `raw` (as Snakemake merged it) and return it as a `Config`.
 
-    A model or variant that is set to null is dropped, so that an overlay can take away what its base has.
+    A model, variant or writer that is set to null is dropped, so that an overlay can take away what its base has.
 
     Raises:
         HomogenizationError: naming every problem at once: key, value, what is allowed, nearest spelling.
     """
-    kept = {key: _without_nulls(value) if key in ("models", "variants") else value for key, value in raw.items()}
+    kept = {
+        key: _without_nulls(value) if key in ("models", "variants", "writers") else value for key, value in raw.items()
+    }
     try:
         return Config.model_validate(kept)
     except ValidationError as error:

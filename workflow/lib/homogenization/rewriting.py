@@ -50,7 +50,7 @@ def keep_text(
     spans = sentence_spans(text)
     placements = []
     for phrase in phrases:
-        at = _position(text, spans[phrase.sentence], phrase.start, phrase.phrase)
+        at = place_in_sentence(text, spans[phrase.sentence], phrase.start, phrase.phrase)
         placements.append(Placement(phrase.phrase, phrase.sentence, at, at))
     return text, placements
 
@@ -80,13 +80,13 @@ def move_by_rules(
         sentence, starts = _rearranged(text, span, moving, POSITIONS[position], Random(int.from_bytes(digest)), names)
         rewritten.append(sentence)
         for phrase, start in zip(moving, starts, strict=True):
-            before = _position(text, span, phrase.start, phrase.phrase)
-            after = _position(sentence, (0, len(sentence)), start, phrase.phrase)
+            before = place_in_sentence(text, span, phrase.start, phrase.phrase)
+            after = place_in_sentence(sentence, (0, len(sentence)), start, phrase.phrase)
             placements.append(Placement(phrase.phrase, number, before, after))
     return " ".join(rewritten), placements
 
 
-def _position(text: str, span: tuple[int, int], start: int, phrase: str) -> float | None:
+def place_in_sentence(text: str, span: tuple[int, int], start: int, phrase: str) -> float | None:
     """Find the phrase again among the words of the sentence text[span], and tell where it stands, from 0 to 1."""
     found = word_spans(text, *span)
     before = sum(word_start < start for word_start, _ in found)

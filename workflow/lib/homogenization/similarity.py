@@ -124,13 +124,13 @@ def score_against_originals(encoder: Encoder, originals: pl.DataFrame, variants:
     Args:
         encoder: From `load_encoder`.
         originals: Columns review_id, text.
-        variants: Columns review_id, text, of the same reviews.
+        variants: Columns review_id, text, of the same reviews; a review that could not be rewritten is missing.
 
     Returns:
-        Columns review_id, precision, recall, f1, in the order of `originals`.
+        Columns review_id, precision, recall, f1, of the rewritten reviews in the order of `originals`.
     """
     pairs = originals.select("review_id", original="text").join(
-        variants.select("review_id", variant="text"), on="review_id", how="left", maintain_order="left", validate="1:1"
+        variants.select("review_id", variant="text"), on="review_id", how="inner", maintain_order="left", validate="1:1"
     )
     scores = bert_scores(encoder, pairs["variant"].to_list(), pairs["original"].to_list())
     return _table(pairs["review_id"], scores)

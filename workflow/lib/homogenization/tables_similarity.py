@@ -21,6 +21,7 @@ SIMILARITY_SCHEMA = {
 ACCEPTANCE_SCHEMA = {
     "variant": pl.String,
     "n_reviews": pl.Int64,
+    "n_rewritten": pl.Int64,
     "n_accepted": pl.Int64,
     "acceptance_rate": pl.Float64,
     "mean_f1": pl.Float64,
@@ -40,7 +41,10 @@ _SCORES = ("precision", "recall", "f1")
 
 
 def similarity_table(
-    variants: Sequence[tuple[str, pl.DataFrame]], random_pairs: Sequence[pl.DataFrame], threshold: float
+    variants: Sequence[tuple[str, pl.DataFrame]],
+    random_pairs: Sequence[pl.DataFrame],
+    threshold: float,
+    n_reviews: int,
 ) -> pl.DataFrame:
     """Scores of all variants and of random pairs: the table `similarity` (`SIMILARITY_SCHEMA`).
 
@@ -51,6 +55,7 @@ def similarity_table(
         variants: (variant, scores of one shard); without any, every review is analysed.
         random_pairs: scores of random pairs of reviews, by shard.
         threshold: of F1.
+        n_reviews: reviews of the sample, for the message.
 
     Raises:
         HomogenizationError: no review is accepted in every variant.
@@ -63,7 +68,7 @@ def similarity_table(
     everywhere = accepted.group_by("review_id").agg(in_every_variant.alias("analysed"))
     table = accepted.join(everywhere, on="review_id", how="left", maintain_order="left").select(*SIMILARITY_SCHEMA)
     if not table.is_empty() and not table["analysed"].any():
-        raise HomogenizationError(_nothing_accepted(table, random_pairs, threshold))
+        raise HomogenizationError(_nothing_accepted(table, random_pairs, threshold, n_reviews))
     baseline = _concatenated([tagged(scores, variant=RANDOM_PAIRS) for scores in random_pairs])
     missing = [pl.lit(None, dtype=pl.Boolean).alias(name) for name in ("accepted", "analysed")]
     return pl.concat([table, baseline.select(*list(SIMILARITY_SCHEMA)[:5], *missing)])
@@ -74,11 +79,13 @@ def _concatenated(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=schema), *(table.select(*schema).cast(schema) for table in tables)])
 
 
-def _nothing_accepted(table: pl.DataFrame, random_pairs: Sequence[pl.DataFrame], threshold: float) -> str:
+def _nothing_accepted(
+    table: pl.DataFrame, random_pairs: Sequence[pl.DataFrame], threshold: float, n_reviews: int
+) -> str:
     lines = [
         f"  {row['variant']}: {row['n_accepted']} of {row['n_reviews']} accepted "
         f"({row['acceptance_rate']:.0%}), median F1 {row['median_f1']:.3f}"
-        for row in acceptance_table(table, threshold).iter_rows(named=True)
+        for row in acceptance_table(table, threshold, n_reviews).iter_rows(named=True)
     ]
     baseline = pl.concat([scores["f1"] for scores in random_pairs]).median() if random_pairs else None
     random = "" if baseline is None else f" Random pairs of reviews have a median F1 of {baseline:.3f}."
@@ -92,16 +99,23 @@ def _nothing_accepted(table: pl.DataFrame, random_pairs: Sequence[pl.DataFrame],
     )
 
 
-def acceptance_table(similarity: pl.DataFrame, threshold: float) -> pl.DataFrame:
-    """Acceptance by variant, beside the median F1 of random pairs: the table `acceptance` (`ACCEPTANCE_SCHEMA`)."""
+def acceptance_table(similarity: pl.DataFrame, threshold: float, n_reviews: int) -> pl.DataFrame:
+    """Acceptance by variant, beside the median F1 of random pairs: the table `acceptance` (`ACCEPTANCE_SCHEMA`).
+
+    Args:
+        similarity: the table `similarity`; a review that a language model failed to rewrite is not in it.
+        threshold: of F1.
+        n_reviews: reviews of the sample, which the rate is of.
+    """
     is_baseline = pl.col("variant") == RANDOM_PAIRS
     return (
         similarity.filter(~is_baseline)
         .group_by("variant", maintain_order=True)
         .agg(
-            pl.len().alias("n_reviews"),
+            pl.lit(n_reviews).alias("n_reviews"),
+            pl.len().alias("n_rewritten"),
             pl.col("accepted").sum().alias("n_accepted"),
-            pl.col("accepted").mean().alias("acceptance_rate"),
+            (pl.col("accepted").sum() / n_reviews).alias("acceptance_rate"),
             pl.col("f1").mean().alias("mean_f1"),
             pl.col("f1").median().alias("median_f1"),
         )

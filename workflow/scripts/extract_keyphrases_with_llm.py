@@ -1,0 +1,51 @@
+"""Let a language model find the key phrases of a shard's reviews."""
+
+from pathlib import Path
+from typing import Any
+
+from homogenization.files import read_table, write_table
+from homogenization.generation import make_writer
+from homogenization.job import logged
+from homogenization.llm_keyphrases import extract_keyphrases_with_llm
+from homogenization.request_store import RequestStore
+
+
+def main(
+    shard: str,
+    keyphrases: str,
+    writer: dict[str, Any],
+    prompt: dict[str, Any],
+    max_phrases: int,
+    ngram_range: list[int],
+    candidates: int,
+    seed: int,
+    connections: int,
+    timeout_seconds: float,
+    max_retries: int,
+    requests: str | Path,
+) -> None:
+    """Write one row per place of a key phrase; answers are kept in the folder `requests`."""
+    asked = make_writer(writer, seed, connections, timeout_seconds, max_retries)
+    found = extract_keyphrases_with_llm(
+        read_table(shard), asked, RequestStore(requests), prompt, max_phrases, tuple(ngram_range), candidates
+    )
+    described = {"scorer": "llm", "max_phrases": max_phrases, "ngram_range": list(ngram_range)}
+    write_table(found, keyphrases, {**described, "writer": asked.identity, "prompt": prompt["version"], "seed": seed})
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            snakemake.input.shard,  # noqa: F821
+            snakemake.output.keyphrases,  # noqa: F821
+            snakemake.params.writer,  # noqa: F821
+            snakemake.params.prompt,  # noqa: F821
+            snakemake.params.max_phrases,  # noqa: F821
+            snakemake.params.ngram_range,  # noqa: F821
+            snakemake.params.candidates,  # noqa: F821
+            snakemake.params.seed,  # noqa: F821
+            snakemake.resources.connections,  # noqa: F821
+            snakemake.resources.request_timeout,  # noqa: F821
+            snakemake.resources.request_retries,  # noqa: F821
+            Path(snakemake.output.keyphrases).parents[1] / "requests",  # noqa: F821
+        )

@@ -1,0 +1,71 @@
+"""Let a language model write one variant of a shard's reviews."""
+
+from pathlib import Path
+from typing import Any
+
+from homogenization.files import read_table, write_table
+from homogenization.generation import make_writer
+from homogenization.job import logged
+from homogenization.llm_rewriting import ScoreF1, rewrite_with_llm
+from homogenization.request_store import RequestStore
+
+
+def main(
+    shard: str,
+    keyphrases: str,
+    variant: str,
+    candidates: str,
+    writer: dict[str, Any],
+    prompt: dict[str, Any],
+    position: str | None,
+    filters: dict[str, Any],
+    encoder: dict[str, Any] | None,
+    layer: int | None,
+    device: str,
+    batch_size: int,
+    seed: int,
+    connections: int,
+    timeout_seconds: float,
+    max_retries: int,
+    requests: str | Path,
+) -> None:
+    """Write the reviews that were rewritten, and all candidates; answers are kept in the folder `requests`."""
+    asked = make_writer(writer, seed, connections, timeout_seconds, max_retries)
+    score_f1 = None if filters["min_f1"] is None else f1_scorer(encoder, layer, device, batch_size)
+    rewritten, judged = rewrite_with_llm(
+        read_table(shard), read_table(keyphrases), asked, RequestStore(requests), prompt, position, filters, score_f1
+    )
+    metadata = {"writer": asked.identity, "prompt": prompt["version"], "position": position, "seed": seed}
+    write_table(judged, candidates, metadata)
+    write_table(rewritten, variant, metadata)
+
+
+def f1_scorer(encoder: dict[str, Any], layer: int, device: str, batch_size: int) -> ScoreF1:
+    """BERTScore F1 with the encoder of `similarity`."""
+    from homogenization.similarity import bert_scores, load_encoder
+
+    loaded = load_encoder(encoder, layer, device, batch_size)
+    return lambda candidates, originals: bert_scores(loaded, candidates, originals)[:, 2].tolist()
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            snakemake.input.shard,  # noqa: F821
+            snakemake.input.keyphrases,  # noqa: F821
+            snakemake.output.variant,  # noqa: F821
+            snakemake.output.candidates,  # noqa: F821
+            snakemake.params.writer,  # noqa: F821
+            snakemake.params.prompt,  # noqa: F821
+            snakemake.params.position,  # noqa: F821
+            snakemake.params.filters,  # noqa: F821
+            snakemake.params.encoder,  # noqa: F821
+            snakemake.params.layer,  # noqa: F821
+            snakemake.params.device,  # noqa: F821
+            snakemake.params.batch_size,  # noqa: F821
+            snakemake.params.seed,  # noqa: F821
+            snakemake.resources.connections,  # noqa: F821
+            snakemake.resources.request_timeout,  # noqa: F821
+            snakemake.resources.request_retries,  # noqa: F821
+            Path(snakemake.output.variant).parents[2] / "requests",  # noqa: F821
+        )
