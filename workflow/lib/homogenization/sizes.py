@@ -1,0 +1,170 @@
+"""How large a model is and what its jobs ask for, before anything is loaded: parameters, memory, run time.
+
+Imported whenever the Snakefile is parsed, so it imports the standard library alone. The estimates are generous: a job
+that asks for too much waits a little longer, a job that asks for too little is killed and starts again.
+"""
+
+import importlib.util
+import json
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+_LARGEST_HEADER = 100_000_000  # bytes; what the safetensors library itself allows
+# `8B` in Meta-Llama-3-8B, `135M` in SmolLM2-135M; neither the 2.5 of Qwen2.5-7B nor the A3B of Qwen3-30B-A3B
+_SIZE_IN_NAME = re.compile(r"(?:^|-)(\d+(?:\.\d+)?)([bm])(?![a-z0-9.])", re.IGNORECASE)
+
+_UNKNOWN_ON_GPU, _UNKNOWN_ON_CPU = 8.0, 0.1  # billions
+_TOKENS_A_REVIEW = 500
+_LEAST_MINUTES = 120
+
+
+def billions_of_parameters(weights: Mapping[str, Any], billions: float | None) -> float | None:
+    """Billions of parameters of a `weights` entry of the configuration; nothing is loaded or fetched.
+
+    Args:
+        weights: `package` (with `folder`), `path`, `random` (with `vocab_size`) or `hub`; None counts as absent.
+        billions: the configuration's own number, which goes before all else.
+
+    Returns:
+        For files on this machine the number that the headers of their safetensors give, for random weights an estimate
+        from the fields of the configuration, for a hub id the number in its name; None where these say nothing.
+    """
+    given = {key: value for key, value in weights.items() if value is not None}
+    if billions is not None:
+        return float(billions)
+    if "random" in given:
+        return _of_fields(given["random"], given.get("vocab_size", 0))
+    if "hub" in given:
+        return _of_name(given["hub"])
+    try:
+        files = sorted(_local_folder(given).glob("*.safetensors"))
+        return sum(map(_parameters_in, files)) / 1e9 if files else None
+    except (ImportError, OSError, ValueError, KeyError):  # the job that loads the model says what is wrong
+        return None
+
+
+def _local_folder(weights: Mapping[str, Any]) -> Path:
+    """The folder of weights in a package, which is not imported, or at a path."""
+    if "path" in weights:
+        return Path(weights["path"]).expanduser()
+    package = importlib.util.find_spec(weights["package"])
+    if package is None or not package.submodule_search_locations:
+        raise ImportError(f"no package {weights['package']}")
+    return Path(package.submodule_search_locations[0], weights.get("folder", "model"))
+
+
+def _parameters_in(path: Path) -> int:
+    """Numbers in the float tensors of a safetensors file, from its header: 8 bytes of length, then JSON."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > _LARGEST_HEADER:
+            raise ValueError(f"{path}: no safetensors header")
+        header = json.loads(file.read(length))
+    tensors = (tensor for name, tensor in header.items() if name != "__metadata__")
+    return sum(math.prod(tensor["shape"]) for tensor in tensors if tensor["dtype"].startswith(("F", "BF")))
+
+
+def _of_fields(fields: Mapping[str, Any], vocab_size: int) -> float | None:
+    """Embedding, and in each block four matrices of attention and three that feed forward; None without sizes."""
+    width = fields.get("hidden_size", fields.get("n_embd"))
+    blocks = fields.get("num_hidden_layers", fields.get("n_layer"))
+    if width is None or blocks is None:
+        return None
+    inner = fields.get("intermediate_size", fields.get("n_inner")) or 4 * width
+    return (vocab_size * width + blocks * (4 * width**2 + 3 * width * inner)) / 1e9
+
+
+def _of_name(hub_id: str) -> float | None:
+    """The largest size that stands in the name: `7B-Instruct-1M` has a context of 1M."""
+    found = _SIZE_IN_NAME.findall(hub_id.rpartition("/")[2])
+    return max((float(number) / (1000 if unit in "mM" else 1) for number, unit in found), default=None)
+
+
+def extraction_memory_mb(billions: float | None, dtype: str, on_gpu: bool, attempt: int) -> int:
+    """Host memory of an extraction in MB.
+
+    On the CPU: 3.2 GB for Python, its libraries and a pass; the weights half as much again, for a file that is read
+    while its tensor exists; 0.6 GB a billion for the store's chunk buffers. On a GPU: 6 GB, for CUDA's libraries lie in
+    host memory too; the weights once, whose mapped files some clusters count; 1.2 GB a billion, for the buffers are
+    two. (Two buffers of 4,096 tokens take 4.6 GB in float32 for 8 billion parameters, less in bfloat16.)
+
+    Args:
+        billions: of parameters; None counts as 8 on a GPU and .1 on the CPU.
+        dtype: of the weights as they are run.
+        on_gpu: whether the job computes on one.
+        attempt: 1 at first; each further attempt asks for as much again.
+    """
+    return _memory_mb(billions, dtype, on_gpu, buffers=1.2 if on_gpu else 0.6, attempt=attempt)
+
+
+def writer_memory_mb(billions: float | None, dtype: str, on_gpu: bool, attempt: int) -> int:
+    """Host memory in MB of a job in which a language model writes: as an extraction, with no buffers of a store.
+
+    On the CPU keys and values of the texts being written take their place: 1.5 GB a billion hold 16 texts of 2,000
+    tokens for 7 billion parameters (56 kB a token in bfloat16 where key heads are shared) several times over.
+    """
+    return _memory_mb(billions, dtype, on_gpu, buffers=0.0 if on_gpu else 1.5, attempt=attempt)
+
+
+def _memory_mb(billions: float | None, dtype: str, on_gpu: bool, buffers: float, attempt: int) -> int:
+    """The sum of a job's own memory, weights, and buffers in GB a billion parameters; whole GB."""
+    billions = _or_typical(billions, on_gpu)
+    own, copies = (6.0, 1.0) if on_gpu else (3.2, 1.5)
+    return math.ceil(own + billions * (BYTES[dtype] * copies + buffers)) * 1000 * attempt
+
+
+def extraction_runtime_minutes(billions: float | None, on_gpu: bool, n_reviews: int, attempt: int) -> int:
+    """Run time to ask for in minutes: twice the estimate, at least two hours.
+
+    The estimate: weights at 50 MB/s, as from the hub or a busy file system; two operations a parameter and token,
+    500 tokens a review, at 20 TFLOP/s on a GPU and 20 GFLOP/s on a core; half a second a review and as much a billion
+    parameters for writing its states at 100 MB/s.
+
+    Args:
+        billions: of parameters; None counts as 8 on a GPU and .1 on the CPU.
+        on_gpu: whether the job computes on one.
+        n_reviews: of the job.
+        attempt: 1 at first; each further attempt asks for as much again.
+    """
+    billions = _or_typical(billions, on_gpu)
+    computing = 2e9 * billions * _TOKENS_A_REVIEW * n_reviews / (2e13 if on_gpu else 2e10)
+    writing = n_reviews * (0.5 + 0.5 * billions)
+    return _minutes(_loading_seconds(billions) + computing + writing, attempt)
+
+
+def writer_runtime_minutes(
+    billions: float | None,
+    on_gpu: bool,
+    n_reviews: int,
+    candidates: int,
+    max_new_tokens: int,
+    batch_size: int,
+    attempt: int,
+) -> int:
+    """Run time to ask for, in minutes, where a language model writes `candidates` texts a review: twice the estimate.
+
+    The estimate has every text as long as it may be. A step gives each text of a batch a token: 40 ms and 10 ms a
+    billion parameters on a GPU, which reads the weights in it; on a core one second a billion, or what the batch's
+    operations take at 20 GFLOP/s.
+    """
+    billions = _or_typical(billions, on_gpu)
+    step = 0.04 + 0.01 * billions if on_gpu else 0.04 + billions * max(1.0, 0.1 * batch_size)
+    steps = math.ceil(n_reviews / batch_size) * candidates * max_new_tokens
+    return _minutes(_loading_seconds(billions) + steps * step, attempt)
+
+
+def _loading_seconds(billions: float) -> float:
+    return billions * 4 / 0.05
+
+
+def _minutes(seconds: float, attempt: int) -> int:
+    """Twice as many, in tens of minutes, at least two hours; as much again for each further attempt."""
+    return max(_LEAST_MINUTES, math.ceil(2 * seconds / 600) * 10) * attempt
+
+
+def _or_typical(billions: float | None, on_gpu: bool) -> float:
+    return billions if billions is not None else _UNKNOWN_ON_GPU if on_gpu else _UNKNOWN_ON_CPU

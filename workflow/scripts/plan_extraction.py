@@ -1,0 +1,41 @@
+"""Tabulate what extraction will take, for each model and in all."""
+
+from typing import Any
+
+from homogenization.architecture import Architecture
+from homogenization.files import read_json, read_table, written_whole
+from homogenization.job import logged
+from homogenization.planning import plan_row, plan_table, plan_text
+
+
+def main(
+    tokens: list[str],
+    architectures: list[str],
+    plan: str,
+    text: str,
+    models: list[dict[str, Any]],
+    states: dict[str, Any],
+) -> None:
+    """Write the plan as a table and as text; `tokens` and `architectures` are files of `models`, in their order."""
+    rows = [
+        plan_row(model, Architecture(**read_json(architecture)), read_table(counts), states)
+        for model, architecture, counts in zip(models, architectures, tokens, strict=True)
+    ]
+    table = plan_table(rows)
+    print(plan_text(table))
+    with written_whole(plan) as partial:
+        table.write_csv(partial)
+    with written_whole(text) as partial:
+        partial.write_text(plan_text(table), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            list(snakemake.input.tokens),  # noqa: F821
+            list(snakemake.input.architectures),  # noqa: F821
+            snakemake.output.plan,  # noqa: F821
+            snakemake.output.text,  # noqa: F821
+            snakemake.params.models,  # noqa: F821
+            snakemake.params.states,  # noqa: F821
+        )

@@ -1,0 +1,19 @@
+"""Keep the states of a few tokens of each review."""
+
+from homogenization.job import logged
+from homogenization.sample_states import sample_states
+
+
+def main(states: str, sample: str, sample_tokens: int, seed: int) -> None:
+    """Write the store of `sample_tokens` tokens of each review of the store `states`."""
+    sample_states(states, sample, sample_tokens, seed)
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            snakemake.input.states,  # noqa: F821
+            snakemake.output.sample,  # noqa: F821
+            snakemake.params.sample_tokens,  # noqa: F821
+            snakemake.params.seed,  # noqa: F821
+        )
