@@ -12,7 +12,9 @@ if not workflow.overwrite_configfiles:
 include: "workflow/rules/common.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/variants.smk"
+include: "workflow/rules/writers.smk"
 include: "workflow/rules/states.smk"
+include: "workflow/rules/plan.smk"
 include: "workflow/rules/metrics.smk"
 include: "workflow/rules/figures.smk"
 
@@ -26,6 +28,20 @@ rule all:
         rules.make_report.output.report,
         TABLES,
         FIGURES,
+        SAMPLES,
+
+
+# What the study will take, before anything runs on a GPU: snakemake --cores 4 plan
+rule plan:
+    input:
+        rules.plan_extraction.output.text,
+    log:
+        "<logs>/plan.log",
+    localrule: True
+    conda:
+        "envs/homogenization.yaml"
+    shell:
+        "tee {log} < {input}"
 
 
 # Targets of a stage each: snakemake --cores 4 variants

@@ -49,7 +49,7 @@ def real_states(texts: Sequence[str]) -> list[np.ndarray]:
         extract(load_model(MINILM), review_ids, texts, path, {}, 2048, "float32", 4096, False)
         with open_store(path) as store:
             bounds = list(zip(store.review_offsets[:-1], store.review_offsets[1:], strict=True))
-            layers = [store.residual_stream(layer) for layer in range(store.n_layers)]
+            layers = [store.residual_stream(layer) for layer in store.layers]
     return [states[start:stop] for states in layers for start, stop in bounds]
 
 

@@ -61,9 +61,9 @@ class Project:
             text=True,
         )
 
-    def planned(self) -> Counter:
+    def planned(self, *targets: str) -> Counter:
         """How many jobs of each rule a dry run announces."""
-        done = self.run("--dry-run")
+        done = self.run("--dry-run", *targets)
         assert done.returncode == 0, done.stdout
         if "Nothing to be done" in done.stdout:
             return Counter()

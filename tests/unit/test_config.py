@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import ROOT, SMALL
+from conftest import LLAMA, ROOT, SMALL
 from homogenization import config_docs
 from homogenization.config import Config, load_config
 from homogenization.errors import HomogenizationError
+
+LLM = {"rewriter": "llm", "writer": "served", "prompt": "config/prompts/front.yaml", "position": "front"}
+LOCAL = {"backend": "transformers", "weights": {"hub": "a/b"}}
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +22,7 @@ def in_project(monkeypatch):
 
 def problems(**changes) -> str:
     """What loading the small configuration says after `changes` ('corpus.n_reviews': value, ...)."""
-    raw = copy.deepcopy(SMALL)
+    raw = copy.deepcopy(SMALL) | {"writers": {"served": {"backend": "openai", "model": "m"}}}
     for key, value in changes.items():
         *parents, last = key.split(".")
         section = raw
@@ -79,6 +82,30 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("models", {}, ["models", "at least 1"]),
         ("keyphrases.scorer", "yake", ["keyphrases.scorer: 'yake'", "tfidf", "keybert"]),
         ("keyphrases.scorer", "keybert", ["keybert", "sentence encoder"]),
+        ("keyphrases.scorer", "llm", ["keyphrases", "writer None", "'llm' needs both"]),
+        ("keyphrases.writer", "someone", ["keyphrases", "'tfidf' with writer 'someone'", "take neither"]),
+        ("variants.front.writer", "someone", ["variants.front", "'llm' needs both"]),
+        ("variants.front", LLM | {"writer": "servd"}, ["front: no writer is called 'servd'", "'served'"]),
+        ("variants.front", LLM | {"position": "scattered"}, ["'scattered'", "allowed: front, end"]),
+        (
+            "variants.front",
+            LLM | {"prompt": "config/prompts/no.yaml"},
+            ["variants.front.prompt", "no.yaml"],
+        ),
+        ("variants.front", LLM | {"prompt": "config/README.md"}, ["variants.front.prompt", "README.md"]),
+        ("writers.served.backend", "vllm", ["writers.served.backend: 'vllm'", "openai"]),
+        ("writers.served.batch_size", 4, ["writers.served", "'openai' takes no batch_size"]),
+        ("writers.served.model", None, ["writers.served", "needs 'model'"]),
+        ("writers.served.api_key_variable", "sk-123", ["api_key_variable", "'sk-123'"]),
+        ("writers.local", {"backend": "transformers"}, ["writers.local", "needs 'weights'"]),
+        ("writers.local", LOCAL | {"base_url": "http://x"}, ["writers.local", "takes no base_url"]),
+        ("writers.local", LOCAL | {"structured_output": "json_object"}, ["writers.local", "json_object"]),
+        ("writers.local", LOCAL | {"weights": {"random": LLAMA}}, ["writers.local", "trained model"]),
+        ("rewriting.length_ratio", [2, 1], ["rewriting.length_ratio", "[least, largest]"]),
+        ("rewriting.min_coverage", 80, ["rewriting.min_coverage: 80"]),
+        ("states.layers", [0, 0], ["states.layers", "twice"]),
+        ("states.layers", [3], ["states.layers: [3]", "at least 2"]),
+        ("models.tiny.gpus", 0, ["models.tiny.gpus: 0"]),
         ("keyphrases.ngram_range", [3, 1], ["ngram_range", "[shortest, longest]"]),
     ],
 )
@@ -109,6 +136,23 @@ def test_weights_that_are_not_safetensors_are_refused(tmp_path):
     message = problems(**{"models.tiny.weights": {"path": str(tmp_path)}})
     assert "no *.safetensors file" in message
     assert "save_pretrained" in message
+
+
+def test_the_address_of_an_endpoint_is_read_in_the_job():
+    """So another host next time reruns nothing."""
+    served = {"backend": "openai", "model": "m", "base_url": "http://$NO_SUCH_HOST:8000/v1"}
+    writer = load_config({**SMALL, "writers": {"served": served}}).writers["served"]
+    assert writer.base_url == "http://$NO_SUCH_HOST:8000/v1"
+
+
+def test_what_changes_no_result_is_told_apart():
+    raw = {**SMALL, "writers": {"served": {"backend": "openai", "model": "m"}, "local": LOCAL}}
+    writers = load_config(raw).writers
+    kept = {name: set(type(writer).model_fields) - writer.without_effect() for name, writer in writers.items()}
+    answers = {"backend", "structured_output", "temperature", "top_p", "max_new_tokens"}
+    assert kept["served"] == answers | {"model", "revision", "base_url", "api_key_variable"}
+    assert kept["local"] == answers | {"weights", "dtype", "device", "batch_size"}
+    assert load_config(raw).models["tiny"].without_effect() == {"gpus", "billions"}
 
 
 def test_null_takes_a_model_or_variant_away():

@@ -17,6 +17,7 @@ from homogenization.geometry import GEOMETRY_SCHEMA, token_geometry
 from homogenization.geometry_metrics import ATTENTION_METRICS, GEOMETRY_METRICS
 from homogenization.mauve import MAUVE_SCHEMA
 from homogenization.metric_names import METRIC_NAMES
+from homogenization.planning import PLAN_SCHEMA
 from homogenization.received_attention import ATTENTION_SCHEMA, attention_profile, uniform_attention
 from homogenization.sentences import words
 from homogenization.spectra import SPECTRA_SCHEMA, singular_values
@@ -24,6 +25,7 @@ from homogenization.spectral_metrics import SPECTRAL_METRICS, SpectrumBatch
 from homogenization.tables_extraction import EXTRACTION_SCHEMA
 from homogenization.tables_mauve import MAUVE_SUMMARY_SCHEMA
 from homogenization.tables_profiles import ATTENTION_PROFILE_SCHEMA, COSINES_SCHEMA
+from homogenization.tables_rewriting import CANDIDATES_SCHEMA, REWRITING_SCHEMA
 from homogenization.tables_similarity import ACCEPTANCE_SCHEMA, PLACEMENT_SCHEMA, SIMILARITY_SCHEMA
 
 DOCS = ROOT / "docs"
@@ -35,6 +37,8 @@ SUMMARY_SCHEMA = tables_metrics.summary_table(pl.DataFrame(schema=tables_metrics
 SCHEMAS = {
     "similarity.parquet": SIMILARITY_SCHEMA,
     "acceptance.csv": ACCEPTANCE_SCHEMA,
+    "candidates.parquet": CANDIDATES_SCHEMA,
+    "rewriting.csv": REWRITING_SCHEMA,
     "placement.parquet": PLACEMENT_SCHEMA,
     "metrics.parquet": tables_metrics.METRICS_SCHEMA,
     "summary.parquet": SUMMARY_SCHEMA,
@@ -42,6 +46,7 @@ SCHEMAS = {
     "attention.parquet": ATTENTION_PROFILE_SCHEMA,
     "cosines.parquet": COSINES_SCHEMA,
     "extraction.parquet": EXTRACTION_SCHEMA,
+    "plan.csv": PLAN_SCHEMA,
     "geometry/{model}/{variant}/{shard}.parquet": GEOMETRY_SCHEMA,
     "attention/{model}/{variant}/{shard}.parquet": ATTENTION_SCHEMA,
 }
@@ -157,7 +162,7 @@ def test_every_table_of_the_workflow_is_documented():
     named = re.findall(r'"(\w+\.(?:parquet|csv))"', rules[rules.index("TABLES = [") : rules.index("FIGURES = [")])
     assert "summary.csv" in named
     headings = re.findall(r"^### `(\w+\.\w+)`$", TABLES_PAGE, re.MULTILINE)
-    assert sorted(headings) == sorted(set(named) - {"summary.csv"})
+    assert sorted(headings) == sorted(set(named) - {"summary.csv"} | {"plan.csv"})
     assert "`summary.csv`" in TABLES_PAGE
 
 

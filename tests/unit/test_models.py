@@ -7,10 +7,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from homogenization.checkpoints import choose_device
 from homogenization.errors import HomogenizationError
 from homogenization.forward import packed_model
-from homogenization.models import choose_device, load_model
+from homogenization.models import load_model
 from homogenization.random_model import MODEL_FILES, build_random_model
+from homogenization.weights import DIGESTS_FILE, combined_digest, weights_digest
 from tiny_models import CONFIGS
 
 LLAMA = {
@@ -35,7 +37,8 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def folder(built, tmp_path):
-    return shutil.copytree(built, tmp_path / "model")
+    """A model of the user's own, of whose files no digests are known, so that a test may edit them."""
+    return shutil.copytree(built, tmp_path / "model", ignore=shutil.ignore_patterns(DIGESTS_FILE))
 
 
 def load(folder, **changes):
@@ -60,7 +63,7 @@ def test_a_random_model_is_the_same_bytes_each_time(built, tmp_path):
 def test_the_seed_changes_the_weights_alone(built, tmp_path):
     build_random_model(LLAMA, 1, TEXTS, 300, tmp_path)
     changed = [name for name in MODEL_FILES if (tmp_path / name).read_bytes() != (built / name).read_bytes()]
-    assert changed == ["model.safetensors"]
+    assert changed == ["model.safetensors", DIGESTS_FILE]
 
 
 @pytest.mark.parametrize("name", ["gemma2", "gpt2", "gpt_neox", "bert", "qwen2"])
@@ -89,6 +92,7 @@ def test_provenance_is_recorded(folder):
     assert record == {
         "weights": f"the local folder {folder}",
         "revision": None,
+        "weights_sha256": weights_digest(folder),
         "architecture": "LlamaModel",
         "dtype": "bfloat16",
         "bos": "always",
@@ -148,6 +152,31 @@ def test_damaged_weights_are_named(folder, damage):
     path.write_bytes({"header": content, "truncated": content[:-100], "empty": b""}[damage])
     with pytest.raises(HomogenizationError, match=r"model\.safetensors: damaged"):
         load(folder)
+
+
+@pytest.mark.parametrize("name", MODEL_FILES)
+def test_a_flipped_bit_in_a_model_of_the_workflow_is_named_and_healed(built, tmp_path, name):
+    folder = shutil.copytree(built, tmp_path / "model")
+    whole = load_model({**ENTRY, "weights": {"built": str(folder)}})
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(HomogenizationError, match=r"damaged or cut short .* moved to .*\.damaged\. Run the same"):
+        load_model({**ENTRY, "weights": {"built": str(folder)}})
+    gone = sorted(set(MODEL_FILES) - {path.name for path in folder.iterdir()})
+    assert len(gone) == 1, "moved aside, so that Snakemake makes it again"
+    with pytest.raises(HomogenizationError, match=r"Run the same command again, which makes it anew"):
+        load_model({**ENTRY, "weights": {"built": str(folder)}})  # another job of the same run
+    build_random_model(LLAMA, 0, TEXTS, 300, folder)
+    healed = load_model({**ENTRY, "weights": {"built": str(folder)}})
+    assert healed.provenance["weights_sha256"] == whole.provenance["weights_sha256"]
+
+
+def test_other_weights_have_another_digest(built, tmp_path):
+    build_random_model(LLAMA, 1, TEXTS, 300, tmp_path)
+    ours, others = weights_digest(built), weights_digest(tmp_path)
+    assert ours.keys() == others.keys()
+    assert combined_digest(ours) != combined_digest(others)
 
 
 def test_missing_tensors_are_not_filled_with_random_numbers(folder):

@@ -205,7 +205,8 @@ class FakeStore(SimpleNamespace):
 
     review_ids = ("a", "b")
     review_offsets = np.array([0, 3, 8])
-    n_layers = 2
+    n_blocks = 1
+    layers = (0, 1)
 
     def residual_stream(self, layer):
         return gaussian(8, 4, seed=layer).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The store of hidden states: what is written comes back, and what is damaged is named."""
+"""The store of hidden states: what is written comes back, and what is damaged is named and moved aside."""
 
 import os
 import subprocess
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from homogenization.errors import HomogenizationError
+from homogenization.points import iterate_states
 from homogenization.store import FINAL_NORM, layer_name, open_store
 from homogenization.store_writer import StoreShape, written_store
 from homogenization.tokenization import Tokens
@@ -37,20 +38,21 @@ def write(
     pieces=(5, 3),
     received=None,
     final_norm=None,
-    in_background=False,
+    writing_threads=0,
 ):
     """Write `states` (layers, tokens, width), handed over in pieces of unequal size."""
-    shape = StoreShape(len(states) - 1, states.shape[2], True, final_norm is not None, received is not None)
+    layers = tuple(range(len(states)))
+    shape = StoreShape(len(states) - 1, states.shape[2], True, final_norm is not None, received is not None, layers)
     review_ids = [f"review{index}" for index in range(len(lengths))]
     tokens = tokens_of(lengths)
-    with written_store(path, shape, review_ids, tokens, ATTRIBUTES, dtype, chunk_tokens, in_background) as writer:
+    with written_store(path, shape, review_ids, tokens, ATTRIBUTES, dtype, chunk_tokens, writing_threads) as writer:
         start, turn = 0, 0
         while start < states.shape[1]:
             stop = start + pieces[turn % len(pieces)]
             for layer, of_layer in enumerate(states):
-                writer.append(layer_name(layer), torch.as_tensor(of_layer[start:stop]))
+                writer.append(layer_name(layer), start, torch.as_tensor(of_layer[start:stop]))
             if final_norm is not None:
-                writer.append(FINAL_NORM, torch.as_tensor(final_norm[start:stop]))
+                writer.append(FINAL_NORM, start, torch.as_tensor(final_norm[start:stop]))
             start, turn = stop, turn + 1
         if received is not None:
             writer.write_attention(received)
@@ -64,8 +66,8 @@ def states():
 LENGTHS = [6, 1, 14]
 
 
-@pytest.mark.parametrize("in_background", [False, True])
-def test_everything_comes_back(tmp_path, states, in_background):
+@pytest.mark.parametrize("writing_threads", [0, 1, 3])
+def test_everything_comes_back(tmp_path, states, writing_threads):
     received = np.random.default_rng(1).random((N_BLOCKS, 21), dtype=np.float32)
     write(
         tmp_path / "s.zarr.zip",
@@ -73,10 +75,10 @@ def test_everything_comes_back(tmp_path, states, in_background):
         LENGTHS,
         received=received,
         final_norm=states[0] * 2,
-        in_background=in_background,
+        writing_threads=writing_threads,
     )
     with open_store(tmp_path / "s.zarr.zip") as store:
-        assert (store.n_layers, store.width, store.causal) == (3, 4, True)
+        assert (store.layers, store.n_blocks, store.width, store.causal) == ([0, 1, 2], 2, 4, True)
         for layer in range(3):
             np.testing.assert_array_equal(store.residual_stream(layer), states[layer])
         np.testing.assert_array_equal(store.final_norm(), states[0] * 2)
@@ -99,11 +101,18 @@ def test_optional_arrays_may_be_absent(tmp_path, states):
 
 
 @settings(max_examples=25, deadline=None)
-@given(data=st.data(), n=st.integers(1, 40), chunk_tokens=st.integers(1, 50), piece=st.integers(1, 45))
-def test_chunks_of_any_size_from_pieces_of_any_size(tmp_path_factory, data, n, chunk_tokens, piece):
+@given(
+    data=st.data(),
+    n=st.integers(1, 40),
+    chunk_tokens=st.integers(1, 50),
+    piece=st.integers(1, 45),
+    n_threads=st.integers(0, 3),
+)
+def test_chunks_of_any_size_from_pieces_of_any_size(tmp_path_factory, data, n, chunk_tokens, piece, n_threads):
     path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
     states = np.arange(2 * n * 3, dtype=np.float32).reshape(2, n, 3)
-    write(path, states, [n], chunk_tokens=chunk_tokens, pieces=(piece, data.draw(st.integers(1, 45))))
+    pieces = (piece, data.draw(st.integers(1, 45)))
+    write(path, states, [n], chunk_tokens=chunk_tokens, pieces=pieces, writing_threads=n_threads)
     with open_store(path) as store:
         np.testing.assert_array_equal(np.stack([store.residual_stream(layer) for layer in range(2)]), states)
     with zipfile.ZipFile(path) as archive:
@@ -125,9 +134,9 @@ def test_bfloat16_comes_back_bit_for_bit(tmp_path_factory, bits):
     bits[(bits & 0x7F80) == 0x7F80] &= 0xFF7F  # neither infinite nor not a number
     path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
     states = torch.from_numpy(bits).view(torch.bfloat16)
-    shape = StoreShape(0, 4, False, False, False)
+    shape = StoreShape(0, 4, False, False, False, (0,))
     with written_store(path, shape, ["r"], tokens_of([21]), ATTRIBUTES, "bfloat16", 8) as writer:
-        writer.append(layer_name(0), states[0])
+        writer.append(layer_name(0), 0, states[0])
     with open_store(path) as store:
         back = store.residual_stream(0)
     assert back.dtype == np.float32
@@ -141,25 +150,67 @@ def test_float16_rounds_as_numpy_does(tmp_path, states):
         np.testing.assert_array_equal(store.residual_stream(1), states[1].astype(np.float16).astype(np.float32))
 
 
+@pytest.mark.parametrize("writing_threads", [0, 1])
 @pytest.mark.parametrize("value", [70_000.0, -65_505.0])
-def test_states_beyond_float16_are_refused(tmp_path, states, value):
+def test_states_beyond_float16_are_refused(tmp_path, states, value, writing_threads):
     states[1, 8, 2] = value
     message = (
         r"model tiny, variant front, shard 002, residual_stream/001, review review2: .*65,504.*bfloat16 or float32"
     )
     with pytest.raises(HomogenizationError, match=message):
-        write(tmp_path / "s.zarr.zip", states, LENGTHS, dtype="float16")
+        write(tmp_path / "s.zarr.zip", states, LENGTHS, dtype="float16", writing_threads=writing_threads)
     assert not os.listdir(tmp_path)
-    write(tmp_path / "s.zarr.zip", states, LENGTHS, dtype="bfloat16")
+    write(tmp_path / "s.zarr.zip", states, LENGTHS, dtype="bfloat16", writing_threads=writing_threads)
 
 
+@pytest.mark.parametrize("writing_threads", [0, 1])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_states_that_are_not_finite_are_refused(tmp_path, states, value, dtype):
+def test_states_that_are_not_finite_are_refused(tmp_path, states, value, dtype, writing_threads):
     states[2, 6, 0] = value
     with pytest.raises(HomogenizationError, match=r"shard 002, residual_stream/002, review review1: .*not finite"):
-        write(tmp_path / "s.zarr.zip", states, LENGTHS, dtype=dtype)
+        write(tmp_path / "s.zarr.zip", states, LENGTHS, dtype=dtype, writing_threads=writing_threads)
     assert not os.listdir(tmp_path)
+
+
+def test_layers_may_be_left_out(tmp_path, states):
+    shape = StoreShape(N_BLOCKS, 4, True, False, False, (0, 2))
+    with written_store(tmp_path / "s.zarr.zip", shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 8) as writer:
+        for layer in (0, 2):
+            writer.append(layer_name(layer), 0, torch.as_tensor(states[layer]))
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        assert (store.layers, store.n_blocks) == ([0, 2], 2)
+        np.testing.assert_array_equal(store.residual_stream(2), states[2])
+        found = [(point, layer) for point, layer, _ in iterate_states(store)]
+    assert found == [("residual_stream", 0), ("residual_stream", 2)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(pieces=st.lists(st.integers(1, 9), min_size=1, max_size=6), back=st.integers(0, 12), n_threads=st.integers(0, 2))
+def test_passes_that_are_begun_anew_change_nothing(tmp_path_factory, pieces, back, n_threads):
+    path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
+    states = torch.arange(2 * 21 * 3, dtype=torch.float32).reshape(2, 21, 3)
+    shape = StoreShape(1, 3, True, False, False, (0, 1))
+    with written_store(path, shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 4, n_threads) as writer:
+        start = 0
+        for piece in [*pieces, 21]:
+            start = max(0, start - back)
+            for layer in (0, 1):
+                writer.append(layer_name(layer), start, states[layer, start : start + piece])
+            start = min(start + piece, 21)
+        for layer in (0, 1):
+            writer.append(layer_name(layer), 0, states[layer])
+    with open_store(path) as store:
+        np.testing.assert_array_equal(np.stack([store.residual_stream(layer) for layer in (0, 1)]), states)
+
+
+def test_tokens_that_are_left_out_are_a_fault(tmp_path, states):
+    shape = StoreShape(0, 4, True, False, False, (0,))
+    with (
+        pytest.raises(RuntimeError, match="tokens 0 to 3 were left out"),
+        written_store(tmp_path / "s.zarr.zip", shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 8) as writer,
+    ):
+        writer.append(layer_name(0), 3, torch.as_tensor(states[0, 3:]))
 
 
 def test_states_of_some_tokens_alone_make_no_store(tmp_path, states):
@@ -170,7 +221,7 @@ def test_states_of_some_tokens_alone_make_no_store(tmp_path, states):
 
 def read_all(path):
     with open_store(path) as store:
-        arrays = [store.residual_stream(layer) for layer in range(store.n_layers)]
+        arrays = [store.residual_stream(layer) for layer in store.layers]
         arrays += [store.attention_received(), store.token_ids, store.positions, store.token_offsets]
         return [*arrays, store.review_offsets, store.tokens_before_truncation], store.attributes
 
@@ -184,7 +235,7 @@ def whole(request, tmp_path_factory):
     return path
 
 
-DAMAGED = r"s\.zarr\.zip: damaged or cut short .*Delete the file and run the same command again"
+DAMAGED = r"s\.zarr\.zip: damaged or cut short .*moved to .*s\.zarr\.zip\.damaged\. Run the same command again"
 
 
 @settings(max_examples=100, deadline=None)
@@ -255,8 +306,35 @@ def test_a_store_of_another_schema_is_named(tmp_path, states, monkeypatch):
 
 
 def test_a_file_that_is_not_there_is_no_damage(tmp_path):
-    with pytest.raises(FileNotFoundError), open_store(tmp_path / "s.zarr.zip"):
+    with pytest.raises(HomogenizationError, match="gone"), open_store(tmp_path / "s.zarr.zip"):
         pass
+
+
+def test_what_is_damaged_is_moved_aside_and_kept(whole, tmp_path):
+    content = whole.read_bytes()[:-100]
+    (tmp_path / "s.zarr.zip").write_bytes(content)
+    with pytest.raises(HomogenizationError, match=DAMAGED), open_store(tmp_path / "s.zarr.zip"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["s.zarr.zip.damaged"]
+    assert (tmp_path / "s.zarr.zip.damaged").read_bytes() == content
+
+
+def test_a_disk_that_fails_is_no_damage(whole, tmp_path):
+    path = tmp_path / "s.zarr.zip"
+    path.write_bytes(whole.read_bytes())
+    with open_store(path) as store, open(os.devnull, "wb") as unreadable:
+        os.dup2(unreadable.fileno(), store._group.store._zf.fp.fileno())
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            store.residual_stream(0)
+    assert path.exists()
+
+
+def test_layers_that_are_not_stored_are_no_damage(whole, tmp_path):
+    path = tmp_path / "s.zarr.zip"
+    path.write_bytes(whole.read_bytes())
+    with open_store(path) as store, pytest.raises(ValueError, match=r"layer 3 is not among .*0, 1, 2"):
+        store.residual_stream(3)
+    assert path.exists()
 
 
 @pytest.fixture
@@ -271,10 +349,12 @@ def small_disk(tmp_path):
     subprocess.run(["umount", folder], check=True)
 
 
+@pytest.mark.parametrize("writing_threads", [0, 2])
 @pytest.mark.parametrize("chunk_tokens", [64, 4096])
-def test_a_full_disk_is_named_and_nothing_is_left(small_disk, chunk_tokens):
+def test_a_full_disk_is_named_and_nothing_is_left(small_disk, chunk_tokens, writing_threads):
     states = np.ones((2, 4096, 64), dtype=np.float32)
+    path = small_disk / "s.zarr.zip"
     with pytest.raises(HomogenizationError, match="the disk is full"):
-        write(small_disk / "s.zarr.zip", states, [4096], chunk_tokens=chunk_tokens, pieces=(512,))
+        write(path, states, [4096], chunk_tokens=chunk_tokens, pieces=(512,), writing_threads=writing_threads)
     assert not os.listdir(small_disk)
     write(small_disk / "s.zarr.zip", states[:, :64], [64])

@@ -21,6 +21,13 @@ from homogenization.tables_profiles import (
     attention_profiles,
     cosine_densities,
 )
+from homogenization.tables_rewriting import (
+    CANDIDATES_SCHEMA,
+    REASONS,
+    REWRITING_SCHEMA,
+    candidates_table,
+    rewriting_table,
+)
 from homogenization.tables_similarity import (
     ACCEPTANCE_SCHEMA,
     PLACEMENT_SCHEMA,
@@ -80,7 +87,10 @@ def attention_of(reviews=REVIEWS, n_bins=4):
 class TestSimilarity:
     def test_paired_acceptance(self):
         table = similarity_table(
-            [("front", scores([0.9, 0.8, 0.95])), ("end", scores([0.92, 0.9, 0.7]))], [RANDOM], threshold=0.8
+            [("front", scores([0.9, 0.8, 0.95])), ("end", scores([0.92, 0.9, 0.7]))],
+            [RANDOM],
+            threshold=0.8,
+            n_reviews=3,
         )
         assert dict(table.schema) == SIMILARITY_SCHEMA
         rows = {(row["variant"], row["review_id"]): row for row in table.to_dicts()}
@@ -95,18 +105,20 @@ class TestSimilarity:
 
     def test_review_without_a_score_is_not_analysed(self):
         shards = [("front", scores([0.9, math.nan, 0.9])), ("end", scores([0.9, 0.9], reviews=["a", "b"]))]
-        table = similarity_table(shards, [RANDOM], threshold=0.5)
+        table = similarity_table(shards, [RANDOM], threshold=0.5, n_reviews=3)
         assert table.filter(pl.col("analysed"))["review_id"].unique().to_list() == ["a"]
 
     def test_shards_are_put_together(self):
         shards = [("front", scores([0.9], reviews=["a"])), ("front", scores([0.8], reviews=["b"]))]
-        table = similarity_table(shards, [RANDOM, RANDOM], threshold=0.85)
+        table = similarity_table(shards, [RANDOM, RANDOM], threshold=0.85, n_reviews=3)
         assert table.filter(pl.col("variant") == "front")["analysed"].to_list() == [True, False]
         assert (table["variant"] == "random_pairs").sum() == 6
 
     def test_nothing_accepted_says_what_to_do(self):
         with pytest.raises(HomogenizationError) as error:
-            similarity_table([("front", scores([0.7, 0.6, 0.5])), ("end", scores([0.9] * 3))], [RANDOM], threshold=0.8)
+            similarity_table(
+                [("front", scores([0.7, 0.6, 0.5])), ("end", scores([0.9] * 3))], [RANDOM], threshold=0.8, n_reviews=3
+            )
         message = str(error.value)
         assert "similarity.threshold: 0.8" in message
         assert "front: 0 of 3 accepted (0%), median F1 0.600" in message
@@ -114,23 +126,52 @@ class TestSimilarity:
         assert "Random pairs of reviews have a median F1 of 0.400" in message
 
     def test_only_the_original(self):
-        table = similarity_table([], [RANDOM], threshold=0.99)
+        table = similarity_table([], [RANDOM], threshold=0.99, n_reviews=3)
         assert table["variant"].unique().to_list() == ["random_pairs"]
         assert keep_analysed(pl.DataFrame({"review_id": ["x"]}), table)["review_id"].to_list() == ["x"]
-        assert acceptance_table(table, 0.99).is_empty()
-        assert dict(similarity_table([], [], threshold=0.5).schema) == SIMILARITY_SCHEMA
+        assert acceptance_table(table, 0.99, 3).is_empty()
+        assert dict(similarity_table([], [], threshold=0.5, n_reviews=3).schema) == SIMILARITY_SCHEMA
 
     def test_acceptance(self):
-        table = similarity_table([("front", scores([0.9, 0.8, 0.4]))], [RANDOM], threshold=0.8)
-        acceptance = acceptance_table(table, 0.8)
+        table = similarity_table([("front", scores([0.9, 0.8, 0.4]))], [RANDOM], threshold=0.8, n_reviews=3)
+        acceptance = acceptance_table(table, 0.8, n_reviews=4)  # one could not be rewritten
         assert dict(acceptance.schema) == ACCEPTANCE_SCHEMA
         assert acceptance.rows() == [
-            ("front", 3, 2, pytest.approx(2 / 3), pytest.approx(0.7), 0.8, pytest.approx(0.4), 0.8)
+            ("front", 4, 3, 2, pytest.approx(2 / 4), pytest.approx(0.7), 0.8, pytest.approx(0.4), 0.8)
         ]
 
 
+def test_rewriting_counts_reviews_and_reasons():
+    judged = pl.DataFrame(
+        {
+            "review_id": ["a", "a", "b", "c", "c"],
+            "candidate": [0, 1, 0, 0, 1],
+            "request": ["1", "2", "3", "4", "5"],
+            "text": [None, "t", "t", "", "t"],
+            "reason": ["malformed", None, None, "empty", "coverage"],
+            "coverage": [None, 1.0, 0.9, None, 0.2],
+            "distance": [None, 0.1, None, None, None],
+            "length_ratio": [None, 1.0, 1.0, None, 1.0],
+            "f1": [None, 0.95, 0.9, None, None],
+            "finish_reason": ["stop"] * 5,
+        }
+    )
+    reviews = pl.DataFrame({"review_id": ["a", "b", "c"], "text": ["one two", "one two three four", "1 2 3 4 5 6 7"]})
+    candidates = candidates_table([("front", judged), ("end", judged.filter(pl.col("review_id") != "c"))])
+    assert dict(candidates.schema) == CANDIDATES_SCHEMA
+    table = rewriting_table(candidates, reviews)
+    assert dict(table.schema) == REWRITING_SCHEMA
+    front, end = table.to_dicts()
+    assert (front["n_reviews"], front["n_rewritten"], front["n_candidates"]) == (3, 2, 5)
+    assert (end["n_reviews"], end["n_rewritten"], end["rewriting_rate"]) == (2, 2, 1)
+    assert {reason: front[reason] for reason in REASONS if front[reason]} == {"malformed": 1, "empty": 1, "coverage": 1}
+    assert sum(front[reason] for reason in REASONS) == front["n_candidates"] - front["n_rewritten"]
+    assert (front["median_words_rewritten"], front["median_words_rejected"]) == (3, 7)
+    assert end["median_words_rejected"] is None
+
+
 def test_keep_analysed_keeps_the_order():
-    similarity = similarity_table([("front", scores([0.9, 0.1, 0.9]))], [RANDOM], threshold=0.8)
+    similarity = similarity_table([("front", scores([0.9, 0.1, 0.9]))], [RANDOM], threshold=0.8, n_reviews=3)
     table = pl.DataFrame({"review_id": ["c", "b", "a", "c"], "x": [1, 2, 3, 4]})
     assert keep_analysed(table, similarity)["x"].to_list() == [1, 3, 4]
 
@@ -181,7 +222,7 @@ class TestMetrics:
 
     def table(self, metrics=everything, similarity=NO_SIMILARITY, attention=True):
         found = attention_of() if attention else None
-        return metrics_of_job("m", "front", spectra_of(), geometry_of(), found, similarity, metrics)
+        return metrics_of_job("m", "front", 2, spectra_of(), geometry_of(), found, similarity, metrics)
 
     def test_schema_keys_and_counts(self):
         table = self.table()
@@ -215,7 +256,7 @@ class TestMetrics:
         assert value("first_token_attention_share", "all_tokens") == pytest.approx(received[0] / 9)
 
     def test_only_analysed_reviews_and_chosen_metrics(self):
-        similarity = similarity_table([("front", scores([0.9, 0.1, 0.9]))], [RANDOM], threshold=0.8)
+        similarity = similarity_table([("front", scores([0.9, 0.1, 0.9]))], [RANDOM], threshold=0.8, n_reviews=3)
         table = self.table(["stable_rank", "first_token_norm"], similarity)
         assert set(table["review_id"]) == {"a", "c"}
         assert set(table["metric"]) == {"stable_rank", "first_token_norm"}
@@ -229,11 +270,18 @@ class TestMetrics:
         spectra = pl.DataFrame(rows, schema=SPECTRA_SCHEMA, orient="row")
         keys = {"review_id": "a", "point": "residual_stream", "layer": 1, "n_tokens": 1, "width": 7}
         geometry = pl.DataFrame([{**keys, **token_geometry(tokens)}], schema=GEOMETRY_SCHEMA)
-        table = metrics_of_job("m", "original", spectra, geometry, None, NO_SIMILARITY, self.everything)
+        table = metrics_of_job("m", "original", 1, spectra, geometry, None, NO_SIMILARITY, self.everything)
         values = {(row["view"], row["metric"]): row["value"] for row in table.to_dicts()}
         assert values["raw", "effective_rank"] == 1
         assert math.isnan(values["raw_without_first", "effective_rank"])
         assert math.isnan(values["without_first", "cosine_anisotropy"])
+
+    def test_depth_is_that_of_the_model_where_its_last_layer_is_not_stored(self):
+        spectra, geometry = (table.filter(pl.col("layer") < 2) for table in (spectra_of(), geometry_of()))
+        table = metrics_of_job("m", "front", 2, spectra, geometry, attention_of(), NO_SIMILARITY, self.everything)
+        assert dict(table.select("layer", "depth").unique().rows()) == {0: 0.0, 1: 0.5, 2: 1.0}
+        densities = cosine_densities([("m", "front", 4, geometry_of())], NO_SIMILARITY)
+        assert dict(densities.select("layer", "depth").unique().rows()) == {0: 0.0, 2: 0.5}
 
     def test_summary(self):
         metrics = self.table(["stable_rank"])
@@ -258,15 +306,15 @@ def test_mauve_summary():
             {"layer_from": [0, 0], "layer_to": [1, 1], "kind": ["consecutive"] * 2, "seed": [0, 1], "mauve": values}
         )
 
-    table = mauve_summary([("m", "front", shard([0.2, 0.4])), ("m", "front", shard([0.6, 0.8]))])
+    table = mauve_summary([("m", "front", 2, shard([0.2, 0.4])), ("m", "front", 2, shard([0.6, 0.8]))])
     assert dict(table.schema) == MAUVE_SUMMARY_SCHEMA
-    assert table.rows() == [("m", "front", 0, 1, 1.0, "consecutive", pytest.approx(0.5), 0.2, 0.8, 4)]
+    assert table.rows() == [("m", "front", 0, 1, 0.5, "consecutive", pytest.approx(0.5), 0.2, 0.8, 4)]
 
 
 class TestProfiles:
     def test_attention(self):
         shards = [("m", "front", attention_of(("a", "b"))), ("m", "front", attention_of(("c",)))]
-        similarity = similarity_table([("front", scores([0.9, 0.9, 0.1]))], [RANDOM], threshold=0.8)
+        similarity = similarity_table([("front", scores([0.9, 0.9, 0.1]))], [RANDOM], threshold=0.8, n_reviews=3)
         table = attention_profiles(shards, similarity)
         assert dict(table.schema) == ATTENTION_PROFILE_SCHEMA
         assert len(table) == 2 * 4
@@ -284,8 +332,8 @@ class TestProfiles:
         assert [bin_ for bin_, count in counts.items() if count] == [5, 10, 15, 19]
 
     def test_cosines_integrate_to_one(self):
-        similarity = similarity_table([("front", scores([0.9, 0.9, 0.1]))], [RANDOM], threshold=0.8)
-        shards = [("m", "front", geometry_of(("a",))), ("m", "front", geometry_of(("b", "c")))]
+        similarity = similarity_table([("front", scores([0.9, 0.9, 0.1]))], [RANDOM], threshold=0.8, n_reviews=3)
+        shards = [("m", "front", 2, geometry_of(("a",))), ("m", "front", 2, geometry_of(("b", "c")))]
         table = cosine_densities(shards, similarity)
         assert dict(table.schema) == COSINES_SCHEMA
         width = pl.col("bin_right") - pl.col("bin_left")
@@ -300,8 +348,16 @@ class TestProfiles:
 
 
 def test_extraction():
-    record = {name: 1 for name in EXTRACTION_SCHEMA if name not in {"model", "variant", "shard", "device", "dtype"}}
-    table = extraction_table([("m", "front", "000", {**record, "device": "cpu", "dtype": "float32", "more": 3})])
+    record = {name: 1 for name, dtype in EXTRACTION_SCHEMA.items() if dtype != pl.String}
+    record |= {"device": "cpu", "dtype": "float32", "weights_digest": "abc", "more": 3}
+    table = extraction_table([("m", "front", "000", record)])
     assert dict(table.schema) == EXTRACTION_SCHEMA
     assert table.row(0, named=True)["n_tokens"] == 1
     assert table.row(0)[:3] == ("m", "front", "000")
+
+
+def test_a_model_whose_weights_changed_between_its_jobs_is_refused():
+    runs = [("m", "front", "000", {"weights_digest": "a" * 64}), ("m", "front", "001", {"weights_digest": "b" * 64})]
+    extraction_table([runs[0], ("other", "front", "000", {"weights_digest": "b" * 64})])
+    with pytest.raises(HomogenizationError, match=r"models.m: .*front/000 read a{12}; front/001 read b{12}"):
+        extraction_table(runs)

@@ -13,8 +13,8 @@ rule download_corpus:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(60),
     params:
         code=code("download_corpus"),
         hub=None if CONFIG.corpus.is_local else CONFIG.corpus.source,
@@ -42,8 +42,8 @@ rule clean_corpus:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(30),
     params:
         code=code("clean_corpus"),
     message:
@@ -65,8 +65,8 @@ rule sample_corpus:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(10),
     params:
         code=code("sample_corpus"),
         seed=CONFIG.seed,

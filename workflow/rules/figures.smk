@@ -20,8 +20,8 @@ rule plot_metric:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
     params:
         code=code("plot_metric"),
         metric=lambda wildcards: wildcards.metric,
@@ -55,8 +55,8 @@ rule plot_mauve:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
     params:
         code=code("plot_mauve"),
         title=title("mauve"),
@@ -87,8 +87,8 @@ rule plot_attention_profile:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
     params:
         code=code("plot_attention_profile"),
         title=title("attention_profile"),
@@ -119,8 +119,8 @@ rule plot_attention_heatmap:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
     params:
         code=code("plot_attention_heatmap"),
         title=title("attention_heatmap"),
@@ -151,8 +151,8 @@ rule plot_first_token:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
     params:
         code=code("plot_first_token"),
         title=title("first_token"),
@@ -184,8 +184,8 @@ rule plot_cosine_histogram:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
     params:
         code=code("plot_cosine_histogram"),
         title=title("cosine_histogram"),
@@ -216,8 +216,8 @@ rule plot_similarity:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
     params:
         code=code("plot_similarity"),
         title=title("similarity"),
@@ -248,8 +248,8 @@ rule plot_placement:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
     params:
         code=code("plot_placement"),
         title=title("placement"),
@@ -274,8 +274,8 @@ rule make_report:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=20,
+        mem_mb=per_attempt(1000),
+        runtime=per_attempt(20),
     params:
         code=code("make_report"),
         config=config,

@@ -14,8 +14,8 @@ rule compute_spectra:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=240,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(240),
     params:
         code=code("compute_spectra"),
         views=sorted(CONFIG.views),
@@ -38,8 +38,8 @@ rule compute_geometry:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(60),
     params:
         code=code("compute_geometry"),
         n_bins=40,
@@ -62,8 +62,8 @@ rule compute_attention:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=per_attempt(1000),
+        runtime=per_attempt(30),
     params:
         code=code("compute_attention"),
         n_bins=20,
@@ -86,8 +86,8 @@ rule compute_mauve:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=240,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(240),
     params:
         code=code("compute_mauve"),
         n_tokens=CONFIG.mauve.n_tokens,
@@ -119,12 +119,13 @@ rule tabulate_similarity:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=per_attempt(4000),
+        runtime=per_attempt(60),
     params:
         code=code("tabulate_similarity"),
         jobs=REWRITING_JOBS,
         threshold=CONFIG.similarity.threshold,
+        n_reviews=CONFIG.corpus.n_reviews,
     message:
         "Accepting rewritten reviews by BERTScore"
     script:
@@ -144,8 +145,8 @@ rule tabulate_placement:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=per_attempt(4000),
+        runtime=per_attempt(60),
     params:
         code=code("tabulate_placement"),
         jobs=VARIANT_JOBS,
@@ -171,8 +172,8 @@ rule tabulate_metrics:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000 + 60 * len(JOBS),
-        runtime=60,
+        mem_mb=per_attempt(2000 + 60 * len(JOBS)),
+        runtime=per_attempt(60),
     params:
         code=code("tabulate_metrics"),
         jobs=JOBS,
@@ -197,8 +198,8 @@ rule summarise_metrics:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000 + 60 * len(JOBS),
-        runtime=60,
+        mem_mb=per_attempt(2000 + 60 * len(JOBS)),
+        runtime=per_attempt(60),
     params:
         code=code("summarise_metrics"),
     message:
@@ -220,8 +221,8 @@ rule tabulate_mauve:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=per_attempt(4000),
+        runtime=per_attempt(60),
     params:
         code=code("tabulate_mauve"),
         jobs=JOBS,
@@ -245,8 +246,8 @@ rule tabulate_attention:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=per_attempt(4000),
+        runtime=per_attempt(60),
     params:
         code=code("tabulate_attention"),
         jobs=JOBS,
@@ -270,8 +271,8 @@ rule tabulate_cosines:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=per_attempt(4000),
+        runtime=per_attempt(60),
     params:
         code=code("tabulate_cosines"),
         jobs=JOBS,
@@ -294,8 +295,8 @@ rule tabulate_extraction:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=per_attempt(4000),
+        runtime=per_attempt(60),
     params:
         code=code("tabulate_extraction"),
         jobs=JOBS,

@@ -14,8 +14,8 @@ rule count_document_frequencies:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=30,
+        mem_mb=per_attempt(4000),
+        runtime=per_attempt(30),
     params:
         code=code("count_document_frequencies"),
         ngram_range=list(CONFIG.keyphrases.ngram_range),
@@ -36,12 +36,14 @@ rule extract_keyphrases:
         "<logs>/keyphrases/{shard}.log",
     benchmark:
         "<benchmarks>/keyphrases/{shard}.tsv"
+    wildcard_constraints:
+        shard=r"(?!)" if CONFIG.keyphrases.scorer == "llm" else r"\d+",
     conda:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(30),
     params:
         code=code("extract_keyphrases"),
         scorer=CONFIG.keyphrases.scorer,
@@ -64,12 +66,14 @@ rule rewrite_reviews:
         "<logs>/variants/{variant}/{shard}.log",
     benchmark:
         "<benchmarks>/variants/{variant}/{shard}.tsv"
+    wildcard_constraints:
+        variant=any_of([name for name in VARIANTS if name not in WRITTEN]),
     conda:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=per_attempt(1000),
+        runtime=per_attempt(10),
     params:
         code=code("rewrite_reviews"),
         rewriter=lambda wildcards: CONFIG.variants[wildcards.variant].rewriter,
@@ -95,9 +99,9 @@ rule score_similarity:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
-        gpu=int(CONFIG.similarity.device in ("auto", "cuda")),
+        mem_mb=per_attempt(4000),
+        runtime=per_attempt(60),
+        gpu=gpus_of_encoder(),
     params:
         code=code("score_similarity"),
         encoder=plain(CONFIG.similarity.encoder),
@@ -123,9 +127,9 @@ rule score_random_pairs:
         "../../envs/homogenization.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
-        gpu=int(CONFIG.similarity.device in ("auto", "cuda")),
+        mem_mb=per_attempt(4000),
+        runtime=per_attempt(60),
+        gpu=gpus_of_encoder(),
     params:
         code=code("score_random_pairs"),
         encoder=plain(CONFIG.similarity.encoder),

@@ -14,7 +14,7 @@ from homogenization.models import load_model
 
 def main(
     variant_table: str,
-    random_weights: list[str],
+    weights: list[str],
     states: str,
     run: str,
     model: dict[str, Any],
@@ -23,16 +23,17 @@ def main(
     storage: dict[str, Any],
     record_attention: bool,
     threads: int,
+    gpus: int,
 ) -> None:
-    """Extract the states of the reviews in `variant_table`; `random_weights` are the files of a random-weight model."""
+    """Extract the states of the reviews in `variant_table`; `weights` are the model's files in the workflow."""
     torch.set_num_threads(threads)
     reviews = read_table(variant_table)
-    if random_weights:
-        random = model["weights"]["random"]
+    random = model["weights"].get("random")
+    if random is not None:
         described = f"random weights of the architecture {random['model_type']}, seed {model['weights']['seed']}"
-        model = {**model, "weights": {"path": str(Path(random_weights[0]).parent)}, "description": described}
+        model = {**model, "weights": {"built": str(Path(weights[0]).parent)}, "description": described}
     record = extract(
-        load_model(model),
+        load_model(model, gpus),
         reviews["review_id"].to_list(),
         reviews["text"].to_list(),
         path=states,
@@ -41,6 +42,7 @@ def main(
         storage_dtype=storage["dtype"],
         chunk_tokens=storage["chunk_tokens"],
         record_attention=record_attention,
+        layers=storage["layers"],
     )
     with written_whole(run) as partial:
         partial.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
@@ -59,4 +61,5 @@ if __name__ == "__main__":
             snakemake.params.storage,  # noqa: F821
             snakemake.params.record_attention,  # noqa: F821
             snakemake.threads,  # noqa: F821
+            snakemake.resources.get("gpu", 0),  # noqa: F821
         )

@@ -1,13 +1,16 @@
 """Average histograms of pairwise cosines over the analysed reviews."""
 
-from homogenization.files import read_table, write_table
+from homogenization.files import read_table, table_metadata, write_table
 from homogenization.job import logged
 from homogenization.tables_profiles import cosine_densities
 
 
 def main(geometry: list[str], similarity: str, cosines: str, jobs: list[list[str]]) -> None:
     """Write the table of cosine densities; `jobs` are (model, variant, shard) of `geometry`."""
-    tables = [(model, variant, read_table(path)) for (model, variant, _), path in zip(jobs, geometry, strict=True)]
+    tables = [
+        (model, variant, table_metadata(path)["states"]["n_blocks"], read_table(path))
+        for (model, variant, _), path in zip(jobs, geometry, strict=True)
+    ]
     write_table(cosine_densities(tables, read_table(similarity)), cosines)
 
 

@@ -1,13 +1,16 @@
 """Collect MAUVE between layers over shards and seeds."""
 
-from homogenization.files import read_table, write_table
+from homogenization.files import read_table, table_metadata, write_table
 from homogenization.job import logged
 from homogenization.tables_mauve import mauve_summary
 
 
 def main(values: list[str], mauve: str, jobs: list[list[str]]) -> None:
     """Write the mean and range of MAUVE; `jobs` are (model, variant, shard) of `values`."""
-    tables = [(model, variant, read_table(path)) for (model, variant, _), path in zip(jobs, values, strict=True)]
+    tables = [
+        (model, variant, table_metadata(path)["states"]["n_blocks"], read_table(path))
+        for (model, variant, _), path in zip(jobs, values, strict=True)
+    ]
     write_table(mauve_summary(tables), mauve)
 
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from homogenization.files import read_table, write_table
+from homogenization.files import read_table, table_metadata, write_table
 from homogenization.job import logged
 from homogenization.tables_metrics import metrics_of_job
 
@@ -26,7 +26,8 @@ def main(
         jobs, spectra, geometry, attention or [None] * len(jobs), strict=True
     ):
         tables = [path and read_table(path) for path in (spectra_path, geometry_path, attention_path)]
-        parts.append(metrics_of_job(job[0], job[1], *tables, analysed, metrics))
+        n_blocks = table_metadata(geometry_path)["states"]["n_blocks"]
+        parts.append(metrics_of_job(job[0], job[1], n_blocks, *tables, analysed, metrics))
     write_table(pl.concat(parts), table, {"metrics": metrics})
 
 

@@ -15,7 +15,7 @@ from transformers import AutoModel
 from homogenization.checkpoints import load_config
 from homogenization.errors import HomogenizationError
 from homogenization.forward import packed_model
-from homogenization.weights import HUB_FILES, _hub_advice, resolve_weights
+from homogenization.weights import HUB_FILES, hub_advice, resolve_weights
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def resolve_configuration(weights: Mapping[str, Any]) -> str:
     try:
         folder = snapshot_download(given["hub"], revision=given.get("revision"), allow_patterns=patterns)
     except (OSError, HfHubHTTPError, HFValidationError) as error:
-        raise HomogenizationError(f"weights: {asked} could not be fetched: {_hub_advice(error)}") from error
+        raise HomogenizationError(f"weights: {asked} could not be fetched: {hub_advice(error)}") from error
     if not (Path(folder) / "config.json").is_file():
         raise HomogenizationError(f"weights: {asked} lacks config.json, so it is no model in the Hugging Face format.")
     return folder

@@ -31,14 +31,15 @@ class PackedPass:
     """One forward pass over a pack of reviews: where the reviews lie, and what its attention left behind.
 
     `block_of` gives the block's index for the `id` of each module inside the blocks. `received` is None where the
-    attention that tokens receive is not asked for; else float32 of shape (blocks, tokens): c_j = sum over the queries
-    i of A_ij, averaged over the heads, which sums to the review's length (Xiao et al. 2023 read sinks off it).
+    attention that tokens receive is not asked for; else it holds, by block, float32 (tokens,) on the block's device:
+    c_j = sum over the queries i of A_ij, averaged over the heads, which sums to the review's length (Xiao et al. 2023
+    read sinks off it).
     """
 
     architecture: str
     block_of: Mapping[int, int]
     review_offsets: list[int]
-    received: torch.Tensor | None
+    received: dict[int, torch.Tensor] | None
     attended: dict[int, torch.nn.Module] = field(default_factory=dict)
     causal: dict[int, bool] = field(default_factory=dict)
 
@@ -55,6 +56,12 @@ class PackedPass:
             raise unsupported(self.architecture, f"block {block + 1} attends more than once")
         self.attended[block], self.causal[block] = module, causal
         return block
+
+    def all_received(self, device: torch.device) -> torch.Tensor | None:
+        """Attention received in all blocks, float32 (blocks, tokens) on `device`; None where it was not asked for."""
+        if self.received is None:
+            return None
+        return torch.stack([self.received[block].to(device) for block in sorted(self.received)])
 
     def is_causal(self, n_blocks: int) -> bool:
         """Whether attention was causal, the same in every block.
@@ -145,13 +152,15 @@ def packed_attention(
     block = packed_pass.enter_block(module, causal)
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     output = query.new_empty(1, offsets[-1], query.shape[1], value.shape[-1])
+    if packed_pass.received is not None:
+        packed_pass.received[block] = torch.zeros(offsets[-1], device=query.device)
     for start, stop in pairwise(offsets):
         of_review = (query[0, :, start:stop], key[0, :, start:stop], value[0, :, start:stop])
         window = sliding_window if sliding_window is not None and sliding_window < stop - start else None
         if packed_pass.received is None and window is None and softcap is None:
             output[0, start:stop] = _attend(*of_review, scale, causal)
         else:
-            received = None if packed_pass.received is None else packed_pass.received[block, start:stop]
+            received = None if packed_pass.received is None else packed_pass.received[block][start:stop]
             _attend_in_chunks(*of_review, scale, causal, window, softcap, output[0, start:stop], received)
     return output, None
 

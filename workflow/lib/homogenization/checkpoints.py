@@ -1,5 +1,6 @@
 """Folders of safetensors with a tokenizer: loaded by transformers whole, without code of their own, on a device."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from homogenization.errors import HomogenizationError
+from homogenization.tokenization import opening_token_id
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -118,6 +120,42 @@ def context_of(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, fol
         if isinstance(limit, int) and 0 < limit < 10**9:  # tokenizers without a limit give an immense number
             return limit
     raise HomogenizationError(f"{folder / 'config.json'}: no context length (max_position_embeddings) is given.")
+
+
+def checked_max_tokens(
+    entry: Mapping[str, Any], config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, folder: Path
+) -> int:
+    """Tokens of a text beyond which it is cut: `max_tokens` of a model's entry, or its context.
+
+    Raises:
+        HomogenizationError: `max_tokens` is above the context, or longer than positions allow; or `bos` is always and
+            the tokenizer has no BOS token.
+    """
+    if entry["bos"] == "always" and opening_token_id(tokenizer) is None:
+        raise HomogenizationError(
+            f"bos: 'always', but the tokenizer in {folder} has no BOS token. Use default or never."
+        )
+    context = context_of(config, tokenizer, folder)
+    max_tokens = entry["max_tokens"] or context
+    if max_tokens > context:
+        raise HomogenizationError(
+            f"max_tokens: {max_tokens} is more than the context of {context} tokens of the model in {folder}. "
+            f"Give at most {context}, or null for the whole context."
+        )
+    _refuse_rotation_by_length(config, max_tokens)
+    return max_tokens
+
+
+def _refuse_rotation_by_length(config: Any, max_tokens: int) -> None:
+    """Refuse long texts where rotary positions depend on the longest text of a pass: a neighbour would change them."""
+    rope = getattr(config.get_text_config(), "rope_parameters", None) or {}
+    for parameters in [rope, *(nested for nested in rope.values() if isinstance(nested, dict))]:
+        original = parameters.get("original_max_position_embeddings")
+        if parameters.get("rope_type") in ("longrope", "dynamic") and original and max_tokens > original:
+            raise HomogenizationError(
+                f"max_tokens: {max_tokens} is more than {original}, beyond which the rotary positions of "
+                f"{config.model_type} depend on the longest text. Set max_tokens to at most {original}."
+            )
 
 
 def _damaged_file(folder: Path) -> tuple[Path, str] | None:

@@ -114,7 +114,8 @@ def _compare(model: PackedModel, what: str, depth: int, ours: torch.Tensor, eage
     The measure is the mean over tokens of the relative difference of a row, so that one massive token hides nothing.
     Rounding errors of the blocks add up like a random walk, hence the square root of the depth.
     """
-    difference = (ours.float() - eager.float()).norm(dim=-1) / eager.float().norm(dim=-1).clamp_min(1e-12)
+    ours, eager = ours.float(), eager.to(ours.device, torch.float32)
+    difference = (ours - eager).norm(dim=-1) / eager.norm(dim=-1).clamp_min(1e-12)
     allowed = max(1e-4, 4 * torch.finfo(model.network.dtype).eps) * (1 + depth) ** 0.5
     found = difference.mean().item()
     if not found <= allowed:
@@ -127,7 +128,8 @@ def _compare(model: PackedModel, what: str, depth: int, ours: torch.Tensor, eage
 
 def _has_final_norm(model: PackedModel, last_residual: torch.Tensor, packed: PassResult) -> bool:
     """Whether the model ends with a norm after its last block (the last hidden state is that norm's output)."""
-    if torch.equal(packed.last_hidden_state, last_residual):
+    last_hidden_state = packed.last_hidden_state.to(last_residual.device)
+    if torch.equal(last_hidden_state, last_residual):
         return False
     for module in model.network.modules():
         if id(module) not in model.block_of and "norm" in type(module).__name__.lower():
@@ -136,7 +138,7 @@ def _has_final_norm(model: PackedModel, last_residual: torch.Tensor, packed: Pas
                     normed = module(last_residual[None])[0]
                 except RuntimeError:  # a norm of another width
                     continue
-            if torch.allclose(normed, packed.last_hidden_state, rtol=1e-3, atol=1e-3):
+            if torch.allclose(normed.to(last_residual.device), last_hidden_state, rtol=1e-3, atol=1e-3):
                 return True
     raise HomogenizationError(
         f"{model.architecture}: what follows the last block is no norm, so the last hidden state has no name here; "

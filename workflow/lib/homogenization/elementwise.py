@@ -29,12 +29,10 @@ def review_by_review(
     It is needed on the CPU if a weight matrix has a side that is not a multiple of 32, and with more than one review.
 
     Args:
-        parameters: weight matrices of the blocks.
+        parameters: weight matrices of the blocks, those that work on the CPU.
         lengths: tokens of each review of the pack.
     """
-    needed = len(lengths) > 1 and any(
-        side % _VECTOR for matrix in parameters if matrix.device.type == "cpu" for side in matrix.shape
-    )
+    needed = len(lengths) > 1 and any(side % _VECTOR for matrix in parameters for side in matrix.shape)
     return _ReviewByReview(lengths) if needed else nullcontext()
 
 

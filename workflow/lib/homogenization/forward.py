@@ -31,6 +31,13 @@ class PackedModel:
     block_of: dict[int, int]
 
     @property
+    def device(self) -> torch.device:
+        """Where token ids go in and the last hidden state comes out; the blocks may lie on other devices too."""
+        # weights that accelerate keeps elsewhere lie on no device until they are needed
+        hook = getattr(self.network, "_hf_hook", None)
+        return self.network.device if hook is None else torch.device(hook.execution_device)
+
+    @property
     def n_blocks(self) -> int:
         """Number of blocks; the residual stream has one layer more."""
         return len(self.blocks)
@@ -97,23 +104,23 @@ def run_packed(
     Raises:
         HomogenizationError: the architecture's attention can't be honoured.
     """
-    device = model.network.device
+    device = model.device
     offsets = [0]
     for length in lengths:
         offsets.append(offsets[-1] + length)
-    received = torch.zeros(model.n_blocks, offsets[-1], device=device) if record_attention else None
-    packed_pass = PackedPass(model.architecture, model.block_of, offsets, received)
+    packed_pass = PackedPass(model.architecture, model.block_of, offsets, {} if record_attention else None)
     positions = torch.cat([torch.arange(length) for length in lengths])
-    matrices = (parameter for parameter in model.blocks.parameters() if parameter.ndim == 2)
+    on_cpu = device.type == "cpu"
+    matrices = (parameter for parameter in model.blocks.parameters() if on_cpu and parameter.ndim == 2)
     with attending_to(packed_pass), residual_stream_taken(model.blocks, take), review_by_review(matrices, lengths):
         output = forward(model, token_ids, position_ids=positions[None].to(device))
     packed_pass.is_causal(model.n_blocks)
-    return PassResult(output.last_hidden_state[0], received, packed_pass)
+    return PassResult(output.last_hidden_state[0], packed_pass.all_received(device), packed_pass)
 
 
 def forward(model: PackedModel, token_ids: Sequence[int], **arguments: torch.Tensor) -> Any:
     """The network's output for `token_ids`, (tokens,), as a batch of one; it keeps no cache."""
-    ids = torch.as_tensor(token_ids, device=model.network.device)[None]
+    ids = torch.as_tensor(token_ids, device=model.device)[None]
     # without a mask of ones, transformers reads restarting positions as packed sequences and draws borders of its own
     with torch.inference_mode():
         return model.network(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, **arguments)

@@ -150,19 +150,21 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
         weights: Where the sentence-transformers model is, as `homogenization.weights.resolve_weights` reads it.
 
     Raises:
-        HomogenizationError: no weights are given, or they are not found.
+        HomogenizationError: no weights are given, or they are not found or damaged.
     """
     from keybert import KeyBERT
     from sentence_transformers import SentenceTransformer
     from sklearn.feature_extraction.text import CountVectorizer
 
-    from homogenization.weights import resolve_weights
+    from homogenization.weights import resolve_weights, verified_digests
 
     if weights is None:
         raise HomogenizationError(
             "keyphrases: the scorer 'keybert' needs weights under 'keybert', those of a sentence-transformers model."
         )
-    extractor = KeyBERT(SentenceTransformer(resolve_weights(weights).folder, device="cpu"))
+    resolved = resolve_weights(weights)
+    verified_digests(resolved)
+    extractor = KeyBERT(SentenceTransformer(resolved.folder, device="cpu"))
     known = set(frequencies["term"])
 
     def score(text: str, terms: Counter[str]) -> dict[str, float]:

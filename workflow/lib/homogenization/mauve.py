@@ -125,8 +125,8 @@ def draw_halves(n_available: int, n_tokens: int | None, seed: int) -> tuple[np.n
 def mauve_table(store: "StateStore", n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0) -> pl.DataFrame:
     """MAUVE from each layer to the next and its split-half null, for each seed: the table `mauve` (`MAUVE_SCHEMA`).
 
-    Two disjoint halves A and B of tokens are drawn for each seed. `consecutive`: layer l of A against layer l + 1 of B;
-    `null`: layer l of A against layer l of B. So the two differ in the layer alone.
+    Two disjoint halves A and B of tokens are drawn for each seed. `consecutive`: layer l of A against layer l + 1 of B,
+    where both are stored; `null`: layer l of A against layer l of B. So the two differ in the layer alone.
 
     Args:
         store: states of one shard.
@@ -154,7 +154,9 @@ def _pairs(
 ) -> Iterator[tuple[int, int, str, int, np.ndarray, np.ndarray]]:
     """Yield (layer_from, layer_to, kind, seed, unit rows, unit rows), reading every layer once."""
     previous: dict[int, np.ndarray] = {}
-    for layer in range(store.n_layers):
+    for layer in store.layers:
+        if layer - 1 not in store.layers:
+            previous.clear()
         states = store.residual_stream(layer)
         for seed, (half_a, half_b) in halves.items():
             first, second = unit_rows(states[half_a]), unit_rows(states[half_b])

@@ -17,14 +17,14 @@ FINAL_NORM = "final_norm"
 def iterate_states(store: "StateStore") -> Iterator[tuple[str, int, np.ndarray]]:
     """Yield (point, layer, states) with states (tokens, width) float32 of all reviews, one layer in memory at a time.
 
-    Layer 0 is the residual stream after the embedding, layer l after block l. The state after the final norm, where
-    it was stored, comes last, with the number of blocks as its layer.
+    Layer 0 is the residual stream after the embedding, layer l after block l; those that are stored are yielded. The
+    state after the final norm, where it was stored, comes last, with the number of blocks as its layer.
     """
-    for layer in range(store.n_layers):
+    for layer in store.layers:
         yield RESIDUAL_STREAM, layer, store.residual_stream(layer)
     final_norm = store.final_norm()
     if final_norm is not None:
-        yield FINAL_NORM, store.n_layers - 1, final_norm
+        yield FINAL_NORM, store.n_blocks, final_norm
 
 
 def iterate_reviews(

@@ -17,8 +17,10 @@ from tokenizers.trainers import BpeTrainer
 from transformers import CONFIG_MAPPING, AutoModel, PreTrainedConfig, PreTrainedTokenizerFast
 
 from homogenization.errors import HomogenizationError
+from homogenization.weights import DIGESTS_FILE, list_digests
 
-MODEL_FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+_NETWORK_AND_TOKENIZER = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+MODEL_FILES = (*_NETWORK_AND_TOKENIZER, DIGESTS_FILE)
 _BOS, _EOS = "<s>", "</s>"
 
 
@@ -26,6 +28,8 @@ def build_random_model(
     random: Mapping[str, Any], seed: int, texts: Sequence[str], vocab_size: int, folder: str | Path
 ) -> None:
     """Save a model with random weights and its tokenizer in `folder`, as `MODEL_FILES`: same input, same bytes.
+
+    The last of the files lists the SHA-256 of the others.
 
     Args:
         random: fields of the transformers configuration, `model_type` among them.
@@ -52,6 +56,7 @@ def build_random_model(
             eos_token=_EOS,
             model_max_length=getattr(config, "max_position_embeddings", None),
         ).save_pretrained(partial)
+        list_digests(partial, _NETWORK_AND_TOKENIZER)
         for name in MODEL_FILES:
             os.replace(Path(partial) / name, folder / name)
 

@@ -62,10 +62,8 @@ def sample_states(states: str | Path, sample: str | Path, sample_tokens: int, se
         archive = ZipStore(partial, mode="w")
         try:
             group = zarr.create_group(archive, attributes=attributes)
-            for name, array in store._group.members(max_depth=None):
-                if isinstance(array, zarr.Group):
-                    continue
-                values = store._read(name)
+            for name, array in store.stored_arrays():
+                values = store.read(name)
                 if name == "review_offsets":
                     values = review_offsets
                 elif name != "tokens_before_truncation":

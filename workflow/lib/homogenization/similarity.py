@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.errors import HomogenizationError
-from homogenization.weights import resolve_weights
+from homogenization.weights import resolve_weights, verified_digests
 
 LONGEST_INPUT = 512
 SIMILARITY_SCHEMA = {"review_id": pl.String, "precision": pl.Float64, "recall": pl.Float64, "f1": pl.Float64}
@@ -40,13 +40,14 @@ def load_encoder(weights: Mapping[str, Any], layer: int, device: str = "auto", b
         batch_size: Reviews in one forward pass.
 
     Raises:
-        HomogenizationError: the weights are not found, or the encoder has no such layer.
+        HomogenizationError: the weights are not found or damaged, or the encoder has no such layer.
     """
     import torch
     from transformers import AutoConfig, AutoModel, AutoTokenizer
     from transformers.utils import logging as transformers_logging
 
     resolved = resolve_weights(weights)
+    verified_digests(resolved)
     n_blocks = AutoConfig.from_pretrained(resolved.folder).num_hidden_layers
     if not 1 <= layer <= n_blocks:
         raise HomogenizationError(

@@ -1,7 +1,7 @@
 """Writing a store of hidden states: a zip member can't be rewritten, so a chunk goes to the file when it is full.
 
-Where the model runs on another device, chunks are written by a thread of their own while it goes on, and each point
-has two buffers that take turns. On the CPU that thread would take from the model the time that it saves.
+Where the model runs on another device, full chunks are checked, compressed and written by threads of their own while it
+goes on. On the CPU these threads would take from the model the time that they save.
 """
 
 import math
@@ -19,6 +19,7 @@ import zarr
 from zarr.codecs import BloscCodec
 from zarr.storage import ZipStore
 
+from homogenization.chunk_buffers import BufferPool, ChunkBuffer
 from homogenization.errors import HomogenizationError
 from homogenization.files import job_record, written_whole
 from homogenization.store import ATTENTION_RECEIVED, BFLOAT16_BITS, FINAL_NORM, SCHEMA_VERSION, layer_name
@@ -30,13 +31,14 @@ _FLOAT16_MAX = 65_504.0
 
 @dataclass(frozen=True)
 class StoreShape:
-    """What a store holds: blocks (the residual stream has one layer more), its width, and the optional arrays."""
+    """What a store holds: blocks of the model, width and stored layers of its residual stream, the optional arrays."""
 
     n_blocks: int
     width: int
     causal: bool
     final_norm: bool
     attention_received: bool
+    layers: tuple[int, ...]
 
 
 class StateWriter:
@@ -55,7 +57,7 @@ class StateWriter:
         identity: str,
         storage_dtype: str,
         chunk_tokens: int,
-        in_background: bool,
+        writing_threads: int,
     ) -> None:
         self.seconds = 0.0
         self._group, self._shape, self._review_ids, self._tokens = group, shape, review_ids, tokens
@@ -64,31 +66,43 @@ class StateWriter:
         # chunks of one size: Zarr would fill up a short last one
         self._chunk_tokens = math.ceil(self._n_tokens / math.ceil(self._n_tokens / chunk_tokens))
         self._dtype = STORAGE_DTYPES[storage_dtype]
-        points = [layer_name(layer) for layer in range(shape.n_blocks + 1)] + [FINAL_NORM] * shape.final_norm
+        points = [layer_name(layer) for layer in shape.layers] + [FINAL_NORM] * shape.final_norm
         self._arrays = {point: self._state_array(point) for point in points}
-        self._buffers = {point: self._buffer() for point in points}
-        self._spare_buffers = {point: self._buffer() for point in points} if in_background else {}
         self._filled = dict.fromkeys(points, 0)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="state-writer") if in_background else None
-        self._being_written: dict[str, Future[None]] = {}
+        self._filling: dict[str, ChunkBuffer] = {}
+        self._threads = ThreadPoolExecutor(writing_threads, "state-writer") if writing_threads else None
+        # one for each point as it fills, and as many on their way to the file
+        self._pool = BufferPool(self._new_buffer, len(points) * (2 if writing_threads else 1))
+        self._being_written: list[Future[None]] = []
 
-    def append(self, point: str, states: torch.Tensor) -> None:
-        """Add the states (tokens, width) of the tokens that come next at `point`.
+    def append(self, point: str, start: int, states: torch.Tensor) -> None:
+        """Add the states (tokens, width) of the tokens from `start` on at `point`.
+
+        What is there already, from a pass that was broken off, stays as it is.
 
         Raises:
-            HomogenizationError: states that are not finite, or that the storage dtype can't hold.
+            HomogenizationError: states that are not finite, or that the storage dtype can't hold; these, or a full
+                disk, may be told by a later call where threads write.
         """
-        start = self._filled[point]
-        self._refuse_unstorable(point, start, states)
-        done = 0
-        while done < len(states):
-            offset = (start + done) % self._chunk_tokens
-            n = min(self._chunk_tokens - offset, len(states) - done)
-            self._buffers[point][offset : offset + n].copy_(states[done : done + n])
-            done += n
-            if offset + n == self._chunk_tokens or start + done == self._n_tokens:
-                self._hand_over(point, start + done - offset - n, offset + n)
-        self._filled[point] = start + done
+        filled = self._filled[point]
+        if start > filled:
+            raise RuntimeError(f"{point}: the states of tokens {filled} to {start} were left out")
+        states = states[filled - start :]
+        if self._threads is None and len(states):
+            self._refuse_unstorable(point, filled, states)
+        while len(states):
+            offset = filled % self._chunk_tokens
+            n = min(self._chunk_tokens - offset, len(states))
+            if point not in self._filling:
+                self._filling[point] = self._free_buffer(pinned=states.is_cuda)
+            if self._threads is None:
+                self._filling[point].states[offset : offset + n].copy_(states[:n])
+            else:
+                self._filling[point].fill(offset, states[:n])
+            filled, states = filled + n, states[n:]
+            self._filled[point] = filled
+            if offset + n == self._chunk_tokens or filled == self._n_tokens:
+                self._hand_over(point, filled - offset - n, offset + n)
 
     def write_attention(self, received: np.ndarray) -> None:
         """Write the attention received, float32 (blocks, tokens), of all tokens."""
@@ -111,29 +125,45 @@ class StateWriter:
         short = [point for point, filled in self._filled.items() if filled != self._n_tokens]
         if short:
             raise RuntimeError(f"states of {', '.join(short)} are incomplete")
-        for being_written in self._being_written.values():
-            being_written.result()
+        for chunk in self._being_written:
+            chunk.result()
 
     def stop(self) -> None:
-        """End the writing thread; chunks that it has not begun are dropped."""
-        if self._thread is not None:
-            self._thread.shutdown(cancel_futures=True)
+        """End the writing threads; chunks that they have not begun are dropped."""
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
 
-    def _buffer(self) -> torch.Tensor:
-        return torch.empty(self._chunk_tokens, self._shape.width, dtype=self._dtype)
+    def _new_buffer(self, pinned: bool) -> ChunkBuffer:
+        return ChunkBuffer(self._chunk_tokens, self._shape.width, self._dtype, pinned)
+
+    def _free_buffer(self, pinned: bool) -> ChunkBuffer:
+        """A buffer to fill, once there is one; raises what went wrong with the chunks that are done."""
+        started = time.perf_counter()
+        buffer = self._pool.take(pinned)
+        self.seconds += time.perf_counter() - started
+        while self._being_written and self._being_written[0].done():
+            self._being_written.pop(0).result()
+        return buffer
 
     def _hand_over(self, point: str, start: int, n: int) -> None:
-        """Write the first `n` rows of the point's buffer as the chunk of token `start`, or have the thread do it."""
+        """Write the first `n` tokens of the point's buffer as the chunk of token `start`, or have a thread do it."""
+        buffer = self._filling.pop(point)
+        if self._threads is not None:
+            self._being_written.append(self._threads.submit(self._check_and_write, point, start, n, buffer))
+            return
         started = time.perf_counter()
-        full = self._buffers[point]
-        if self._thread is None:
-            self._write_chunk(point, start, full[:n])
-        else:
-            if point in self._being_written:
-                self._being_written[point].result()
-            self._buffers[point], self._spare_buffers[point] = self._spare_buffers[point], full
-            self._being_written[point] = self._thread.submit(self._write_chunk, point, start, full[:n])
+        self._write_chunk(point, start, buffer.states[:n])
+        self._pool.give_back(buffer)
         self.seconds += time.perf_counter() - started
+
+    def _check_and_write(self, point: str, start: int, n: int, buffer: ChunkBuffer) -> None:
+        """In a thread: wait for the states, check them and write them."""
+        try:
+            buffer.wait()
+            self._refuse_unstorable(point, start, buffer.extremes[:n])
+            self._write_chunk(point, start, buffer.states[:n])
+        finally:
+            self._pool.give_back(buffer)
 
     def _state_array(self, point: str) -> zarr.Array:
         as_bfloat16 = self._dtype == torch.bfloat16
@@ -166,6 +196,7 @@ class StateWriter:
         self._arrays[point][start : start + len(states)] = bits.numpy()
 
     def _refuse_unstorable(self, point: str, start: int, states: torch.Tensor) -> None:
+        """Raise unless the `states`, or extremes, of the tokens from `start` on, (tokens, any), can be stored."""
         low, high = (extreme.item() for extreme in torch.aminmax(states))
         limit = _FLOAT16_MAX if self._dtype == torch.float16 else float("inf")
         # comparisons with NaN are false, so this passes finite numbers within the limit alone
@@ -195,7 +226,7 @@ def written_store(
     attributes: Mapping[str, Any],
     storage_dtype: str,
     chunk_tokens: int,
-    in_background: bool = False,
+    writing_threads: int = 0,
 ) -> Iterator[StateWriter]:
     """Write a store, whole: it takes its name when everything in it is written, and leaves nothing if that fails.
 
@@ -207,7 +238,8 @@ def written_store(
         attributes: provenance for the root of the group, JSON; `model`, `variant` and `shard` appear in messages.
         storage_dtype: float32, float16 or bfloat16.
         chunk_tokens: tokens a chunk at most.
-        in_background: write in a thread of its own; for a model that runs on another device than the CPU.
+        writing_threads: threads of their own that write, for a model that runs on another device than the CPU; 0 for
+            none.
 
     Raises:
         HomogenizationError: the disk is full, or what `StateWriter.append` raises.
@@ -225,7 +257,9 @@ def written_store(
         store = ZipStore(partial, mode="w")
         try:
             group = zarr.create_group(store, attributes=root)
-            writer = StateWriter(group, shape, review_ids, tokens, identity, storage_dtype, chunk_tokens, in_background)
+            writer = StateWriter(
+                group, shape, review_ids, tokens, identity, storage_dtype, chunk_tokens, writing_threads
+            )
             try:
                 yield writer
                 writer.finish()

@@ -21,15 +21,15 @@ MAUVE_SUMMARY_SCHEMA = {
 _GROUP = ("model", "variant", "layer_from", "layer_to", "depth", "kind")
 
 
-def mauve_summary(jobs: Sequence[tuple[str, str, pl.DataFrame]]) -> pl.DataFrame:
+def mauve_summary(jobs: Sequence[tuple[str, str, int, pl.DataFrame]]) -> pl.DataFrame:
     """Mean and range over shards and seeds: the table `mauve` (`MAUVE_SUMMARY_SCHEMA`).
 
     Args:
-        jobs: (model, variant, table `mauve` of one shard).
+        jobs: (model, variant, blocks of the model, table `mauve` of one shard).
     """
     parts = [
-        tagged(with_depth(table, int(table["layer_to"].max() or 0), "layer_to"), model=model, variant=variant)
-        for model, variant, table in jobs
+        tagged(with_depth(table, n_blocks, "layer_to"), model=model, variant=variant)
+        for model, variant, n_blocks, table in jobs
     ]
     return (
         pl.concat(parts)

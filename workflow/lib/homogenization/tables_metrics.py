@@ -29,6 +29,7 @@ _ROWS_AT_ONCE = 20_000  # spectra in memory beside their p and q
 def metrics_of_job(
     model: str,
     variant: str,
+    n_blocks: int,
     spectra: pl.DataFrame,
     geometry: pl.DataFrame,
     attention: pl.DataFrame | None,
@@ -40,6 +41,7 @@ def metrics_of_job(
     Args:
         model: name.
         variant: name.
+        n_blocks: blocks of the model, whose last layer need not be among the stored ones.
         spectra: the shard's table of singular values.
         geometry: the shard's table of token geometry.
         attention: the shard's table of received attention, None where it was not recorded. A metric of the attention
@@ -47,7 +49,6 @@ def metrics_of_job(
         similarity: tables/similarity.parquet, which says which reviews are analysed.
         metrics: names of registered metrics.
     """
-    n_blocks = int(geometry["layer"].max() or 0)
     parts = [
         spectral_values(keep_analysed(spectra, similarity), [name for name in metrics if name in SPECTRAL_METRICS]),
         registered_values(keep_analysed(geometry, similarity), GEOMETRY_METRICS, metrics),

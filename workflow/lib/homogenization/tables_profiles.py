@@ -31,10 +31,9 @@ COSINES_SCHEMA = {
     "density": pl.Float64,
 }
 _HISTOGRAMS = {"all_tokens": "cosine_histogram", "without_first": "cosine_histogram_without_first"}
-Jobs = Sequence[tuple[str, str, pl.DataFrame]]
 
 
-def attention_profiles(jobs: Jobs, similarity: pl.DataFrame) -> pl.DataFrame:
+def attention_profiles(jobs: Sequence[tuple[str, str, pl.DataFrame]], similarity: pl.DataFrame) -> pl.DataFrame:
     """Mean received attention by relative position, with its 95 % t interval over analysed reviews.
 
     Every review counts alike; a bin without tokens in a review leaves that review out of it.
@@ -64,11 +63,11 @@ def attention_profiles(jobs: Jobs, similarity: pl.DataFrame) -> pl.DataFrame:
     return joined.select(*ATTENTION_PROFILE_SCHEMA).cast(ATTENTION_PROFILE_SCHEMA).sort(group)
 
 
-def cosine_densities(jobs: Jobs, similarity: pl.DataFrame) -> pl.DataFrame:
+def cosine_densities(jobs: Sequence[tuple[str, str, int, pl.DataFrame]], similarity: pl.DataFrame) -> pl.DataFrame:
     """Mean over analysed reviews of the density of pairwise cosines; each integrates to 1 over [-1, 1].
 
     Args:
-        jobs: (model, variant, table `geometry` of one shard).
+        jobs: (model, variant, blocks of the model, table `geometry` of one shard).
         similarity: tables/similarity.parquet.
 
     Returns:
@@ -76,8 +75,7 @@ def cosine_densities(jobs: Jobs, similarity: pl.DataFrame) -> pl.DataFrame:
     """
     group = ("model", "variant", "point", "layer", "depth", "tokens", "bin_left", "bin_right")
     parts = []
-    for model, variant, table in jobs:
-        n_blocks = int(table["layer"].max() or 0)
+    for model, variant, n_blocks, table in jobs:
         analysed = keep_analysed(table, similarity)
         for tokens, column in _HISTOGRAMS.items():
             counts = pl.col(column)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.checkpoints import context_of, load_config, load_tokenizer
+from homogenization.checkpoints import checked_max_tokens, load_config, load_tokenizer
 from homogenization.files import read_table
 from homogenization.tokenization import tokenize
 
@@ -38,7 +38,7 @@ def token_counts(
     """
     folder = Path(folder)
     tokenizer = load_tokenizer(folder)
-    max_tokens = model["max_tokens"] or context_of(load_config(folder), tokenizer, folder)
+    max_tokens = checked_max_tokens(model, load_config(folder), tokenizer, folder)
 
     def lengths(path: str) -> dict[str, np.ndarray]:
         reviews = read_table(path)

@@ -1,0 +1,80 @@
+"""Room for chunks of states in main memory, and copies from the device into it that nobody waits for.
+
+A copy from CUDA runs in a stream of its own, beside the forward pass, into memory that the device reaches directly.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from queue import SimpleQueue
+
+import torch
+
+
+class ChunkBuffer:
+    """One chunk of states as it fills.
+
+    Attributes:
+        states: (tokens, width) in the dtype of the store.
+        extremes: (tokens, 2) float32, the lowest and the highest number of each token before it was converted.
+    """
+
+    def __init__(self, n_tokens: int, width: int, dtype: torch.dtype, pinned: bool) -> None:
+        # made within a forward pass and filled outside of one too, which a tensor of inference mode would not allow
+        with torch.inference_mode(False):
+            self.states = torch.empty(n_tokens, width, dtype=dtype, pin_memory=pinned)
+            self.extremes = torch.empty(n_tokens, 2, dtype=torch.float32, pin_memory=pinned)
+        self._copied: torch.cuda.Event | None = None
+
+    def fill(self, start: int, states: torch.Tensor) -> None:
+        """Copy `states` (n, width) to the tokens from `start` on; from CUDA the copy is only ordered."""
+        tokens = slice(start, start + len(states))
+        if not states.is_cuda:
+            self.states[tokens].copy_(states)
+            self.extremes[tokens].copy_(token_extremes(states))
+            return
+        # copied on the device first: the network may go on to change its own tensor
+        converted, extremes = states.to(self.states.dtype, copy=True), token_extremes(states)
+        stream = _copy_stream(states.device)
+        stream.wait_stream(torch.cuda.current_stream(states.device))
+        with torch.cuda.stream(stream):
+            self.states[tokens].copy_(converted, non_blocking=True)
+            self.extremes[tokens].copy_(extremes, non_blocking=True)
+            self._copied = torch.cuda.Event(blocking=True)
+            self._copied.record(stream)
+        # their memory is not used again before this stream is done with it
+        converted.record_stream(stream)
+        extremes.record_stream(stream)
+
+    def wait(self) -> None:
+        """Wait until the copies that were ordered have arrived."""
+        if self._copied is not None:
+            self._copied.synchronize()
+
+
+class BufferPool:
+    """Buffers that are made when they are needed, at most `limit`, and used again and again; one thread takes them."""
+
+    def __init__(self, make: Callable[[bool], ChunkBuffer], limit: int) -> None:
+        self._make, self._to_make = make, limit
+        self._free: SimpleQueue[ChunkBuffer] = SimpleQueue()
+
+    def take(self, pinned: bool) -> ChunkBuffer:
+        """A free buffer; where there is none and no more may be made, wait for one to be given back."""
+        if self._free.empty() and self._to_make:
+            self._to_make -= 1
+            return self._make(pinned)
+        return self._free.get()
+
+    def give_back(self, buffer: ChunkBuffer) -> None:
+        """Let the buffer be used again; any thread may."""
+        self._free.put(buffer)
+
+
+def token_extremes(states: torch.Tensor) -> torch.Tensor:
+    """(tokens, width) -> (tokens, 2) float32: the lowest and the highest number of each token, NaN where one is NaN."""
+    return torch.stack([states.amin(dim=1), states.amax(dim=1)], dim=1).float()
+
+
+@cache
+def _copy_stream(device: torch.device) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)
