@@ -17,7 +17,7 @@ class BadServer:
     """Answers chat completions from a thread; use it in a `with` block.
 
     Args:
-        write: (user message, seed) -> content of the answer.
+        write: (user message, candidate) -> content of the answer; equal messages under another seed are candidates.
         faults: For requests whose user message holds the marker: what happens to the first of them, the second, and so
             on; "..." behind the last fault makes it stay. After its faults a request is answered well.
         seconds: How long every answer takes.
@@ -51,6 +51,12 @@ class BadServer:
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
         self.base_url = f"http://127.0.0.1:{self._http.server_port}/v1"
+
+    def candidate(self, body: dict) -> int:
+        """How many seeds came with this message before."""
+        with self._lock:
+            seeds = [earlier["seed"] for earlier in self.received if earlier["messages"] == body["messages"]]
+        return list(dict.fromkeys(seeds)).index(body["seed"])
 
     def __enter__(self) -> "BadServer":
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
@@ -121,7 +127,7 @@ def _handler(server: BadServer) -> type[BaseHTTPRequestHandler]:
                 if fault in CONTENT_FAULTS:
                     self.send(200, _completion(CONTENT_FAULTS[fault], "stop"))
                 elif is_answered:
-                    content = server.write(user_message(body), body["seed"])
+                    content = server.write(user_message(body), server.candidate(body))
                     self.send(200, _completion(content, "length" if fault == "length" else "stop"))
                 elif fault in STATUS_FAULTS:
                     self.refuse(int(fault[:3]), STATUS_FAULTS[fault])

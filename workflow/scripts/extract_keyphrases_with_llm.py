@@ -38,7 +38,8 @@ if __name__ == "__main__":
         main(
             snakemake.input.shard,  # noqa: F821
             snakemake.output.keyphrases,  # noqa: F821
-            snakemake.params.writer,  # noqa: F821
+            # how the job is placed, which is no part of the parameters
+            {**snakemake.params.writer, "gpus": snakemake.resources.gpu, "threads": snakemake.threads},  # noqa: F821
             snakemake.params.prompt,  # noqa: F821
             snakemake.params.max_phrases,  # noqa: F821
             snakemake.params.ngram_range,  # noqa: F821

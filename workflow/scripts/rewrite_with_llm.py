@@ -55,7 +55,8 @@ if __name__ == "__main__":
             snakemake.input.keyphrases,  # noqa: F821
             snakemake.output.variant,  # noqa: F821
             snakemake.output.candidates,  # noqa: F821
-            snakemake.params.writer,  # noqa: F821
+            # how the job is placed, which is no part of the parameters
+            {**snakemake.params.writer, "gpus": snakemake.resources.gpu, "threads": snakemake.threads},  # noqa: F821
             snakemake.params.prompt,  # noqa: F821
             snakemake.params.position,  # noqa: F821
             snakemake.params.filters,  # noqa: F821

@@ -1,7 +1,9 @@
 """What is asked of a language model that writes, what it answers, and the two kinds of writers there are."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Protocol
 
 from homogenization.errors import HomogenizationError
@@ -15,7 +17,7 @@ class Request:
         name: The review_id, for messages; it is no part of what is asked.
         messages: The chat, {"role", "content"} each, as `homogenization.prompts.render` makes it.
         schema: JSON Schema that the answer has to satisfy.
-        candidate: Which of several answers to the same messages this is, from 0; it moves the seed.
+        candidate: Which of several answers to the same messages this is, from 0; it is part of the seed.
     """
 
     name: str
@@ -44,6 +46,12 @@ class Failure:
     """No answer, after all retries, and why."""
 
     reason: str
+
+
+def request_seed(seed: int, request: Request) -> int:
+    """A seed, below 2^63, that each request has for itself: equal seeds would make the candidates of reviews alike."""
+    content = json.dumps([seed, request.candidate, request.messages, request.schema], sort_keys=True)
+    return int.from_bytes(blake2b(content.encode(), digest_size=8).digest()) >> 1
 
 
 class Writer(Protocol):
@@ -91,7 +99,7 @@ def make_writer(
 
     Args:
         entry: backend, temperature, top_p, max_new_tokens, and what the backend needs beside them.
-        seed: Candidate k is written with `seed` + k.
+        seed: Of all random numbers; see `request_seed`.
         connections: Requests at a time; backend "openai" alone.
         timeout_seconds: Longest wait for an answer; backend "openai" alone.
         max_retries: How often a request that failed in passing is sent again; backend "openai" alone.

@@ -1,6 +1,8 @@
 """What every script of the workflow shares: its log file, and errors that speak to the user."""
 
 import logging
+import os
+import socket
 import sys
 import traceback
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ def logged(snakemake: Any) -> Iterator[None]:
         stdout, stderr = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = log
         logging.basicConfig(stream=log, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
+        logging.info(_whereabouts(snakemake.rule))
         describe_job(snakemake.rule, dict(snakemake.params.items()))
         try:
             yield
@@ -32,3 +35,10 @@ def logged(snakemake: Any) -> Iterator[None]:
             sys.exit(1)
         finally:
             sys.stdout, sys.stderr = stdout, stderr
+
+
+def _whereabouts(rule: str) -> str:
+    """Rule, machine, Slurm job and visible GPUs: the first line of each log."""
+    slurm_job = os.environ.get("SLURM_JOB_ID", "none")
+    gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "unset")
+    return f"rule {rule}, host {socket.gethostname()}, Slurm job {slurm_job}, CUDA_VISIBLE_DEVICES={gpus}"

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from homogenization.attention import unsupported
 from homogenization.checkpoints import DTYPES, checked_max_tokens, load_config, load_network, load_tokenizer
-from homogenization.errors import HomogenizationError
 from homogenization.forward import PackedModel, packed_model
 from homogenization.placement import placement
 from homogenization.weights import resolve_weights, verified_digests
@@ -80,16 +78,10 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
 
 def _load_network(folder: Path, dtype: str, places: Mapping[str, Any]) -> PreTrainedModel:
     """The base model (no head) in `dtype`, where `places` says."""
-    try:
-        # a pooler follows the last block and no state depends on it
-        network = load_network(
-            AutoModel, folder, DTYPES[dtype], not_needed=("pooler.",), attn_implementation="eager", **places
-        )
-    except torch.OutOfMemoryError as error:
-        raise HomogenizationError(
-            f"{folder}: the weights in {dtype} do not fit into the memory of the GPU. Give the model more GPUs (gpus), "
-            "or run it in bfloat16 (dtype)."
-        ) from error
+    # a pooler follows the last block and no state depends on it
+    network = load_network(
+        AutoModel, folder, DTYPES[dtype], not_needed=("pooler.",), attn_implementation="eager", **places
+    )
     outside = {"cpu", "disk"}.intersection(map(str, getattr(network, "hf_device_map", {}).values()))
     if places and outside:
         logger.warning("the GPUs do not hold all weights; those on the %s are fetched in every pass", min(outside))

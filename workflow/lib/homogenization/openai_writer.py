@@ -14,7 +14,7 @@ import openai
 from pydantic import BaseModel, Field, ValidationError
 
 from homogenization.errors import HomogenizationError
-from homogenization.generation import Completion, Failure, Request
+from homogenization.generation import Completion, Failure, Request, request_seed
 
 RETRIED_STATUS = (408, 409, 429)  # and 500 and above: so the client has it
 LONGEST_REASON = 300
@@ -47,7 +47,7 @@ class OpenAIWriter:
         entry: model, revision (a label of the user's), base_url ($VARIABLES are expanded; None: OPENAI_BASE_URL),
             api_key_variable (the variable that holds the key; unset: no key), structured_output ("json_schema",
             "json_object" or "none"), temperature, top_p, max_new_tokens.
-        seed: Candidate k is written with `seed` + k.
+        seed: Of the seed that is sent with each request.
         connections: Requests at a time.
         timeout_seconds: Longest wait for an answer.
         max_retries: How often a request is sent again, after exponential backoff with jitter or as Retry-After has it.
@@ -138,7 +138,7 @@ class OpenAIWriter:
             "temperature": self.parameters["temperature"],
             "top_p": self.parameters["top_p"],
             "max_tokens": self.parameters["max_new_tokens"],
-            "seed": self.parameters["seed"] + request.candidate,
+            "seed": request_seed(self.parameters["seed"], request) % 2**31,  # some servers take 32 bits
             **formats[self.parameters["structured_output"]],
         }
 
@@ -157,7 +157,8 @@ class OpenAIWriter:
                 "model with a longer context"
             )
         advice = {
-            400: "It takes no request of this kind: try another structured_output (json_object or none).",
+            400: f"Check that it serves the model '{self.identity['model']}', or try another structured_output "
+            "(json_object or none).",
             401: f"Set the environment variable {self._key_variable} to a key that it accepts.",
             403: f"The key in the environment variable {self._key_variable} has no right to this model.",
             404: f"Check base_url (most end in /v1) and that it serves the model '{self.identity['model']}'.",

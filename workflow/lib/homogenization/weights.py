@@ -18,7 +18,7 @@ from homogenization.errors import HomogenizationError
 from homogenization.files import damage, gone, move_aside
 
 # safetensors only: a pickled checkpoint can run code when it is read
-HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model"]
+HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]
 DIGESTS_FILE = "weights.sha256"  # in the format of sha256sum
 _DIGESTS_FILES = (DIGESTS_FILE, "SHA256SUMS")
 _SHA256 = re.compile(r"[0-9a-f]{64}")

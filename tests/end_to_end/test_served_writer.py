@@ -1,0 +1,271 @@
+"""Reviews rewritten by a real server (`transformers serve`) and by the same model in the job, up to Snakemake runs."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from conftest import ROOT
+from homogenization.corpus import clean_text
+from homogenization.generation import Request, Writer, make_writer
+from homogenization.keyphrases import count_document_frequencies, extract_keyphrases, make_scorer
+from homogenization.llm_rewriting import rewrite_with_llm
+from homogenization.prompts import load_prompt
+from homogenization.request_store import RequestStore
+from tiny_chat import KEY_PHRASES, REVIEWS, build_chat_model
+
+LONGEST_START_SECONDS = 120
+SAMPLING = {"temperature": 1.0, "top_p": 1.0, "max_new_tokens": 32}
+# the model says the same few things about every film, so it is held to nothing but to say something
+LENIENT = {"candidates": 4, "min_coverage": 0.0, "max_distance": 1.0, "length_ratio": [0.01, 10.0], "min_f1": None}
+PROMPTS = {"front": "config/prompts/front.yaml", "paraphrase": "config/prompts/paraphrase.yaml"}
+
+
+@dataclass
+class Server:
+    """A running server, the name of its model, and what it logged."""
+
+    address: str
+    model: str
+    log: Path
+
+    @property
+    def n_requests(self) -> int:
+        """Requests that it has answered; a line is written before its answer is sent."""
+        return self.log.read_text().count("POST /v1/chat/completions")
+
+
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory) -> Path:
+    return build_chat_model(tmp_path_factory.mktemp("chat"))
+
+
+@pytest.fixture(scope="module")
+def server(chat, tmp_path_factory) -> Iterator[Server]:
+    """`transformers serve` on a free port of this machine."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = tmp_path_factory.mktemp("server") / "log"
+    command = [Path(sys.executable).with_name("transformers"), "serve", chat, "--host", "127.0.0.1"]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*command, "--port", str(port), "--device", "cpu"], stdout=output, stderr=output, env=environment
+        )
+    try:
+        wait_until_healthy(f"http://127.0.0.1:{port}/health", process, log)
+        yield Server(f"http://127.0.0.1:{port}/v1", str(chat), log)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> None:
+    deadline = time.monotonic() + LONGEST_START_SECONDS
+    while time.monotonic() < deadline:
+        assert process.poll() is None, log.read_text()
+        try:
+            with urlopen(address, timeout=5):
+                return
+        except (URLError, ConnectionError, TimeoutError):
+            time.sleep(0.2)
+    raise AssertionError(f"the server did not start within {LONGEST_START_SECONDS} seconds: {log.read_text()}")
+
+
+@pytest.fixture(scope="module")
+def reviews() -> pl.DataFrame:
+    """The first embedded reviews."""
+    lines = (ROOT / "config/reviews.jsonl").read_text().splitlines()[:8]
+    texts = [clean_text(json.loads(line)["text"]) for line in lines]
+    return pl.DataFrame({"review_id": [f"review{number}" for number in range(len(texts))], "text": texts}).with_columns(
+        label=pl.lit("positive")
+    )
+
+
+@pytest.fixture(scope="module")
+def keyphrases(reviews) -> pl.DataFrame:
+    frequencies = count_document_frequencies(reviews["text"], (1, 2))
+    return extract_keyphrases(reviews, make_scorer("tfidf", frequencies, len(reviews)), 4, (1, 2))
+
+
+def served(server: Server, **changes) -> dict:
+    """The entry under `writers`."""
+    return {"backend": "openai", "model": server.model, "base_url": server.address, **SAMPLING, **changes}
+
+
+def asking(server: Server, **changes) -> Writer:
+    defaults = {"revision": None, "api_key_variable": "NO_SUCH_KEY", "structured_output": "json_schema"}
+    return make_writer(defaults | served(server, **changes), seed=0, connections=4, timeout_seconds=60, max_retries=2)
+
+
+@pytest.mark.parametrize("variant", ["front", "paraphrase"])
+def test_a_server_rewrites_reviews_and_is_asked_nothing_twice(server, reviews, keyphrases, tmp_path, variant):
+    prompt = load_prompt(ROOT / PROMPTS[variant])
+    position = "front" if variant == "front" else None
+    store = RequestStore(tmp_path)
+    before = server.n_requests
+    rewritten, candidates = rewrite_with_llm(
+        reviews, keyphrases, asking(server), store, prompt, position, LENIENT, None
+    )
+    assert server.n_requests - before == len(candidates) == len(list(tmp_path.rglob("*.json")))
+    # every review is accounted for: rewritten, or refused as often as it may be asked
+    passed = candidates.filter(pl.col("reason").is_null())
+    assert passed["review_id"].to_list() == [name for name in reviews["review_id"] if name in set(passed["review_id"])]
+    assert rewritten["review_id"].to_list() == passed["review_id"].to_list()
+    assert set(rewritten["text"]) <= set(REVIEWS)
+    refused = candidates.filter(~pl.col("review_id").is_in(rewritten["review_id"].to_list()))
+    assert set(refused.group_by("review_id").len()["len"]) <= {LENIENT["candidates"]}
+    assert set(candidates["review_id"]) == set(reviews["review_id"])
+    assert set(candidates["reason"].drop_nulls()) <= {"malformed", "empty"}
+    assert not candidates["reason"].drop_nulls().is_empty()
+    # a new writer, as in a job that is tried again
+    after = server.n_requests
+    again = rewrite_with_llm(
+        reviews, keyphrases, asking(server), RequestStore(tmp_path), prompt, position, LENIENT, None
+    )
+    assert_frame_equal(again[0], rewritten)
+    assert_frame_equal(again[1], candidates)
+    assert server.n_requests == after
+
+
+def test_another_prompt_or_revision_is_asked_anew_and_more_candidates_alone(server, reviews, keyphrases, tmp_path):
+    store, prompt = RequestStore(tmp_path), load_prompt(ROOT / PROMPTS["paraphrase"])
+
+    def requests_of(prompt, **changes) -> int:
+        before = server.n_requests
+        filters = LENIENT | changes.pop("filters", {})
+        rewrite_with_llm(reviews[:4], keyphrases, asking(server, **changes), store, prompt, None, filters, None)
+        return server.n_requests - before
+
+    assert requests_of(prompt) >= 4
+    assert requests_of(prompt) == 0
+    assert requests_of({**prompt, "system": ""}) >= 4
+    assert requests_of(prompt, revision="b") >= 4
+    assert requests_of(prompt, structured_output="none") >= 4
+
+
+def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, chat):
+    requests = [
+        Request("a", [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}], {}, 0)
+        for text in ("Dull.", "A film that I will not forget!", "Never again, and never without my umbrella. " * 5)
+    ]
+    greedy = {"temperature": 0.0, "structured_output": "none"}
+    local = make_writer(
+        {
+            "backend": "transformers",
+            "weights": {"path": str(chat)},
+            "dtype": "float32",
+            "device": "cpu",
+            "batch_size": 3,
+            **SAMPLING,
+            **greedy,
+        },
+        seed=0,
+        connections=1,
+        timeout_seconds=60,
+        max_retries=0,
+    )
+    there, here = (dict(writer.complete(requests)) for writer in (asking(server, **greedy), local))
+    for number in range(len(requests)):
+        assert here[number].text == there[number].text
+        assert here[number].finish_reason == there[number].finish_reason
+        assert here[number].usage["prompt_tokens"] == there[number].usage["prompt_tokens"]
+        assert here[number].usage["completion_tokens"] == there[number].usage["completion_tokens"]
+
+
+def written_by(writer: dict, *names: str) -> dict:
+    """Sections of a configuration in which `writer` writes variants."""
+    variants = {name: {"rewriter": "llm", "writer": "tiny", "prompt": PROMPTS[name]} for name in names}
+    if "front" in variants:
+        variants["front"]["position"] = "front"
+    return {
+        "writers": {"tiny": writer},
+        "variants": {"original": {"rewriter": "none"}, **variants},
+        "rewriting": LENIENT,
+    }
+
+
+def tables_in(folder: Path) -> dict[str, pl.DataFrame]:
+    return {path.name: pl.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
+
+
+def test_a_workflow_run_asks_the_server_once(server, project):
+    key = "not-for-any-file"
+    environment = {"CHAT_SERVER": server.address, "CHAT_KEY": key}
+    project.config |= written_by(
+        served(server, base_url="$CHAT_SERVER", api_key_variable="CHAT_KEY"), "front", "paraphrase"
+    )
+    before = server.n_requests
+    done = project.run("--cores", "2", "variants", **environment)
+    assert done.returncode == 0, done.stdout
+    n_requests = server.n_requests - before
+    results = project.folder / "results"
+    corpus = pl.concat(tables_in(results / "corpus")[f"00{shard}.parquet"] for shard in (0, 1))
+    made = {variant: tables_in(results / "variants" / variant) for variant in ("front", "paraphrase")}
+    n_candidates = 0
+    for tables in made.values():
+        assert list(tables) == ["000.candidates.parquet", "000.parquet", "001.candidates.parquet", "001.parquet"]
+        candidates = pl.concat([tables["000.candidates.parquet"], tables["001.candidates.parquet"]])
+        rewritten = pl.concat([tables["000.parquet"], tables["001.parquet"]])
+        assert set(candidates["review_id"]) == set(corpus["review_id"])
+        assert set(rewritten["review_id"]) == set(candidates.filter(pl.col("reason").is_null())["review_id"])
+        assert set(rewritten["text"]) <= set(REVIEWS)
+        n_candidates += len(candidates)
+    assert n_requests == n_candidates == len(list((results / "requests").rglob("*.json")))
+    assert "Nothing to be done" in project.run("--dry-run", "variants", **environment).stdout
+    # the jobs run again, and find every answer
+    done = project.run("--cores", "2", "variants", "--forcerun", "rewrite_with_llm", **environment)
+    assert done.returncode == 0, done.stdout
+    assert server.n_requests - before == n_requests
+    for variant, tables in made.items():
+        for name, table in tables_in(results / "variants" / variant).items():
+            assert_frame_equal(table, tables[name])
+    # neither the key nor the server's address is part of what was made
+    for path in (path for folder in ("results", ".snakemake") for path in (project.folder / folder).rglob("*")):
+        assert not path.is_file() or key.encode() not in path.read_bytes(), path
+    for path in (results / "requests").rglob("*.json"):
+        assert server.address not in path.read_text()
+
+
+def test_a_workflow_run_with_the_model_in_the_job(chat, project):
+    writer = {
+        "backend": "transformers",
+        "weights": {"path": str(chat)},
+        "dtype": "float32",
+        "device": "cpu",
+        "batch_size": 4,
+        **SAMPLING,
+    }
+    project.config |= written_by(writer, "paraphrase")
+    project.config["corpus"]["n_reviews"] = project.config["corpus"]["shard_size"]
+    project.config["keyphrases"] = {"scorer": "llm", "writer": "tiny", "prompt": "config/prompts/keyphrases.yaml"}
+    done = project.run("--cores", "2", "variants", OMP_NUM_THREADS="1")
+    assert done.returncode == 0, done.stdout
+    results = project.folder / "results"
+    phrases = pl.read_parquet(results / "keyphrases/000.parquet")["phrase"]
+    assert not phrases.is_empty()
+    assert set(phrases) <= set(KEY_PHRASES)
+    made = tables_in(results / "variants/paraphrase")
+    # the grammar lets nothing else through
+    assert set(made["000.candidates.parquet"]["reason"].drop_nulls()) <= {"empty", "truncated"}
+    assert not made["000.parquet"].is_empty()
+    log = results / "logs/variants/paraphrase/000.log"
+    assert "requests are done" in log.read_text()
+    # the job runs again, and finds every answer before it loads the model
+    done = project.run("--cores", "2", "variants", "--forcerun", "rewrite_with_llm", OMP_NUM_THREADS="1")
+    assert done.returncode == 0, done.stdout
+    assert "requests are done" not in log.read_text()
+    for name, table in tables_in(results / "variants/paraphrase").items():
+        assert_frame_equal(table, made[name])
