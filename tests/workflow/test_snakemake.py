@@ -88,7 +88,13 @@ def test_every_rule_keeps_the_house_rules(rule):
 
 def test_gpu_is_asked_for_by_the_rules_that_compute_on_one():
     asking = {rule for rule, text in RULES.items() if "gpu=" in text}
-    assert asking == {"extract_states", "score_similarity", "score_random_pairs"}
+    assert asking == {
+        "extract_states",
+        "score_similarity",
+        "score_random_pairs",
+        "extract_keyphrases_with_llm",
+        "rewrite_with_llm",
+    }
 
 
 def test_cached_rules_name_their_wildcards_in_params():

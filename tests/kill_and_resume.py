@@ -1,0 +1,271 @@
+"""Kill a real run again and again, in every stage of the workflow, resume it each time, and compare with a quiet run.
+
+    python tests/kill_and_resume.py --kills 20 --seed 0 --table kills.md
+
+All processes of the run get SIGKILL at once, which leaves them no time to tidy up: as when the machine loses its power
+or the memory killer strikes. Half of the kills wait until the chosen job has begun to write a file.
+"""
+
+import argparse
+import copy
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from base64 import urlsafe_b64decode
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import yaml
+
+from conftest import ROOT, SMALL, Project, copy_workflow
+
+sys.path.insert(0, str(ROOT / "workflow" / "lib"))
+from compare_runs import differences, hidden, unreadable
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of the quiet run: its rule, its stage (the folder of its files), its files, and its time in seconds."""
+
+    rule: str
+    stage: str
+    outputs: tuple[str, ...]
+    begun: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Kill:
+    """A kill and what it left: attempts (hidden, half-written), files of cut-off jobs, and files that are not whole."""
+
+    job: Job
+    moment: str
+    seconds: float  # after the job's start
+    cut_off: list[str]
+    attempts: list[str]
+    finished_files: list[str]
+    not_whole: list[str]
+
+
+def kill_and_resume(folder: Path, reference: Path, kills: int, seed: int) -> list[Kill]:
+    """Run the small study in `folder`, kill it `kills` times on the way, and let it come to its end.
+
+    Every stage gets its share of the kills; which job of a stage it hits, and when, is drawn.
+
+    Args:
+        folder: a copy of the workflow, nothing run yet.
+        reference: the folder of a complete, quiet run of the same study.
+        kills: how often.
+        seed: of the draws.
+    """
+    drawn = random.Random(seed)
+    jobs = jobs_of(reference)
+    wanted = _share_out(kills, list(dict.fromkeys(job.stage for job in jobs.values())), drawn)
+    project = Project(folder, copy.deepcopy(SMALL))
+    (folder / "test.yaml").write_text(yaml.safe_dump(SMALL, sort_keys=False))
+    command = [sys.executable, "-m", "snakemake", "--configfile", "test.yaml", "--cores", "2", "--rerun-incomplete"]
+    done, whole = [], {}
+    while True:
+        begun = time.time() - 0.1  # file systems round
+        with open(folder / "run.txt", "w") as printed:
+            run = subprocess.Popen(
+                command, cwd=folder, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True
+            )
+            kill = _kill_in_time(run, folder, begun, jobs, wanted, drawn)
+        if kill is None:
+            assert run.returncode == 0, (folder / "run.txt").read_text()
+            if not wanted.total():
+                return done
+            # it was over too soon: its last file is made again
+            last = max(jobs.values(), key=lambda job: job.begun)
+            wanted = Counter({last.stage: wanted.total()})
+            (folder / last.outputs[0]).unlink()
+            continue
+        job, moment, seconds = kill
+        done.append(Kill(job, moment, seconds, *_left_behind(folder, begun), unreadable(folder / "results", whole)))
+        if len(done) == 1:
+            refused = project.run("--cores", "2")
+            assert refused.returncode != 0, refused.stdout
+            assert "--unlock" in refused.stdout
+        unlocked = project.run("--unlock")
+        assert unlocked.returncode == 0, unlocked.stdout
+
+
+def jobs_of(folder: Path) -> dict[str, Job]:
+    """The jobs of a finished run, by each of their files, in the order in which they ran: from Snakemake's memory."""
+    records = {_decoded(path.name): json.loads(path.read_text()) for path in (folder / ".snakemake/metadata").iterdir()}
+    jobs = {}
+    for record in sorted(records.values(), key=lambda record: record["starttime"]):
+        # a log belongs to one job
+        outputs = tuple(sorted(output for output, other in records.items() if other["log"] == record["log"]))
+        begun = record["starttime"]
+        job = Job(record["rule"], Path(outputs[0]).parts[1], outputs, begun, record["endtime"] - begun)
+        jobs |= dict.fromkeys(outputs, job)
+    return jobs
+
+
+def _decoded(name: str) -> str:
+    """The file that a record of Snakemake's is about, from the record's name."""
+    return urlsafe_b64decode(name).decode()
+
+
+def _share_out(kills: int, stages: list[str], drawn: random.Random) -> Counter[str]:
+    """How many kills each stage gets: one in turn, and what is left over to stages that are drawn."""
+    turns = [stages[i % len(stages)] for i in range(kills - kills % len(stages))]
+    return Counter(turns + drawn.sample(stages, kills % len(stages)))
+
+
+def _kill_in_time(
+    run: subprocess.Popen,
+    folder: Path,
+    begun: float,
+    jobs: dict[str, Job],
+    wanted: Counter[str],
+    drawn: random.Random,
+) -> tuple[Job, str, float] | None:
+    """Wait for a job of a wanted stage, and kill the run in the midst of it; None if the run comes to its end."""
+    ahead = {job for job in jobs.values() if not _is_done(folder, job)}
+    while run.poll() is None:
+        started = {jobs[output] for output in _unfinished(folder, begun)} & ahead
+        for job in sorted(started, key=lambda job: job.outputs):
+            chance = wanted[job.stage] / sum(other.stage == job.stage for other in ahead)
+            ahead.remove(job)
+            if drawn.random() >= chance:
+                continue
+            start = time.monotonic()
+            moment = drawn.choice(["at any moment", "while it writes"])
+            if moment == "at any moment":
+                time.sleep(drawn.uniform(0, 0.8 * job.seconds))
+            else:
+                while not _attempts(folder, job) and run.poll() is None and not _is_done(folder, job):
+                    time.sleep(0.0005)
+            seconds = time.monotonic() - start
+            if not _kill_all(run, folder):
+                return None
+            wanted[job.stage] -= 1
+            if moment == "while it writes" and not _attempts(folder, job):
+                moment = "when it had written"
+            return job, moment, seconds
+        time.sleep(0.005)
+    return None
+
+
+def _unfinished(folder: Path, begun: float = 0) -> list[str]:
+    """Files of jobs that have begun, at `begun` or later, and not ended, as Snakemake notes them."""
+    markers = folder / ".snakemake/incomplete"
+    if not markers.is_dir():
+        return []
+    times = {path.name: _time_of(path) for path in markers.iterdir()}
+    return [_decoded(name) for name, written in times.items() if written is not None and written >= begun]
+
+
+def _time_of(path: Path) -> float | None:
+    """When `path` was last written to; None if it is gone meanwhile."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return None
+
+
+def _is_done(folder: Path, job: Job) -> bool:
+    unfinished = set(_unfinished(folder))
+    return not unfinished & set(job.outputs) and all((folder / output).exists() for output in job.outputs)
+
+
+def _attempts(folder: Path, job: Job) -> list[Path]:
+    """Hidden folders in which the files of `job` are being written."""
+    return [path for output in job.outputs for path in (folder / output).parent.glob(f".{Path(output).name}.*/*")]
+
+
+def _kill_all(run: subprocess.Popen, folder: Path) -> bool:
+    """SIGKILL to every process of the run, and wait until none is left; False if the run had ended by itself."""
+    with suppress(ProcessLookupError):
+        os.killpg(run.pid, signal.SIGKILL)
+    while left := [process for process in psutil.process_iter() if _works_in(process, folder)]:
+        for process in left:
+            process.kill()
+        time.sleep(0.01)
+    return run.wait() == -signal.SIGKILL
+
+
+def _works_in(process: psutil.Process, folder: Path) -> bool:
+    """Whether a process runs in `folder`: those of a run all do, in whatever session they are."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()).is_relative_to(folder.resolve())
+    except psutil.Error:
+        return False
+
+
+def _left_behind(folder: Path, begun: float) -> tuple[list[str], list[str], list[str]]:
+    """What the kill of a run left: files of jobs that it cut off, hidden attempts, and those of the former that exist.
+
+    Args:
+        folder: of the workflow.
+        begun: when the run began; what earlier ones left is left out.
+    """
+    results = folder / "results"
+    cut_off = sorted(_unfinished(folder, begun))
+    attempts = sorted(
+        str(path.relative_to(results))
+        for path in hidden(results)
+        if path.is_file() and path.parent.stat().st_mtime >= begun
+    )
+    return cut_off, attempts, [output for output in cut_off if (folder / output).exists()]
+
+
+def as_markdown(kills: list[Kill]) -> str:
+    """The kills as a table."""
+    lines = [
+        "| kill | stage | rule | moment | seconds after its start (quiet run: whole job) | jobs cut off "
+        "| half-written, hidden | there under their names | of all files, not whole |",
+        "| ---: | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for number, kill in enumerate(kills, start=1):
+        lines.append(
+            f"| {number} | {kill.job.stage} | {kill.job.rule} | {kill.moment} "
+            f"| {kill.seconds:.2f} ({kill.job.seconds:.2f}) | {_listed(kill.cut_off)} | {_listed(kill.attempts)} "
+            f"| {_listed(kill.finished_files)} | {_listed(kill.not_whole)} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name.removeprefix('results/')}`" for name in names) or "–"
+
+
+def main(kills: int, seed: int, table: Path | None) -> None:
+    """Make a quiet run and a killed one, print the table of kills, and say whether the results are the same."""
+    with tempfile.TemporaryDirectory() as temporary:
+        quiet, killed = Path(temporary, "quiet"), Path(temporary, "killed")
+        for folder in (quiet, killed):
+            copy_workflow(folder)
+        run = Project(quiet, copy.deepcopy(SMALL)).run("--cores", "2")
+        assert run.returncode == 0, run.stdout
+        start = time.monotonic()
+        done = kill_and_resume(killed, quiet, kills, seed)
+        seconds = time.monotonic() - start
+        different = differences(quiet / "results", killed / "results")
+        left = [str(path.relative_to(killed)) for path in hidden(killed / "results")]
+    text = as_markdown(done)
+    print(text)
+    print(f"{seconds:.0f} s with all kills. Differences: {different or 'none'}. Left over: {left or 'nothing'}.")
+    if table is not None:
+        table.write_text(text)
+    sys.exit(bool(different or left or any(kill.not_whole for kill in done)))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--table", type=Path, help="write the table of kills to this file too")
+    arguments = parser.parse_args()
+    main(arguments.kills, arguments.seed, arguments.table)

@@ -1,0 +1,218 @@
+"""Faults on real runs: each is named, nothing is lost, and the same command run again comes to the same results."""
+
+import copy
+import os
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+from compare_runs import differences, hidden
+from conftest import SMALL, Project, copy_workflow
+from kill_and_resume import as_markdown, jobs_of, kill_and_resume
+
+STORE = "results/states/tiny/front/001.zarr.zip"
+SPECTRA = "results/spectra/tiny/front/001.parquet"
+GEOMETRY = "results/geometry/tiny/front/001.parquet"
+VARIANT = "results/variants/front/001.parquet"
+METRICS = "results/tables/metrics.parquet"
+PLACEMENT = "results/tables/placement.parquet"
+WEIGHTS = "results/models/tiny/model.safetensors"
+
+
+def fails(project: Project, *targets: str, **environment: str) -> str:
+    """Run Snakemake, which has to fail; what it printed, which has to be free of Python tracebacks."""
+    done = project.run("--cores", "2", *targets, **environment)
+    assert done.returncode != 0, done.stdout
+    assert "Traceback" not in done.stdout, done.stdout
+    return done.stdout
+
+
+def succeeds(project: Project, *targets: str, **environment: str) -> None:
+    """Run Snakemake, which has to come to its end."""
+    done = project.run("--cores", "2", *targets, **environment)
+    assert done.returncode == 0, done.stdout
+
+
+def remove(project: Project, *files: str) -> None:
+    for file in files:
+        (project.folder / file).unlink()
+
+
+def same_results(project: Project, finished_run: Path) -> None:
+    """Every file of the results is there, with the values of the undisturbed run, and no other file is."""
+    assert differences(finished_run / "results", project.folder / "results") == []
+    assert hidden(project.folder / "results") == []
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip_a_byte_of_a_chunk(store: Path) -> None:
+    """Change one byte in the largest array of a store; its length and the zip's directory stay as they are."""
+    with zipfile.ZipFile(store) as archive:
+        chunk = max(archive.infolist(), key=lambda member: member.file_size)
+    flip_byte(store, chunk.header_offset + chunk.file_size // 2)
+
+
+def flip_byte(path: Path, position: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 0x01
+    path.write_bytes(content)
+
+
+def is_named_and_kept(printed: str, path: Path, damaged: bytes) -> None:
+    """The message names the file and where it is now, and there it is, as it was."""
+    aside = path.with_name(f"{path.name}.damaged")
+    assert path.name in printed
+    assert f"{aside.name}. Run the same command again" in printed
+    assert not path.exists()
+    assert aside.read_bytes() == damaged
+
+
+def test_a_run_killed_twenty_times_gives_the_same_results(finished_run, tmp_path):
+    """SIGKILL in every stage: nothing half-written is ever taken for a result, and nothing is left over."""
+    copy_workflow(tmp_path / "project")
+    kills = kill_and_resume(tmp_path / "project", finished_run, kills=20, seed=0)
+    print(as_markdown(kills))
+    assert len(kills) == 20
+    assert {kill.job.stage for kill in kills} == {job.stage for job in jobs_of(finished_run).values()}
+    assert [broken for kill in kills for broken in kill.not_whole] == []
+    assert any(kill.attempts for kill in kills), "no kill came while a file was written"
+    same_results(Project(tmp_path / "project", copy.deepcopy(SMALL)), finished_run)
+
+
+def test_one_core_gives_the_same_results_as_two(finished_run, project):
+    done = project.run("--cores", "1")
+    assert done.returncode == 0, done.stdout
+    same_results(project, finished_run)
+
+
+@pytest.fixture
+def full_disk(finished):
+    """The results on a file system of their own with room for a small table and no more; states of a shard missing."""
+    results, elsewhere = finished.folder / "results", finished.folder / "elsewhere"
+    remove(finished, STORE, SPECTRA, METRICS)
+    results.rename(elsewhere)
+    results.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(results)], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("mounting a file system needs root")
+    try:
+        shutil.copytree(elsewhere, results, dirs_exist_ok=True)
+        disk = os.statvfs(results)
+        used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
+        subprocess.run(["mount", "-o", f"remount,size={used + 150_000}", str(results)], check=True)
+        yield finished
+    finally:
+        subprocess.run(["umount", str(results)], check=True)
+
+
+def test_a_disk_that_fills_up_is_named_and_more_room_heals_it(finished_run, full_disk):
+    results = full_disk.folder / "results"
+    printed = fails(full_disk, "tables")
+    assert f"{STORE}: the disk is full" in printed
+    assert f"Free some space on the file system of {Path(STORE).parent} and run the same command again" in printed
+    assert not (full_disk.folder / STORE).exists()
+    assert hidden(results) == []
+    subprocess.run(["mount", "-o", "remount,size=256m", str(results)], check=True)
+    succeeds(full_disk, "tables")
+    same_results(full_disk, finished_run)
+
+
+@pytest.mark.parametrize("damage", [cut_short, flip_a_byte_of_a_chunk])
+def test_a_damaged_store_is_moved_aside_and_made_again(finished_run, finished, damage):
+    """Two jobs find the damage at the same time: one moves the store, and both say what to do."""
+    store = finished.folder / STORE
+    damage(store)
+    damaged = store.read_bytes()
+    remove(finished, SPECTRA, GEOMETRY)
+    printed = fails(finished, "--keep-going", SPECTRA, GEOMETRY)
+    is_named_and_kept(printed, store, damaged)
+    assert f"{STORE}: damaged or cut short" in printed
+    succeeds(finished, "--keep-going", SPECTRA, GEOMETRY)
+    same_results(finished, finished_run)
+
+
+def test_a_damaged_store_is_moved_aside_in_the_cache_of_snakemake(finished_run, finished, tmp_path):
+    """What stayed there would be fetched again, and again be damaged."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    with_cache = {"SNAKEMAKE_OUTPUT_CACHE": str(cache)}
+    remove(finished, STORE, SPECTRA)
+    succeeds(finished, STORE, "--cache", **with_cache)
+    cached = (finished.folder / STORE).resolve()
+    assert cached.parent == cache
+    cut_short(cached)
+    damaged = cached.read_bytes()
+    printed = fails(finished, SPECTRA, "--cache", **with_cache)
+    is_named_and_kept(printed, cached, damaged)
+    assert not (finished.folder / STORE).is_symlink()
+    succeeds(finished, SPECTRA, "--cache", **with_cache)
+    assert (finished.folder / STORE).resolve() == cached
+    same_results(finished, finished_run)
+
+
+def test_a_table_cut_short_is_moved_aside_and_made_again(finished_run, finished):
+    table = finished.folder / VARIANT
+    cut_short(table)
+    damaged = table.read_bytes()
+    remove(finished, PLACEMENT)
+    printed = fails(finished, PLACEMENT)
+    is_named_and_kept(printed, table, damaged)
+    assert f"{VARIANT}: damaged or cut short (not a readable Parquet table" in printed
+    succeeds(finished, PLACEMENT)
+    same_results(finished, finished_run)
+
+
+def test_a_flipped_byte_of_the_weights_is_found_and_they_are_built_again(finished_run, finished):
+    """A safetensors file reads as well with a flipped byte as without: as other weights."""
+    weights = finished.folder / WEIGHTS
+    flip_byte(weights, weights.stat().st_size - 1000)
+    damaged = weights.read_bytes()
+    remove(finished, STORE)
+    printed = fails(finished, STORE)
+    is_named_and_kept(printed, weights, damaged)
+    succeeds(finished, STORE)
+    same_results(finished, finished_run)
+
+
+def process_of(run: subprocess.Popen, script: str) -> psutil.Process:
+    """The process of a run in which `script` is at work, as soon as there is one."""
+    while run.poll() is None:
+        for process in psutil.Process(run.pid).children(recursive=True):
+            try:
+                name = process.cmdline()
+            except psutil.Error:
+                continue
+            # the shell that starts it has its name too, in the command
+            if name and "python" in name[0] and any(part.endswith(script) for part in name[1:]):
+                return process
+        time.sleep(0.01)
+    raise AssertionError(f"{script} has not run: {run.stdout.read()}")
+
+
+def test_a_job_that_the_kernel_kills_is_named_and_runs_again(finished_run, finished):
+    """The memory killer takes one process of the job; Snakemake lives, and says which rule and which log."""
+    log = "results/logs/states/tiny/front/001.log"
+    remove(finished, STORE, log)
+    command = [sys.executable, "-m", "snakemake", "--configfile", "test.yaml", "--cores", "2", STORE]
+    run = subprocess.Popen(command, cwd=finished.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = process_of(run, "extract_states.py")
+    while run.poll() is None and not (finished.folder / log).exists():
+        time.sleep(0.01)
+    process.kill()
+    printed, _ = run.communicate()
+    assert run.returncode != 0
+    assert "Error in rule extract_states" in printed
+    assert "SIGKILL" in printed
+    assert log in printed
+    assert not (finished.folder / STORE).exists()
+    succeeds(finished, STORE)
+    same_results(finished, finished_run)
