@@ -140,18 +140,18 @@ def _kill_in_time(
             ahead.remove(job)
             if drawn.random() >= chance:
                 continue
-            start = time.monotonic()
+            start, earlier = time.monotonic(), _attempts(folder, job)
             moment = drawn.choice(["at any moment", "while it writes"])
             if moment == "at any moment":
                 time.sleep(drawn.uniform(0, 0.8 * job.seconds))
             else:
-                while not _attempts(folder, job) and run.poll() is None and not _is_done(folder, job):
+                while not _attempts(folder, job) - earlier and run.poll() is None and not _is_done(folder, job):
                     time.sleep(0.0005)
             seconds = time.monotonic() - start
             if not _kill_all(run, folder):
                 return None
             wanted[job.stage] -= 1
-            if moment == "while it writes" and not _attempts(folder, job):
+            if moment == "while it writes" and not _attempts(folder, job) - earlier:
                 moment = "when it had written"
             return job, moment, seconds
         time.sleep(0.005)
@@ -180,9 +180,9 @@ def _is_done(folder: Path, job: Job) -> bool:
     return not unfinished & set(job.outputs) and all((folder / output).exists() for output in job.outputs)
 
 
-def _attempts(folder: Path, job: Job) -> list[Path]:
-    """Hidden folders in which the files of `job` are being written."""
-    return [path for output in job.outputs for path in (folder / output).parent.glob(f".{Path(output).name}.*/*")]
+def _attempts(folder: Path, job: Job) -> set[Path]:
+    """Hidden files that are to become files of `job`."""
+    return {path for output in job.outputs for path in (folder / output).parent.glob(f".{Path(output).name}.*/*")}
 
 
 def _kill_all(run: subprocess.Popen, folder: Path) -> bool:

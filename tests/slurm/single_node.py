@@ -54,7 +54,7 @@ JobAcctGatherParams=OverMemoryKill
 MinJobAge=86400
 GresTypes=gpu
 KillWait=1
-NodeName={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=64000 Gres=gpu:1
+NodeName={host} NodeAddr=127.0.0.1 CPUs=4 RealMemory=64000 Gres=gpu:1
 PartitionName=cpu Nodes={host} Default=YES
 PartitionName=gpu Nodes={host}
 """

@@ -47,8 +47,8 @@ SNAKEMAKE = (
     *("-m", "snakemake", "--workflow-profile", "profiles/slurm"),
     *("--configfile", "config/config.yaml", "overlay.yaml"),
     # no accounting database here; and no time to lose
-    *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "1"),
-    *("--set-resources", f"extract_states:mem_mb={MEMORY}"),
+    *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "4"),
+    *("--set-resources", f"extract_states:mem_mb={MEMORY}", "--set-threads", "extract_states=1"),
 )
 RULES = {
     match[1]: match[0]
