@@ -138,7 +138,7 @@ def run(slurm, tmp_path_factory) -> Run:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=1200,
+        timeout=1800,
     )
     return Run(folder, done.stdout, done.returncode, single_node.jobs())
 
