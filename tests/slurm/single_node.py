@@ -54,8 +54,9 @@ JobAcctGatherParams=OverMemoryKill
 MinJobAge=86400
 GresTypes=gpu
 KillWait=1
-NodeName={host} NodeAddr=127.0.0.1 CPUs=4 RealMemory=64000 Gres=gpu:1
-PartitionName=cpu Nodes={host} Default=YES
+NodeName={host} NodeAddr=127.0.0.1 CPUs=16 RealMemory=64000 Gres=gpu:1
+# the higher tier: jobs that wait for the GPU hold up none of those that need no GPU
+PartitionName=cpu Nodes={host} Default=YES PriorityTier=2
 PartitionName=gpu Nodes={host}
 """
 

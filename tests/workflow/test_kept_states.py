@@ -40,4 +40,4 @@ def test_states_go_when_all_has_been_read_from_them(project, finished_run):
 
 def test_keeping_states_or_not_reruns_nothing(finished):
     finished.config["states"] = {"keep": False}
-    assert not finished.planned()
+    assert finished.planned().keys() <= {"make_report"}  # it shows the configuration
