@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -150,55 +148,3 @@ def test_no_review_is_similar_enough(finished):
     printed = fails(finished, "tables")
     assert "similarity.threshold" in printed or "threshold" in printed
     assert "front" in printed
-
-
-STORE = "results/states/tiny/front/001.zarr.zip"
-SPECTRA = "results/spectra/tiny/front/001.parquet"
-
-
-@pytest.mark.parametrize("damage", ["truncated", "flipped byte", "empty"])
-def test_a_damaged_store_is_named_and_healed(finished, damage):
-    """Snakemake trusts its outputs; the reader does not. What the message says to do then helps."""
-    store = finished.folder / STORE
-    undamaged = store.read_bytes()
-    expected = (finished.folder / SPECTRA).read_bytes()
-    if damage == "truncated":
-        store.write_bytes(undamaged[: len(undamaged) // 2])
-    elif damage == "empty":
-        store.write_bytes(b"")
-    else:
-        with zipfile.ZipFile(store) as archive:
-            chunk = max(archive.infolist(), key=lambda member: member.file_size)
-        data = bytearray(undamaged)
-        data[chunk.header_offset + 200] ^= 0xFF
-        store.write_bytes(data)
-    (finished.folder / SPECTRA).unlink()
-    printed = fails(finished, SPECTRA)
-    assert STORE in printed
-    assert "Delete the file" in printed
-    assert not (finished.folder / SPECTRA).exists()
-
-    store.unlink()
-    done = finished.run("--cores", "2", SPECTRA)
-    assert done.returncode == 0, done.stdout
-    assert (finished.folder / SPECTRA).read_bytes() == expected
-
-
-def test_a_full_disk(finished):
-    """Results on a file system of a few hundred kilobytes: named, nothing half-written, and the next run goes on."""
-    states = finished.folder / "results/states"
-    shutil.rmtree(states)
-    states.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(states)], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip("mounting a file system needs root")
-    try:
-        printed = fails(finished, "results/states/tiny/original/000.zarr.zip")
-        assert "the disk is full" in printed
-        assert "000.zarr.zip" in printed
-        assert [path for path in states.rglob("*") if path.is_file()] == []
-        subprocess.run(["mount", "-o", "remount,size=64m", str(states)], check=True)
-        done = finished.run("--cores", "2", "results/states/tiny/original/000.zarr.zip")
-        assert done.returncode == 0, done.stdout
-    finally:
-        subprocess.run(["umount", str(states)], check=True)

@@ -54,6 +54,10 @@ def cut_short(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
 def flip_a_byte_of_a_chunk(store: Path) -> None:
     """Change one byte in the largest array of a store; its length and the zip's directory stay as they are."""
     with zipfile.ZipFile(store) as archive:
@@ -126,7 +130,7 @@ def test_a_disk_that_fills_up_is_named_and_more_room_heals_it(finished_run, full
     same_results(full_disk, finished_run)
 
 
-@pytest.mark.parametrize("damage", [cut_short, flip_a_byte_of_a_chunk])
+@pytest.mark.parametrize("damage", [cut_short, empty, flip_a_byte_of_a_chunk])
 def test_a_damaged_store_is_moved_aside_and_made_again(finished_run, finished, damage):
     """Two jobs find the damage at the same time: one moves the store, and both say what to do."""
     store = finished.folder / STORE

@@ -88,9 +88,9 @@ def weights_of(wildcards):
     return []
 
 
-def stored(states):
-    """The files of an extraction, which go when all has been read from them unless the configuration keeps them."""
-    return states if CONFIG.states.keep else temp(states)
+def stored(file):
+    """A file of an extraction, which goes when all has been read from it unless the configuration keeps it."""
+    return file if CONFIG.states.keep else temp(file)
 
 
 def model_of(wildcards):

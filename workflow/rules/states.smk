@@ -32,7 +32,8 @@ rule extract_states:
         variant="<results>/variants/{variant}/{shard}.parquet",
         weights=weights_of,
     output:
-        stored(multiext("<results>/states/{model}/{variant}/{shard}", states=".zarr.zip", run=".json")),
+        states=stored("<results>/states/{model}/{variant}/{shard}.zarr.zip"),
+        run=stored("<results>/states/{model}/{variant}/{shard}.json"),
     log:
         "<logs>/states/{model}/{variant}/{shard}.log",
     cache: "omit-software"

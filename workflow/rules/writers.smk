@@ -44,7 +44,8 @@ rule rewrite_with_llm:
         shard="<results>/corpus/{shard}.parquet",
         keyphrases="<results>/keyphrases/{shard}.parquet",
     output:
-        multiext("<results>/variants/{variant}/{shard}", variant=".parquet", candidates=".candidates.parquet"),
+        variant="<results>/variants/{variant}/{shard}.parquet",
+        candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
     log:
         "<logs>/variants/{variant}/{shard}.log",
     wildcard_constraints:
