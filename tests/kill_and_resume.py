@@ -92,9 +92,9 @@ def kill_and_resume(folder: Path, reference: Path, kills: int, seed: int) -> lis
         job, moment, seconds = kill
         done.append(Kill(job, moment, seconds, *_left_behind(folder, begun), unreadable(folder / "results", whole)))
         if len(done) == 1:
-            refused = project.run("--cores", "2")
+            refused = project.run("--cores", "2", "--rerun-incomplete")
             assert refused.returncode != 0, refused.stdout
-            assert "--unlock" in refused.stdout
+            assert "--unlock" in refused.stdout, refused.stdout
         unlocked = project.run("--unlock")
         assert unlocked.returncode == 0, unlocked.stdout
 
