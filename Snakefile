@@ -16,6 +16,7 @@ include: "workflow/rules/writers.smk"
 include: "workflow/rules/states.smk"
 include: "workflow/rules/plan.smk"
 include: "workflow/rules/metrics.smk"
+include: "workflow/rules/claims.smk"
 include: "workflow/rules/figures.smk"
 
 
@@ -62,5 +63,4 @@ rule tables:
 
 rule figures:
     input:
-        FIGURES,
-        "<results>/tables/acceptance.csv",
+        REPORTED,

@@ -11,18 +11,36 @@ import pytest
 import yaml
 
 from conftest import ROOT, SMALL, Project, copy_workflow
-from homogenization import keyphrases, positions, rewriting, similarity, spectral_metrics, tables_metrics, views
+from homogenization import (
+    keyphrases,
+    positions,
+    rewriting,
+    sensitivity,
+    similarity,
+    spectral_metrics,
+    tables_metrics,
+    views,
+)
+from homogenization.common_length import COMMON_LENGTH_SCHEMA
+from homogenization.component_extraction import COMPONENT_STATES_SCHEMA
 from homogenization.config import Config, Mauve, load_config
+from homogenization.config_claims import STATISTICS, Claim, Contrast, load_claims
 from homogenization.geometry import GEOMETRY_SCHEMA, token_geometry
 from homogenization.geometry_metrics import ATTENTION_METRICS, GEOMETRY_METRICS
 from homogenization.mauve import MAUVE_SCHEMA
 from homogenization.metric_names import METRIC_NAMES
 from homogenization.planning import PLAN_SCHEMA
 from homogenization.received_attention import ATTENTION_SCHEMA, attention_profile, uniform_attention
+from homogenization.sensitivity import RESPONSE_SCHEMA, SENSITIVITY_SCHEMA
 from homogenization.sentences import words
 from homogenization.spectra import SPECTRA_SCHEMA, singular_values
 from homogenization.spectral_metrics import SPECTRAL_METRICS, SpectrumBatch
+from homogenization.tables_claims import CLAIMS_SCHEMA
+from homogenization.tables_components import COMPONENTS_SCHEMA
+from homogenization.tables_contrasts import CONTRASTS_SCHEMA
+from homogenization.tables_depth import DEPTH_SCHEMA
 from homogenization.tables_extraction import EXTRACTION_SCHEMA
+from homogenization.tables_first_token import FIRST_TOKEN_SCHEMA
 from homogenization.tables_mauve import MAUVE_SUMMARY_SCHEMA
 from homogenization.tables_profiles import ATTENTION_PROFILE_SCHEMA, COSINES_SCHEMA
 from homogenization.tables_rewriting import CANDIDATES_SCHEMA, REWRITING_SCHEMA
@@ -32,6 +50,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), ROOT / "config/README.md", *DOCS.glob("*.md")])
 METRICS_PAGE = (DOCS / "metrics.md").read_text(encoding="utf-8")
 TABLES_PAGE = (DOCS / "tables.md").read_text(encoding="utf-8")
+CLAIMS_PAGE = (DOCS / "claims.md").read_text(encoding="utf-8")
 EXTENDING_PAGE = (DOCS / "extending.md").read_text(encoding="utf-8")
 SUMMARY_SCHEMA = tables_metrics.summary_table(pl.DataFrame(schema=tables_metrics.METRICS_SCHEMA)).schema
 SCHEMAS = {
@@ -46,9 +65,18 @@ SCHEMAS = {
     "attention.parquet": ATTENTION_PROFILE_SCHEMA,
     "cosines.parquet": COSINES_SCHEMA,
     "extraction.parquet": EXTRACTION_SCHEMA,
+    "contrasts.parquet": CONTRASTS_SCHEMA,
+    "depth.parquet": DEPTH_SCHEMA,
+    "first_token.parquet": FIRST_TOKEN_SCHEMA,
+    "components.parquet": COMPONENTS_SCHEMA,
+    "sensitivity.parquet": SENSITIVITY_SCHEMA,
+    "sensitivity.csv": RESPONSE_SCHEMA,
+    "claims.csv": CLAIMS_SCHEMA,
     "plan.csv": PLAN_SCHEMA,
     "geometry/{model}/{variant}/{shard}.parquet": GEOMETRY_SCHEMA,
     "attention/{model}/{variant}/{shard}.parquet": ATTENTION_SCHEMA,
+    "common_length/{model}/{variant}/{shard}.parquet": COMMON_LENGTH_SCHEMA,
+    "components/{model}/{variant}/{shard}.parquet": COMPONENT_STATES_SCHEMA,
 }
 FILE_SCHEMAS = {
     "keyphrases/{shard}.parquet": keyphrases.KEYPHRASE_SCHEMA,
@@ -97,7 +125,7 @@ def spectral_value(name: str, tokens: np.ndarray) -> float:
 
 
 def geometry_value(name: str, tokens: np.ndarray) -> float:
-    columns = {key: np.atleast_1d(value) for key, value in token_geometry(tokens).items()}
+    columns = {key: np.array([value]) for key, value in token_geometry(tokens).items()}
     columns["n_tokens"] = np.array([len(tokens)])
     return GEOMETRY_METRICS[name].compute(columns, GEOMETRY_METRICS[name].views[0])[0]
 
@@ -236,6 +264,26 @@ def test_the_example_of_a_scorer_works(monkeypatch):
     assert [(place.term, score) for place, score in found] == [("slow train", 2.0), ("slow train", 2.0)]
 
 
+def test_the_example_of_a_cause_works(monkeypatch):
+    run_example(sensitivity, monkeypatch, "CAUSES")
+    added = sensitivity.CAUSES["repeated_tokens"]
+    tokens = np.random.default_rng(0).normal(size=(6, 4))
+    repeated = added.distort(tokens, 1.0, np.random.default_rng(0))
+    np.testing.assert_array_equal(repeated, np.tile(tokens[0], (6, 1)))
+    np.testing.assert_array_equal(added.distort(tokens, 0.0, np.random.default_rng(0)), tokens)
+
+
+@pytest.mark.parametrize("example", re.findall(r"^```yaml\n(.*?)^```$", CLAIMS_PAGE, re.MULTILINE | re.DOTALL))
+def test_the_examples_of_claims_are_valid(example, tmp_path):
+    (tmp_path / "claims.yaml").write_text(example)
+    assert load_claims(tmp_path / "claims.yaml")
+
+
+def test_statistics_and_keys_of_claims_are_documented():
+    for name in (*STATISTICS, *Claim.model_fields, *Contrast.model_fields, "with_metric", "largest"):
+        assert f"`{name}`" in CLAIMS_PAGE, name
+
+
 @pytest.mark.parametrize("example", blocks("yaml"))
 def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -265,7 +313,8 @@ def edges_of(mermaid: str, names: dict[str, str]) -> set[tuple[str, str]]:
 
 def test_the_rule_graph_is_that_of_the_workflow(tmp_path):
     copy_workflow(tmp_path / "project")
-    done = Project(tmp_path / "project", SMALL).run("--rulegraph", "mermaid-js")
+    every_metric = {key: value for key, value in SMALL.items() if key != "metrics"}
+    done = Project(tmp_path / "project", every_metric).run("--rulegraph", "mermaid-js")
     assert done.returncode == 0, done.stdout
     names = dict(re.findall(r"^\s*(id\d+)\[(\w+)\]$", done.stdout, re.MULTILINE))
     drawn = re.search(r"```mermaid\n(.*?)```", (DOCS / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]

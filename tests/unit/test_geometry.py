@@ -1,12 +1,15 @@
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.signal import find_peaks
 
 from homogenization.geometry import GEOMETRY_SCHEMA, geometry_table, token_geometry
 from homogenization.geometry_metrics import ATTENTION_METRICS, GEOMETRY_METRICS
+from homogenization.tables_metrics import registered_values
 
 
 def metric(name, geometry, view="all_tokens", n_tokens=None):
@@ -146,6 +149,73 @@ def test_table():
     assert table["cosine_histogram"].list.len().to_list() == [10, 10]
     expected = token_geometry(Store().residual_stream(0)[2:], 10)
     assert table["cosine_std"][1] == expected["cosine_std"]
+
+
+def modes(*histograms):
+    """Modes of histograms of as many bins each."""
+    return GEOMETRY_METRICS["cosine_modes"].compute({"cosine_histogram": np.array(histograms)}, "all_tokens")
+
+
+def test_modes_of_known_histograms():
+    both_ends = [9, 0, 0, 0, 0, 0, 9]
+    plateau = [0, 4, 4, 4, 4, 4, 0]
+    gap_of_one_bin = [0, 6, 6, 0, 6, 6, 0]  # its smoothed valley is as high as 2/3 of its peaks
+    shoulder = [0, 9, 3, 3, 3, 0, 0]
+    alone = [0, 0, 0, 0, 0, 0, 1]
+    np.testing.assert_array_equal(modes(both_ends, plateau, gap_of_one_bin, shoulder, alone), [2, 1, 1, 1, 1])
+    np.testing.assert_array_equal(modes([9, 0, 0, 0, 5, 0, 0, 0, 9], np.zeros(9, dtype=int)), [3, np.nan])
+
+
+@pytest.mark.parametrize(("second", "expected"), [(3, 1), (4, 2)])
+def test_a_mode_stands_out_by_more_than_five_per_cent_of_the_highest_bin(second, expected):
+    # smoothed: 60 on top, then a valley of 0 and a second peak; 3 are 5 %, not more
+    histogram = [0, 60, 0, 0, 0, 0, second, 0, 0]
+    assert modes(histogram) == [expected]
+    assert modes(histogram[::-1]) == [expected]
+    assert modes(np.array(histogram) * 10**12) == [expected]
+
+
+def test_modes_against_the_prominence_of_peaks():
+    generator = np.random.default_rng(0)
+    noise = generator.gamma(0.5, size=(400, 40))
+    walks = np.cumsum(generator.standard_normal((400, 40)), axis=1).clip(0) + 1e-3 * generator.random((400, 40))
+    bins = np.linspace(-1, 1, 40)
+    humps = [np.exp(-(((bins - place) / 0.1) ** 2)) + 0.04 * generator.random(40) for place in bins]
+    histograms = (1e9 * np.concatenate([noise, walks, humps])).astype(np.int64)
+    expected = []  # equal heights would count otherwise: there are none
+    for histogram in histograms:
+        smoothed = np.convolve(histogram, np.ones(3), mode="same")
+        peaks, _ = find_peaks(np.pad(smoothed, 1), prominence=0.05 * smoothed.max() * (1 + 1e-12))
+        expected.append(len(peaks))
+    assert len(set(expected)) > 8
+    np.testing.assert_array_equal(modes(*histograms), expected)
+    np.testing.assert_array_equal(modes(*histograms[:, ::-1]), expected)
+
+
+def test_modes_of_groups_of_tokens_and_of_noise():
+    generator = np.random.default_rng(0)
+    directions = np.linalg.qr(generator.standard_normal((64, 3)))[0].T
+    spread = 0.02 * generator.standard_normal((60, 64))
+    turned = directions[0] + spread
+    groups = directions[np.arange(60) % 3] + spread  # cosines within a group near 1, between groups near 0
+    opposed = np.where(np.arange(60) % 2, 1, -1)[:, None] * directions[0] + spread
+    for tokens, expected in ((spread, 1), (turned, 1), (groups, 2), (opposed, 2)):
+        geometry = token_geometry(tokens)
+        assert metric("cosine_modes", geometry) == expected
+        assert metric("cosine_modes", geometry, "without_first") == expected
+
+
+def test_modes_with_and_without_the_first_token_are_tabulated():
+    first_opposed = token_geometry(np.array([[-1.0, 0.0], [1.0, 0.1], [1.0, 0.2]]))
+    pair = token_geometry(np.array([[1.0, 0.0], [1.0, 1.0]]))
+    rows = [{"review_id": name, "point": "residual_stream", "layer": 0, "n_tokens": n, "width": 2, **geometry}
+            for name, n, geometry in (("a", 3, first_opposed), ("b", 2, pair))]  # fmt: skip
+    values = registered_values(pl.DataFrame(rows, schema=GEOMETRY_SCHEMA), GEOMETRY_METRICS, ["cosine_modes"])
+    found = {(row["review_id"], row["view"]): row["value"] for row in values.iter_rows(named=True)}
+    assert found["a", "all_tokens"] == 2
+    assert found["a", "without_first"] == 1
+    assert found["b", "all_tokens"] == 1
+    assert math.isnan(found["b", "without_first"])
 
 
 def test_every_metric_is_described():

@@ -15,7 +15,7 @@ os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.envi
 from homogenization.code_hash import code_hash
 from homogenization.config import load_config
 from homogenization.errors import HomogenizationError
-from homogenization.figure_titles import FIGURE_TITLES, FIRST_TOKEN_METRICS
+from homogenization.figure_titles import CORRELATED_METRICS, FIGURE_TITLES, FIRST_TOKEN_METRICS
 from homogenization.metric_names import ATTENTION_METRICS, describe_metric
 from homogenization.prompts import load_prompt
 from homogenization.sizes import (
@@ -28,6 +28,7 @@ from homogenization.sizes import (
 
 try:
     CONFIG = load_config(config, source=", ".join(map(os.path.relpath, workflow.configfiles)) or "--config")
+    CLAIMS = CONFIG.judged_claims()
 except HomogenizationError as error:
     raise WorkflowError(str(error)) from None
 
@@ -180,6 +181,10 @@ COUNTING_JOBS = [[*job, "original" if job[0] in WRITTEN else job[0]] for job in 
 
 ATTENTION = CONFIG.states.record_attention
 METRICS = [name for name in CONFIG.metrics if ATTENTION or name not in ATTENTION_METRICS]
+CONTRASTS = [list(pair) for pair in CONFIG.contrast_pairs()]
+CONTRAST_METRICS = sorted(name for name in CONFIG.contrast_metrics() if name in METRICS)
+COMPONENT_JOBS = [job for job in JOBS if CONFIG.takes_apart(*job[:2])]
+FIRST_TOKEN = all(name in METRICS for name in CORRELATED_METRICS)
 SAMPLES = over_jobs("<results>/samples/{model}/{variant}/{shard}.zarr.zip") if CONFIG.states.sample_tokens else []
 TABLES = [
     f"<results>/tables/{table}"
@@ -195,6 +200,12 @@ TABLES = [
         *(["attention.parquet"] if ATTENTION else []),
         "cosines.parquet",
         "extraction.parquet",
+        *(["contrasts.parquet"] if CONTRASTS and CONTRAST_METRICS else []),
+        "depth.parquet",
+        *(["first_token.parquet"] if FIRST_TOKEN else []),
+        *(["components.parquet"] if COMPONENT_JOBS else []),
+        *(["sensitivity.parquet", "sensitivity.csv"] if CONFIG.sensitivity else []),
+        *(["claims.csv", "verdicts.csv"] if CLAIMS else []),
     )
 ]
 FIGURES = [
@@ -206,6 +217,20 @@ FIGURES = [
         *(["first_token"] if set(FIRST_TOKEN_METRICS) & set(METRICS) else []),
         *(["attention_profile", "attention_heatmap"] if ATTENTION else []),
         *(["similarity", "placement"] if REWRITTEN else []),
+        *([f"contrasts/{metric}" for metric in CONTRAST_METRICS] if CONTRASTS else []),
+        *(["first_token_scatter"] if FIRST_TOKEN else []),
+        *(["components"] if COMPONENT_JOBS else []),
+        *(["sensitivity"] if CONFIG.sensitivity else []),
+        *(["claims"] if CLAIMS else []),
     )
     for suffix in ("svg", "png")
+]
+# what the report shows
+REPORTED = FIGURES + [
+    f"<results>/tables/{table}"
+    for table in (
+        "acceptance.csv",
+        *(["rewriting.csv"] if WRITTEN else []),
+        *(["claims.csv", "verdicts.csv"] if CLAIMS else []),
+    )
 ]

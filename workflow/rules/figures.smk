@@ -260,10 +260,172 @@ rule plot_placement:
         "../scripts/plot_placement.py"
 
 
+rule plot_contrast:
+    input:
+        contrasts="<results>/tables/contrasts.parquet",
+    output:
+        svg=report(
+            "<results>/figures/contrasts/{metric}.svg",
+            caption="../report/contrast.rst",
+            category="Contrasts",
+            labels={"contrasts": "{metric}"},
+        ),
+        png="<results>/figures/contrasts/{metric}.png",
+    log:
+        "<logs>/figures/contrasts/{metric}.log",
+    benchmark:
+        "<benchmarks>/figures/contrasts/{metric}.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
+    params:
+        code=code("plot_contrast"),
+        metric=lambda wildcards: wildcards.metric,
+        title=lambda wildcards: f"{title('contrast')}: {title(wildcards.metric)}",
+        label=lambda wildcards: describe_metric(wildcards.metric).label,
+        views=CONFIG.figures.views,
+        contrasts=CONTRASTS,
+        alpha=1 - CONFIG.contrasts.confidence,
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
+    message:
+        "Drawing contrasts of {wildcards.metric}"
+    script:
+        "../scripts/plot_contrast.py"
+
+
+rule plot_components:
+    input:
+        components="<results>/tables/components.parquet",
+    output:
+        svg=report(
+            "<results>/figures/components.svg",
+            caption="../report/components.rst",
+            category="Contrasts",
+            labels={"figure": "components of a block"},
+        ),
+        png="<results>/figures/components.png",
+    log:
+        "<logs>/figures/components.log",
+    benchmark:
+        "<benchmarks>/figures/components.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
+    params:
+        code=code("plot_components"),
+        title=title("components"),
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
+    message:
+        "Drawing components"
+    script:
+        "../scripts/plot_components.py"
+
+
+rule plot_first_token_scatter:
+    input:
+        metrics="<results>/tables/metrics.parquet",
+        first_token="<results>/tables/first_token.parquet",
+    output:
+        svg=report(
+            "<results>/figures/first_token_scatter.svg",
+            caption="../report/first_token_scatter.rst",
+            category="Position and attention",
+            labels={"figure": "singular anisotropy and the first token"},
+        ),
+        png="<results>/figures/first_token_scatter.png",
+    log:
+        "<logs>/figures/first_token_scatter.log",
+    benchmark:
+        "<benchmarks>/figures/first_token_scatter.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
+    params:
+        code=code("plot_first_token_scatter"),
+        title=title("first_token_scatter"),
+        models=labelled(MODELS),
+        variants=labelled(VARIANTS),
+    message:
+        "Drawing first_token_scatter"
+    script:
+        "../scripts/plot_first_token_scatter.py"
+
+
+rule plot_sensitivity:
+    input:
+        responses="<results>/tables/sensitivity.csv",
+    output:
+        svg=report(
+            "<results>/figures/sensitivity.svg",
+            caption="../report/sensitivity.rst",
+            category="Metrics",
+            labels={"metric": "what the metrics answer to"},
+        ),
+        png="<results>/figures/sensitivity.png",
+    log:
+        "<logs>/figures/sensitivity.log",
+    benchmark:
+        "<benchmarks>/figures/sensitivity.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
+    params:
+        code=code("plot_sensitivity"),
+        title=title("sensitivity"),
+    message:
+        "Drawing sensitivity"
+    script:
+        "../scripts/plot_sensitivity.py"
+
+
+rule plot_claims:
+    input:
+        claims="<results>/tables/claims.csv",
+    output:
+        svg=report(
+            "<results>/figures/claims.svg",
+            caption="../report/claims.rst",
+            category="Claims",
+            labels={"table": "the board"},
+        ),
+        png="<results>/figures/claims.png",
+    log:
+        "<logs>/figures/claims.log",
+    benchmark:
+        "<benchmarks>/figures/claims.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=per_attempt(2000),
+        runtime=per_attempt(20),
+    params:
+        code=code("plot_claims"),
+        title=title("claims"),
+        models=labelled(MODELS),
+    message:
+        "Drawing claims"
+    script:
+        "../scripts/plot_claims.py"
+
+
 rule make_report:
     input:
-        FIGURES,
-        "<results>/tables/acceptance.csv",
+        REPORTED,
     output:
         report="<results>/report.html",
     log:
@@ -278,7 +440,8 @@ rule make_report:
         runtime=per_attempt(20),
     params:
         code=code("make_report"),
-        config=config,
+        # paths as they are, not as the configuration spells them
+        config=config | {"results": CONFIG.results, "claims": CONFIG.claims},
     message:
         "Collecting the figures in {output.report}"
     script:

@@ -1,7 +1,6 @@
 """Run a model over one shard of a variant and store the states of every layer."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -9,7 +8,7 @@ import torch
 from homogenization.extraction import extract
 from homogenization.files import read_table, written_whole
 from homogenization.job import logged
-from homogenization.models import load_model
+from homogenization.models import load_model, with_built_weights
 
 
 def main(
@@ -28,12 +27,8 @@ def main(
     """Extract the states of the reviews in `variant_table`; `weights` are the model's files in the workflow."""
     torch.set_num_threads(threads)
     reviews = read_table(variant_table)
-    random = model["weights"].get("random")
-    if random is not None:
-        described = f"random weights of the architecture {random['model_type']}, seed {model['weights']['seed']}"
-        model = {**model, "weights": {"built": str(Path(weights[0]).parent)}, "description": described}
     record = extract(
-        load_model(model, gpus),
+        load_model(with_built_weights(model, weights), gpus),
         reviews["review_id"].to_list(),
         reviews["text"].to_list(),
         path=states,

@@ -3,18 +3,20 @@
 Imported whenever the Snakefile is parsed, so it imports neither torch nor transformers nor zarr.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
+from homogenization.config_analysis import ClaimsFile, Components, Contrasts, Mauve, Sensitivity
+from homogenization.config_claims import load_claims
 from homogenization.config_messages import describe_problem, nearest, one_of
 from homogenization.config_weights import ExpandedPath, Name, Section, Weights, whole_numbers_count
 from homogenization.config_writers import Prompt, Rewriting, Writer
 from homogenization.errors import HomogenizationError
 from homogenization.figure_titles import FIGURE_TITLES
-from homogenization.metric_names import METRIC_NAMES
+from homogenization.metric_names import ATTENTION_METRICS, METRIC_NAMES, describe_metric
 from homogenization.positions import POSITIONS
 from homogenization.views import VIEWS
 
@@ -120,6 +122,13 @@ class Variant(Section):
     writer: str | None = Field(None, description="Name under `writers` of the language model that `llm` asks.")
     prompt: Prompt | None = Field(None, description="File of the prompt of `llm`.")
 
+    @property
+    def is_control(self) -> bool:
+        """Whether the text is rewritten with key phrases brought to no place in particular."""
+        if self.rewriter == "rules":
+            return self.position == "scattered"
+        return self.rewriter == "llm" and self.position is None
+
     @model_validator(mode="after")
     def what_the_rewriter_needs(self) -> "Variant":
         """`rules` needs a position, `none` has no use for one; `llm` needs a model and a prompt."""
@@ -214,14 +223,6 @@ class States(Section):
         return layers
 
 
-class Mauve(Section):
-    """MAUVE between consecutive layers, with its split-half null."""
-
-    n_tokens: int = Field(1000, ge=50, description="Tokens a side, drawn from a shard; fewer where a shard has fewer.")
-    seeds: int = Field(3, ge=1, description="Draws of tokens and of cluster centres; the spread over them is reported.")
-    scale: float = Field(5.0, gt=0, description="Scaling factor c of the divergences.")
-
-
 class Figures(Section):
     """What figures say and show; nothing here reruns a computation."""
 
@@ -257,6 +258,10 @@ class Config(Section):
     views: list[str] = Field(list(VIEWS), min_length=1, description="How the token matrix is looked at.")
     metrics: list[str] = Field(list(METRIC_NAMES), min_length=1, description="Metrics to tabulate and draw.")
     mauve: Mauve = Mauve()
+    contrasts: Contrasts = Contrasts()
+    components: Components | None = Field(None, description="Blocks taken apart; null: not.")
+    sensitivity: Sensitivity | None = Field(Sensitivity(), description="What the metrics answer to; null: left out.")
+    claims: ClaimsFile | None = Field("config/claims.yaml", description="Claims to judge; null: none.")
     figures: Figures = Figures()
 
     _views = field_validator("views")(one_of(VIEWS))
@@ -288,6 +293,27 @@ class Config(Section):
                 raise ValueError(f"the name {name!r} is taken by the workflow; choose another")
         return variants
 
+    @field_validator("contrasts")
+    @classmethod
+    def contrasts_of_what_there_is(cls, contrasts: Contrasts, info: ValidationInfo) -> Contrasts:
+        """Pairs of existing variants, metrics that are computed."""
+        _check_names([name for pair in contrasts.pairs or () for name in pair], info, "variants", "pairs")
+        missing = [name for name in contrasts.metrics or () if name not in info.data.get("metrics", METRIC_NAMES)]
+        if missing:
+            raise ValueError(
+                f"metrics {missing} are not among the computed 'metrics'; add them there or leave them out"
+            )
+        return contrasts
+
+    @field_validator("components")
+    @classmethod
+    def components_of_what_there_is(cls, components: Components | None, info: ValidationInfo) -> Components | None:
+        """Existing models and variants."""
+        if components is not None:
+            _check_names(components.models or (), info, "models", "models")
+            _check_names(components.variants, info, "variants", "variants")
+        return components
+
     @field_validator("figures")
     @classmethod
     def figures_of_computed_views(cls, figures: Figures, info: ValidationInfo) -> Figures:
@@ -300,6 +326,49 @@ class Config(Section):
         if unknown:
             raise ValueError(f"labels for {unknown}: no such model or variant; allowed: {', '.join(known)}")
         return figures
+
+    def contrast_pairs(self) -> list[tuple[str, str]]:
+        """The contrasts, (variant, minus): as configured, or by default."""
+        if self.contrasts.pairs is not None:
+            return [(variant, minus) for variant, minus in self.contrasts.pairs]
+        rewritten = [name for name in self.variants if name != "original"]
+        controls = [name for name in rewritten if self.variants[name].is_control]
+        positioned = [name for name in rewritten if name not in controls]
+        return [(name, "original") for name in rewritten] + [(name, c) for name in positioned for c in controls]
+
+    def judged_claims(self) -> list[dict[str, Any]]:
+        """The claims as plain values; `control` stands for the first control variant, where there is one.
+
+        Raises:
+            HomogenizationError: the file of claims can't be read, or a claim is wrong.
+        """
+        control = next((name for name, variant in self.variants.items() if variant.is_control), "control")
+        claims = load_claims(self.claims) if self.claims else []
+        roles = ("variant", "minus")
+        return [claim | {role: control for role in roles if claim.get(role) == "control"} for claim in claims]
+
+    def takes_apart(self, model: str, variant: str) -> bool:
+        """Whether the blocks of a model are taken apart on a variant."""
+        chosen = self.components
+        return chosen is not None and variant in chosen.variants and model in (chosen.models or self.models)
+
+    def contrast_metrics(self) -> list[str]:
+        """The metrics that are contrasted: as configured, or by default."""
+        if self.contrasts.metrics is not None:
+            return self.contrasts.metrics
+        described = [(name, describe_metric(name)) for name in self.metrics]
+        return [
+            name
+            for name, metric in described
+            if not metric.extensive and (metric.homogenization or name in ATTENTION_METRICS)
+        ]
+
+
+def _check_names(names: Sequence[str], info: ValidationInfo, key: str, where: str) -> None:
+    known = info.data.get(key)
+    for name in names if known is not None else ():
+        if name not in known:
+            raise ValueError(f"{where}: {name!r} is not among {key}{nearest(name, known)}; allowed: {', '.join(known)}")
 
 
 def _check_writer(name: str | None, info: ValidationInfo, where: str = "") -> None:

@@ -1,6 +1,5 @@
 """Extraction: reviews through a model, the residual stream of every layer and attention received into a store."""
 
-import logging
 import resource
 import sys
 import time
@@ -10,19 +9,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from homogenization.eager_check import check_against_eager
 from homogenization.errors import HomogenizationError
 from homogenization.forward import run_packed
 from homogenization.models import LanguageModel
-from homogenization.packing import pack_reviews
+from homogenization.passes import run_packs, warn_of_truncation
 from homogenization.store import FINAL_NORM, layer_name
 from homogenization.store_writer import StateWriter, StoreShape, written_store
 from homogenization.tokenization import Tokens, tokenize
 from homogenization.weights import combined_digest
-
-logger = logging.getLogger(__name__)
 
 
 def extract(
@@ -66,7 +62,7 @@ def extract(
     started = time.perf_counter()
     stored_layers = chosen_layers(layers, model.packed.n_blocks, identity.get("model", model.packed.architecture))
     tokens = tokenize(model.tokenizer, review_ids, texts, model.bos, model.max_tokens)
-    n_truncated = _warn_of_truncation(tokens, model.max_tokens)
+    n_truncated = warn_of_truncation(tokens, model.max_tokens)
     findings = check_against_eager(model.packed, int(tokens.lengths.max()), record_attention)
     shape = StoreShape(
         model.packed.n_blocks,
@@ -123,39 +119,15 @@ def chosen_layers(layers: Sequence[int] | None, n_blocks: int, model: str) -> tu
 def _run_packs(model: LanguageModel, tokens: Tokens, token_budget: int, writer: StateWriter, shape: StoreShape) -> int:
     """Forward passes over packs of whole reviews, their states and attention handed to `writer`.
 
-    A pass that runs out of memory is begun anew with fewer reviews.
-
     Returns:
         The token budget of the last pass.
     """
     received = np.empty((shape.n_blocks, len(tokens.token_ids)), dtype=np.float32)
-    lengths = tokens.lengths.tolist()
-    packs = pack_reviews(lengths, token_budget)
-    with tqdm(total=len(tokens.token_ids), unit=" tokens", unit_scale=True, mininterval=5) as progress:
-        while packs:
-            pack = packs.pop(0)
-            n_tokens = sum(lengths[pack.start : pack.stop])
-            if _run_pack(model, tokens, pack, writer, shape, received):
-                progress.update(n_tokens)
-                continue
-            if model.packed.device.type == "cuda":
-                torch.cuda.empty_cache()
-            if len(pack) == 1:
-                raise HomogenizationError(
-                    f"token_budget: a pass of {n_tokens} tokens does not fit into the memory of "
-                    f"{model.packed.device}. Lower token_budget, or max_tokens if one review is that long."
-                )
-            too_large = token_budget
-            while token_budget >= n_tokens:
-                token_budget //= 2
-            logger.warning(
-                "memory ran out in a pass of %d tokens: token_budget goes from %d down to %d for the rest of the job",
-                n_tokens,
-                too_large,
-                token_budget,
-            )
-            rest = pack_reviews(lengths[pack.start :], token_budget)
-            packs = [range(pack.start + smaller.start, pack.start + smaller.stop) for smaller in rest]
+
+    def run_pack(pack: range) -> None:
+        _run_pack(model, tokens, pack, writer, shape, received)
+
+    token_budget = run_packs(model.packed.device, tokens.lengths.tolist(), token_budget, run_pack)
     if shape.attention_received:
         writer.write_attention(received)
     return token_budget
@@ -163,45 +135,25 @@ def _run_packs(model: LanguageModel, tokens: Tokens, token_budget: int, writer: 
 
 def _run_pack(
     model: LanguageModel, tokens: Tokens, pack: range, writer: StateWriter, shape: StoreShape, received: np.ndarray
-) -> bool:
-    """One forward pass over the reviews of `pack`; False where memory ran out, all tensors of the pass let go."""
+) -> None:
+    """One forward pass over the reviews of `pack`."""
     start, stop = tokens.review_offsets[[pack.start, pack.stop]].tolist()
 
     def take(layer: int, states: torch.Tensor) -> None:
         if layer in shape.layers:
             writer.append(layer_name(layer), start, states)
 
-    try:
-        result = run_packed(
-            model.packed,
-            tokens.token_ids[start:stop],
-            tokens.lengths[pack.start : pack.stop].tolist(),
-            shape.attention_received,
-            take,
-        )
-        if shape.final_norm:
-            writer.append(FINAL_NORM, start, result.last_hidden_state)
-        if result.received is not None:
-            received[:, start:stop] = result.received.cpu()
-    except torch.OutOfMemoryError as error:
-        logger.info("%s", str(error))  # a record that kept the error would keep the tensors of its frames
-        return False
-    return True
-
-
-def _warn_of_truncation(tokens: Tokens, max_tokens: int) -> int:
-    """The number of truncated reviews, which a warning tells."""
-    surplus = tokens.tokens_before_truncation - tokens.lengths
-    n_truncated = int((surplus > 0).sum())
-    if n_truncated:
-        logger.warning(
-            "%d of %d reviews are longer than %d tokens and were truncated; %d tokens were left out",
-            n_truncated,
-            len(surplus),
-            max_tokens,
-            surplus.sum(),
-        )
-    return n_truncated
+    result = run_packed(
+        model.packed,
+        tokens.token_ids[start:stop],
+        tokens.lengths[pack.start : pack.stop].tolist(),
+        shape.attention_received,
+        take,
+    )
+    if shape.final_norm:
+        writer.append(FINAL_NORM, start, result.last_hidden_state)
+    if result.received is not None:
+        received[:, start:stop] = result.received.cpu()
 
 
 def _peak_memory_mb() -> float:

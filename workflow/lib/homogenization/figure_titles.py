@@ -11,6 +11,11 @@ FIGURE_TITLES = {
     "similarity": "Similarity of the variants to the original reviews",
     "placement": "Where the key phrases stand in their sentences",
     "first_token": "The first token and the others, by depth",
+    "contrast": "Differences between variants",
+    "first_token_scatter": "Singular anisotropy and the first token",
+    "components": "What each component of a block adds to anisotropy",
+    "sensitivity": "What the metrics answer to",
+    "claims": "Published claims, judged on these reviews",
 }
 
 # The figure `first_token` needs one of these among the configured metrics, and shows those that are.
@@ -21,3 +26,6 @@ FIRST_TOKEN_METRICS = (
     "first_token_attention_share",
     "cosine_to_first_token",
 )
+
+# The table `first_token` and the figure `first_token_scatter` are made where all of these are configured.
+CORRELATED_METRICS = ("max_explainable_variance", "first_token_norm", "first_token_energy_share")

@@ -24,6 +24,8 @@ _KEYS = {
 _NUMBERS = (
     "resultant_length",
     "resultant_length_without_first",
+    "n_directed",
+    "n_directed_without_first",
     "cosine_std",
     "cosine_std_without_first",
     "norm_first",
@@ -37,6 +39,7 @@ _HISTOGRAMS = ("cosine_histogram", "cosine_histogram_without_first")
 GEOMETRY_SCHEMA = {
     **_KEYS,
     **dict.fromkeys(_NUMBERS, pl.Float64),
+    **dict.fromkeys(("n_directed", "n_directed_without_first"), pl.Int32),
     **dict.fromkeys(_HISTOGRAMS, pl.List(pl.Int64)),
 }
 
@@ -49,8 +52,8 @@ def token_geometry(tokens: np.ndarray, n_bins: int = 40) -> dict[str, float | np
         n_bins: equal bins of the histograms over [-1, 1].
 
     Returns:
-        resultant_length, cosine_std (population standard deviation over pairs i < j), both also
-        `_without_first`; norm_first, and norm_rest_mean, _median, _max of the tokens after the first;
+        resultant_length, n_directed (tokens that are not zero), cosine_std (population standard deviation over pairs
+        i < j), all also `_without_first`; norm_first, and norm_rest_mean, _median, _max of the tokens after the first;
         squared_norm_share_first, |x_1|^2 / sum |x_i|^2; cosine_to_first, mean over the other tokens;
         cosine_histogram (n_bins,) int64 of the pairs, also `_without_first`. Numbers without a token or a pair to be
         taken over are NaN. A bin holds its left edge, the last one both; a cosine that equals an edge up to rounding
@@ -66,6 +69,8 @@ def token_geometry(tokens: np.ndarray, n_bins: int = 40) -> dict[str, float | np
     return {
         "resultant_length": _length(rest_sum + units[0], n),
         "resultant_length_without_first": _length(rest_sum, n - 1),
+        "n_directed": np.count_nonzero(norms),
+        "n_directed_without_first": np.count_nonzero(norms[1:]),
         "cosine_std": _pairs_std(cosines),
         "cosine_std_without_first": _pairs_std(cosines[1:, 1:]),
         "norm_first": float(norms[0]),

@@ -25,18 +25,26 @@ def _of_view(columns: Columns, name: str, view: str) -> np.ndarray:
     return columns[name] if view == ALL_TOKENS else columns[f"{name}_{view}"]
 
 
-@geometry_metric(title="Resultant length", label="resultant length, ‖mean x/‖x‖‖", bounds=(0, 1), views=BOTH)
+@geometry_metric(
+    title="Resultant length", label="resultant length, ‖mean x/‖x‖‖", bounds=(0, 1), views=BOTH, homogenization=1
+)
 def resultant_length(columns: Columns, view: str) -> np.ndarray:
     """R, the length of the mean unit token (directional statistics)."""
     return _of_view(columns, "resultant_length", view)
 
 
-@geometry_metric(title="Cosine anisotropy", label="mean cosine of token pairs", bounds=(-1, 1), views=BOTH)
+@geometry_metric(
+    title="Cosine anisotropy", label="mean cosine of token pairs", bounds=(-1, 1), views=BOTH, homogenization=1
+)
 def cosine_anisotropy(columns: Columns, view: str) -> np.ndarray:
-    """Mean cosine over i != j = (n R^2 - 1) / (n - 1) (Godey et al. 2024); NaN for fewer than two tokens."""
+    """Mean cosine over i != j = (n R^2 - m / n) / (n - 1), m the tokens that are not zero; NaN below two tokens.
+
+    With m = n, as nearly always, (n R^2 - 1) / (n - 1) (Godey et al. 2024).
+    """
     n = columns["n_tokens"] - (view == WITHOUT_FIRST)
     length = _of_view(columns, "resultant_length", view)
-    return (n * length**2 - 1) / np.where(n > 1, n - 1, np.nan)
+    directed = _of_view(columns, "n_directed", view)
+    return (n * length**2 - directed / np.maximum(n, 1)) / np.where(n > 1, n - 1, np.nan)
 
 
 @geometry_metric(
@@ -45,6 +53,40 @@ def cosine_anisotropy(columns: Columns, view: str) -> np.ndarray:
 def cosine_dispersion(columns: Columns, view: str) -> np.ndarray:
     """Standard deviation of the cosines of token pairs."""
     return _of_view(columns, "cosine_std", view)
+
+
+@geometry_metric(title="Modes of the cosines", label="modes of token pairs' cosines", bounds=(1, None), views=BOTH)
+def cosine_modes(columns: Columns, view: str) -> np.ndarray:
+    """Modes of the histogram of the cosines of token pairs; NaN without pairs.
+
+    The histogram is smoothed by a moving average over three bins. A mode is a peak with a prominence above 5 % of the
+    highest bin: both sides fall by more than that before they reach a higher peak. One mode is a turn of all tokens;
+    several are groups of tokens.
+    """
+    return _count_modes(_of_view(columns, "cosine_histogram", view))
+
+
+def _count_modes(histograms: np.ndarray) -> np.ndarray:
+    """(rows, bins) counts -> (rows,) float64 number of modes, NaN where a row is all zeros.
+
+    One pass from left to right over all rows: a rise above the lowest point since the last mode begins a mode, a fall
+    below the highest point of a mode ends it, both by more than the threshold. In whole numbers, so that ties are ties.
+    """
+    sums = histograms.astype(np.int64)  # of three bins; nothing lies beyond the ends
+    sums[:, 1:] += histograms[:, :-1]
+    sums[:, :-1] += histograms[:, 1:]
+    heights, threshold = 20 * sums, sums.max(axis=1)
+    modes = np.zeros(len(sums))
+    rising = np.zeros(len(sums), dtype=bool)  # within a mode, before its end
+    extreme = np.zeros(len(sums), dtype=np.int64)  # highest point of the mode, or lowest since the last one
+    for height in heights.T:
+        extreme = np.where(rising, np.maximum(extreme, height), np.minimum(extreme, height))
+        begins = ~rising & (height - extreme > threshold)
+        ends = rising & (extreme - height > threshold)
+        modes += begins
+        rising ^= begins | ends
+        extreme = np.where(begins | ends, height, extreme)
+    return np.where(threshold > 0, modes, np.nan)
 
 
 @geometry_metric(title="Norm of the first token", label="‖x₁‖", bounds=(0, None), views=(ALL_TOKENS,))
@@ -93,7 +135,11 @@ def first_token_energy_share(columns: Columns, view: str) -> np.ndarray:
 
 
 @geometry_metric(
-    title="Cosine to the first token", label="mean cosine to the first token", bounds=(-1, 1), views=(ALL_TOKENS,)
+    title="Cosine to the first token",
+    label="mean cosine to the first token",
+    bounds=(-1, 1),
+    views=(ALL_TOKENS,),
+    homogenization=1,
 )
 def cosine_to_first_token(columns: Columns, view: str) -> np.ndarray:
     """Mean cosine of the other tokens to the first."""

@@ -21,6 +21,9 @@ class Metric:
         label: of its axis, with the symbol or the unit.
         bounds: smallest and largest possible value; None where there is none.
         views: the views that it is computed for; empty for a spectral metric, which is computed for every view.
+        homogenization: which way it goes when tokens grow alike: 1 up, -1 down, 0 neither.
+        extensive: whether it grows with the number of tokens by itself, so that texts of different lengths can't be
+            compared by it.
     """
 
     name: str
@@ -29,12 +32,15 @@ class Metric:
     label: str
     bounds: tuple[float | None, float | None] = (None, None)
     views: tuple[str, ...] = ()
+    homogenization: int = 0
+    extensive: bool = False
 
 
 def registrar(registry: dict[str, Metric]) -> Callable[..., Callable]:
     """A decorator factory that files metrics in `registry` under the name of the decorated function.
 
-    It takes the fields of `Metric` that the function does not give: `title`, `label`, `bounds`, `views`.
+    It takes the fields of `Metric` that the function does not give: `title`, `label`, `bounds`, `views`,
+    `homogenization`, `extensive`.
     """
 
     def metric(**described: Any) -> Callable:

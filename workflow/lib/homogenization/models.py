@@ -2,7 +2,7 @@
 
 import importlib.metadata
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,15 @@ class LanguageModel:
     max_tokens: int
     bos: str
     provenance: dict[str, Any]
+
+
+def with_built_weights(entry: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
+    """`entry` as it is; of random weights, with the folder of `files`, where the workflow has built them."""
+    random = entry["weights"].get("random")
+    if random is None:
+        return dict(entry)
+    described = f"random weights of the architecture {random['model_type']}, seed {entry['weights']['seed']}"
+    return {**entry, "weights": {"built": str(Path(files[0]).parent)}, "description": described}
 
 
 def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:

@@ -74,13 +74,17 @@ def _entropy(shares: np.ndarray) -> np.ndarray:
     return -np.einsum("ij,ij->i", shares, logarithms)
 
 
-@spectral_metric(title="Effective rank", label="effective rank, exp H(σ/Σσ)", bounds=(1, None))
+@spectral_metric(
+    title="Effective rank", label="effective rank, exp H(σ/Σσ)", bounds=(1, None), homogenization=-1, extensive=True
+)
 def effective_rank(spectra: SpectrumBatch) -> np.ndarray:
     """Exp H(p) (Roy & Vetterli 2007)."""
     return np.exp(_entropy(spectra.p))
 
 
-@spectral_metric(title="Normalised effective rank", label="effective rank / min(tokens, width)", bounds=(0, 1))
+@spectral_metric(
+    title="Normalised effective rank", label="effective rank / min(tokens, width)", bounds=(0, 1), homogenization=-1
+)
 def normalized_effective_rank(spectra: SpectrumBatch) -> np.ndarray:
     """Effective rank / min(n, d): the raw one grows with n, and variants differ in length."""
     return effective_rank(spectra) / spectra.size
@@ -90,6 +94,7 @@ def normalized_effective_rank(spectra: SpectrumBatch) -> np.ndarray:
     title="Maximum explainable variance (singular anisotropy)",
     label="maximum explainable variance, σ₁² / Σσ²",
     bounds=(0, 1),
+    homogenization=1,
 )
 def max_explainable_variance(spectra: SpectrumBatch) -> np.ndarray:
     """q_1, the share of the first direction."""
@@ -101,87 +106,118 @@ def _schatten(spectra: SpectrumBatch, power: int) -> np.ndarray:
     return (spectra.relative**power).sum(axis=1) ** (1 / power)
 
 
-@spectral_metric(title="Schatten 1-norm (nuclear norm)", label="Schatten 1-norm, Σσ", bounds=(0, None))
+@spectral_metric(title="Schatten 1-norm (nuclear norm)", label="Schatten 1-norm, Σσ", bounds=(0, None), extensive=True)
 def schatten_1(spectra: SpectrumBatch) -> np.ndarray:
     """Sum s."""
     return _schatten(spectra, 1) * spectra.largest
 
 
-@spectral_metric(title="Schatten 2-norm (Frobenius norm)", label="Schatten 2-norm, (Σσ²)^½", bounds=(0, None))
+@spectral_metric(
+    title="Schatten 2-norm (Frobenius norm)", label="Schatten 2-norm, (Σσ²)^½", bounds=(0, None), extensive=True
+)
 def schatten_2(spectra: SpectrumBatch) -> np.ndarray:
     """(sum s^2)^(1/2)."""
     return _schatten(spectra, 2) * spectra.largest
 
 
-@spectral_metric(title="Schatten 4-norm", label="Schatten 4-norm, (Σσ⁴)^¼", bounds=(0, None))
+@spectral_metric(title="Schatten 4-norm", label="Schatten 4-norm, (Σσ⁴)^¼", bounds=(0, None), extensive=True)
 def schatten_4(spectra: SpectrumBatch) -> np.ndarray:
     """(sum s^4)^(1/4)."""
     return _schatten(spectra, 4) * spectra.largest
 
 
-@spectral_metric(title="Schatten ∞-norm (spectral norm)", label="Schatten ∞-norm, σ₁", bounds=(0, None))
+@spectral_metric(title="Schatten ∞-norm (spectral norm)", label="Schatten ∞-norm, σ₁", bounds=(0, None), extensive=True)
 def schatten_inf(spectra: SpectrumBatch) -> np.ndarray:
     """s_1."""
     return spectra.largest
 
 
-@spectral_metric(title="Schatten ratio, 1 to 2", label="Schatten ratio, ‖X‖₁ / ‖X‖₂", bounds=(1, None))
+@spectral_metric(
+    title="Schatten ratio, 1 to 2",
+    label="Schatten ratio, ‖X‖₁ / ‖X‖₂",
+    bounds=(1, None),
+    homogenization=-1,
+    extensive=True,
+)
 def schatten_1_ratio(spectra: SpectrumBatch) -> np.ndarray:
     """Schatten 1-norm / 2-norm, in [1, sqrt(min(n, d))]."""
     return _schatten(spectra, 1) / _schatten(spectra, 2)
 
 
-@spectral_metric(title="Schatten ratio, 4 to 2", label="Schatten ratio, ‖X‖₄ / ‖X‖₂", bounds=(0, 1))
+@spectral_metric(title="Schatten ratio, 4 to 2", label="Schatten ratio, ‖X‖₄ / ‖X‖₂", bounds=(0, 1), homogenization=1)
 def schatten_4_ratio(spectra: SpectrumBatch) -> np.ndarray:
     """Schatten 4-norm / 2-norm, in [min(n, d)^(-1/4), 1]."""
     return _schatten(spectra, 4) / _schatten(spectra, 2)
 
 
-@spectral_metric(title="Schatten ratio, ∞ to 2", label="Schatten ratio, ‖X‖∞ / ‖X‖₂", bounds=(0, 1))
+@spectral_metric(title="Schatten ratio, ∞ to 2", label="Schatten ratio, ‖X‖∞ / ‖X‖₂", bounds=(0, 1), homogenization=1)
 def schatten_inf_ratio(spectra: SpectrumBatch) -> np.ndarray:
     """s_1 / Schatten 2-norm: the square root of the maximum explainable variance."""
     return 1 / _schatten(spectra, 2)
 
 
-@spectral_metric(title="Matrix entropy", label="matrix entropy H(σ²/Σσ²) (nats)", bounds=(0, None))
+@spectral_metric(
+    title="Matrix entropy", label="matrix entropy H(σ²/Σσ²) (nats)", bounds=(0, None), homogenization=-1, extensive=True
+)
 def matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
     """H(q) in nats (Skean et al. 2025)."""
     return spectra.energy_entropy
 
 
-@spectral_metric(title="Normalised matrix entropy", label="matrix entropy / ln min(tokens, width)", bounds=(0, 1))
+@spectral_metric(
+    title="Normalised matrix entropy", label="matrix entropy / ln min(tokens, width)", bounds=(0, 1), homogenization=-1
+)
 def normalized_matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
     """H(q) / ln min(n, d); NaN for min(n, d) = 1."""
     return spectra.energy_entropy / np.where(spectra.size > 1, np.log(np.maximum(spectra.size, 2)), np.nan)
 
 
-@spectral_metric(title="Rank by matrix entropy", label="exp H(σ²/Σσ²)", bounds=(1, None))
+@spectral_metric(
+    title="Rank by matrix entropy", label="exp H(σ²/Σσ²)", bounds=(1, None), homogenization=-1, extensive=True
+)
 def matrix_entropy_rank(spectra: SpectrumBatch) -> np.ndarray:
     """Exp H(q): of the shares of variance, and so not the effective rank."""
     return np.exp(spectra.energy_entropy)
 
 
-@spectral_metric(title="Stable rank", label="stable rank, Σσ² / σ₁²", bounds=(1, None))
+@spectral_metric(
+    title="Stable rank", label="stable rank, Σσ² / σ₁²", bounds=(1, None), homogenization=-1, extensive=True
+)
 def stable_rank(spectra: SpectrumBatch) -> np.ndarray:
     """1 / q_1."""
     return 1 / spectra.q[:, 0]
 
 
-@spectral_metric(title="Participation ratio", label="participation ratio, (Σσ²)² / Σσ⁴", bounds=(1, None))
+@spectral_metric(
+    title="Participation ratio",
+    label="participation ratio, (Σσ²)² / Σσ⁴",
+    bounds=(1, None),
+    homogenization=-1,
+    extensive=True,
+)
 def participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
     """1 / sum q^2."""
     return 1 / np.einsum("ij,ij->i", spectra.q, spectra.q)
 
 
 @spectral_metric(
-    title="Normalised participation ratio", label="participation ratio / min(tokens, width)", bounds=(0, 1)
+    title="Normalised participation ratio",
+    label="participation ratio / min(tokens, width)",
+    bounds=(0, 1),
+    homogenization=-1,
 )
 def normalized_participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
     """Participation ratio / min(n, d)."""
     return participation_ratio(spectra) / spectra.size
 
 
-@spectral_metric(title="Decay of the eigenspectrum (α-ReQ)", label="α of λₖ ∝ k^−α", bounds=(0, None))
+@spectral_metric(
+    title="Decay of the eigenspectrum (α-ReQ)",
+    label="α of λₖ ∝ k^−α",
+    bounds=(0, None),
+    homogenization=1,
+    extensive=True,
+)
 def alpha_req(spectra: SpectrumBatch) -> np.ndarray:
     """Alpha of the power law lambda_k ~ k^-alpha, lambda = s^2 / n (Agrawal et al. 2022).
 

@@ -14,6 +14,7 @@ from homogenization.figures.depth import (
     set_depth_axis,
     spans_decades,
 )
+from homogenization.figures.view_labels import view_label
 from homogenization.plotting import (
     Named,
     counted,
@@ -27,17 +28,6 @@ from homogenization.plotting import (
     variant_styles,
     widen_if_flat,
 )
-
-_VIEW_LABELS = {
-    "raw": "as is, all tokens",
-    "centred": "centred, all tokens",
-    "unit": "unit rows, all tokens",
-    "raw_without_first": "as is, without the first token",
-    "centred_without_first": "centred, without the first token",
-    "unit_without_first": "unit rows, without the first token",
-    "all_tokens": "all tokens",
-    "without_first": "without the first token",
-}
 
 
 @house_style()
@@ -58,7 +48,7 @@ def draw_metric(
     present = set(table["view"])
     shown = [view for view in views if view in present] or sorted(present)
     styles = variant_styles(variants)
-    figure, panels = panel_grid(models, [(view, _VIEW_LABELS.get(view, view.replace("_", " "))) for view in shown])
+    figure, panels = panel_grid(models, [(view, view_label(view)) for view in shown])
     has_final_norm = (table["point"] == "final_norm").any()
     y_labels = {}
     for view in shown:

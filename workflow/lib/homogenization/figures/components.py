@@ -1,0 +1,170 @@
+"""The figure of what each component of a block does to an anisotropy: bars by component and depth."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import seaborn as sns
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from homogenization.figures.short_numbers import short_number
+from homogenization.figures.view_labels import view_label
+from homogenization.plotting import DARK, GREY, Named, counted, finish, house_style, mark_empty, panel_grid
+from homogenization.tables import summarise
+
+_COMPONENTS = {  # in the order of a block
+    "norm_1": "first norm",
+    "attention": "attention",
+    "attention_addition": "addition of attention",
+    "norm_2": "second norm",
+    "feed_forward": "feed-forward",
+    "feed_forward_addition": "addition of feed-forward",
+    "addition": "addition of both",
+}
+_QUARTERS = ("first quarter of the blocks", "second", "third", "last")
+_COLOURS = sns.color_palette("crest", len(_QUARTERS)).as_hex()
+_LANES = len(_QUARTERS) + 1  # of a component: its quarters, and the mean of all blocks
+_PITCH = _LANES + 1.2  # lanes from one component to the next
+_LANE_HEIGHT = 0.07  # inches
+_BAND_COLOUR = "#f4f4f4"
+_NUMBER_ROOM = 0.30  # of the panel's width, for the numbers at its right
+
+
+@house_style()
+def draw_components(table: pl.DataFrame, title: str, variants: Named, models: Named) -> Figure:
+    """The figure: rows are metrics and views, columns are models, and variants where there are several.
+
+    Args:
+        table: rows of tables/components.parquet.
+        title: of the figure.
+        variants: (name, label) in the order of the columns of a model.
+        models: (name, label) in the order of the columns; models and variants that the table lacks are left out.
+    """
+    shown = [pair for pair in variants if (table["variant"] == pair[0]).any()]
+    columns = {
+        f"{model} {variant}": (model, variant, model_label if len(shown) == 1 else f"{model_label}: {variant_label}")
+        for model, model_label in models
+        for variant, variant_label in shown
+        if not table.filter(model=model, variant=variant).is_empty()
+    }
+    present = set(table["component"])
+    components = [name for name in _COMPONENTS if name in present] + sorted(present - set(_COMPONENTS))
+    by_quarter, overall = mean_changes(table)
+    rows = {f"{metric} {view}": (metric, view) for metric, view in _panel_rows(table)}
+    height = _LANE_HEIGHT * _PITCH * len(components) + 0.6
+    figure, panels = panel_grid(
+        [(column, label) for column, (_, _, label) in columns.items()],
+        [(row, view_label(view)) for row, (_, view) in rows.items()],
+        row_height=height,
+        max_columns=3,
+    )
+    for (row, column), axes in panels.items():
+        (metric, view), (model, variant, _) = rows[row], columns[column]
+        of_panel = {"metric": metric, "view": view, "model": model, "variant": variant}
+        _draw_panel(axes, by_quarter.filter(**of_panel), overall.filter(**of_panel), components)
+        axes.set_xlabel(f"Change of {metric.replace('_', ' ')}")
+        if axes.get_subplotspec().colspan.start:
+            axes.tick_params(labelleft=False)
+    note = (
+        "Bar: change from a component's input to its output, for an addition from the stream before it to the stream "
+        "after; mean over the blocks of a quarter of the depth and over reviews. Diamond and number: mean over all "
+        "blocks. Whiskers: 95 % confidence intervals over reviews. "
+        f"n = {counted(overall.filter(pl.col('mean').is_finite())['n_reviews'])}"
+        f"{f', {shown[0][1]}' if len(shown) == 1 else ''}. Horizontal scales differ between panels."
+    )
+    return finish(figure, title, note, _handles(set(by_quarter["quarter"])))
+
+
+def _panel_rows(table: pl.DataFrame) -> list[tuple[str, str]]:
+    """(metric, view) of each row of panels: all tokens above without the first."""
+    return sorted(table.select("metric", "view").unique().rows())
+
+
+def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Mean change over reviews by quarter of the depth, and over all blocks.
+
+    A review's changes are averaged over the blocks first, so an interval is one over reviews.
+
+    Args:
+        table: rows of tables/components.parquet.
+
+    Returns:
+        Two tables as of `summarise`, by model, variant, metric, view and component; the first also by quarter (0 to 3).
+    """
+    keys = ["model", "variant", "metric", "view", "component"]
+    # block 7 of 28 ends the first quarter: its depth is .25, or a rounding error more
+    quarter = ((pl.col("depth") * len(_QUARTERS) - 1e-9).ceil() - 1).clip(0, len(_QUARTERS) - 1).cast(pl.Int32)
+    table = table.with_columns(quarter=quarter, change=pl.col("change").fill_nan(None)).sort(
+        *keys, "review_id", "layer"
+    )
+    parts = []
+    for by in ([*keys, "quarter"], keys):
+        by_review = table.group_by(*by, "review_id", maintain_order=True).agg(pl.col("change").mean())
+        parts.append(summarise(by_review, by, "change"))
+    return parts[0], parts[1]
+
+
+def _limits(by_quarter: pl.DataFrame, overall: pl.DataFrame) -> tuple[float, float]:
+    """Of the horizontal axis: all bars, whiskers and zero, and room for the numbers at the right."""
+    columns = ("mean", "ci_low", "ci_high")
+    values = np.concatenate([part.select(columns).to_numpy().ravel() for part in (by_quarter, overall)])
+    values = values[np.isfinite(values)]
+    low, high = (min(values.min(), 0.0), max(values.max(), 0.0)) if values.size else (0.0, 0.0)
+    if high - low < 1e-9:
+        low, high = -0.05, 0.05
+    room = 0.04 * (high - low)
+    low, high = low - room, high + room
+    return low, low + (high - low) / (1 - _NUMBER_ROOM)
+
+
+def _draw_panel(
+    axes: Axes,
+    by_quarter: pl.DataFrame,
+    overall: pl.DataFrame,
+    components: Sequence[str],
+) -> None:
+    """Bars, whiskers and numbers of one model; lane 0 of a component is its uppermost."""
+    for index, component in enumerate(components):
+        top = index * _PITCH
+        if index % 2:
+            axes.axhspan(top - 1.1, top + _PITCH - 1.1, color=_BAND_COLOUR, lw=0, zorder=0)
+        bars = by_quarter.filter(pl.col("component") == component, pl.col("mean").is_finite())
+        for bar in bars.iter_rows(named=True):
+            lane = top + bar["quarter"]
+            axes.barh(lane, bar["mean"], 0.86, color=_COLOURS[bar["quarter"]], lw=0, label=component)
+            axes.hlines(lane, bar["ci_low"], bar["ci_high"], color=DARK, lw=0.8)
+        mean = overall.filter(pl.col("component") == component, pl.col("mean").is_finite())
+        for row in mean.iter_rows(named=True):
+            lane = top + _LANES - 1
+            axes.hlines(lane, row["ci_low"], row["ci_high"], color=DARK, lw=1.2)
+            axes.plot(row["mean"], lane, "D", color=DARK, ms=4, label=f"{component}, all blocks")
+            _write(axes, top, short_number(row["mean"], signed=True), DARK)
+        if mean.is_empty() and not overall.is_empty():
+            _write(axes, top, "none", GREY)
+    axes.set_xlim(_limits(by_quarter, overall))
+    axes.set_ylim(_PITCH * len(components) - 1.1, -1.1)
+    centres = np.arange(len(components)) * _PITCH + (_LANES - 1) / 2
+    axes.set_yticks(centres, [_COMPONENTS.get(name, name.replace("_", " ")) for name in components])
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=False)
+    axes.locator_params(axis="x", nbins=5)
+    if overall["mean"].is_finite().any():
+        axes.axvline(0, color=DARK, lw=0.9)
+    else:
+        axes.set_xticks([])
+        mark_empty(axes)
+
+
+def _write(axes: Axes, top: float, text: str, colour: str) -> None:
+    """Write at the right edge of the panel, in the middle of the component whose first lane is `top`."""
+    place = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "center"}
+    axes.text(0.985, top + (_LANES - 1) / 2, text, color=colour, fontsize=9, **place)
+
+
+def _handles(quarters: set[int]) -> list[Artist]:
+    handles: list[Artist] = [Patch(color=_COLOURS[index], label=_QUARTERS[index]) for index in sorted(quarters)]
+    return [*handles, Line2D([], [], color=DARK, ls="-", lw=1.2, marker="D", ms=4, label="mean of all blocks")]

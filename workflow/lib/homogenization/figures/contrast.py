@@ -1,0 +1,182 @@
+"""The figure of one metric's differences between variants: against depth, a panel for each view and subtracted variant.
+
+Rows are the variants that are subtracted and the views, columns the models, lines the variants.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from homogenization.figures.depth import (
+    DEPTH_LABEL,
+    DEPTH_NOTE,
+    draw_final_norm,
+    set_depth_axis,
+)
+from homogenization.figures.view_labels import view_label
+from homogenization.plotting import (
+    DARK,
+    Named,
+    VariantStyle,
+    counted,
+    finish,
+    house_style,
+    label_outer,
+    mark_empty,
+    panel_grid,
+    variant_handles,
+    variant_styles,
+)
+
+_ALIKE_COLOUR = "#f3f3f3"
+_COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5))}
+_LARGEST_MARKER, _SMALLEST_MARKER = 4.8, 2.0  # points
+_NO_DIFFERENCE = 1e-9  # smaller ones are rounding, and would fill the panel with noise
+
+
+@house_style()
+def draw_contrast(
+    table: pl.DataFrame,
+    title: str,
+    label: str,
+    views: Sequence[str],
+    homogenization: int,
+    pairs: Sequence[Sequence[str]],
+    alpha: float,
+    variants: Named,
+    models: Named,
+) -> Figure:
+    """The figure of one metric.
+
+    Args:
+        table: rows of one metric of tables/contrasts.parquet.
+        title: of the figure.
+        label: of the metric, with the unit.
+        views: the views shown, in this order; where the metric has none of them, all that it has.
+        homogenization: sign of the metric's change when tokens grow alike, as of `Metric`; its side is tinted.
+        pairs: (variant, minus) of the contrasts; the variants that are subtracted follow each other as here.
+        alpha: a difference is significant where its corrected p is below; intervals have the confidence 1 - alpha.
+        variants: (name, label) in the order of the legend.
+        models: (name, label) in the order of the columns.
+    """
+    labels = dict(variants)
+    present = set(table["view"])
+    shown = [view for view in views if view in present] or sorted(present)
+    subtracted = dict.fromkeys(minus for _, minus in pairs)
+    styles = {name: style for name, style in variant_styles(variants).items() if (table["variant"] == name).any()}
+    has_final_norm = (table["point"] == "final_norm").any()
+    rows = {
+        f"{minus} {view}": (minus, view, f"minus {labels.get(minus, minus)}; {view_label(view)}")
+        for minus in subtracted
+        for view in shown
+        if not table.filter(minus=minus, view=view).is_empty()
+    }
+    figure, panels = panel_grid(models, [(row, text) for row, (_, _, text) in rows.items()], row_height=2.3)
+    for (row, model), axes in panels.items():
+        minus, view, _ = rows[row]
+        of_panel = table.filter(minus=minus, view=view, model=model)
+        axes.axhline(0, color=DARK, lw=0.9, label="zero")
+        _draw_curves(axes, of_panel.filter(pl.col("point") == "residual_stream"), styles, alpha)
+        _draw_final_norm(axes, of_panel.filter(pl.col("point") == "final_norm"), styles, alpha)
+        set_depth_axis(axes, len(styles) if has_final_norm else 0)
+        _set_vertical_scale(axes, of_panel)
+        if not of_panel["mean"].is_finite().any():
+            mark_empty(axes)
+        elif homogenization:
+            _tint_side(axes, homogenization)
+    label_outer(panels, DEPTH_LABEL, dict.fromkeys(rows, f"Δ {label}"))
+    has_common = table["mean_common"].is_finite().any()
+    handles = [
+        *variant_handles(variants, styles, set(styles)),
+        *_other_handles(alpha, has_common, homogenization),
+    ]
+    return finish(figure, title, _note(table, alpha, has_common, has_final_norm), handles)
+
+
+def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantStyle], alpha: float) -> None:
+    """A line with its band for each variant, filled markers where p_max_t < `alpha`, and the line at equal length."""
+    for name, style in styles.items():
+        rows = table.filter(pl.col("variant") == name).sort("depth")
+        columns = ("depth", "mean", "ci_low", "ci_high", "p_max_t", "mean_common")
+        depth, mean, low, high, p, common = (rows[column].to_numpy() for column in columns)
+        if not np.isfinite(mean).any():
+            continue
+        colour, size = style.colour, _marker_size(axes, len(rows))
+        axes.fill_between(depth, low, high, color=colour, alpha=0.18, lw=0)
+        axes.plot(depth, common, color=colour, label=f"{name} at equal length", **_COMMON_LOOK)
+        axes.plot(depth, mean, color=colour, ls=style.dashes, label=name)
+        significant = p < alpha
+        for chosen, face, what in ((~significant, "white", "open"), (significant, colour, "filled")):
+            look = {"ls": "", "marker": style.marker, "ms": size, "mec": colour, "mfc": face, "mew": 0.9}
+            axes.plot(depth[chosen], mean[chosen], label=f"{name} {what}", **look)
+
+
+def _marker_size(axes: Axes, n_markers: int) -> float:
+    """Points: as large as neighbours allow, in a panel that takes some three quarters of its place in the grid."""
+    width = 0.75 * axes.figure.get_figwidth() / axes.get_subplotspec().get_gridspec().ncols
+    return float(np.clip(0.7 * 72 * width / max(n_markers, 1), _SMALLEST_MARKER, _LARGEST_MARKER))
+
+
+def _draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantStyle], alpha: float) -> None:
+    """The state after the final norm, right of depth 1, filled where it is significant."""
+    draw_final_norm(axes, table, styles)
+    significant = set(table.filter(pl.col("p_max_t") < alpha)["variant"])
+    for marker in axes.lines:
+        name = str(marker.get_label()).removesuffix(" after final norm")
+        if name != marker.get_label() and name in significant:
+            marker.set_markerfacecolor(styles[name].colour)
+
+
+def _set_vertical_scale(axes: Axes, table: pl.DataFrame) -> None:
+    """Room on both sides of zero, and no panel full of rounding errors."""
+    values = table.select("mean", "ci_low", "ci_high", "mean_common").to_numpy()
+    values = values[np.isfinite(values)]
+    low, high = (min(values.min(), 0.0), max(values.max(), 0.0)) if values.size else (0.0, 0.0)
+    if high - low < _NO_DIFFERENCE:
+        low, high = -0.05, 0.05
+    room = 0.12 * (high - low)
+    axes.set_ylim(low - room, high + room)
+
+
+def _tint_side(axes: Axes, homogenization: int) -> None:
+    limits = axes.get_ylim()
+    axes.axhspan(0, limits[homogenization > 0], color=_ALIKE_COLOUR, lw=0, zorder=0, label="more alike")
+    axes.set_ylim(limits)
+
+
+def _other_handles(alpha: float, has_common: bool, homogenization: int) -> list[Artist]:
+    """Legend entries of what is the same for every variant."""
+    marker = {"color": DARK, "ls": "", "marker": "o", "ms": _LARGEST_MARKER}
+    handles: list[Artist] = [
+        Line2D([], [], **marker, label=f"filled: corrected p < {alpha:.3g}"),
+        Line2D([], [], **marker, mfc="white", label="open: not significant"),
+    ]
+    if has_common:
+        handles.append(Line2D([], [], color=DARK, **_COMMON_LOOK, label="thin: same number of tokens"))
+    if homogenization:
+        handles.append(Patch(color=_ALIKE_COLOUR, label="side on which tokens are more alike"))
+    return handles
+
+
+def _note(table: pl.DataFrame, alpha: float, has_common: bool, has_final_norm: bool) -> str:
+    counted_rows = table.filter(pl.col("mean").is_finite())
+    note = (
+        f"Line: mean difference Δ over reviews, each against itself in the variant named at the right; band: its "
+        f"{100 * (1 - alpha):.3g} % bootstrap interval; n = {counted(counted_rows['n_reviews'])}. p: sign-flip test, "
+        f"corrected over the layers of a line (max-T). {DEPTH_NOTE} Vertical scales differ between panels."
+    )
+    if has_common:
+        common_rows = table.filter(pl.col("mean_common").is_finite())
+        note += (
+            f" Thin: the mean difference once more on the same number of tokens of every review "
+            f"(n = {counted(common_rows['n_common'])})."
+        )
+    if has_final_norm:
+        note += " Right of the grey line: the state after the final norm, tested alone."
+    return note

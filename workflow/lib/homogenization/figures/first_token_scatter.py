@@ -1,0 +1,148 @@
+"""The figure of maximum explainable variance against the first token's share of the energy, its lower bound."""
+
+import math
+
+import numpy as np
+import polars as pl
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from homogenization.plotting import DARK, Named, counted, finish, house_style, mark_empty, panel_grid
+
+SHARE, VARIANCE = "first_token_energy_share", "max_explainable_variance"
+VIEWS = {  # view of the maximum explainable variance -> what is said of its row
+    "raw": "all tokens",
+    "raw_without_first": "without the first token",
+}
+_SCOPE = "reviews_and_layers"  # the correlation over all points of a panel
+_FORBIDDEN_COLOUR = "#ececec"
+_COLOURS = sns.color_palette("viridis_r", as_cmap=True)
+_SMALL_SHARE = 0.3
+_SEED = 0  # of the order in which points are drawn
+
+
+@house_style()
+def draw_first_token_scatter(
+    table: pl.DataFrame, correlations: pl.DataFrame, title: str, variant_label: str, models: Named
+) -> Figure:
+    """The figure: a point is a review at a layer; columns are models, rows are with and without the first token.
+
+    Args:
+        table: rows of one variant of tables/metrics.parquet.
+        correlations: rows of that variant of tables/first_token.parquet.
+        title: of the figure.
+        variant_label: what readers call the variant.
+        models: (name, label) in the order of the columns.
+    """
+    points = paired_values(table)
+    shown = [(view, label) for view, label in VIEWS.items() if (points["view"] == view).any()]
+    figure, panels = panel_grid(models, shown, row_height=2.9, max_columns=3)
+    coloured = None
+    for (view, model), axes in panels.items():
+        of_panel = points.filter(view=view, model=model)
+        _set_scales(axes, points.filter(model=model))
+        if of_panel.is_empty():
+            mark_empty(axes)
+            continue
+        if view == "raw":
+            ends = [0, axes.get_xlim()[1]]
+            axes.fill_between(ends, 0, ends, color=_FORBIDDEN_COLOUR, lw=0, label="impossible")
+            axes.plot(ends, ends, color=DARK, lw=1.2, label="bound")
+        coloured = _draw_points(axes, of_panel)
+        _write_correlation(axes, correlations.filter(view=view, model=model), bounded=view == "raw")
+    _label(panels, shown)
+    if coloured is not None:
+        bar = figure.colorbar(coloured, ax=list(panels.values()), pad=0.02, fraction=0.04, aspect=30)
+        bar.set_label("Relative depth (layer / blocks)")
+        bar.outline.set_visible(False)
+        bar.solids.set_alpha(1)
+    by_model = points.group_by("model").agg(pl.col("review_id").n_unique(), pl.col("layer").n_unique())
+    note = (
+        f"A point: one review at one layer; {variant_label}, n = {counted(by_model['review_id'])}, "
+        f"{counted(by_model['layer'], 'layer')}, depth 0 after the embedding. r: Pearson correlation over all points "
+        "of a panel, in brackets its interval over reviews. Grey: no value can lie there, for the direction of one "
+        "token explains that token's share of the energy. Horizontal scales differ between models."
+    )
+    handles = []
+    if any(view == "raw" for view, _ in shown):
+        handles = [
+            Line2D([], [], color=DARK, lw=1.2, label="lower bound: the first token's share"),
+            Patch(color=_FORBIDDEN_COLOUR, label="impossible"),
+        ]
+    return finish(figure, title, note, handles)
+
+
+def paired_values(table: pl.DataFrame) -> pl.DataFrame:
+    """Both metrics of each review at each layer of the residual stream.
+
+    Args:
+        table: rows of one variant of tables/metrics.parquet.
+
+    Returns:
+        model, review_id, layer, depth, view (of `VIEWS`), variance, share; the rows in which both are finite, in an
+        order that is random but always the same, so that no depth hides another.
+    """
+    table = table.filter(pl.col("point") == "residual_stream", pl.col("value").is_finite())
+    keys = ["model", "review_id", "layer"]
+    share = table.filter(pl.col("metric") == SHARE).select(*keys, share="value")
+    variance = table.filter(pl.col("metric") == VARIANCE, pl.col("view").is_in(list(VIEWS)))
+    both = variance.select(*keys, "depth", "view", variance="value").join(share, on=keys).sort(*keys, "view")
+    return both[np.random.default_rng(_SEED).permutation(len(both))]
+
+
+def _set_scales(axes: Axes, points: pl.DataFrame) -> None:
+    """The vertical axis from 0 to 1; the horizontal one too, unless the first token is never more than a small part."""
+    ticks = [0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"]
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_yticks(*ticks)
+    largest = points["share"].max() or 1.0
+    if largest > _SMALL_SHARE:
+        axes.set_xlim(-0.02, 1.02)
+        axes.set_xticks(*ticks)
+    else:
+        axes.set_xlim(-0.05 * largest, 1.1 * largest)
+        axes.locator_params(axis="x", nbins=5)
+
+
+def _draw_points(axes: Axes, points: pl.DataFrame) -> PathCollection:
+    """The points of one panel, smaller where they are many."""
+    share, variance, depth = (points[column].to_numpy() for column in ("share", "variance", "depth"))
+    size = float(np.clip(12000 / len(points), 1.5, 12))
+    look = {"cmap": _COLOURS, "vmin": 0, "vmax": 1, "lw": 0, "alpha": 0.6, "rasterized": True}
+    return axes.scatter(share, variance, size, depth, label="points", **look)
+
+
+def _write_correlation(axes: Axes, correlations: pl.DataFrame, bounded: bool) -> None:
+    """Write r, its interval and how often the bound holds above the panel, where no point can lie."""
+    wanted = correlations.filter(pl.col("predictor") == SHARE, pl.col("scope") == _SCOPE, pl.col("pearson").is_finite())
+    for row in wanted.iter_rows(named=True):
+        text = f"r = {row['pearson']:.2f}"
+        if math.isfinite(row["pearson_low"]) and math.isfinite(row["pearson_high"]):
+            text += f" [{row['pearson_low']:.2f}, {row['pearson_high']:.2f}]"
+        if bounded and math.isfinite(row["bound_holds"]):
+            text += f"\nbound holds: {_percent(row['bound_holds'])}"
+            axes.set_title(axes.get_title(), pad=30)  # points: above the two lines
+        axes.text(1, 1.02, text.replace("-", "−"), transform=axes.transAxes, ha="right", va="bottom", fontsize=9)
+
+
+def _percent(share: float) -> str:
+    """`100 %` for all alone: less is never rounded up to it."""
+    return "100 %" if share == 1 else f"{min(100 * share, 99.9):.1f} %"
+
+
+def _label(panels: dict[tuple[str, str], Axes], shown: Named) -> None:
+    """Labels of both axes at the outer panels."""
+    for (view, _), axes in panels.items():
+        place = axes.get_subplotspec()
+        if place.colspan.start == 0:
+            axes.set_ylabel("Maximum explainable\nvariance, σ₁² / Σσ²")
+        else:
+            axes.tick_params(labelleft=False)
+        if view == shown[-1][0]:
+            axes.set_xlabel("First token's share, ‖x₁‖² / ‖X‖²")
+        else:
+            axes.tick_params(labelbottom=False)

@@ -1,0 +1,109 @@
+"""The heat map of what the metrics answer to: a row for each metric, a column for each cause, a panel for each view."""
+
+import numpy as np
+import polars as pl
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+
+from homogenization.metric_names import describe_metric
+from homogenization.plotting import DARK, GREY, finish, house_style
+from homogenization.sensitivity import CAUSES, COLLAPSE, CONFUSES
+
+_PANELS = (  # rows of (view, heading); the views left out say much the same
+    (("raw", "As is, all tokens"), ("raw_without_first", "As is, without the first token")),
+    (("unit", "Unit rows, all tokens"), ("centred", "Centred, all tokens")),
+    (("all_tokens", "Norms and directions, all tokens"), ("without_first", "Norms and directions, without the first")),
+)
+_UNDEFINED_COLOUR = "#e4e4e4"
+_LIMIT = 1.0  # responses beyond it have the colour of the scale's end
+_WIDTH = 11.0  # inches
+_CELL_HEIGHT = 0.2
+_HEADING_HEIGHT = 1.2  # of a row of panels, with the names of the causes
+
+
+@house_style()
+def draw_sensitivity(table: pl.DataFrame, title: str) -> Figure:
+    """The figure.
+
+    Args:
+        table: tables/sensitivity.csv; metrics keep their order.
+        title: of the figure.
+    """
+    blocks = []  # rows of panels, each with the metrics that one of its views has
+    for panels in _PANELS:
+        views = [view for view, _ in panels]
+        metrics = table.filter(pl.col("view").is_in(views))["metric"].unique(maintain_order=True).to_list()
+        if metrics:
+            blocks.append((panels, metrics))
+    heights = [_HEADING_HEIGHT + _CELL_HEIGHT * len(metrics) for _, metrics in blocks]
+    figure = Figure(figsize=(_WIDTH, sum(heights)))
+    grid = figure.add_gridspec(len(blocks), 2, height_ratios=[len(metrics) for _, metrics in blocks])
+    mesh = None
+    for row, (panels, metrics) in enumerate(blocks):
+        for column, (view, heading) in enumerate(panels):
+            axes = figure.add_subplot(grid[row, column])
+            axes.set_title(heading, loc="left")
+            mesh = _draw_panel(axes, table.filter(pl.col("view") == view), metrics)
+            if column:
+                axes.tick_params(labelleft=False)
+    bar = figure.colorbar(mesh, ax=figure.axes, extend="both", fraction=0.02, pad=0.015, aspect=45, shrink=0.5)
+    bar.set_label("Response (1: as to a collapse)")
+    bar.outline.set_visible(False)
+    ratios = [strength for cause in CAUSES.values() if cause.ranged for strength in cause.strengths]
+    note = (
+        "Number: how far the metric moves from its value for Gaussian tokens when the cause acts with full strength, "
+        "divided by how far a collapse of all tokens onto their mean moves it; for the shape of noise (tokens / width "
+        f"from {min(ratios):g} to {max(ratios):g}), the range. Bold: at least {CONFUSES:g}, the metric can't tell this "
+        "from a collapse. Grey: a collapse does not move the metric; a dot marks the causes that do. Empty: the metric "
+        "has no such view."
+    )
+    return finish(figure, title, note)
+
+
+def _draw_panel(axes: Axes, table: pl.DataFrame, metrics: list[str]) -> QuadMesh:
+    """Draw one view: `metrics` from above, those that the view does not have as empty rows."""
+    causes = list(CAUSES)
+    responses = np.full((len(metrics), len(causes)), np.nan)
+    for row in table.iter_rows(named=True):
+        y = metrics.index(row["metric"])
+        responses[y] = [row[name] for name in causes]
+        axes.axhspan(y, y + 1, color=_UNDEFINED_COLOUR, lw=0, zorder=0)
+        for x, name in enumerate(causes):
+            if np.isfinite(responses[y, x]):
+                confused = name != COLLAPSE and responses[y, x] >= CONFUSES
+                _write_response(axes, x + 0.5, y + 0.5, responses[y, x], "bold" if confused else "normal")
+            elif name in row["answers_to"].split(", "):
+                axes.plot(x + 0.5, y + 0.5, "o", ms=3, color=GREY)
+    colours = sns.color_palette("vlag", as_cmap=True).with_extremes(bad=(0, 0, 0, 0))
+    mesh = axes.pcolormesh(
+        np.ma.masked_invalid(responses), cmap=colours, vmin=-_LIMIT, vmax=_LIMIT, edgecolors="white", linewidth=0.8
+    )
+    for x in range(1, len(causes)):  # what responses are measured by, and the ranges, stand apart
+        if causes[x - 1] == COLLAPSE or CAUSES[causes[x]].ranged:
+            axes.axvline(x, color="white", lw=4)
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    axes.set(ylim=(len(metrics), 0), xlim=(0, len(causes)))
+    axes.set_yticks(np.arange(len(metrics)) + 0.5, [_short_title(metric) for metric in metrics])
+    axes.xaxis.tick_top()
+    titles = [cause.title for cause in CAUSES.values()]
+    axes.set_xticks(np.arange(len(causes)) + 0.5, titles, rotation=35, ha="left", rotation_mode="anchor")
+    return mesh
+
+
+def _short_title(metric: str) -> str:
+    return describe_metric(metric).title.split(" (")[0]
+
+
+def _write_response(axes: Axes, x: float, y: float, response: float, weight: str) -> None:
+    colour = "white" if abs(response) > 0.7 * _LIMIT else DARK
+    axes.text(x, y, _number(response), ha="center", va="center", fontsize=7.5, weight=weight, color=colour)
+
+
+def _number(response: float) -> str:
+    """Two decimals, none from 10 on; a true minus sign, and none before a zero."""
+    text = f"{response:.0f}" if abs(response) >= 9.995 else f"{response:.2f}"
+    return "0" if float(text) == 0 else text.replace("-", "−")

@@ -1,0 +1,259 @@
+"""Intervals, tests and sample sizes of means over reviews, by resampling the reviews, for many cells at once.
+
+A cell is whatever has one value a review: a metric at a layer in a view, or its difference between two variants.
+`values` are (n, cells) float64, a row a review, NaN where a review has no value in that cell; such values are left out.
+A cell with fewer than two values has no interval, p or effect: NaN. All cells share one matrix of bootstrap weights or
+sign flips, so that a whole study is a few matrix products, and so that the dependence between cells is kept.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import stats
+from scipy.special import ndtr, ndtri, stdtrit
+
+_NUMBERS_AT_ONCE = 4_000_000  # resampled values in memory: 32 MB an array
+# Resampled values that differ by less, relative to what is summed, are ties that rounding has parted.
+_TIE = 1e-12
+_MOST_REVIEWS = 10**6
+
+
+def means(values: np.ndarray) -> np.ndarray:
+    """Mean of each cell, (cells,), of the values (n, cells) that are there; NaN where none is."""
+    counts = _counts(values)
+    return np.nansum(values, axis=0) / np.where(counts > 0, counts, np.nan)
+
+
+def medians(values: np.ndarray) -> np.ndarray:
+    """Median of each cell, (cells,), of the values (n, cells) that are there; NaN where none is."""
+    return _quantile(np.sort(values, axis=0), _counts(values), np.full(values.shape[1], 0.5))
+
+
+def bootstrap_weights(n: int, draws: int, seed: int) -> np.ndarray:
+    """Weights of `n` reviews in each bootstrap draw, (draws, n) float64: times drawn / n, so that rows sum to 1."""
+    drawn = np.random.default_rng(seed).integers(n, size=(draws, n))
+    drawn += np.arange(draws)[:, None] * n
+    return np.bincount(drawn.ravel(), minlength=draws * n).reshape(draws, n) / n
+
+
+def sign_flips(n: int, draws: int, seed: int) -> np.ndarray:
+    """Signs of `n` reviews in each flip, (rows, n) float64 of 1 and -1; the first row changes nothing.
+
+    All 2^n of them where that is no more than `draws`, which makes the p exact; else `draws` rows, random but for the
+    first. As that one counts, a p is never 0 and never too small (Phipson & Smyth 2010).
+    """
+    if n < 63 and 2**n <= draws:
+        return 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+    flips = np.random.default_rng(seed).integers(0, 2, size=(draws, n), dtype=np.int8) * 2.0 - 1.0
+    flips[0] = 1.0
+    return flips
+
+
+def weighted_means(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Means of each cell under each row of `weights`, (draws, cells); NaN where a draw has none of a cell's values."""
+    present = ~np.isnan(values)
+    # cells outside, draws inside: what follows sorts the draws of a cell
+    sums = np.where(present, values, 0.0).T @ weights.T
+    totals = present.T.astype(np.float64) @ weights.T if not present.all() else weights.sum(axis=1)
+    return np.divide(sums, totals, out=np.full_like(sums, np.nan), where=totals > 0).T
+
+
+def bca_interval(
+    estimate: np.ndarray, draws: np.ndarray, jackknife: np.ndarray, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bias-corrected and accelerated bootstrap interval (Efron 1987, the formulas of Efron & Tibshirani 1993, ch. 14).
+
+    Args:
+        estimate: (cells,) statistic of the sample.
+        draws: (draws, cells) the same of each bootstrap draw; NaN ones are left out.
+        jackknife: (n, cells) the same without each review in turn; NaN ones are left out.
+        confidence: between 0 and 1.
+
+    Returns:
+        low and high, (cells,); NaN where the estimate or all draws are.
+    """
+    ordered = np.sort(draws, axis=0)
+    counts = (~np.isnan(ordered)).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tie = _TIE * np.abs(np.nan_to_num(ordered)).max(axis=0, initial=0.0)
+        below = ((ordered < estimate - tie).sum(axis=0) + (ordered <= estimate + tie).sum(axis=0)) / 2
+        # an estimate beyond all draws would have an infinite correction
+        bias = ndtri((below / counts).clip(0.5 / counts, 1 - 0.5 / counts))
+        influence = np.nan_to_num(means(jackknife) - jackknife)
+        influence /= np.abs(influence).max(axis=0, initial=0.0)
+        acceleration = np.nan_to_num((influence**3).sum(axis=0) / (6 * (influence**2).sum(axis=0) ** 1.5))
+    bounds = []
+    for level in ((1 - confidence) / 2, (1 + confidence) / 2):
+        shifted = bias + ndtri(level)
+        share = ndtr(bias + shifted / (1 - acceleration * shifted))
+        bounds.append(_quantile(ordered, counts, np.where(np.isnan(estimate), np.nan, share)))
+    return bounds[0], bounds[1]
+
+
+def percentile_interval(draws: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Percentile bootstrap interval: low and high, (cells,), of `draws` (draws, cells); NaN draws are left out."""
+    ordered = np.sort(draws, axis=0)
+    counts = (~np.isnan(ordered)).sum(axis=0)
+    low, high = (
+        _quantile(ordered, counts, np.full(draws.shape[1], level))
+        for level in ((1 - confidence) / 2, (1 + confidence) / 2)
+    )
+    return low, high
+
+
+def _quantile(ordered: np.ndarray, counts: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """The quantile `share` (cells,) of the first `counts` values of each column of `ordered`, linearly interpolated."""
+    known = ~np.isnan(share) & (counts > 0)
+    place = np.where(known, share, 0.0) * np.maximum(counts - 1, 0)
+    lower = np.floor(place).astype(np.int64)
+    upper = np.minimum(lower + 1, np.maximum(counts - 1, 0))
+    cells = np.arange(ordered.shape[1])
+    low, high = ordered[lower, cells], ordered[upper, cells]
+    return np.where(known, low + (high - low) * (place - lower), np.nan)
+
+
+def mean_interval(values: np.ndarray, weights: np.ndarray, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """BCa bootstrap interval of the mean of each cell.
+
+    Args:
+        values: (n, cells), NaN values left out.
+        weights: (draws, n) of `bootstrap_weights`.
+        confidence: between 0 and 1.
+
+    Returns:
+        low and high, (cells,); both the mean where all values of a cell are equal, NaN for fewer than two values.
+    """
+    low, high = np.empty(values.shape[1]), np.empty(values.shape[1])
+    for cells in _chunks(values.shape[1], len(weights)):
+        low[cells], high[cells] = _mean_interval(values[:, cells], weights, confidence)
+    return low, high
+
+
+def _mean_interval(values: np.ndarray, weights: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    counts, mean = _counts(values), means(values)
+    without = (np.nansum(values, axis=0) - values) / np.where(counts > 1, counts - 1, np.nan)
+    bounds = bca_interval(mean, weighted_means(values, weights), without, confidence)
+    constant, too_few = ~_varies(values), counts < 2
+    low, high = (np.where(too_few, np.nan, np.where(constant, mean, bound)) for bound in bounds)
+    return low, high
+
+
+def sign_flip_p(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
+    """Two-sided p, (cells,), of each cell's mean being 0, by flipping signs of reviews.
+
+    Valid where the differences are symmetric about 0 under the null: swapping the two variants of a review changes
+    nothing.
+
+    Args:
+        values: (n, cells), NaN values left out.
+        flips: (rows, n) of `sign_flips`.
+    """
+    p = np.empty(values.shape[1])
+    for cells in _chunks(values.shape[1], len(flips)):
+        chunk = np.nan_to_num(values[:, cells])
+        least = np.abs(chunk.sum(axis=0)) - _TIE * np.abs(chunk).sum(axis=0)
+        p[cells] = (np.abs(chunk.T @ flips.T) >= least[:, None]).mean(axis=1)
+    return np.where(_counts(values) > 1, p, np.nan)
+
+
+def max_t_p(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
+    """Two-sided p, (cells,), of each cell's mean being 0, corrected for all the cells that are given.
+
+    Share of the flips whose largest |t| over the cells reaches the cell's own |t| (Westfall & Young 1993, single step).
+    Reviews are flipped in all cells at once, so it loses little where neighbouring layers say the same.
+
+    Args:
+        values: (n, cells), NaN values left out; cells with fewer than two values do not count.
+        flips: (rows, n) of `sign_flips`.
+    """
+    counts = _counts(values)
+    counted = np.flatnonzero(counts > 1)
+    p = np.full(values.shape[1], np.nan)
+    largest = np.zeros(len(flips))
+    for chunk in _chunks(len(counted), len(flips)):
+        cells = counted[chunk]
+        shares = _shares_of_mean(values[:, cells], counts[cells], flips)
+        np.maximum(largest, _squared_t(shares, counts[cells]).max(axis=0), out=largest)
+    own = _shares_of_mean(values[:, counted], counts[counted], np.ones((1, len(values))))
+    least = _squared_t((own - _TIE).clip(min=0.0), counts[counted])[:, 0]
+    p[counted] = (len(flips) - np.searchsorted(np.sort(largest), least)) / len(flips)
+    return p
+
+
+def _shares_of_mean(values: np.ndarray, counts: np.ndarray, flips: np.ndarray) -> np.ndarray:
+    """Share of the squared mean in the mean square, (cells, rows) in [0, 1]; 0 where all values are 0."""
+    present = np.nan_to_num(values)
+    scale = np.sqrt(counts * (present**2).sum(axis=0))
+    scaled = np.divide(present, scale, out=np.zeros_like(present), where=scale > 0)
+    return ((scaled.T @ flips.T) ** 2).clip(max=1.0)
+
+
+def _squared_t(shares: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """t^2 = (n - 1) r / (1 - r) with r the share of the squared mean in the mean square; infinite for r = 1."""
+    with np.errstate(divide="ignore"):
+        return (counts - 1)[:, None] * shares / (1 - shares)
+
+
+def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
+    """False-discovery rates q, (m,), of p (m,) (Benjamini & Hochberg 1995); NaN stays NaN and is no test."""
+    q = np.full(len(p), np.nan)
+    tested = ~np.isnan(p)
+    if tested.any():
+        q[tested] = stats.false_discovery_control(p[tested])
+    return q
+
+
+def effect_size(values: np.ndarray) -> np.ndarray:
+    """Cohen's d_z of each cell, (cells,): mean / standard deviation (n - 1); NaN where the values do not vary."""
+    counts, mean = _counts(values), means(values)
+    variance = np.nansum((values - mean) ** 2, axis=0) / np.where(counts > 1, counts - 1, np.nan)
+    return mean / np.sqrt(np.where(_varies(values), variance, np.nan))
+
+
+def reviews_for_power(effect: np.ndarray, power: float = 0.8, alpha: float = 0.05) -> np.ndarray:
+    """Fewest reviews with which a two-sided paired t test finds an effect, by the noncentral t distribution.
+
+    Args:
+        effect: (cells,) Cohen's d_z.
+        power: probability of finding it, between `alpha` and 1.
+        alpha: level of the test.
+
+    Returns:
+        (cells,) float64, whole numbers from 2; infinite for no effect and above 10^6, NaN for NaN.
+    """
+    size = np.abs(np.asarray(effect, dtype=np.float64))
+    enough = np.full(size.shape, _MOST_REVIEWS)
+    too_few = np.ones(size.shape, dtype=np.int64)
+    searched = np.flatnonzero(_power(size, enough, alpha) >= power)
+    while (open_ones := searched[enough[searched] - too_few[searched] > 1]).size:
+        middle = (enough[open_ones] + too_few[open_ones]) // 2
+        reached = _power(size[open_ones], middle, alpha) >= power
+        enough[open_ones[reached]] = middle[reached]
+        too_few[open_ones[~reached]] = middle[~reached]
+    found = np.full(size.shape, np.inf)
+    found[searched] = enough[searched]
+    return np.where(np.isnan(size), np.nan, found)
+
+
+def _power(size: np.ndarray, n: np.ndarray, alpha: float) -> np.ndarray:
+    """Power of a two-sided one-sample t test of |d| = `size` with n >= 2 values."""
+    critical = stdtrit(n - 1, 1 - alpha / 2)
+    shift = size * np.sqrt(n)
+    # the lower tail by symmetry: its distribution function turns to NaN far out
+    return stats.nct.sf(critical, n - 1, shift) + stats.nct.sf(critical, n - 1, -shift)
+
+
+def _chunks(n_cells: int, rows: int) -> Iterator[slice]:
+    size = max(1, _NUMBERS_AT_ONCE // max(rows, 1))
+    return (slice(start, start + size) for start in range(0, n_cells, size))
+
+
+def _counts(values: np.ndarray) -> np.ndarray:
+    return (~np.isnan(values)).sum(axis=0)
+
+
+def _varies(values: np.ndarray) -> np.ndarray:
+    """Whether a cell has two different values."""
+    present = ~np.isnan(values)
+    largest = values.max(axis=0, where=present, initial=-np.inf)
+    return largest > values.min(axis=0, where=present, initial=np.inf)

@@ -1,0 +1,26 @@
+"""Correlate singular anisotropy with the first token's norm, energy and attention, over reviews and layers."""
+
+from threadpoolctl import threadpool_limits
+
+from homogenization.files import read_table, write_table
+from homogenization.job import logged
+from homogenization.tables_first_token import first_token_table
+
+
+def main(metrics: str, first_token: str, draws: int, confidence: float, seed: int) -> None:
+    """Write the table of correlations with the first token."""
+    # sums in another order, as several threads make them, round differently
+    with threadpool_limits(1):
+        table = first_token_table(read_table(metrics), draws, confidence, seed)
+    write_table(table, first_token, {"draws": draws, "confidence": confidence, "seed": seed})
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            snakemake.input.metrics,  # noqa: F821
+            snakemake.output.first_token,  # noqa: F821
+            snakemake.params.draws,  # noqa: F821
+            snakemake.params.confidence,  # noqa: F821
+            snakemake.params.seed,  # noqa: F821
+        )

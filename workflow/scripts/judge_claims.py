@@ -1,0 +1,56 @@
+"""Judge every claim on every model."""
+
+from typing import Any
+
+import polars as pl
+from threadpoolctl import threadpool_limits
+
+from homogenization.claim_statistics import Study
+from homogenization.files import read_table, written_whole
+from homogenization.job import logged
+from homogenization.tables_claims import claims_table, verdicts_table
+
+
+def main(
+    metrics: str,
+    similarity: str,
+    components: str,
+    claims_csv: str,
+    verdicts_csv: str,
+    claims: list[dict[str, Any]],
+    models: list[str],
+    draws: int,
+    confidence: float,
+    seed: int,
+) -> None:
+    """Write the table of claims and the verdicts by model; `components` may be empty."""
+    taken_apart = read_table(components) if components else None
+    study = Study(read_table(metrics), read_table(similarity), taken_apart, draws, confidence, seed)
+    # sums in another order, as several threads make them, round differently
+    with threadpool_limits(1):
+        judged = claims_table(claims, models, study)
+    print(judged.select("claim", "model", "verdict", "estimate", "ci_low", "ci_high", "q_value"))
+    write_csv(judged, claims_csv)
+    write_csv(verdicts_table(judged, models), verdicts_csv)
+
+
+def write_csv(table: pl.DataFrame, path: str) -> None:
+    """Write `table`, whole."""
+    with written_whole(path) as partial:
+        table.write_csv(partial)
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            snakemake.input.metrics,  # noqa: F821
+            snakemake.input.similarity,  # noqa: F821
+            snakemake.input.components,  # noqa: F821
+            snakemake.output.claims,  # noqa: F821
+            snakemake.output.verdicts,  # noqa: F821
+            snakemake.params.claims,  # noqa: F821
+            snakemake.params.models,  # noqa: F821
+            snakemake.params.draws,  # noqa: F821
+            snakemake.params.confidence,  # noqa: F821
+            snakemake.params.seed,  # noqa: F821
+        )

@@ -1,0 +1,27 @@
+"""Slopes, rates and steepest steps of metrics over depth, with bootstrap intervals."""
+
+from threadpoolctl import threadpool_limits
+
+from homogenization.files import read_table, write_table
+from homogenization.job import logged
+from homogenization.tables_depth import depth_table
+
+
+def main(metrics: str, depth: str, names: list[str], draws: int, confidence: float, seed: int) -> None:
+    """Write the table of changes over depth of the metrics `names`."""
+    # sums in another order, as several threads make them, round differently
+    with threadpool_limits(1):
+        table = depth_table(read_table(metrics), names, draws, confidence, seed)
+    write_table(table, depth, {"draws": draws, "confidence": confidence, "seed": seed})
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            snakemake.input.metrics,  # noqa: F821
+            snakemake.output.depth,  # noqa: F821
+            snakemake.params.metrics,  # noqa: F821
+            snakemake.params.draws,  # noqa: F821
+            snakemake.params.confidence,  # noqa: F821
+            snakemake.params.seed,  # noqa: F821
+        )

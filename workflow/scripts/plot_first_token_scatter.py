@@ -1,0 +1,40 @@
+"""Draw maximum explainable variance against the first token's share of the energy."""
+
+import polars as pl
+
+from homogenization.figures.first_token_scatter import SHARE, VARIANCE, draw_first_token_scatter, paired_values
+from homogenization.files import read_table
+from homogenization.job import logged
+from homogenization.plotting import Named, require_rows, rows_of, save_figure
+
+
+def main(
+    metrics: str,
+    first_token: str,
+    svg: str,
+    png: str,
+    title: str,
+    variants: Named,
+    models: Named,
+) -> None:
+    """Draw the first of `variants` in tables/metrics.parquet; refuse if it lacks one of the two metrics."""
+    table = read_table(metrics)
+    name, label = next((pair for pair in variants if (table["variant"] == pair[0]).any()), variants[0])
+    rows = rows_of(table, [(name, label)], models)
+    wanted = f"{VARIANCE} (view raw or raw_without_first) and {SHARE} in variant '{name}'"
+    require_rows(paired_values(rows), metrics, wanted, rows["metric"].unique().to_list())
+    correlations = read_table(first_token).filter(pl.col("variant") == name)
+    save_figure(draw_first_token_scatter(rows, correlations, title, label, models), svg, png)
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            metrics=snakemake.input.metrics,  # noqa: F821
+            first_token=snakemake.input.first_token,  # noqa: F821
+            svg=snakemake.output.svg,  # noqa: F821
+            png=snakemake.output.png,  # noqa: F821
+            title=snakemake.params.title,  # noqa: F821
+            variants=snakemake.params.variants,  # noqa: F821
+            models=snakemake.params.models,  # noqa: F821
+        )

@@ -1,0 +1,36 @@
+"""Draw what the metrics answer to."""
+
+import polars as pl
+
+from homogenization.figures.sensitivity import draw_sensitivity
+from homogenization.files import damage, gone
+from homogenization.job import logged
+from homogenization.plotting import save_figure
+from homogenization.sensitivity import RESPONSE_SCHEMA
+
+
+def main(responses: str, svg: str, png: str, title: str) -> None:
+    """Draw tables/sensitivity.csv; refuse if it is not what `probe_metrics` writes."""
+    save_figure(draw_sensitivity(_read(responses), title), svg, png)
+
+
+def _read(path: str) -> pl.DataFrame:
+    try:
+        table = pl.read_csv(path, schema_overrides=RESPONSE_SCHEMA, empty_string_is_null=False)
+    except FileNotFoundError as error:
+        raise gone(path) from error
+    except pl.exceptions.PolarsError as error:
+        raise damage(path, f"not readable as CSV: {error}") from error
+    if dict(table.schema) != RESPONSE_SCHEMA or table.is_empty():
+        raise damage(path, f"its columns should be {', '.join(RESPONSE_SCHEMA)}, with a row for each metric and view")
+    return table
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            responses=snakemake.input.responses,  # noqa: F821
+            svg=snakemake.output.svg,  # noqa: F821
+            png=snakemake.output.png,  # noqa: F821
+            title=snakemake.params.title,  # noqa: F821
+        )

@@ -1,0 +1,24 @@
+"""Tabulate what each component of a block does to the anisotropies of the analysed reviews."""
+
+from homogenization.files import read_table, table_metadata, write_table
+from homogenization.job import logged
+from homogenization.tables_components import component_changes
+
+
+def main(states: list[str], similarity: str, components: str, jobs: list[list[str]]) -> None:
+    """Write the table of components; `jobs` are (model, variant, shard) of `states`."""
+    tables = [
+        (model, variant, table_metadata(path)["components"], read_table(path))
+        for (model, variant, _), path in zip(jobs, states, strict=True)
+    ]
+    write_table(component_changes(tables, read_table(similarity)), components)
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            snakemake.input.components,  # noqa: F821
+            snakemake.input.similarity,  # noqa: F821
+            snakemake.output.components,  # noqa: F821
+            snakemake.params.jobs,  # noqa: F821
+        )
