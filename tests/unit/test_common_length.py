@@ -1,6 +1,7 @@
 """Metrics on a common number of tokens: which tokens are drawn, and that the numbers are those of the drawn tokens."""
 
 import importlib.util
+import math
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,15 +15,15 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from homogenization.common_length import COMMON_LENGTH_SCHEMA, common_length_table, drawn_positions
+from homogenization.common_length import DrawnTokens, common_length_of_job, drawn_positions
 from homogenization.errors import HomogenizationError
-from homogenization.files import read_table, table_metadata
+from homogenization.files import read_table, table_metadata, write_table
 from homogenization.geometry import geometry_table
 from homogenization.metric_names import METRIC_NAMES
 from homogenization.spectra import spectra_table
-from homogenization.store import layer_name, open_store
+from homogenization.store import layer_name
 from homogenization.store_writer import StoreShape, written_store
-from homogenization.tables_metrics import metrics_of_job
+from homogenization.tables_metrics import METRICS_SCHEMA, metrics_of_job
 from homogenization.tables_similarity import SIMILARITY_SCHEMA
 from homogenization.tokenization import Tokens
 from homogenization.views import VIEWS, view_rows
@@ -31,6 +32,7 @@ ROOT = Path(__file__).parents[2]
 LENGTHS = {"long": 40, "short": 9, "exact": 12, "longer": 61}
 WIDTH = 16
 N_TOKENS, DRAWS, SEED = 12, 3, 5
+KEYS = ("review_id", "point", "layer", "view", "metric")
 METRICS = ["effective_rank", "alpha_req", "cosine_anisotropy", "first_token_norm_ratio", "first_token_attention_share"]
 
 
@@ -64,7 +66,9 @@ def store_of(lengths=LENGTHS, order=None, scale_of_layer=None, width=WIDTH):
 
 
 def common(store, metrics=METRICS, views=("raw", "unit_without_first"), n_tokens=N_TOKENS, draws=DRAWS, seed=SEED):
-    return common_length_table(store, n_tokens, draws, seed, views, metrics)
+    drawn = DrawnTokens(store, n_tokens, draws, seed)
+    tables = spectra_table(drawn, views), geometry_table(drawn)
+    return common_length_of_job("tiny", "front", 2, *tables, pl.DataFrame(schema=SIMILARITY_SCHEMA), metrics)
 
 
 class TestPositions:
@@ -95,8 +99,8 @@ def test_numbers_are_those_of_the_drawn_tokens():
     """By an SVD of the view's rows and by all pairs of tokens, draw by draw."""
     store = store_of()
     table = common(store)
-    assert dict(table.schema) == COMMON_LENGTH_SCHEMA
-    values = {row[:5]: row[5] for row in table.iter_rows()}
+    assert dict(table.schema) == METRICS_SCHEMA
+    values = {row[:-1]: row[-1] for row in table.select(*KEYS, "value").iter_rows()}
     states = store.residual_stream(2)[store.review_offsets[3] :].astype(np.float64)
     subsets = [states[drawn_positions("longer", 61, N_TOKENS, draw, SEED)] for draw in range(DRAWS)]
     for view in ("raw", "unit_without_first"):
@@ -116,8 +120,8 @@ def test_rows():
     """Long enough reviews, every point and layer, the views asked for and those of geometry, no attention."""
     table = common(store_of())
     assert table["review_id"].unique(maintain_order=True).to_list() == ["long", "exact", "longer"]
-    places = table.select("point", "layer").unique(maintain_order=True).rows()
-    assert places == [("residual_stream", 0), ("residual_stream", 2), ("final_norm", 2)]
+    places = table.select("point", "layer").unique().sort("point", "layer").rows()
+    assert places == [("final_norm", 2), ("residual_stream", 0), ("residual_stream", 2)]
     cells = table.select("view", "metric").unique().sort("metric", "view").rows()
     assert cells == [
         ("raw", "alpha_req"),
@@ -128,8 +132,18 @@ def test_rows():
         ("unit_without_first", "effective_rank"),
         ("all_tokens", "first_token_norm_ratio"),
     ]
-    assert table.select(pl.exclude("value")).is_duplicated().sum() == 0
+    assert table.select(KEYS).is_duplicated().sum() == 0
     assert len(table) == 3 * 3 * 7
+
+
+def test_only_analysed_reviews():
+    drawn = DrawnTokens(store_of(), N_TOKENS, DRAWS, SEED)
+    scores = {"variant": "front", "precision": 1.0, "recall": 1.0, "f1": 1.0, "accepted": True}
+    rows = [{**scores, "review_id": name, "analysed": name != "exact"} for name in LENGTHS]
+    similarity = pl.DataFrame(rows, schema=SIMILARITY_SCHEMA)
+    tables = spectra_table(drawn, ["raw"]), geometry_table(drawn)
+    table = common_length_of_job("tiny", "front", 2, *tables, similarity, METRICS)
+    assert set(table["review_id"]) == {"long", "longer"}
 
 
 def test_review_of_that_very_length_has_the_metrics_of_the_study():
@@ -140,8 +154,7 @@ def test_review_of_that_very_length_has_the_metrics_of_the_study():
         "tiny", "front", 2, spectra_table(store, VIEWS), geometry_table(store), None, similarity, METRIC_NAMES
     ).filter(review_id="exact")
     table = common(store, metrics=METRIC_NAMES, views=VIEWS).filter(review_id="exact")
-    keys = [name for name in COMMON_LENGTH_SCHEMA if name != "value"]
-    both = table.join(study, on=keys, how="full", suffix="_study")
+    both = table.join(study, on=KEYS, how="full", suffix="_study")
     assert both["value"].null_count() == both["value_study"].null_count() == 0
     np.testing.assert_allclose(both["value"], both["value_study"], rtol=1e-12)
 
@@ -150,15 +163,14 @@ def test_the_same_tokens_in_every_layer():
     """The layers differ in scale alone; so do the norms, and nothing else."""
     store = store_of(scale_of_layer={0: 1.0, 2: 8.0})
     table = common(store)
-    first, second = (table.filter(layer=layer).drop("layer") for layer in (0, 2))
+    first, second = (table.filter(layer=layer).drop("layer", "depth") for layer in (0, 2))
     assert_frame_equal(first, second, rel_tol=1e-12)
 
 
 def test_other_reviews_and_their_order_do_not_matter():
     table = common(store_of())
     turned = common(store_of(order=["longer", "short", "exact", "long"]))
-    keys = [name for name in COMMON_LENGTH_SCHEMA if name != "value"]
-    assert_frame_equal(table.sort(keys), turned.sort(keys), check_exact=True)
+    assert_frame_equal(table.sort(KEYS), turned.sort(KEYS), check_exact=True)
     alone = common(store_of(order=["long"]))
     assert_frame_equal(table.filter(review_id="long"), alone, check_exact=True)
 
@@ -189,7 +201,7 @@ def test_length_alone_no_longer_shows():
 @pytest.mark.parametrize(("n_tokens", "metrics"), [(62, METRICS), (12, ["first_token_attention_share"])])
 def test_nothing_to_compute(n_tokens, metrics):
     table = common(store_of(), metrics, n_tokens=n_tokens)
-    assert dict(table.schema) == COMMON_LENGTH_SCHEMA
+    assert dict(table.schema) == METRICS_SCHEMA
     assert table.is_empty()
 
 
@@ -205,34 +217,44 @@ def test_states_that_are_not_finite_are_refused():
     store = store_of()
     states = store.residual_stream
     store.residual_stream = lambda layer: np.where(np.arange(WIDTH) == 3, np.inf, states(layer))
-    with pytest.raises(HomogenizationError, match=r"review long: .*layer 0"):
+    with pytest.raises(HomogenizationError, match=r"review long/0: .*layer 0"):
         common(store)
 
 
-def test_script(tmp_path):
-    """From a store on the disk to the table with its metadata."""
-    spec = importlib.util.spec_from_file_location("script", ROOT / "workflow" / "scripts" / "compute_common_length.py")
+def script_of(rule):
+    spec = importlib.util.spec_from_file_location("script", ROOT / "workflow" / "scripts" / f"{rule}.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
+    return script
+
+
+def test_scripts(tmp_path):
+    """From a store on the disk to the table."""
     lengths, rng = [14, 5], np.random.default_rng(0)
     spans = np.zeros((19, 2), dtype=np.int32)
     tokens = Tokens(rng.integers(0, 99, 19), spans, np.array([0, 14, 19]), np.array(lengths))
     states = torch.from_numpy(rng.normal(size=(19, WIDTH)).astype(np.float32))
     attributes = {"model": "tiny", "variant": "front", "shard": "000", "revision": None}
-    path, output = tmp_path / "states.zarr.zip", tmp_path / "common.parquet"
+    path = tmp_path / "states.zarr.zip"
     with written_store(
         path, StoreShape(1, WIDTH, True, False, False, (0, 1)), ["a", "b"], tokens, attributes, "float32", 8
     ) as writer:
         for layer in (0, 1):
             writer.append(layer_name(layer), 0, states * (1 + layer))
-    script.main(str(path), str(output), 8, 2, SEED, ["raw"], ["stable_rank"])
-    table = read_table(output)
-    assert table.select("review_id", "layer").rows() == [("a", 0), ("a", 1)]
+    spectra, geometry, similarity, table = (str(tmp_path / name) for name in ("s", "g", "similarity", "table"))
+    script_of("compute_common_length").main(str(path), spectra, geometry, 8, 2, SEED, ["raw"])
+    assert read_table(spectra)["review_id"].unique(maintain_order=True).to_list() == ["a/0", "a/1"]
+    metadata = table_metadata(geometry)
+    assert (metadata["n_tokens"], metadata["draws"], metadata["seed"]) == (8, 2, SEED)
+    write_table(pl.DataFrame(schema=SIMILARITY_SCHEMA), similarity)
+    job = ["tiny", "front", "000"]
+    script_of("tabulate_common_length").main([spectra], [geometry], similarity, table, [job], ["stable_rank"])
+    made = read_table(table)
+    assert made.select("model", "variant", "review_id", "layer", "depth").rows() == [
+        ("tiny", "front", "a", 0, 0.0),
+        ("tiny", "front", "a", 1, 1.0),
+    ]
     subsets = [states.numpy()[drawn_positions("a", 14, 8, draw, SEED)] for draw in (0, 1)]
     ranks = [np.linalg.norm(subset) ** 2 / np.linalg.norm(subset, 2) ** 2 for subset in subsets]
-    assert table["value"].to_list() == pytest.approx([np.mean(ranks)] * 2, rel=1e-6)
-    metadata = table_metadata(output)
-    assert (metadata["n_tokens"], metadata["draws"], metadata["seed"]) == (8, 2, SEED)
-    assert metadata["states"]["n_blocks"] == 1
-    with open_store(path) as store:
-        assert_frame_equal(table, common_length_table(store, 8, 2, SEED, ["raw"], ["stable_rank"]))
+    assert made["value"].to_list() == pytest.approx([np.mean(ranks)] * 2, rel=1e-6)
+    assert math.isfinite(made["value"][0])

@@ -9,7 +9,6 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 
-from homogenization.common_length import COMMON_LENGTH_SCHEMA
 from homogenization.errors import HomogenizationError
 from homogenization.files import read_table, table_metadata, write_table
 from homogenization.resampling import bootstrap_weights, mean_interval, reviews_for_power
@@ -59,14 +58,10 @@ def differences(metrics, variant, minus, point, layer, view, metric, model="alph
 
 
 def common_of(metrics, scale, keep=REVIEWS):
-    """Tables like those of a common length: other values, not all reviews, and some that are not analysed."""
-    tables = {}
-    for (model, variant), part in metrics.partition_by("model", "variant", as_dict=True).items():
-        values = part.filter(pl.col("review_id").is_in(keep), metric="effective_rank")
-        more = values.with_columns(pl.lit("not analysed").alias("review_id"), pl.lit(1e9).alias("value"))
-        table = pl.concat([values.with_columns(pl.col("value") * scale), more.head(9)])
-        tables[model, variant] = table.select(*COMMON_LENGTH_SCHEMA)
-    return tables
+    """A table like that of a common length: other values of one metric, and not of all reviews."""
+    values = metrics.filter(pl.col("review_id").is_in(keep), metric="effective_rank")
+    more = values.head(9).with_columns(pl.lit("another review").alias("review_id"), pl.lit(1e9).alias("value"))
+    return pl.concat([values.with_columns(pl.col("value") * scale), more])
 
 
 def test_every_number_by_another_route():
@@ -206,7 +201,7 @@ def test_common_number_of_tokens():
 
 def test_common_number_of_tokens_of_some_models():
     metrics = metrics_table(("alpha", "beta"))
-    common = {key: table for key, table in common_of(metrics, 1.0).items() if key != ("beta", "end")}
+    common = common_of(metrics, 1.0).filter((pl.col("model") != "beta") | (pl.col("variant") != "end"))
     table = contrast(metrics, common).filter(metric="effective_rank")
     counts = table.group_by("model", "minus").agg(pl.col("n_common").max()).sort("model", "minus")
     assert counts.rows() == [
@@ -245,18 +240,13 @@ def test_planted_effect_is_found_and_nothing_else():
 
 
 def test_script(tmp_path):
-    """Shards of a common number of tokens are put together; jobs may be none at all."""
+    """From tables on the disk to the table with its metadata; that of a common number of tokens may be missing."""
     spec = importlib.util.spec_from_file_location("script", ROOT / "workflow" / "scripts" / "test_contrasts.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     metrics = metrics_table()
     write_table(metrics, tmp_path / "metrics.parquet")
-    jobs, paths = [], []
-    for (model, variant), table in common_of(metrics, 2.0).items():
-        for shard, part in (("000", table.head(20)), ("001", table.tail(-20))):
-            jobs.append([model, variant, shard])
-            paths.append(str(tmp_path / f"{variant}-{shard}.parquet"))
-            write_table(part, paths[-1])
+    write_table(common_of(metrics, 2.0), tmp_path / "common.parquet")
     arguments = {
         "contrasts": [list(pair) for pair in PAIRS],
         "names": NAMES,
@@ -265,8 +255,8 @@ def test_script(tmp_path):
         "seed": 1,
     }
     output = tmp_path / "contrasts.parquet"
-    script.main(str(tmp_path / "metrics.parquet"), paths, str(output), jobs, **arguments)
+    script.main(str(tmp_path / "metrics.parquet"), str(tmp_path / "common.parquet"), str(output), **arguments)
     assert_frame_equal(read_table(output), contrast(metrics, common_of(metrics, 2.0)), check_exact=True)
     assert table_metadata(output)["draws"] == DRAWS
-    script.main(str(tmp_path / "metrics.parquet"), [], str(output), [], **arguments)
+    script.main(str(tmp_path / "metrics.parquet"), [], str(output), **arguments)
     assert read_table(output)["n_common"].null_count() == len(PAIRS) * len(CELLS)

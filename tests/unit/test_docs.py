@@ -21,7 +21,6 @@ from homogenization import (
     tables_metrics,
     views,
 )
-from homogenization.common_length import COMMON_LENGTH_SCHEMA
 from homogenization.component_extraction import COMPONENT_STATES_SCHEMA
 from homogenization.config import Config, Mauve, load_config
 from homogenization.config_claims import STATISTICS, Claim, Contrast, load_claims
@@ -65,6 +64,7 @@ SCHEMAS = {
     "attention.parquet": ATTENTION_PROFILE_SCHEMA,
     "cosines.parquet": COSINES_SCHEMA,
     "extraction.parquet": EXTRACTION_SCHEMA,
+    "common_length.parquet": tables_metrics.METRICS_SCHEMA,
     "contrasts.parquet": CONTRASTS_SCHEMA,
     "depth.parquet": DEPTH_SCHEMA,
     "first_token.parquet": FIRST_TOKEN_SCHEMA,
@@ -75,7 +75,6 @@ SCHEMAS = {
     "plan.csv": PLAN_SCHEMA,
     "geometry/{model}/{variant}/{shard}.parquet": GEOMETRY_SCHEMA,
     "attention/{model}/{variant}/{shard}.parquet": ATTENTION_SCHEMA,
-    "common_length/{model}/{variant}/{shard}.parquet": COMMON_LENGTH_SCHEMA,
     "components/{model}/{variant}/{shard}.parquet": COMPONENT_STATES_SCHEMA,
 }
 FILE_SCHEMAS = {

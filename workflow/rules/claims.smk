@@ -5,7 +5,8 @@ rule compute_common_length:
     input:
         states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
     output:
-        common="<results>/common_length/{model}/{variant}/{shard}.parquet",
+        spectra="<results>/common_length/{model}/{variant}/{shard}.spectra.parquet",
+        geometry="<results>/common_length/{model}/{variant}/{shard}.geometry.parquet",
     log:
         "<logs>/common_length/{model}/{variant}/{shard}.log",
     benchmark:
@@ -22,21 +23,43 @@ rule compute_common_length:
         draws=4,
         seed=CONFIG.seed,
         views=sorted(CONFIG.views),
-        metrics=CONTRAST_METRICS,
     message:
-        "Metrics on a common number of tokens: {wildcards.model}, {wildcards.variant}, shard {wildcards.shard}"
+        "Singular values and geometry of a common number of tokens: {wildcards.model}, {wildcards.variant}, shard {wildcards.shard}"
     script:
         "../scripts/compute_common_length.py"
+
+
+rule tabulate_common_length:
+    input:
+        spectra=over_jobs("<results>/common_length/{model}/{variant}/{shard}.spectra.parquet"),
+        geometry=over_jobs("<results>/common_length/{model}/{variant}/{shard}.geometry.parquet"),
+        similarity="<results>/tables/similarity.parquet",
+    output:
+        common="<results>/tables/common_length.parquet",
+    log:
+        "<logs>/tables/tabulate_common_length.log",
+    benchmark:
+        "<benchmarks>/tables/tabulate_common_length.tsv"
+    conda:
+        "../../envs/homogenization.yaml"
+    threads: 1
+    resources:
+        mem_mb=per_attempt(2000 + 60 * len(JOBS)),
+        runtime=per_attempt(60),
+    params:
+        code=code("tabulate_common_length"),
+        jobs=JOBS,
+        metrics=CONTRAST_METRICS,
+    message:
+        "Computing metrics on a common number of tokens"
+    script:
+        "../scripts/tabulate_common_length.py"
 
 
 rule test_contrasts:
     input:
         metrics="<results>/tables/metrics.parquet",
-        common=(
-            over_jobs("<results>/common_length/{model}/{variant}/{shard}.parquet")
-            if CONFIG.contrasts.common_tokens
-            else []
-        ),
+        common="<results>/tables/common_length.parquet" if CONFIG.contrasts.common_tokens else [],
     output:
         contrasts="<results>/tables/contrasts.parquet",
     log:
@@ -51,8 +74,7 @@ rule test_contrasts:
         runtime=per_attempt(120),
     params:
         code=code("test_contrasts"),
-        jobs=JOBS if CONFIG.contrasts.common_tokens else [],
-        contrasts=CONTRASTS,
+        contrasts=sorted(CONTRASTS),
         metrics=CONTRAST_METRICS,
         draws=CONFIG.contrasts.draws,
         confidence=CONFIG.contrasts.confidence,

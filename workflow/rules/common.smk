@@ -201,6 +201,7 @@ TABLES = [
         "cosines.parquet",
         "extraction.parquet",
         *(["contrasts.parquet"] if CONTRASTS and CONTRAST_METRICS else []),
+        *(["common_length.parquet"] if CONTRASTS and CONTRAST_METRICS and CONFIG.contrasts.common_tokens else []),
         "depth.parquet",
         *(["first_token.parquet"] if FIRST_TOKEN else []),
         *(["components.parquet"] if COMPONENT_JOBS else []),

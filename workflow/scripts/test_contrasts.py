@@ -1,6 +1,5 @@
 """Test the paired differences between variants of every metric, model and layer."""
 
-import polars as pl
 from threadpoolctl import threadpool_limits
 
 from homogenization.files import read_table, write_table
@@ -10,23 +9,16 @@ from homogenization.tables_contrasts import contrast_table
 
 def main(
     metrics: str,
-    common: list[str],
+    common: str,
     table: str,
-    jobs: list[list[str]],
     contrasts: list[list[str]],
     names: list[str],
     draws: int,
     confidence: float,
     seed: int,
 ) -> None:
-    """Write the table of contrasts of the metrics `names`.
-
-    `jobs` are (model, variant, shard) of `common`; both are empty where there is no common number of tokens.
-    """
-    shards: dict[tuple[str, str], list[pl.DataFrame]] = {}
-    for (model, variant, _), path in zip(jobs, common, strict=True):
-        shards.setdefault((model, variant), []).append(read_table(path))
-    on_common_length = {job: pl.concat(parts) for job, parts in shards.items()} or None
+    """Write the table of contrasts of the metrics `names`; without a common number of tokens `common` is empty."""
+    on_common_length = read_table(common) if common else None
     pairs = [(variant, minus) for variant, minus in contrasts]
     # more threads would sum in another order, and the last digits would tell how many there were
     with threadpool_limits(1):
@@ -40,7 +32,6 @@ if __name__ == "__main__":
             metrics=snakemake.input.metrics,  # noqa: F821
             common=snakemake.input.common,  # noqa: F821
             table=snakemake.output.contrasts,  # noqa: F821
-            jobs=snakemake.params.jobs,  # noqa: F821
             contrasts=snakemake.params.contrasts,  # noqa: F821
             names=snakemake.params.metrics,  # noqa: F821
             draws=snakemake.params.draws,  # noqa: F821

@@ -50,12 +50,10 @@ _KEYS = ("model", "variant", "minus", "point", "layer", "view", "metric")
 # Of the values: what float64 singular values leave uncertain. The same tokens in another order differ by rounding.
 _PRECISION = 1e-9
 
-CommonTables = Mapping[tuple[str, str], pl.DataFrame]
-
 
 def contrast_table(
     metrics: pl.DataFrame,
-    common: CommonTables | None,
+    common: pl.DataFrame | None,
     contrasts: Sequence[tuple[str, str]],
     names: Sequence[str],
     draws: int,
@@ -66,7 +64,7 @@ def contrast_table(
 
     Args:
         metrics: the table `metrics`, whose reviews are the analysed ones.
-        common: by model and variant the tables `common_length` of all shards; None where they are not computed.
+        common: the table `common_length`; None where it is not computed.
         contrasts: pairs (variant, minus).
         names: metrics to contrast; those that `metrics` lacks are left out.
         draws: of the bootstrap, and flips of the test.
@@ -85,7 +83,7 @@ def contrast_table(
     for model in metrics["model"].unique().sort() if contrasts else ():
         _refuse_missing(model, metrics, contrasts)
         rows = metrics.filter(pl.col("model") == model, pl.col("metric").is_in(list(names)))
-        of_model = {variant: table for (name, variant), table in (common or {}).items() if name == model}
+        of_model = None if common is None else common.filter(pl.col("model") == model)
         if not rows.is_empty():
             parts.append(_contrasts_of_model(model, rows, of_model, contrasts, draws, confidence, seed))
     return pl.concat(parts).sort(_KEYS)
@@ -94,7 +92,7 @@ def contrast_table(
 def _contrasts_of_model(
     model: str,
     metrics: pl.DataFrame,
-    common: Mapping[str, pl.DataFrame],
+    common: pl.DataFrame | None,
     contrasts: Sequence[tuple[str, str]],
     draws: int,
     confidence: float,
@@ -106,7 +104,11 @@ def _contrasts_of_model(
     weights, flips = bootstrap_weights(len(reviews), draws, seed), sign_flips(len(reviews), draws, seed)
     variants = sorted({variant for pair in contrasts for variant in pair})
     matrices = {name: _matrix(metrics.filter(pl.col("variant") == name), reviews, cells) for name in variants}
-    on_common = {name: _matrix(common[name], reviews, cells) for name in variants if name in common}
+    on_common = {
+        name: _matrix(common.filter(pl.col("variant") == name), reviews, cells)
+        for name in variants
+        if common is not None
+    }
     parts = []
     for variant, minus in contrasts:
         values = _differences(matrices[variant], matrices[minus])

@@ -87,7 +87,8 @@ def _as_array(column: pl.Series) -> np.ndarray:
     """(rows,) array of a column, (rows, k) of a column of lists of k values."""
     if column.dtype != pl.List:
         return column.to_numpy()
-    return column.explode(empty_as_null=False).to_numpy().reshape(len(column), -1)
+    width = column.list.len().max() or 0
+    return column.explode(empty_as_null=False).to_numpy().reshape(len(column), width)
 
 
 def _empty() -> pl.DataFrame:

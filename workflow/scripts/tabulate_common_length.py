@@ -1,0 +1,31 @@
+"""Compute the metrics of every analysed review on a common number of tokens."""
+
+import polars as pl
+
+from homogenization.common_length import common_length_of_job
+from homogenization.files import read_table, table_metadata, write_table
+from homogenization.job import logged
+
+
+def main(
+    spectra: list[str], geometry: list[str], similarity: str, table: str, jobs: list[list[str]], metrics: list[str]
+) -> None:
+    """Write the long table of metrics; `jobs` are (model, variant, shard) of `spectra` and `geometry`."""
+    analysed = read_table(similarity)
+    parts = []
+    for (model, variant, _), *paths in zip(jobs, spectra, geometry, strict=True):
+        n_blocks = table_metadata(paths[1])["states"]["n_blocks"]
+        parts.append(common_length_of_job(model, variant, n_blocks, *map(read_table, paths), analysed, metrics))
+    write_table(pl.concat(parts), table, {"metrics": metrics})
+
+
+if __name__ == "__main__":
+    with logged(snakemake):  # noqa: F821
+        main(
+            snakemake.input.spectra,  # noqa: F821
+            snakemake.input.geometry,  # noqa: F821
+            snakemake.input.similarity,  # noqa: F821
+            snakemake.output.common,  # noqa: F821
+            snakemake.params.jobs,  # noqa: F821
+            snakemake.params.metrics,  # noqa: F821
+        )
