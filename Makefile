@@ -11,7 +11,7 @@ run: $(VENV)/.run
 	@echo
 	@echo "Report   results/report.html"
 	@echo "Figures  results/figures/"
-	@echo "Tables   results/tables/   (start with summary.csv)"
+	@echo "Tables   results/tables/   (start with claims.csv)"
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from homogenization.common_length import DrawnTokens, common_length_of_job, drawn_positions
+from homogenization.common_length import DrawnTokens, drawn_positions
 from homogenization.errors import HomogenizationError
 from homogenization.files import read_table, table_metadata, write_table
 from homogenization.geometry import geometry_table
@@ -23,6 +23,7 @@ from homogenization.metric_names import METRIC_NAMES
 from homogenization.spectra import spectra_table
 from homogenization.store import layer_name
 from homogenization.store_writer import StoreShape, written_store
+from homogenization.tables_common_length import common_length_of_job
 from homogenization.tables_metrics import METRICS_SCHEMA, metrics_of_job
 from homogenization.tables_similarity import SIMILARITY_SCHEMA
 from homogenization.tokenization import Tokens

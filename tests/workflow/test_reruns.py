@@ -12,20 +12,41 @@ SHARDS = 2
 VARIANTS = 2
 JOBS = SHARDS * VARIANTS  # of one model
 
-SUMMARY_FIGURES = {"plot_metric": 3, "plot_first_token": 1, "plot_cosine_histogram": 1}
+SUMMARY_FIGURES = {
+    "plot_metric": 3,
+    "plot_first_token": 1,
+    "plot_cosine_histogram": 1,
+    # two of the three metrics do not grow with the number of tokens
+    "plot_contrast": 2,
+    "plot_claims": 1,
+}
 REPORT = {"make_report": 1}
-METRIC_TABLES = {"tabulate_metrics": 1, "summarise_metrics": 1}
+# everything that is computed of the metrics of reviews
+STATISTICS = {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1}
+METRIC_TABLES = {"tabulate_metrics": 1, "summarise_metrics": 1, **STATISTICS}
+COMMON_LENGTH = {"tabulate_common_length": 1}
+SENSITIVITY = {"probe_metrics": 1, "plot_sensitivity": 1}
+COMPONENTS = {"tabulate_components": 1, "plot_components": 1}
 # everything that depends on which reviews are accepted
-TABULATION = {"tabulate_similarity": 1, "tabulate_attention": 1, "tabulate_cosines": 1, **METRIC_TABLES}
+TABULATION = {
+    "tabulate_similarity": 1,
+    "tabulate_attention": 1,
+    "tabulate_cosines": 1,
+    **COMMON_LENGTH,
+    **METRIC_TABLES,
+}
 TABULATION_FIGURES = {
+    **COMPONENTS,
     "plot_similarity": 1,
     "plot_attention_profile": 1,
     "plot_attention_heatmap": 1,
     **SUMMARY_FIGURES,
 }
 # everything below the states of a model
-METRIC_JOBS = ("compute_spectra", "compute_geometry", "compute_attention", "compute_mauve")
+METRIC_JOBS = ("compute_spectra", "compute_geometry", "compute_attention", "compute_mauve", "compute_common_length")
 BELOW_STATES = {
+    **COMMON_LENGTH,
+    **COMPONENTS,
     "tabulate_attention": 1,
     "tabulate_cosines": 1,
     "tabulate_mauve": 1,
@@ -79,7 +100,8 @@ def test_the_order_of_keys_reruns_figures_at_most(finished):
 
     finished.config = turned_round(finished.config)
     finished.config["views"].reverse()
-    assert finished.planned().keys() <= {*TABULATION_FIGURES, "plot_mauve", "plot_placement", "make_report"}
+    figures = {rule for rule in TABULATION_FIGURES if rule.startswith("plot_")}
+    assert finished.planned().keys() <= {*figures, "plot_mauve", "plot_placement", "make_report"}
 
 
 def test_the_threshold_reruns_tabulation_and_what_follows(finished):
@@ -92,6 +114,11 @@ def test_another_metric_reruns_tabulation(finished):
     reruns(finished, {**METRIC_TABLES, **SUMMARY_FIGURES, "plot_metric": 4, **REPORT})
 
 
+def test_a_metric_to_contrast_reads_no_states(finished):
+    finished.config["contrasts"]["metrics"] = ["resultant_length", "effective_rank"]
+    reruns(finished, {**COMMON_LENGTH, "test_contrasts": 1, "measure_depth": 1, "plot_contrast": 2, **REPORT})
+
+
 def test_a_new_metric_in_the_code_reruns_tabulation(finished):
     path = finished.folder / "workflow/lib/homogenization/spectral_metrics.py"
     path.write_text(
@@ -99,12 +126,14 @@ def test_a_new_metric_in_the_code_reruns_tabulation(finished):
         "def nuclear_norm(spectra):\n    return spectra.singular_values.sum(axis=1)\n"
     )
     finished.config["metrics"].append("nuclear_norm")
-    reruns(finished, {**METRIC_TABLES, **SUMMARY_FIGURES, "plot_metric": 4, **REPORT})
+    expected = {**METRIC_TABLES, **COMMON_LENGTH, **SENSITIVITY, **SUMMARY_FIGURES, "plot_metric": 4, **REPORT}
+    reruns(finished, expected)
 
 
 def test_a_view_reruns_spectra(finished):
     finished.config["views"].append("unit")
-    reruns(finished, {"compute_spectra": JOBS, **METRIC_TABLES, **SUMMARY_FIGURES, **REPORT})
+    spectra = {"compute_spectra": JOBS, "compute_common_length": JOBS}
+    reruns(finished, {**spectra, **COMMON_LENGTH, **METRIC_TABLES, **SUMMARY_FIGURES, **REPORT})
 
 
 def test_a_new_model_runs_alone(finished):
@@ -112,9 +141,8 @@ def test_a_new_model_runs_alone(finished):
         "weights": {"random": {**LLAMA, "num_hidden_layers": 2}, "vocab_size": 400},
         "device": "cpu",
     }
-    reruns(
-        finished, {"build_random_model": 1, "extract_states": JOBS, **dict.fromkeys(METRIC_JOBS, JOBS), **BELOW_STATES}
-    )
+    extraction = {"build_random_model": 1, "extract_states": JOBS, "extract_components": SHARDS}
+    reruns(finished, {**extraction, **dict.fromkeys(METRIC_JOBS, JOBS), **BELOW_STATES})
     assert {name.split("/")[1] for name in model_files(finished)} == {"other"}
 
 
@@ -141,6 +169,7 @@ def test_more_reviews_run_the_new_shards_alone(finished):
         {
             **dict.fromkeys(("sample_corpus", "extract_keyphrases", "score_random_pairs", "score_similarity"), 1),
             **dict.fromkeys(("rewrite_reviews", "extract_states", *METRIC_JOBS), VARIANTS),
+            "extract_components": 1,
             "tabulate_similarity": 1,
             "plot_similarity": 1,
             "tabulate_placement": 1,
@@ -153,7 +182,34 @@ def test_more_reviews_run_the_new_shards_alone(finished):
 
 def test_a_formula_in_spectra_reruns_spectra_and_what_follows(finished):
     finished.edit("workflow/lib/homogenization/spectra.py", "_ZERO = 8 *", "_ZERO = 9 *")
-    reruns(finished, {"compute_spectra": JOBS, **METRIC_TABLES, **SUMMARY_FIGURES, **REPORT})
+    spectra = {"compute_spectra": JOBS, "compute_common_length": JOBS, **SENSITIVITY}
+    reruns(finished, {**spectra, **COMMON_LENGTH, **METRIC_TABLES, **SUMMARY_FIGURES, **REPORT})
+
+
+def test_a_claim_is_judged_alone(finished):
+    finished.edit("config/claims.yaml", "  below: 0\n", "  below: -0.1\n")
+    reruns(finished, {"judge_claims": 1, "plot_claims": 1, **REPORT})
+
+
+def test_words_on_a_claim_rerun_nothing(finished):
+    finished.edit("config/claims.yaml", "- claim:", "# a comment\n- claim:")
+    reruns(finished, {})
+
+
+def test_the_shape_of_trial_matrices_concerns_them_alone(finished):
+    finished.config["sensitivity"]["seeds"] = 3
+    reruns(finished, {**SENSITIVITY, **REPORT})
+
+
+def test_draws_and_confidence_rerun_statistics_alone(finished):
+    finished.config["contrasts"]["draws"] = 300
+    reruns(finished, {**STATISTICS, "plot_contrast": 2, "plot_claims": 1, **REPORT})
+
+
+def test_another_variant_taken_apart_runs_alone(finished):
+    finished.config["components"]["variants"].append("front")
+    below = {**COMPONENTS, "judge_claims": 1, "plot_claims": 1}
+    reruns(finished, {"extract_components": SHARDS, **below, **REPORT})
 
 
 def test_a_comment_or_docstring_reruns_nothing(finished):
@@ -199,6 +255,11 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(finished):
         "mauve.n_tokens": 150,
         "mauve.seeds": 3,
         "mauve.scale": 4.0,
+        "contrasts.pairs": [["front", "original"], ["original", "front"]],
+        "contrasts.common_tokens": 20,
+        "contrasts.confidence": 0.9,
+        "sensitivity.n_tokens": 20,
+        "sensitivity.width": 20,
         "models.tiny.dtype": "bfloat16",
         "models.tiny.bos": "never",
         "models.tiny.max_tokens": 300,

@@ -5,19 +5,15 @@ its original. Here random subsets of one size stand for each review, and what is
 them. The first token is always among them: whether it counts is the view's matter, as everywhere.
 """
 
-from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
-
-from homogenization.tables_metrics import METRICS_SCHEMA, metrics_of_job
 
 if TYPE_CHECKING:
     from homogenization.store import StateStore
 
-_SEPARATOR = "/"  # names of reviews are hexadecimal digits
+SEPARATOR = "/"  # of a review and the number of its draw; names of reviews are hexadecimal digits
 
 
 def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, seed: int) -> np.ndarray:
@@ -55,7 +51,7 @@ class DrawnTokens:
             store.review_ids, store.review_offsets[:-1], np.diff(store.review_offsets).tolist(), strict=True
         ):
             for draw in range(draws if length >= n_tokens else 0):
-                self.review_ids.append(f"{review_id}{_SEPARATOR}{draw}")
+                self.review_ids.append(f"{review_id}{SEPARATOR}{draw}")
                 rows.append(start + drawn_positions(review_id, length, n_tokens, draw, seed))
         self._rows = np.concatenate(rows)
         self.review_offsets = np.arange(len(rows), dtype=np.int64) * n_tokens
@@ -68,38 +64,3 @@ class DrawnTokens:
         """Their states after the final norm; None where the architecture has no such norm."""
         states = self._store.final_norm()
         return None if states is None else states[self._rows]
-
-
-def common_length_of_job(
-    model: str,
-    variant: str,
-    n_blocks: int,
-    spectra: pl.DataFrame,
-    geometry: pl.DataFrame,
-    similarity: pl.DataFrame,
-    metrics: Sequence[str],
-) -> pl.DataFrame:
-    """Metrics averaged over the draws of each analysed review: part of the table `common_length` (`METRICS_SCHEMA`).
-
-    Args:
-        model: name.
-        variant: name.
-        n_blocks: blocks of the model.
-        spectra: singular values of `DrawnTokens` of one shard.
-        geometry: their geometry.
-        similarity: tables/similarity.parquet, which says which reviews are analysed.
-        metrics: names; those of attention, which no subset of tokens gives, are left out.
-
-    Returns:
-        A value is NaN where it is undefined in any draw.
-    """
-    of_draws = metrics_of_job(
-        model, variant, n_blocks, _of_reviews(spectra), _of_reviews(geometry), None, similarity, metrics
-    )
-    keys = [name for name in METRICS_SCHEMA if name != "value"]
-    return of_draws.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
-
-
-def _of_reviews(of_draws: pl.DataFrame) -> pl.DataFrame:
-    """`of_draws` with the names of the reviews in place of the draws'."""
-    return of_draws.with_columns(pl.col("review_id").str.split(_SEPARATOR).list.first())

@@ -174,9 +174,9 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
     try:
         entries = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise HomogenizationError(f"claims {path}: not readable as YAML ({' '.join(str(error).split())})") from error
+        raise HomogenizationError(f"{path}: not readable as YAML ({' '.join(str(error).split())})") from error
     if not isinstance(entries, list):
-        raise HomogenizationError(f"claims {path}: holds no list of claims; write one entry `- claim: ...` for each")
+        raise HomogenizationError(f"{path}: holds no list of claims; write one entry `- claim: ...` for each")
     problems: list[str] = []
     claims: list[Claim] = []
     for number, entry in enumerate(entries):
@@ -188,6 +188,6 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
     names = [claim.claim for claim in claims]
     problems += [f"{name}: stands twice" for name in sorted({name for name in names if names.count(name) > 1})]
     if problems:
-        listed = "\n".join(f"  - {problem}" for problem in problems)
-        raise HomogenizationError(f"claims {path}:\n{listed}\ndocs/claims.md describes every key.")
+        listed = "\n".join(f"    - {problem}" for problem in problems)
+        raise HomogenizationError(f"{path}:\n{listed}\n    docs/claims.md describes every key.")
     return [claim.as_params() for claim in claims]
