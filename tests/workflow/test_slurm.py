@@ -25,6 +25,7 @@ PROFILE = ROOT / "profiles/slurm"
 ALONE = {
     "build_random_model",
     "extract_states",
+    "extract_components",
     "extract_keyphrases_with_llm",
     "rewrite_with_llm",
     "count_tokens",
@@ -38,6 +39,8 @@ OVERLAY = {
     # half the jobs, and each starts Snakemake anew
     "corpus": {"shard_size": 64},
     "metrics": ["effective_rank", "stable_rank", "resultant_length", "first_token_attention_share"],
+    "contrasts": {"metrics": ["resultant_length"], "draws": 1000},
+    "components": {"models": ["minilm"]},
 }
 # this job gets too little memory at first, and enough when it is tried again
 STARVED = ("random-llama", "front", "000")
@@ -161,7 +164,7 @@ def test_the_embedded_experiment_runs_to_its_end(run):
 @needs_slurm
 def test_rules_with_the_gpu_tag_and_no_others_see_a_gpu(run):
     for log, (rule, job, gpus) in run.headers().items():
-        tagged = rule in ("score_similarity", "score_random_pairs") or log.startswith("states/minilm/")
+        tagged = rule in ("score_similarity", "score_random_pairs") or log.startswith(("states/minilm/", "components/minilm/"))
         assert gpus == ("0" if tagged else "unset"), f"{log}, Slurm job {job}"
 
 

@@ -90,6 +90,7 @@ def test_gpu_is_asked_for_by_the_rules_that_compute_on_one():
     asking = {rule for rule, text in RULES.items() if "gpu=" in text}
     assert asking == {
         "extract_states",
+        "extract_components",
         "score_similarity",
         "score_random_pairs",
         "extract_keyphrases_with_llm",
