@@ -73,7 +73,12 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
     results = browser.execute_script("return results")
     categories = browser.execute_script("return categories")
     assert figures == {path for path in results if path.endswith(".svg")}
-    assert set(categories) == {"Metrics", "Position and attention", "Data"}
+    assert set(categories) == {"Claims", "Contrasts", "Metrics", "Position and attention", "Data"}
+    # the first page says what holds
+    opening = browser.find_element(By.TAG_NAME, "body").text
+    assert "What holds." in opening
+    assert "Front has a lower effective rank than Original." in opening
+    assert "not tested: the study has no metric normalized_effective_rank" in opening
     for path in figures:
         assert "<p>" in results[path]["caption"], f"{path} has no caption"
         assert "{{" not in results[path]["caption"]
