@@ -102,6 +102,8 @@ def test_real_reviews_through_real_models(tmp_path, imdb, stories):
     config["views"] = ["raw", "raw_without_first"]
     config["metrics"] = [*SPECTRAL, "resultant_length", "first_token_attention_share"]
     config["mauve"] = {"n_tokens": 200, "seeds": 1}
+    # what is compared here are metrics of states
+    config |= {"components": None, "sensitivity": None, "contrasts": {"draws": 200, "common_tokens": None}}
     project = Project(tmp_path / "project", config)
     done = project.run("--cores", "2", "tables")
     assert done.returncode == 0, done.stdout
