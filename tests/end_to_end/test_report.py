@@ -79,6 +79,8 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
     assert "What holds." in opening
     assert "Front has a lower effective rank than Original." in opening
     assert "not tested: the study has no metric normalized_effective_rank" in opening
+    first_words = browser.find_element(By.XPATH, "//p[starts-with(., 'This report')]")
+    assert first_words.rect["y"] >= 0, "the top of a high page can't be scrolled to"
     for path in figures:
         assert "<p>" in results[path]["caption"], f"{path} has no caption"
         assert "{{" not in results[path]["caption"]

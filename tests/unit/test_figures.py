@@ -511,7 +511,9 @@ def test_every_figure_has_a_default_title_and_a_caption():
 def test_captions_render(caption, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results/tables").mkdir(parents=True)
-    (tmp_path / "results/tables/verdicts.csv").write_text('statement,small\nAll is well.,"supported: 1 [0.5, 2]"\n')
+    (tmp_path / "results/tables/verdicts.csv").write_text(
+        'statement,source,criterion,small,control\nAll is well.,we,> 0,"supported: 1 [0.5, 2]",undecided\n'
+    )
     config = {
         "corpus": {"source": "reviews.jsonl", "n_reviews": 64},
         "variants": {"original": {"rewriter": "none"}, "front": {"rewriter": "rules", "position": "front"}},
@@ -522,7 +524,8 @@ def test_captions_render(caption, tmp_path, monkeypatch):
     text = environment.from_string(caption.read_text(encoding="utf-8")).render(snakemake=snakemake)
     html = publish_parts(text, writer="html", settings_overrides={"report_level": 1})["body"]
     assert "system-message" not in html
-    assert "{" not in html
+    assert "{{" not in html
+    assert "{%" not in html
     assert ":math:" not in text
     said = {
         "workflow": ["front", "someone/small", "64", "supported: 1"],
