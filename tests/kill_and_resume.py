@@ -71,23 +71,25 @@ def kill_and_resume(folder: Path, reference: Path, kills: int, seed: int) -> lis
     wanted = _share_out(kills, list(dict.fromkeys(job.stage for job in jobs.values())), drawn)
     project = Project(folder, copy.deepcopy(SMALL))
     (folder / "test.yaml").write_text(yaml.safe_dump(SMALL, sort_keys=False))
-    command = [sys.executable, "-m", "snakemake", "--configfile", "test.yaml", "--cores", "2", "--rerun-incomplete"]
-    done, whole = [], {}
+    command = [sys.executable, "-m", "snakemake", "--configfile", "test.yaml"]
+    command += ["--cores", "2", "--rerun-incomplete", "--"]
+    done, whole, again = [], {}, []
     while True:
         begun = time.time() - 0.1  # file systems round
         with open(folder / "run.txt", "w") as printed:
             run = subprocess.Popen(
-                command, cwd=folder, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True
+                [*command, "all", *again], cwd=folder, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True
             )
             kill = _kill_in_time(run, folder, begun, jobs, wanted, drawn)
         if kill is None:
             assert run.returncode == 0, (folder / "run.txt").read_text()
             if not wanted.total():
                 return done
-            # it was over too soon: its last file is made again
-            last = max(jobs.values(), key=lambda job: job.begun)
-            wanted = Counter({last.stage: wanted.total()})
-            (folder / last.outputs[0]).unlink()
+            # jobs of some stages were over before their turn: one of them is made again, and what follows from it
+            stage = next(stage for stage, left in wanted.items() if left)
+            again = max((job for job in jobs.values() if job.stage == stage), key=lambda job: job.begun).outputs
+            for output in again:
+                (folder / output).unlink()
             continue
         job, moment, seconds = kill
         done.append(Kill(job, moment, seconds, *_left_behind(folder, begun), unreadable(folder / "results", whole)))
