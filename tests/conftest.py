@@ -10,8 +10,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import hypothesis
 import pytest
 import yaml
+
+# the same examples in each run; to look for others: pytest --hypothesis-profile default
+hypothesis.settings.register_profile("reproducible", derandomize=True)
+hypothesis.settings.load_profile("reproducible")
 
 ROOT = Path(__file__).parents[1]
 WORKFLOW_PARTS = ("Snakefile", "config", "envs", "profiles", "workflow")

@@ -171,7 +171,8 @@ def test_no_spectra():
 
 
 @given(
-    values=arrays(np.float64, st.integers(1, 30), elements=st.floats(1e-3, 1e3)),
+    # alpha_req leaves out eigenvalues below 1e-12 of the largest: none of these is near
+    values=arrays(np.float64, st.integers(1, 30), elements=st.floats(1e-2, 1e3)),
     scale=st.floats(1e-150, 1e150),
 )
 @settings(max_examples=100, deadline=None)
