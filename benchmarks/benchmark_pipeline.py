@@ -19,12 +19,12 @@ import polars as pl
 import torch
 from threadpoolctl import threadpool_limits
 
-from homogenization.corpus import clean_text
-from homogenization.extraction import extract
-from homogenization.models import load_model
-from homogenization.spectra import spectra_table
-from homogenization.store import open_store
-from homogenization.views import VIEWS, view_rows
+from homogenization.corpus.reading import clean_text
+from homogenization.measures.spectra import spectra_table
+from homogenization.measures.views import VIEWS, view_rows
+from homogenization.states.extraction import extract
+from homogenization.states.model import load_model
+from homogenization.states.store import open_store
 
 MODEL = {
     "name": "minilm",
@@ -41,7 +41,7 @@ def plain_loop(texts: list[str]) -> tuple[list[dict], list[np.ndarray]]:
     """Singular values by layer and view, and received attention (blocks, n), of each review, the plain way."""
     from transformers import AutoModel, AutoTokenizer
 
-    from homogenization.weights import resolve_weights
+    from homogenization.models.weights import resolve_weights
 
     folder = resolve_weights(MODEL["weights"]).folder
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -95,8 +95,8 @@ def workflow_route(shards: list[list[str]], folder: Path, pool: ProcessPoolExecu
 
 def time_in_decompositions(paths: list[str]) -> float:
     """Seconds that Gram matrices and eigenvalues alone take, over all stores, in one process with one thread."""
-    from homogenization.points import iterate_reviews, iterate_states
-    from homogenization.spectra import singular_values
+    from homogenization.measures.reviews import iterate_reviews, iterate_states
+    from homogenization.measures.spectra import singular_values
 
     seconds = 0.0
     for path in paths:

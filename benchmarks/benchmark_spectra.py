@@ -23,12 +23,12 @@ import numpy as np
 import polars as pl
 from threadpoolctl import threadpool_limits
 
-from homogenization.extraction import extract
-from homogenization.models import load_model
-from homogenization.spectra import singular_values
-from homogenization.spectral_metrics import SPECTRAL_METRICS, SpectrumBatch, evaluate
-from homogenization.store import open_store
-from homogenization.views import VIEWS, view_rows
+from homogenization.measures.spectra import singular_values
+from homogenization.measures.views import VIEWS, view_rows
+from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
+from homogenization.states.extraction import extract
+from homogenization.states.model import load_model
+from homogenization.states.store import open_store
 
 EMBEDDED_REVIEWS = Path(__file__).parents[1] / "config" / "reviews.jsonl"
 JOBS = 2

@@ -25,15 +25,15 @@ import torch
 from threadpoolctl import threadpool_limits
 from transformers import AutoModel, LlamaConfig, PreTrainedTokenizerFast
 
-from homogenization.extraction import extract
-from homogenization.forward import packed_model, run_packed
-from homogenization.models import LanguageModel
-from homogenization.packing import pack_reviews
-from homogenization.random_model import train_tokenizer
-from homogenization.spectra import singular_values
-from homogenization.spectral_metrics import SPECTRAL_METRICS, SpectrumBatch, evaluate
-from homogenization.store import open_store
-from homogenization.tokenization import Tokens, tokenize
+from homogenization.measures.spectra import singular_values
+from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
+from homogenization.models.tokens import Tokens, tokenize
+from homogenization.models.untrained import train_tokenizer
+from homogenization.states.extraction import extract
+from homogenization.states.model import LanguageModel
+from homogenization.states.network import packed_model, run_packed
+from homogenization.states.packing import pack_reviews
+from homogenization.states.store import open_store
 
 EMBEDDED_REVIEWS = Path(__file__).parents[1] / "config" / "reviews.jsonl"
 LLAMA_3_8B = {

@@ -11,8 +11,8 @@ import zarr
 from PIL import Image
 from safetensors import safe_open
 
-from homogenization.files import read_table
-from homogenization.store import open_store
+from homogenization.run.files import read_table
+from homogenization.states.store import open_store
 
 NOT_RESULTS = ("logs", "benchmarks")
 # how long something took and what it took: never the same twice

@@ -10,7 +10,7 @@ import torch
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from conftest import ROOT
-from homogenization.random_model import train_tokenizer
+from homogenization.models.untrained import train_tokenizer
 
 ROLES = ("<|system|>", "<|user|>", "<|assistant|>")
 CHAT_TEMPLATE = (

@@ -91,7 +91,7 @@ def test_the_small_run(finished_run):
 
 def test_real_reviews_through_real_models(tmp_path, imdb, stories):
     """Real IMDB reviews, a trained encoder and a trained decoder: every compared cell as transformers and numpy say."""
-    from homogenization.weights import resolve_weights
+    from homogenization.models.weights import resolve_weights
 
     copy_workflow(tmp_path / "project")
     config = yaml.safe_load((ROOT / "tests/data/real_reviews.yaml").read_text())

@@ -17,12 +17,12 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from conftest import ROOT
-from homogenization.corpus import clean_text
-from homogenization.generation import Request, Writer, make_writer
-from homogenization.keyphrases import count_document_frequencies, extract_keyphrases, make_scorer
-from homogenization.llm_rewriting import rewrite_with_llm
-from homogenization.prompts import load_prompt
-from homogenization.request_store import RequestStore
+from homogenization.corpus.reading import clean_text
+from homogenization.variants.keyphrases import count_document_frequencies, extract_keyphrases, make_scorer
+from homogenization.variants.llm_rewriting import rewrite_with_llm
+from homogenization.writers.answers import RequestStore
+from homogenization.writers.prompts import load_prompt
+from homogenization.writers.requests import Request, Writer, make_writer
 from tiny_chat import KEY_PHRASES, REVIEWS, build_chat_model
 
 LONGEST_START_SECONDS = 120

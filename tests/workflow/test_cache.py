@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import SMALL, Project, copy_workflow
-from homogenization.store import open_store
+from homogenization.states.store import open_store
 from tiny_chat import build_chat_model
 
 CACHED_RULES = ("download_corpus", "extract_keyphrases_with_llm", "rewrite_with_llm", "extract_states")
@@ -139,7 +139,7 @@ def test_the_same_study_misses_nothing(new):
 def test_another_order_of_keys_or_a_comment_misses_nothing(new):
     new.config = dict(reversed(new.config.items()))
     new.edit("config/prompts/paraphrase.yaml", "system:", "# a comment\nsystem:")
-    new.edit("workflow/lib/homogenization/forward.py", '"""', '"""Edited. ')
+    new.edit("workflow/lib/homogenization/states/network.py", '"""', '"""Edited. ')
     assert new.misses() == set()
 
 

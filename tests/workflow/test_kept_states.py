@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from homogenization.store import open_store
+from homogenization.states.store import open_store
 
 
 def table(folder, name):

@@ -120,7 +120,7 @@ def test_a_metric_to_contrast_reads_no_states(finished):
 
 
 def test_a_new_metric_in_the_code_reruns_tabulation(finished):
-    path = finished.folder / "workflow/lib/homogenization/spectral_metrics.py"
+    path = finished.folder / "workflow/lib/homogenization/metrics/spectral.py"
     path.write_text(
         path.read_text() + '\n\n@spectral_metric(title="Nuclear norm", label="sum of singular values")\n'
         "def nuclear_norm(spectra):\n    return spectra.singular_values.sum(axis=1)\n"
@@ -181,7 +181,7 @@ def test_more_reviews_run_the_new_shards_alone(finished):
 
 
 def test_a_formula_in_spectra_reruns_spectra_and_what_follows(finished):
-    finished.edit("workflow/lib/homogenization/spectra.py", "_ZERO = 8 *", "_ZERO = 9 *")
+    finished.edit("workflow/lib/homogenization/measures/spectra.py", "_ZERO = 8 *", "_ZERO = 9 *")
     spectra = {"compute_spectra": JOBS, "compute_common_length": JOBS, **SENSITIVITY}
     reruns(finished, {**spectra, **COMMON_LENGTH, **METRIC_TABLES, **SUMMARY_FIGURES, **REPORT})
 

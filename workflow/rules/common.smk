@@ -12,13 +12,13 @@ SCRIPTS = Path(workflow.basedir, "workflow", "scripts")
 sys.path.insert(0, str(LIBRARY))
 os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
 
-from homogenization.code_hash import code_hash
-from homogenization.config import load_config
-from homogenization.errors import HomogenizationError
-from homogenization.figure_titles import CORRELATED_METRICS, FIGURE_TITLES, FIRST_TOKEN_METRICS
-from homogenization.metric_names import ATTENTION_METRICS, describe_metric
-from homogenization.prompts import load_prompt
-from homogenization.sizes import (
+from homogenization.run.code_hash import code_hash
+from homogenization.config.study import load_config
+from homogenization.run.errors import HomogenizationError
+from homogenization.figures.catalogue import CORRELATED_METRICS, FIGURE_TITLES, FIRST_TOKEN_METRICS
+from homogenization.metrics.catalogue import ATTENTION_METRICS, describe_metric
+from homogenization.writers.prompts import load_prompt
+from homogenization.plan.resources import (
     billions_of_parameters,
     extraction_memory_mb,
     extraction_runtime_minutes,

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from homogenization.files import read_table
-from homogenization.job import logged
-from homogenization.random_model import build_random_model
+from homogenization.models.untrained import build_random_model
+from homogenization.run.files import read_table
+from homogenization.run.job import logged
 
 
 def main(corpus: str, config: str, random: dict[str, Any], seed: int, vocab_size: int) -> None:

@@ -1,8 +1,8 @@
 """Clean the reviews and drop duplicates."""
 
-from homogenization.corpus import clean_reviews
-from homogenization.files import read_table, write_table
-from homogenization.job import logged
+from homogenization.corpus.reading import clean_reviews
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
 
 
 def main(raw: str, clean: str) -> None:

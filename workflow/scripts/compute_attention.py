@@ -1,10 +1,10 @@
 """Profiles of received attention of every review and layer of one store."""
 
-from homogenization.files import write_table
-from homogenization.job import logged
-from homogenization.points import provenance
-from homogenization.received_attention import attention_table
-from homogenization.store import open_store
+from homogenization.measures.attention import attention_table
+from homogenization.measures.reviews import provenance
+from homogenization.run.files import write_table
+from homogenization.run.job import logged
+from homogenization.states.store import open_store
 
 
 def main(states: str, attention: str, n_bins: int) -> None:

@@ -2,13 +2,13 @@
 
 from threadpoolctl import threadpool_limits
 
-from homogenization.common_length import DrawnTokens
-from homogenization.files import write_table
-from homogenization.geometry import geometry_table
-from homogenization.job import logged
-from homogenization.points import provenance
-from homogenization.spectra import spectra_table
-from homogenization.store import open_store
+from homogenization.measures.common_length import DrawnTokens
+from homogenization.measures.geometry import geometry_table
+from homogenization.measures.reviews import provenance
+from homogenization.measures.spectra import spectra_table
+from homogenization.run.files import write_table
+from homogenization.run.job import logged
+from homogenization.states.store import open_store
 
 
 def main(states: str, spectra: str, geometry: str, n_tokens: int, draws: int, seed: int, views: list[str]) -> None:

@@ -2,11 +2,11 @@
 
 from threadpoolctl import threadpool_limits
 
-from homogenization.files import write_table
-from homogenization.geometry import geometry_table
-from homogenization.job import logged
-from homogenization.points import provenance
-from homogenization.store import open_store
+from homogenization.measures.geometry import geometry_table
+from homogenization.measures.reviews import provenance
+from homogenization.run.files import write_table
+from homogenization.run.job import logged
+from homogenization.states.store import open_store
 
 
 def main(states: str, geometry: str, n_bins: int) -> None:

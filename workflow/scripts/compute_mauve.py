@@ -2,11 +2,11 @@
 
 from threadpoolctl import threadpool_limits
 
-from homogenization.files import write_table
-from homogenization.job import logged
-from homogenization.mauve import mauve_table
-from homogenization.points import provenance
-from homogenization.store import open_store
+from homogenization.measures.mauve import mauve_table
+from homogenization.measures.reviews import provenance
+from homogenization.run.files import write_table
+from homogenization.run.job import logged
+from homogenization.states.store import open_store
 
 
 def main(states: str, mauve: str, n_tokens: int | None, seeds: list[int], scale: float) -> None:

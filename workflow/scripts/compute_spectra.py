@@ -2,11 +2,11 @@
 
 from threadpoolctl import threadpool_limits
 
-from homogenization.files import write_table
-from homogenization.job import logged
-from homogenization.points import provenance
-from homogenization.spectra import spectra_table
-from homogenization.store import open_store
+from homogenization.measures.reviews import provenance
+from homogenization.measures.spectra import spectra_table
+from homogenization.run.files import write_table
+from homogenization.run.job import logged
+from homogenization.states.store import open_store
 
 
 def main(states: str, spectra: str, views: list[str]) -> None:

@@ -2,9 +2,9 @@
 
 from threadpoolctl import threadpool_limits
 
-from homogenization.files import read_table, write_table
-from homogenization.job import logged
-from homogenization.tables_first_token import first_token_table
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
+from homogenization.statistics.first_token import first_token_table
 
 
 def main(metrics: str, first_token: str, draws: int, confidence: float, seed: int) -> None:

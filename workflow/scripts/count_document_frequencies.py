@@ -1,8 +1,8 @@
 """Count in how many reviews of the whole corpus each candidate phrase occurs."""
 
-from homogenization.files import read_table, write_table
-from homogenization.job import logged
-from homogenization.keyphrases import count_document_frequencies
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
+from homogenization.variants.keyphrases import count_document_frequencies
 
 
 def main(clean: str, frequencies: str, ngram_range: list[int], min_document_frequency: int) -> None:

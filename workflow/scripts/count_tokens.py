@@ -5,10 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from homogenization.architecture import describe_architecture, resolve_configuration
-from homogenization.files import write_table, written_whole
-from homogenization.job import logged
-from homogenization.token_counts import token_counts
+from homogenization.plan.architecture import describe_architecture, resolve_configuration
+from homogenization.plan.token_counts import token_counts
+from homogenization.run.files import write_table, written_whole
+from homogenization.run.job import logged
 
 
 def main(

@@ -1,8 +1,8 @@
 """Read the corpus from the hub or from a local file, as it is."""
 
-from homogenization.corpus import read_reviews
-from homogenization.files import write_table
-from homogenization.job import logged
+from homogenization.corpus.reading import read_reviews
+from homogenization.run.files import write_table
+from homogenization.run.job import logged
 
 
 def main(

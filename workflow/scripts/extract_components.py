@@ -4,10 +4,10 @@ from typing import Any
 
 import torch
 
-from homogenization.component_extraction import component_states
-from homogenization.files import read_table, write_table
-from homogenization.job import logged
-from homogenization.models import load_model, with_built_weights
+from homogenization.measures.components import component_states
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
+from homogenization.states.model import load_model, with_built_weights
 
 
 def main(

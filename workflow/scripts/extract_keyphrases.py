@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from homogenization.files import read_table, table_metadata, write_table
-from homogenization.job import logged
-from homogenization.keyphrases import extract_keyphrases, make_scorer
+from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.run.job import logged
+from homogenization.variants.keyphrases import extract_keyphrases, make_scorer
 
 
 def main(

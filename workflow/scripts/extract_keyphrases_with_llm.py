@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from homogenization.files import read_table, write_table
-from homogenization.generation import make_writer
-from homogenization.job import logged
-from homogenization.llm_keyphrases import extract_keyphrases_with_llm
-from homogenization.request_store import RequestStore
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
+from homogenization.variants.llm_keyphrases import extract_keyphrases_with_llm
+from homogenization.writers.answers import RequestStore
+from homogenization.writers.requests import make_writer
 
 
 def main(

@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 
-from homogenization.extraction import extract
-from homogenization.files import read_table, written_whole
-from homogenization.job import logged
-from homogenization.models import load_model, with_built_weights
+from homogenization.run.files import read_table, written_whole
+from homogenization.run.job import logged
+from homogenization.states.extraction import extract
+from homogenization.states.model import load_model, with_built_weights
 
 
 def main(

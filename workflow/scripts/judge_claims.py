@@ -5,10 +5,10 @@ from typing import Any
 import polars as pl
 from threadpoolctl import threadpool_limits
 
-from homogenization.claim_statistics import Study
-from homogenization.files import read_table, written_whole
-from homogenization.job import logged
-from homogenization.tables_claims import claims_table, verdicts_table
+from homogenization.run.files import read_table, written_whole
+from homogenization.run.job import logged
+from homogenization.statistics.claims import claims_table, verdicts_table
+from homogenization.statistics.evidence import Study
 
 
 def main(

@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from homogenization.errors import HomogenizationError
-from homogenization.files import written_whole
-from homogenization.job import logged
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.files import written_whole
+from homogenization.run.job import logged
 
 
 def main(snakefile: Path, config: dict[str, Any], report: str) -> None:

@@ -2,9 +2,9 @@
 
 from threadpoolctl import threadpool_limits
 
-from homogenization.files import read_table, write_table
-from homogenization.job import logged
-from homogenization.tables_depth import depth_table
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
+from homogenization.statistics.depth import depth_table
 
 
 def main(metrics: str, depth: str, names: list[str], draws: int, confidence: float, seed: int) -> None:

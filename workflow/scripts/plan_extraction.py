@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from homogenization.architecture import Architecture
-from homogenization.files import read_json, read_table, written_whole
-from homogenization.job import logged
-from homogenization.planning import plan_row, plan_table, plan_text
+from homogenization.plan.architecture import Architecture
+from homogenization.plan.costs import plan_row, plan_table, plan_text
+from homogenization.run.files import read_json, read_table, written_whole
+from homogenization.run.job import logged
 
 
 def main(

@@ -1,9 +1,9 @@
 """Draw the attention that tokens receive, by layer and position, relative to uniform attention."""
 
 from homogenization.figures.attention_heatmap import draw_attention_heatmap
-from homogenization.files import read_table
-from homogenization.job import logged
-from homogenization.plotting import Named, require_rows, rows_of, save_figure
+from homogenization.figures.style import Named, require_rows, rows_of, save_figure
+from homogenization.run.files import read_table
+from homogenization.run.job import logged
 
 
 def main(

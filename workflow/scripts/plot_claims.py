@@ -3,9 +3,9 @@
 import polars as pl
 
 from homogenization.figures.claims import COLUMNS, draw_claims
-from homogenization.files import damage, gone
-from homogenization.job import logged
-from homogenization.plotting import Named, require_rows, save_figure
+from homogenization.figures.style import Named, require_rows, save_figure
+from homogenization.run.files import damage, gone
+from homogenization.run.job import logged
 
 
 def main(

@@ -1,9 +1,9 @@
 """Draw what each component of a block does to the anisotropies."""
 
 from homogenization.figures.components import draw_components
-from homogenization.files import read_table
-from homogenization.job import logged
-from homogenization.plotting import Named, require_rows, rows_of, save_figure
+from homogenization.figures.style import Named, require_rows, rows_of, save_figure
+from homogenization.run.files import read_table
+from homogenization.run.job import logged
 
 
 def main(

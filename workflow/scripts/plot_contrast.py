@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from homogenization.figures.contrast import draw_contrast
-from homogenization.files import read_table
-from homogenization.job import logged
-from homogenization.metric_names import describe_metric
-from homogenization.plotting import Named, require_rows, rows_of, save_figure
+from homogenization.figures.style import Named, require_rows, rows_of, save_figure
+from homogenization.metrics.catalogue import describe_metric
+from homogenization.run.files import read_table
+from homogenization.run.job import logged
 
 
 def main(

@@ -3,9 +3,9 @@
 import polars as pl
 
 from homogenization.figures.cosine_histogram import TOKENS, draw_cosine_histogram
-from homogenization.files import read_table
-from homogenization.job import logged
-from homogenization.plotting import Named, require_rows, rows_of, save_figure
+from homogenization.figures.style import Named, require_rows, rows_of, save_figure
+from homogenization.run.files import read_table
+from homogenization.run.job import logged
 
 
 def main(

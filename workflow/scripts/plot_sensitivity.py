@@ -3,10 +3,10 @@
 import polars as pl
 
 from homogenization.figures.sensitivity import draw_sensitivity
-from homogenization.files import damage, gone
-from homogenization.job import logged
-from homogenization.plotting import save_figure
-from homogenization.sensitivity import RESPONSE_SCHEMA
+from homogenization.figures.style import save_figure
+from homogenization.run.files import damage, gone
+from homogenization.run.job import logged
+from homogenization.statistics.sensitivity import RESPONSE_SCHEMA
 
 
 def main(responses: str, svg: str, png: str, title: str) -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from homogenization.files import write_table, written_whole
-from homogenization.job import logged
-from homogenization.sensitivity import response_table, sensitivity_table
+from homogenization.run.files import write_table, written_whole
+from homogenization.run.job import logged
+from homogenization.statistics.sensitivity import response_table, sensitivity_table
 
 
 def main(sensitivity: str, responses: str, shape: Mapping[str, int], seed: int) -> None:

@@ -1,8 +1,8 @@
 """Write one variant of a shard's reviews."""
 
-from homogenization.files import read_table, write_table
-from homogenization.job import logged
-from homogenization.rewriting import rewrite_reviews
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
+from homogenization.variants.rules import rewrite_reviews
 
 
 def main(shard: str, keyphrases: str, variant: str, rewriter: str, position: str | None, seed: int) -> None:

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from homogenization.files import read_table, write_table
-from homogenization.generation import make_writer
-from homogenization.job import logged
-from homogenization.llm_rewriting import ScoreF1, rewrite_with_llm
-from homogenization.request_store import RequestStore
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
+from homogenization.variants.llm_rewriting import ScoreF1, rewrite_with_llm
+from homogenization.writers.answers import RequestStore
+from homogenization.writers.requests import make_writer
 
 
 def main(
@@ -42,7 +42,7 @@ def main(
 
 def f1_scorer(encoder: dict[str, Any], layer: int, device: str, batch_size: int) -> ScoreF1:
     """BERTScore F1 with the encoder of `similarity`."""
-    from homogenization.similarity import bert_scores, load_encoder
+    from homogenization.variants.similarity import bert_scores, load_encoder
 
     loaded = load_encoder(encoder, layer, device, batch_size)
     return lambda candidates, originals: bert_scores(loaded, candidates, originals)[:, 2].tolist()

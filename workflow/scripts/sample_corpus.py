@@ -1,8 +1,8 @@
 """Take one shard of the nested, balanced sample."""
 
-from homogenization.corpus import sample_reviews
-from homogenization.files import read_table, write_table
-from homogenization.job import logged
+from homogenization.corpus.reading import sample_reviews
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
 
 
 def main(

@@ -1,7 +1,7 @@
 """Keep the states of a few tokens of each review."""
 
-from homogenization.job import logged
-from homogenization.sample_states import sample_states
+from homogenization.run.job import logged
+from homogenization.states.sample import sample_states
 
 
 def main(states: str, sample: str, sample_tokens: int, seed: int) -> None:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from homogenization.files import read_table, write_table
-from homogenization.job import logged
-from homogenization.similarity import load_encoder, score_random_pairs
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
+from homogenization.variants.similarity import load_encoder, score_random_pairs
 
 
 def main(

@@ -1,8 +1,8 @@
 """Average every metric over reviews."""
 
-from homogenization.files import read_table, write_table, written_whole
-from homogenization.job import logged
-from homogenization.tables_metrics import summary_table
+from homogenization.run.files import read_table, write_table, written_whole
+from homogenization.run.job import logged
+from homogenization.tables.metrics import summary_table
 
 
 def main(metrics: str, summary: str, csv: str) -> None:

@@ -1,8 +1,8 @@
 """Average profiles of received attention over the analysed reviews."""
 
-from homogenization.files import read_table, write_table
-from homogenization.job import logged
-from homogenization.tables_profiles import attention_profiles
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
+from homogenization.tables.profiles import attention_profiles
 
 
 def main(profiles: list[str], similarity: str, attention: str, jobs: list[list[str]]) -> None:

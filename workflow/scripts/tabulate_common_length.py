@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from homogenization.files import read_table, table_metadata, write_table
-from homogenization.job import logged
-from homogenization.tables_common_length import common_length_of_job
+from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.run.job import logged
+from homogenization.tables.common_length import common_length_of_job
 
 
 def main(

@@ -1,8 +1,8 @@
 """Tabulate what each component of a block does to the anisotropies of the analysed reviews."""
 
-from homogenization.files import read_table, table_metadata, write_table
-from homogenization.job import logged
-from homogenization.tables_components import component_changes
+from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.run.job import logged
+from homogenization.tables.components import component_changes
 
 
 def main(states: list[str], similarity: str, components: str, jobs: list[list[str]]) -> None:

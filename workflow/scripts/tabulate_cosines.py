@@ -1,8 +1,8 @@
 """Average histograms of pairwise cosines over the analysed reviews."""
 
-from homogenization.files import read_table, table_metadata, write_table
-from homogenization.job import logged
-from homogenization.tables_profiles import cosine_densities
+from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.run.job import logged
+from homogenization.tables.profiles import cosine_densities
 
 
 def main(geometry: list[str], similarity: str, cosines: str, jobs: list[list[str]]) -> None:

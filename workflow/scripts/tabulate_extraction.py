@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from homogenization.files import write_table
-from homogenization.job import logged
-from homogenization.tables_extraction import extraction_table
+from homogenization.run.files import write_table
+from homogenization.run.job import logged
+from homogenization.tables.extraction import extraction_table
 
 
 def main(runs: list[str], extraction: str, jobs: list[list[str]]) -> None:

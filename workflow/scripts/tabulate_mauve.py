@@ -1,8 +1,8 @@
 """Collect MAUVE between layers over shards and seeds."""
 
-from homogenization.files import read_table, table_metadata, write_table
-from homogenization.job import logged
-from homogenization.tables_mauve import mauve_summary
+from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.run.job import logged
+from homogenization.tables.mauve import mauve_summary
 
 
 def main(values: list[str], mauve: str, jobs: list[list[str]]) -> None:

@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from homogenization.files import read_table, table_metadata, write_table
-from homogenization.job import logged
-from homogenization.tables_metrics import metrics_of_job
+from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.run.job import logged
+from homogenization.tables.metrics import metrics_of_job
 
 
 def main(

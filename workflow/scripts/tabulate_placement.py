@@ -1,8 +1,8 @@
 """Collect where every key phrase stood and where it stands now."""
 
-from homogenization.files import read_table, write_table
-from homogenization.job import logged
-from homogenization.tables_similarity import placement_table
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
+from homogenization.tables.similarity import placement_table
 
 
 def main(variants: list[str], placement: str, jobs: list[list[str]]) -> None:

@@ -1,8 +1,8 @@
 """Collect what became of the candidates of language models."""
 
-from homogenization.files import read_table, read_tables, write_table, written_whole
-from homogenization.job import logged
-from homogenization.tables_rewriting import candidates_table, rewriting_table
+from homogenization.run.files import read_table, read_tables, write_table, written_whole
+from homogenization.run.job import logged
+from homogenization.tables.rewriting import candidates_table, rewriting_table
 
 
 def main(shards: list[str], judged: list[str], candidates: str, rewriting: str, jobs: list[list[str]]) -> None:

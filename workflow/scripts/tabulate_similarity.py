@@ -1,8 +1,8 @@
 """Apply the threshold of acceptance to the similarity of all rewritten reviews."""
 
-from homogenization.files import read_table, write_table, written_whole
-from homogenization.job import logged
-from homogenization.tables_similarity import acceptance_table, similarity_table
+from homogenization.run.files import read_table, write_table, written_whole
+from homogenization.run.job import logged
+from homogenization.tables.similarity import acceptance_table, similarity_table
 
 
 def main(

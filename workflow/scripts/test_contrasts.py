@@ -2,9 +2,9 @@
 
 from threadpoolctl import threadpool_limits
 
-from homogenization.files import read_table, write_table
-from homogenization.job import logged
-from homogenization.tables_contrasts import contrast_table
+from homogenization.run.files import read_table, write_table
+from homogenization.run.job import logged
+from homogenization.statistics.contrasts import contrast_table
 
 
 def main(

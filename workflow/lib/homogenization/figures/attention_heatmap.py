@@ -8,7 +8,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator
 
-from homogenization.plotting import (
+from homogenization.figures.style import (
     Named,
     counted,
     finish,

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from homogenization.figures.short_numbers import short_number
-from homogenization.plotting import DARK, GREY, Named, counted, finish, house_style
+from homogenization.figures.style import DARK, GREY, Named, counted, finish, house_style
 
 COLUMNS = {  # of tables/claims.csv: what the board shows
     **dict.fromkeys(("claim", "statement", "source", "model", "statistic", "verdict"), pl.String),

@@ -12,9 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from homogenization.figures.short_numbers import short_number
+from homogenization.figures.style import DARK, GREY, Named, counted, finish, house_style, mark_empty, panel_grid
 from homogenization.figures.view_labels import view_label
-from homogenization.plotting import DARK, GREY, Named, counted, finish, house_style, mark_empty, panel_grid
-from homogenization.tables import summarise
+from homogenization.tables.over_reviews import summarise
 
 _COMPONENTS = {  # in the order of a block
     "norm_1": "first norm",

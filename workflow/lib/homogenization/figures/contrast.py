@@ -19,8 +19,7 @@ from homogenization.figures.depth import (
     draw_final_norm,
     set_depth_axis,
 )
-from homogenization.figures.view_labels import view_label
-from homogenization.plotting import (
+from homogenization.figures.style import (
     DARK,
     Named,
     VariantStyle,
@@ -33,6 +32,7 @@ from homogenization.plotting import (
     variant_handles,
     variant_styles,
 )
+from homogenization.figures.view_labels import view_label
 
 _ALIKE_COLOUR = "#f3f3f3"
 _COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5))}

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from homogenization.plotting import (
+from homogenization.figures.style import (
     DARK,
     GREY,
     Named,

@@ -7,7 +7,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from homogenization.plotting import DARK, GREY, VariantStyle
+from homogenization.figures.style import DARK, GREY, VariantStyle
 
 DEPTH_LABEL = "Relative depth (layer / blocks)"
 DEPTH_NOTE = "Depth 0: after the embedding, 1: after the last block."

@@ -4,7 +4,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from homogenization.figures.depth import DEPTH_LABEL, DEPTH_NOTE, draw_depth_curves, set_depth_axis, spans_decades
-from homogenization.plotting import (
+from homogenization.figures.style import (
     DARK,
     Named,
     counted,

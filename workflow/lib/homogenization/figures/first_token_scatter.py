@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from homogenization.plotting import DARK, Named, counted, finish, house_style, mark_empty, panel_grid
+from homogenization.figures.style import DARK, Named, counted, finish, house_style, mark_empty, panel_grid
 
 SHARE, VARIANCE = "first_token_energy_share", "max_explainable_variance"
 VIEWS = {  # view of the maximum explainable variance -> what is said of its row

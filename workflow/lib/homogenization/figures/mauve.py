@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from homogenization.figures.depth import DEPTH_LABEL, draw_depth_curves, set_depth_axis
-from homogenization.plotting import (
+from homogenization.figures.style import (
     GREY,
     Named,
     counted,

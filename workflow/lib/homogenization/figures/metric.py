@@ -14,8 +14,7 @@ from homogenization.figures.depth import (
     set_depth_axis,
     spans_decades,
 )
-from homogenization.figures.view_labels import view_label
-from homogenization.plotting import (
+from homogenization.figures.style import (
     Named,
     counted,
     finish,
@@ -28,6 +27,7 @@ from homogenization.plotting import (
     variant_styles,
     widen_if_flat,
 )
+from homogenization.figures.view_labels import view_label
 
 
 @house_style()

@@ -5,7 +5,7 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from homogenization.plotting import (
+from homogenization.figures.style import (
     DARK,
     Named,
     counted,

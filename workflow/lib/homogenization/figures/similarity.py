@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from homogenization.plotting import (
+from homogenization.figures.style import (
     DARK,
     GREY,
     Named,

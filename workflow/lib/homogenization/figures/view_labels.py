@@ -1,7 +1,7 @@
 """How figures call the views, those of the spectra and those of the geometry."""
 
-from homogenization.metric_registry import ALL_TOKENS, WITHOUT_FIRST
-from homogenization.views import VIEWS, look_of
+from homogenization.measures.views import VIEWS, look_of
+from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 
 _TOKENS = {ALL_TOKENS: "all tokens", WITHOUT_FIRST: "without the first token"}
 

@@ -1,0 +1,172 @@
+"""Claims as data: what is read of them, and every mistake that ends a run before it begins."""
+
+import copy
+
+import pytest
+import yaml
+
+from conftest import ROOT, SMALL
+from homogenization.config.claims import STATISTICS, load_claims
+from homogenization.config.study import load_config
+from homogenization.run.errors import HomogenizationError
+from homogenization.statistics.evidence import CLAIM_STATISTICS
+
+LEVEL = {"level": {"metric": "cosine_anisotropy"}, "above": 0.5}
+CONTRAST = {"contrast": {"metric": "effective_rank", "variant": "front", "minus": "original"}, "below": 0}
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write claims (each with a name, statement and source unless it has one) to a file; its path."""
+
+    def write_claims(*claims: dict) -> str:
+        described = [
+            {"claim": f"claim{number}", "statement": "So it is.", "source": "someone", **claim}
+            for number, claim in enumerate(claims)
+        ]
+        (tmp_path / "claims.yaml").write_text(yaml.safe_dump(described))
+        return str(tmp_path / "claims.yaml")
+
+    return write_claims
+
+
+def test_what_is_left_out_has_its_defaults(write):
+    level, contrast = load_claims(write(LEVEL, CONTRAST))
+    assert level == {
+        "claim": "claim0",
+        "statement": "So it is.",
+        "source": "someone",
+        "published": None,
+        "statistic": "level",
+        "metric": "cosine_anisotropy",
+        "view": "all_tokens",
+        "variant": "original",
+        "point": "residual_stream",
+        "layers": "all",
+        "above": 0.5,
+    }
+    assert (contrast["view"], contrast["minus"], contrast["below"]) == ("raw", "original", 0.0)
+
+
+def test_a_component_is_held_against_the_others(write):
+    (claim,) = load_claims(write({"component": {"metric": "singular_anisotropy", "largest": ["norm"]}}))
+    assert claim["above"] == 0.0
+    assert claim["largest"] == ["norm"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"level": {"metric": "cosine_anisotropie"}}, "level.metric: unknown name 'cosine_anisotropie' (did you mean"),
+        (
+            {"level": {"metric": "cosine_anisotropy", "view": "raw"}},
+            "no view 'raw'; allowed: all_tokens, without_first",
+        ),
+        ({"level": {"metric": "stable_rank", "view": "row"}}, "no view 'row' (did you mean 'raw'?)"),
+        ({"level": {"metric": "stable_rank", "layer": "all"}}, "layer: unknown key (did you mean 'layers'?)"),
+        ({"level": {"metric": "stable_rank", "layers": "half"}}, "level.layers: 'half' is not allowed"),
+        ({"below": 1}, "the criteria ['above', 'below']; a level takes exactly one"),
+        ({"above": None}, "the criteria none; a level takes exactly one"),
+        ({"above": None, "between": [0.7, 0.6]}, "[0.7, 0.6] is no range; write [lower, upper]"),
+        ({"slope": {"metric": "stable_rank"}}, "names ['level', 'slope']; give exactly one"),
+        ({"level": None}, "names no statistic; give exactly one of level"),
+        ({"statement": ""}, "statement"),
+        ({"claims": "x"}, "claims: unknown key (did you mean 'claim'?)"),
+        ({"level": None, "above": 1, "component": {"metric": "cosine_anisotropy", "largest": ["mlp"]}}, "largest[0]"),
+    ],
+)
+def test_a_mistake_is_named_with_the_claim(write, change, said):
+    with pytest.raises(HomogenizationError) as raised:
+        load_claims(write(CONTRAST, LEVEL | change))
+    assert "claims.yaml" in str(raised.value)
+    assert "claim1: " in str(raised.value)
+    assert said in str(raised.value)
+
+
+def test_all_mistakes_are_told_at_once(write):
+    with pytest.raises(HomogenizationError) as raised:
+        load_claims(write(LEVEL | {"below": 1}, CONTRAST | {"source": ""}, LEVEL, LEVEL | {"claim": "claim2"}))
+    for said in ("claim0: ", "claim1: source", "claim2: stands twice"):
+        assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [("a: b", "no list"), ("- [", "not readable as YAML"), (None, "No such file")]
+)
+def test_a_file_that_holds_no_claims(tmp_path, content, said):
+    if content is not None:
+        (tmp_path / "claims.yaml").write_text(content)
+    with pytest.raises(HomogenizationError, match=said):
+        load_claims(tmp_path / "claims.yaml")
+
+
+def test_every_statistic_can_be_taken():
+    assert set(CLAIM_STATISTICS) == set(STATISTICS)
+
+
+def config_of(**changes):
+    raw = copy.deepcopy(SMALL) | {"claims": str(ROOT / "config/claims.yaml")}
+    raw["corpus"]["source"] = str(ROOT / raw["corpus"]["source"])
+    return load_config(raw | changes)
+
+
+def test_a_mistake_in_claims_is_one_in_the_configuration(write):
+    with pytest.raises(HomogenizationError, match=r"(?s)claims: .*claim0: level.metric: unknown name 'rank'"):
+        config_of(claims=write({"level": {"metric": "rank"}, "above": 0}))
+
+
+VARIANTS = {
+    "original": {"rewriter": "none"},
+    "front": {"rewriter": "rules", "position": "front"},
+    "scattered": {"rewriter": "rules", "position": "scattered"},
+}
+
+
+def test_control_is_the_first_control_variant(write):
+    claims = write({"contrast": {"metric": "stable_rank", "variant": "front", "minus": "control"}, "below": 0})
+    assert config_of(variants=VARIANTS, claims=claims).judged_claims()[0]["minus"] == "scattered"
+    assert config_of(claims=claims).judged_claims()[0]["minus"] == "control"
+
+
+def test_default_contrasts_are_with_the_original_and_the_controls():
+    assert config_of(variants=VARIANTS).contrast_pairs() == [
+        ("front", "original"),
+        ("scattered", "original"),
+        ("front", "scattered"),
+    ]
+    assert config_of(variants={"original": VARIANTS["original"]}).contrast_pairs() == []
+
+
+@pytest.mark.parametrize(
+    ("contrasts", "said"),
+    [
+        ({"pairs": [["front", "orginal"]]}, "'orginal' is not among variants (did you mean 'original'?)"),
+        ({"pairs": [["front", "front"]]}, "is no pair of two variants"),
+        ({"pairs": [["front", "original"], ["front", "original"]]}, "a pair stands twice"),
+        ({"metrics": ["stable_rank"]}, "['stable_rank'] are not among the computed 'metrics'"),
+        ({"metrics": ["stabel_rank"]}, "did you mean 'stable_rank'?"),
+        ({"confidence": 95}, "contrasts.confidence"),
+    ],
+)
+def test_contrasts_of_what_is_not_there(contrasts, said):
+    with pytest.raises(HomogenizationError) as raised:
+        config_of(contrasts=contrasts)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("components", "said"),
+    [({"models": ["tyny"]}, "did you mean 'tiny'?"), ({"variants": ["end"]}, "'end' is not among variants")],
+)
+def test_components_of_what_is_not_there(components, said):
+    with pytest.raises(HomogenizationError) as raised:
+        config_of(components=components)
+    assert said in str(raised.value)
+
+
+def test_contrasts_leave_out_what_grows_with_the_number_of_tokens():
+    metrics = ["effective_rank", "normalized_effective_rank", "first_token_norm", "early_attention_share"]
+    assert config_of(metrics=metrics).contrast_metrics() == ["normalized_effective_rank", "early_attention_share"]
+    assert config_of(metrics=metrics, contrasts={"metrics": ["effective_rank"]}).contrast_metrics() == [
+        "effective_rank"
+    ]

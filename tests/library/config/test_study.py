@@ -1,0 +1,205 @@
+"""Every mistake in a configuration is named, all of them at once, before anything runs."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conftest import LLAMA, ROOT, SMALL
+from homogenization.config import docs as config_docs
+from homogenization.config.study import Config, load_config
+from homogenization.run.errors import HomogenizationError
+
+LLM = {"rewriter": "llm", "writer": "served", "prompt": "config/prompts/front.yaml", "position": "front"}
+LOCAL = {"backend": "transformers", "weights": {"hub": "a/b"}}
+
+
+@pytest.fixture(autouse=True)
+def in_project(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def problems(**changes) -> str:
+    """What loading the small configuration says after `changes` ('corpus.n_reviews': value, ...)."""
+    raw = copy.deepcopy(SMALL) | {"writers": {"served": {"backend": "openai", "model": "m"}}}
+    for key, value in changes.items():
+        *parents, last = key.split(".")
+        section = raw
+        for parent in parents:
+            section = section.setdefault(parent, {})
+        section[last] = value
+    with pytest.raises(HomogenizationError) as raised:
+        load_config(raw, "my.yaml")
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["config", "laptop", "paper"])
+def test_the_configurations_that_come_along_are_valid(name):
+    load_config(yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text()))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("corpsu", {}, ["corpsu: unknown key", "did you mean 'corpus'?"]),
+        ("corpus.n_review", 5, ["corpus.n_review: unknown key", "did you mean 'n_reviews'?", "shard_size"]),
+        ("models.tiny.dtpye", "float32", ["models.tiny.dtpye: unknown key", "'dtype'"]),
+        ("models.tiny.weights.pacakge", "x", ["models.tiny.weights.pacakge: unknown key", "'package'"]),
+        ("corpus.n_reviews", "many", ["corpus.n_reviews: 'many' is not allowed", "integer"]),
+        ("corpus.n_reviews", 12.5, ["corpus.n_reviews: 12.5"]),
+        ("corpus.n_reviews", True, ["corpus.n_reviews: True"]),
+        ("corpus.n_reviews", 0, ["corpus.n_reviews: 0", "greater than or equal to 2"]),
+        ("corpus.max_words", 5, ["corpus.max_words: 5 is below min_words (20)"]),
+        ("corpus.source", "config/reveiws.jsonl", ["config/reveiws.jsonl", "does not exist"]),
+        ("corpus.source", "$NO_SUCH_VARIABLE/a.csv", ["corpus.source", "'NO_SUCH_VARIABLE' is not set"]),
+        ("corpus.source", "config/README.md", ["'.md'", ".parquet, .csv, .json, .jsonl"]),
+        ("similarity.threshold", 1.4, ["similarity.threshold: 1.4", "less than or equal to 1"]),
+        ("similarity.threshold", -0.1, ["similarity.threshold: -0.1"]),
+        ("similarity.threshold", "high", ["similarity.threshold: 'high'"]),
+        ("metrics", ["efective_rank"], ["metrics", "'efective_rank'", "did you mean 'effective_rank'?"]),
+        ("metrics", ["effective_rank", "effective_rank"], ["twice"]),
+        ("metrics", [], ["metrics"]),
+        ("views", ["rwa"], ["views", "did you mean 'raw'?"]),
+        ("figures.views", ["unit"], ["figures", "['unit']", "not among the computed 'views'"]),
+        ("figures.titles", {"muave": "M"}, ["figures.titles", "did you mean 'mauve'?"]),
+        ("figures.labels", {"tinny": "T"}, ["labels for ['tinny']", "tiny"]),
+        ("variants.front.position", "middle", ["variants.front", "'middle'", "front", "end", "scattered"]),
+        ("variants.front.position", None, ["variants.front", "'rules' needs a position"]),
+        ("variants.front.rewriter", "ruels", ["variants.front.rewriter: 'ruels'", "rules"]),
+        ("variants.original", None, ["variants", "original: {rewriter: none}"]),
+        ("variants.random_pairs", {"rewriter": "none"}, ["'random_pairs' is taken"]),
+        ("variants.a/b", {"rewriter": "none"}, ["variants", "'a/b'", "letters, digits"]),
+        ("models.tiny.dtype", "float8", ["models.tiny.dtype: 'float8'", "bfloat16"]),
+        ("models.tiny.bos", "perhaps", ["models.tiny.bos: 'perhaps'", "never"]),
+        ("models.tiny.weights", {}, ["models.tiny.weights", "exactly one of hub, path, package, random"]),
+        ("models.tiny.weights", {"hub": "a/b", "path": "c"}, ["exactly one"]),
+        ("models.tiny.weights", {"path": "no/such"}, ["'no/such' does not exist"]),
+        ("models.tiny.weights", {"path": "config"}, ["has no config.json"]),
+        ("models.tiny.weights", {"package": "no_such_package"}, ["'no_such_package' is not installed"]),
+        ("models.tiny.weights", {"random": {"hidden_size": 8}}, ["model_type"]),
+        ("models.tiny.weights", {"package": "torch", "revision": "main"}, ["'revision' goes with 'hub'"]),
+        ("models", {}, ["models", "at least 1"]),
+        ("keyphrases.scorer", "yake", ["keyphrases.scorer: 'yake'", "tfidf", "keybert"]),
+        ("keyphrases.scorer", "keybert", ["keybert", "sentence encoder"]),
+        ("keyphrases.scorer", "llm", ["keyphrases", "writer None", "'llm' needs both"]),
+        ("keyphrases.writer", "someone", ["keyphrases", "'tfidf' with writer 'someone'", "take neither"]),
+        ("variants.front.writer", "someone", ["variants.front", "'llm' needs both"]),
+        ("variants.front", LLM | {"writer": "servd"}, ["front: no writer is called 'servd'", "'served'"]),
+        ("variants.front", LLM | {"position": "scattered"}, ["'scattered'", "allowed: front, end"]),
+        (
+            "variants.front",
+            LLM | {"prompt": "config/prompts/no.yaml"},
+            ["variants.front.prompt", "no.yaml"],
+        ),
+        ("variants.front", LLM | {"prompt": "config/README.md"}, ["variants.front.prompt", "README.md"]),
+        ("writers.served.backend", "vllm", ["writers.served.backend: 'vllm'", "openai"]),
+        ("writers.served.batch_size", 4, ["writers.served", "'openai' takes no batch_size"]),
+        ("writers.served.model", None, ["writers.served", "needs 'model'"]),
+        ("writers.served.api_key_variable", "sk-123", ["api_key_variable", "'sk-123'"]),
+        ("writers.local", {"backend": "transformers"}, ["writers.local", "needs 'weights'"]),
+        ("writers.local", LOCAL | {"base_url": "http://x"}, ["writers.local", "takes no base_url"]),
+        ("writers.local", LOCAL | {"structured_output": "json_object"}, ["writers.local", "json_object"]),
+        ("writers.local", LOCAL | {"weights": {"random": LLAMA}}, ["writers.local", "trained model"]),
+        ("rewriting.length_ratio", [2, 1], ["rewriting.length_ratio", "[least, largest]"]),
+        ("rewriting.min_coverage", 80, ["rewriting.min_coverage: 80"]),
+        ("states.layers", [0, 0], ["states.layers", "twice"]),
+        ("states.layers", [3], ["states.layers: [3]", "at least 2"]),
+        ("models.tiny.gpus", 0, ["models.tiny.gpus: 0"]),
+        ("keyphrases.ngram_range", [3, 1], ["ngram_range", "[shortest, longest]"]),
+    ],
+)
+def test_a_mistake_is_named(key, value, said):
+    message = problems(**{key: value})
+    assert message.startswith("my.yaml: 1 problem\n")
+    for words in said:
+        assert words in message
+
+
+def test_all_mistakes_are_named_at_once():
+    message = problems(
+        **{"corpus.n_reviews": 0, "similarity.threshold": 2, "metrics": ["nope"], "seeed": 1, "models.tiny.dtype": "x"}
+    )
+    assert message.startswith("my.yaml: 5 problems\n")
+    for key in ("corpus.n_reviews", "similarity.threshold", "metrics", "seeed", "models.tiny.dtype"):
+        assert f"- {key}" in message
+
+
+def test_a_missing_section_is_named():
+    with pytest.raises(HomogenizationError, match=r"corpus: missing[\s\S]*similarity: missing"):
+        load_config({k: v for k, v in SMALL.items() if k not in ("corpus", "similarity")})
+
+
+def test_weights_that_are_not_safetensors_are_refused(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"x")
+    message = problems(**{"models.tiny.weights": {"path": str(tmp_path)}})
+    assert "no *.safetensors file" in message
+    assert "save_pretrained" in message
+
+
+def test_the_address_of_an_endpoint_is_read_in_the_job():
+    """So another host next time reruns nothing."""
+    served = {"backend": "openai", "model": "m", "base_url": "http://$NO_SUCH_HOST:8000/v1"}
+    writer = load_config({**SMALL, "writers": {"served": served}}).writers["served"]
+    assert writer.base_url == "http://$NO_SUCH_HOST:8000/v1"
+
+
+def test_what_changes_no_result_is_told_apart():
+    raw = {**SMALL, "writers": {"served": {"backend": "openai", "model": "m"}, "local": LOCAL}}
+    writers = load_config(raw).writers
+    kept = {name: set(type(writer).model_fields) - writer.without_effect() for name, writer in writers.items()}
+    answers = {"backend", "structured_output", "temperature", "top_p", "max_new_tokens"}
+    assert kept["served"] == answers | {"model", "revision", "base_url", "api_key_variable"}
+    assert kept["local"] == answers | {"weights", "dtype", "device", "batch_size"}
+    assert load_config(raw).models["tiny"].without_effect() == {"gpus", "billions"}
+
+
+def test_null_takes_a_model_or_variant_away():
+    raw = {**SMALL, "models": {**SMALL["models"], "other": None}}
+    assert list(load_config(raw).models) == ["tiny"]
+
+
+def test_paths_may_name_environment_variables(monkeypatch):
+    monkeypatch.setenv("REVIEWS", "config")
+    raw = {**SMALL, "corpus": {**SMALL["corpus"], "source": "$REVIEWS/reviews.jsonl"}, "results": "~/study"}
+    loaded = load_config(raw)
+    assert loaded.corpus.source == "config/reviews.jsonl"
+    assert loaded.results == str(Path("~/study").expanduser())
+
+
+def test_loading_imports_nothing_heavy():
+    import subprocess
+    import sys
+
+    heavy = "torch transformers zarr polars pandas scipy matplotlib datasets sklearn"
+    code = f"import sys, homogenization.config.study; print([m for m in '{heavy}'.split() if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": "workflow/lib"}, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_schema_and_key_table_are_those_of_the_model():
+    regenerate = "stale; run: PYTHONPATH=workflow/lib python -m homogenization.config.docs"
+    assert Path(config_docs.SCHEMA).read_text(encoding="utf-8") == config_docs.schema(), regenerate
+    readme = config_docs.README.read_text(encoding="utf-8")
+    assert readme == config_docs.with_key_table(readme), regenerate
+
+
+def test_every_key_is_described():
+    def undescribed(section, prefix=""):
+        for name, field in section.model_fields.items():
+            inner, _ = config_docs._section_of(field.annotation)
+            if inner is not None:
+                yield from undescribed(inner, f"{prefix}{name}.")
+            elif not field.description:
+                yield prefix + name
+
+    assert list(undescribed(Config)) == []
+
+
+def test_both_requirement_lists_hold_the_same_pins():
+    pins = [line for line in (ROOT / "envs/requirements.txt").read_text().splitlines() if "==" in line]
+    conda = yaml.safe_load((ROOT / "envs/homogenization.yaml").read_text())
+    assert conda["dependencies"][-1]["pip"] == pins

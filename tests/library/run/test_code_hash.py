@@ -1,0 +1,103 @@
+"""Editing what a rule does changes its hash; editing anything else does not."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from homogenization.run import code_hash as module
+from homogenization.run.code_hash import code_hash
+
+SCRIPT = '"""A script."""\nfrom homogenization.formula import area\n\n\ndef main(r):\n    return area(r)\n'
+FORMULA = '''"""A module."""
+from homogenization import constants
+
+
+def area(r):
+    """Area."""
+    return constants.PI * r**2
+'''
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A script, a library whose module `formula` it imports, `constants` behind that, and one it has no use for."""
+    library = tmp_path / "homogenization"
+    library.mkdir()
+    (library / "__init__.py").write_text("")
+    (library / "formula.py").write_text(FORMULA)
+    (library / "constants.py").write_text("PI = 3\n")
+    (library / "unrelated.py").write_text("X = 1\n")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    return tmp_path
+
+
+def hash_of(tree: Path) -> str:
+    for cached in (module._parse, module._meaning, module._imported_modules):
+        cached.cache_clear()
+    return code_hash(tree / "script.py", tree / "homogenization")
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("script.py", "area(r)", "area(2 * r)"),
+        ("homogenization/formula.py", "r**2", "r**3"),
+        ("homogenization/constants.py", "PI = 3", "PI = 4"),
+        # equal to Python, not to a computation
+        ("homogenization/constants.py", "PI = 3", "PI = 3.0"),
+        ("homogenization/constants.py", "PI = 3", "PI = True"),
+        ("homogenization/__init__.py", "", "x = 1\n"),
+    ],
+)
+def test_a_changed_formula_changes_the_hash(tree, file, old, new):
+    before = hash_of(tree)
+    edit(tree / file, old, new)
+    assert hash_of(tree) != before
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("script.py", "def main", "# why\ndef main"),
+        ("script.py", '"""A script."""', '"""Another word."""'),
+        ("homogenization/formula.py", '    """Area."""\n', ""),
+        ("homogenization/formula.py", "constants.PI * r**2", "(constants.PI *\n        r**2)"),
+        ("homogenization/unrelated.py", "X = 1", "X = 2"),
+    ],
+)
+def test_comments_docstrings_layout_and_unused_modules_do_not(tree, file, old, new):
+    before = hash_of(tree)
+    edit(tree / file, old, new)
+    assert hash_of(tree) == before
+
+
+def test_touching_and_moving_change_nothing(tree, tmp_path):
+    before = hash_of(tree)
+    for path in tree.rglob("*.py"):
+        os.utime(path, (1, 1))
+    assert hash_of(tree) == before
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    for name in ("homogenization", "script.py"):
+        (tree / name).rename(moved / name)
+    assert hash_of(moved) == before
+
+
+def test_an_import_inside_a_function_counts(tree):
+    edit(tree / "script.py", "return area(r)", "from homogenization.unrelated import X\n    return area(r) * X")
+    before = hash_of(tree)
+    edit(tree / "homogenization/unrelated.py", "X = 1", "X = 2")
+    assert hash_of(tree) != before
+
+
+def test_a_relative_import_is_refused_because_it_would_be_missed(tree):
+    edit(tree / "homogenization/formula.py", "from homogenization import constants", "from . import constants")
+    with pytest.raises(ValueError, match="relative import"):
+        hash_of(tree)

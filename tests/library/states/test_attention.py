@@ -1,0 +1,181 @@
+"""Packed attention against transformers' own eager attention, one text at a time."""
+
+import numpy as np
+import pytest
+import torch
+
+from homogenization.run.errors import HomogenizationError
+from homogenization.states import attention
+from homogenization.states.attention import PackedPass, attending_to, packed_attention
+from homogenization.states.check import check_against_eager
+from homogenization.states.network import packed_model, run_packed
+from tiny_models import BIDIRECTIONAL, CONFIGS, REFUSED, WINDOW, network, random_texts, reference
+
+# longer and shorter than a chunk of queries and than the sliding window; one single token
+LENGTHS = [150, 37, 1, 270]
+
+
+@pytest.fixture(scope="module", params=CONFIGS)
+def architecture(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(architecture):
+    return packed_model(network(CONFIGS[architecture]))
+
+
+def run(model, texts, record_attention=True):
+    states = [None] * (model.n_blocks + 1)
+
+    def take(layer, taken):
+        assert states[layer] is None
+        states[layer] = taken.clone().numpy()
+
+    ids = [token for text in texts for token in text]
+    result = run_packed(model, ids, [len(text) for text in texts], record_attention, take)
+    return np.stack(states), result
+
+
+@pytest.mark.parametrize("record_attention", [True, False])
+def test_equals_eager_attention_on_single_texts(model, record_attention):
+    texts = random_texts(LENGTHS)
+    states, result = run(model, texts, record_attention)
+    start = 0
+    for text in texts:
+        stop = start + len(text)
+        expected = reference(model.network, text)
+        np.testing.assert_allclose(states[:, start:stop], np.stack(expected.residual_stream), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            result.last_hidden_state[start:stop], expected.last_hidden_state, rtol=1e-5, atol=1e-5
+        )
+        if record_attention:
+            column_sums = expected.attention.mean(axis=1).sum(axis=1)
+            np.testing.assert_allclose(result.received[:, start:stop], column_sums, rtol=1e-5, atol=1e-5)
+        start = stop
+
+
+def test_attention_received_sums_to_the_length_of_each_text(model):
+    texts = random_texts(LENGTHS)
+    _, result = run(model, texts)
+    for of_text, text in zip(result.received.split(LENGTHS, dim=1), texts, strict=True):
+        np.testing.assert_allclose(of_text.double().sum(dim=1), len(text), rtol=1e-5)
+
+
+def test_no_attention_to_later_tokens_in_causal_models(model, architecture):
+    text, other = random_texts([200, 200], seed=1)
+    states, result = run(model, [text])
+    changed, _ = run(model, [text[:150] + other[150:]])
+    unchanged = np.array_equal(states[:, :150], changed[:, :150])
+    assert unchanged == (architecture not in BIDIRECTIONAL)
+    assert not np.array_equal(states[:, 150:], changed[:, 150:])
+    if architecture not in BIDIRECTIONAL:
+        # the last token is seen by itself alone, and softmax gives it at most 1
+        assert (result.received[:, -1] <= 1).all()
+
+
+@pytest.mark.parametrize("record_attention", [True, False])
+def test_no_attention_across_texts(model, record_attention):
+    before, text, after = random_texts([60, 140, 80], seed=2)
+    other_before, other_after = random_texts([60, 80], seed=3)
+    states, result = run(model, [before, text, after], record_attention)
+    changed, other = run(model, [other_before, text, other_after], record_attention)
+    np.testing.assert_array_equal(states[:, 60:200], changed[:, 60:200])
+    if record_attention:
+        np.testing.assert_array_equal(result.received[:, 60:200], other.received[:, 60:200])
+
+
+def test_causality_and_final_norm_are_found_out(model, architecture):
+    findings = check_against_eager(model, longest=max(LENGTHS), record_attention=True)
+    assert findings.causal == (architecture not in BIDIRECTIONAL)
+    assert findings.final_norm == (architecture not in BIDIRECTIONAL)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_low_precision_passes_the_check(architecture, dtype):
+    check_against_eager(packed_model(network(CONFIGS[architecture], dtype)), longest=64, record_attention=True)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("record_attention", [True, False])
+def test_architectures_that_cannot_be_honoured_are_refused_by_name(name, record_attention):
+    with pytest.raises(HomogenizationError, match=name):
+        check_against_eager(packed_model(network(REFUSED[name])), longest=2 * WINDOW, record_attention=record_attention)
+
+
+def test_the_check_sees_an_attention_without_causality(monkeypatch):
+    made = packed_model(network(CONFIGS["llama"]))
+    monkeypatch.setattr(attention, "_causal_bias", lambda size, dtype, device: torch.zeros(size, size))
+    with pytest.raises(HomogenizationError, match=r"LlamaModel: the residual stream of layer 1 differs"):
+        check_against_eager(made, longest=64, record_attention=True)
+
+
+def test_the_check_sees_a_window_that_is_ignored(monkeypatch):
+    made = packed_model(network(CONFIGS["gemma2"]))
+    monkeypatch.setattr(attention, "_window_bias", lambda *_: 0.0)
+    check_against_eager(made, longest=WINDOW, record_attention=True)
+    with pytest.raises(HomogenizationError, match="Gemma2Model"):
+        check_against_eager(made, longest=2 * WINDOW, record_attention=True)
+
+
+class Attention(torch.nn.Module):
+    is_causal = True
+
+
+def call(module, n=4, packed_pass=None, **arguments):
+    projected = torch.randn(1, 2, n, 8)
+    if packed_pass is None:
+        packed_pass = PackedPass("TinyModel", {id(module): 0}, [0, 4], None)
+    with attending_to(packed_pass):
+        return packed_attention(module, projected, projected, projected, **({"attention_mask": None} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("s_aux", torch.zeros(2)),
+        ("position_bias", torch.zeros(1, 2, 4, 4)),
+        ("attention_mask", torch.zeros(1, 1, 4, 4)),
+        ("dropout", 0.1),
+        ("something_new", 1),
+    ],
+)
+def test_unknown_arguments_are_refused_by_name(name, argument):
+    with pytest.raises(HomogenizationError, match=f"TinyModel.*'{name}'"):
+        call(Attention(), **{name: argument})
+
+
+def test_neutral_arguments_pass():
+    output, weights = call(Attention(), s_aux=None, use_cache=False, position_ids=torch.arange(4), softcap=None)
+    assert output.shape == (1, 4, 2, 8)
+    assert weights is None
+
+
+def test_attention_to_something_else_is_refused():
+    with pytest.raises(HomogenizationError, match=r"TinyModel.*beyond the text"):
+        call(Attention(), n=3)
+
+
+def test_each_block_attends_exactly_once():
+    module, stranger = Attention(), Attention()
+    packed_pass = PackedPass("TinyModel", {id(module): 0}, [0, 4], None)
+    call(module, packed_pass=packed_pass)
+    assert packed_pass.is_causal(1)
+    with pytest.raises(HomogenizationError, match=r"TinyModel: blocks without attention .*: 2"):
+        packed_pass.is_causal(2)
+    with pytest.raises(HomogenizationError, match="TinyModel: block 1 attends more than once"):
+        call(module, packed_pass=packed_pass)
+    with pytest.raises(HomogenizationError, match="TinyModel: Attention attends outside"):
+        call(stranger, packed_pass=packed_pass)
+
+
+def test_a_mixture_of_causal_and_bidirectional_blocks_is_refused():
+    packed_pass = PackedPass("TinyModel", {}, [0, 4], None, {0: Attention(), 1: Attention()}, {0: True, 1: False})
+    with pytest.raises(HomogenizationError, match="TinyModel: some blocks"):
+        packed_pass.is_causal(2)
+
+
+def test_outside_of_a_pass_the_attention_is_out_of_order():
+    projected = torch.zeros(1, 2, 4, 8)
+    with pytest.raises(RuntimeError, match="attending_to"):
+        packed_attention(Attention(), projected, projected, projected, None)

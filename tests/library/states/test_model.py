@@ -1,0 +1,234 @@
+"""Loading models: what is recorded, and what is refused with which words."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from homogenization.models.loading import choose_device
+from homogenization.models.untrained import MODEL_FILES, build_random_model
+from homogenization.models.weights import DIGESTS_FILE, combined_digest, weights_digest
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.model import load_model
+from homogenization.states.network import packed_model
+from tiny_models import CONFIGS
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+}
+TEXTS = ["The plot is thin, the acting is not.", "A film that I will not forget.", "Dull from start to end!"] * 4
+ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None, "token_budget": 2048}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("built")
+    build_random_model(LLAMA, 0, TEXTS, 300, folder)
+    return folder
+
+
+@pytest.fixture
+def folder(built, tmp_path):
+    """A model of the user's own, of whose files no digests are known, so that a test may edit them."""
+    return shutil.copytree(built, tmp_path / "model", ignore=shutil.ignore_patterns(DIGESTS_FILE))
+
+
+def load(folder, **changes):
+    return load_model({**ENTRY, "weights": {"path": str(folder)}, **changes})
+
+
+def edit_config(folder, **changes):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_a_random_model_is_the_same_bytes_each_time(built, tmp_path):
+    assert sorted(path.name for path in built.iterdir()) == sorted(MODEL_FILES)
+    torch.manual_seed(99)  # the state of the generator outside does not matter, and stays
+    before = torch.get_rng_state()
+    build_random_model(LLAMA, 0, TEXTS, 300, tmp_path / "again")
+    assert torch.equal(before, torch.get_rng_state())
+    for name in MODEL_FILES:
+        assert (tmp_path / "again" / name).read_bytes() == (built / name).read_bytes()
+
+
+def test_the_seed_changes_the_weights_alone(built, tmp_path):
+    build_random_model(LLAMA, 1, TEXTS, 300, tmp_path)
+    changed = [name for name in MODEL_FILES if (tmp_path / name).read_bytes() != (built / name).read_bytes()]
+    assert changed == ["model.safetensors", DIGESTS_FILE]
+
+
+@pytest.mark.parametrize("name", ["gemma2", "gpt2", "gpt_neox", "bert", "qwen2"])
+def test_any_architecture_can_have_random_weights(name, tmp_path):
+    config = CONFIGS[name].to_diff_dict()
+    fields = {key: value for key, value in config.items() if not key.endswith("token_id") and key != "vocab_size"}
+    fields.pop("transformers_version")
+    build_random_model(fields, 0, TEXTS, 300, tmp_path)
+    model = load(tmp_path)
+    assert model.packed.n_blocks == 3
+    assert model.tokenizer("A film")["input_ids"][0] == model.tokenizer.bos_token_id
+
+
+def test_misspelt_fields_and_architectures_are_named(tmp_path):
+    with pytest.raises(HomogenizationError, match=r"weights\.random\.hiden_size.*'hidden_size'"):
+        build_random_model({**LLAMA, "hiden_size": 8}, 0, TEXTS, 300, tmp_path)
+    with pytest.raises(HomogenizationError, match=r"model_type: 'lama'.*'llama'"):
+        build_random_model({**LLAMA, "model_type": "lama"}, 0, TEXTS, 300, tmp_path)
+
+
+def test_provenance_is_recorded(folder):
+    model = load(folder, bos="always", max_tokens=32, dtype="bfloat16")
+    assert model.packed.network.dtype == torch.bfloat16
+    assert model.max_tokens == 32
+    record = {key: value for key, value in model.provenance.items() if key != "libraries"}
+    assert record == {
+        "weights": f"the local folder {folder}",
+        "revision": None,
+        "weights_sha256": weights_digest(folder),
+        "architecture": "LlamaModel",
+        "dtype": "bfloat16",
+        "bos": "always",
+        "max_tokens": 32,
+    }
+    assert model.provenance["libraries"]["torch"] == torch.__version__
+
+
+def test_without_max_tokens_the_whole_context_is_used(folder):
+    assert load(folder).max_tokens == 64
+
+
+def test_more_tokens_than_the_context_are_refused_with_both_numbers(folder):
+    with pytest.raises(HomogenizationError, match=r"max_tokens: 65 .* context of 64"):
+        load(folder, max_tokens=65)
+
+
+def test_long_texts_are_refused_where_rotation_depends_on_the_longest(folder):
+    edit_config(
+        folder,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 10000.0,
+            "short_factor": [1.0] * 4,
+            "long_factor": [2.0] * 4,
+            "factor": 2.0,
+            "original_max_position_embeddings": 32,
+        },
+    )
+    with pytest.raises(HomogenizationError, match="Set max_tokens to at most 32"):
+        load(folder)
+    assert load(folder, max_tokens=32).max_tokens == 32
+
+
+def test_bos_without_a_bos_token_is_refused(folder):
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text())
+    del config["bos_token"]
+    path.write_text(json.dumps(config))
+    with pytest.raises(HomogenizationError, match="bos: 'always'"):
+        load(folder, bos="always")
+    load(folder, bos="default")
+
+
+def test_no_tokenizer_is_named(folder):
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(HomogenizationError, match="tokenizer"):
+        load(folder)
+
+
+@pytest.mark.parametrize("damage", ["header", "truncated", "empty"])
+def test_damaged_weights_are_named(folder, damage):
+    path = folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    if damage == "header":
+        content[20] ^= 0xFF
+    path.write_bytes({"header": content, "truncated": content[:-100], "empty": b""}[damage])
+    with pytest.raises(HomogenizationError, match=r"model\.safetensors: damaged"):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", MODEL_FILES)
+def test_a_flipped_bit_in_a_model_of_the_workflow_is_named_and_healed(built, tmp_path, name):
+    folder = shutil.copytree(built, tmp_path / "model")
+    whole = load_model({**ENTRY, "weights": {"built": str(folder)}})
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(HomogenizationError, match=r"damaged or cut short .* moved to .*\.damaged\. Run the same"):
+        load_model({**ENTRY, "weights": {"built": str(folder)}})
+    gone = sorted(set(MODEL_FILES) - {path.name for path in folder.iterdir()})
+    assert len(gone) == 1, "moved aside, so that Snakemake makes it again"
+    with pytest.raises(HomogenizationError, match=r"Run the same command again, which makes it anew"):
+        load_model({**ENTRY, "weights": {"built": str(folder)}})  # another job of the same run
+    build_random_model(LLAMA, 0, TEXTS, 300, folder)
+    healed = load_model({**ENTRY, "weights": {"built": str(folder)}})
+    assert healed.provenance["weights_sha256"] == whole.provenance["weights_sha256"]
+
+
+def test_other_weights_have_another_digest(built, tmp_path):
+    build_random_model(LLAMA, 1, TEXTS, 300, tmp_path)
+    ours, others = weights_digest(built), weights_digest(tmp_path)
+    assert ours.keys() == others.keys()
+    assert combined_digest(ours) != combined_digest(others)
+
+
+def test_missing_tensors_are_not_filled_with_random_numbers(folder):
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    del tensors["layers.1.mlp.up_proj.weight"]
+    save_file(tensors, path, metadata={"format": "pt"})
+    with pytest.raises(HomogenizationError, match=r"lack 1 tensors of LlamaModel, such as layers\.1\.mlp"):
+        load(folder)
+
+
+def test_tensors_of_another_shape_are_named(folder):
+    edit_config(folder, intermediate_size=96)
+    with pytest.raises(HomogenizationError, match="model"):
+        load(folder)
+
+
+def test_pickled_weights_are_not_read(folder):
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(HomogenizationError, match="safetensors"):
+        load(folder)
+
+
+def test_unknown_architectures_are_named(folder):
+    edit_config(folder, model_type="brand_new")
+    with pytest.raises(HomogenizationError, match=r"config\.json: .*brand_new"):
+        load(folder)
+
+
+def test_encoder_decoders_are_refused_by_name(folder):
+    edit_config(folder, model_type="t5", is_encoder_decoder=True)
+    with pytest.raises(HomogenizationError, match="t5: an encoder-decoder"):
+        load(folder)
+
+
+def test_a_device_that_is_not_there_is_named():
+    absent = "mps" if not torch.backends.mps.is_available() else "cuda"
+    with pytest.raises(HomogenizationError, match=f"device: '{absent}' is not available.*cpu"):
+        choose_device(absent)
+    assert choose_device("cpu") == torch.device("cpu")
+
+
+@pytest.mark.parametrize(("cuda", "mps", "chosen"), [(True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")])
+def test_auto_takes_cuda_then_mps_then_cpu(monkeypatch, cuda, mps, chosen):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert choose_device("auto").type == chosen
+
+
+def test_blocks_that_cannot_be_told_apart_are_refused(folder):
+    network = load(folder).packed.network
+    network.second_list = torch.nn.ModuleList(torch.nn.Identity() for _ in network.layers)
+    with pytest.raises(HomogenizationError, match="LlamaModel: 2 lists of 2 blocks"):
+        packed_model(network)

@@ -1,0 +1,166 @@
+"""The sample of a store: the same tokens in every array, the numbers bit for bit, the choice fixed."""
+
+import os
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from zarr.storage import ZipStore
+
+from homogenization.measures.reviews import iterate_states
+from homogenization.models.tokens import Tokens
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.sample import sample_states, sampled_positions, sampled_rows
+from homogenization.states.store import FINAL_NORM, layer_name, open_store
+from homogenization.states.writer import StoreShape, written_store
+
+LENGTHS = [30, 1, 4, 17]
+LAYERS = (0, 2, 3)
+WIDTH = 5
+review_ids = st.text(alphabet="0123456789abcdef", min_size=1, max_size=12)
+seeds = st.integers(0, 2**32)
+
+
+def write_full(path, dtype="float32", lengths=LENGTHS, optional=True, seed=0):
+    """A store of random states, chunks of 8 tokens, some layers left out."""
+    n, rng = sum(lengths), np.random.default_rng(seed)
+    spans = np.stack([np.arange(n), np.arange(n) + 3], axis=1).astype(np.int32)
+    offsets = np.cumsum([0, *lengths]).astype(np.int64)
+    tokens = Tokens(rng.integers(0, 99, n), spans, offsets, np.array(lengths) + 2)
+    shape = StoreShape(3, WIDTH, True, optional, optional, LAYERS)
+    names = [f"review{index}" for index in range(len(lengths))]
+    attributes = {"model": "tiny", "variant": "front", "shard": "002", "revision": None}
+    with written_store(path, shape, names, tokens, attributes, dtype, 8) as writer:
+        for point in [*map(layer_name, LAYERS), *([FINAL_NORM] if optional else [])]:
+            writer.append(point, 0, torch.from_numpy(rng.normal(size=(n, WIDTH)).astype(np.float32)))
+        if optional:
+            writer.write_attention(rng.random((3, n), dtype=np.float32))
+    return path
+
+
+def arrays_of(path):
+    """Everything in a store as it is stored: name -> array."""
+    archive = ZipStore(path, mode="r")
+    group = zarr.open_group(archive, mode="r")
+    found = {name: member for name, member in group.members(max_depth=None) if isinstance(member, zarr.Array)}
+    result = {name: (member[...], dict(member.attrs), member.compressors) for name, member in found.items()}
+    archive.close()
+    return result
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_every_array_has_the_same_tokens_bit_for_bit(tmp_path, dtype):
+    full = write_full(tmp_path / "full.zarr.zip", dtype)
+    sample_states(full, tmp_path / "sample.zarr.zip", 4, seed=7)
+    with open_store(full) as store:
+        rows, offsets = sampled_rows(store.review_ids, store.review_offsets, 4, seed=7)
+    assert offsets.tolist() == [0, 4, 5, 9, 13]
+    whole, sampled = arrays_of(full), arrays_of(tmp_path / "sample.zarr.zip")
+    assert whole.keys() == sampled.keys()
+    expected = {name: values for name, (values, *_) in whole.items()}
+    expected["attention_received"] = expected["attention_received"][:, rows]
+    for name in ("token_ids", "positions", "token_offsets", FINAL_NORM, *map(layer_name, LAYERS)):
+        expected[name] = expected[name][rows]
+    expected["review_offsets"] = offsets
+    for name, (values, attributes, compressors) in sampled.items():
+        assert (values.dtype, values.shape) == (expected[name].dtype, expected[name].shape)
+        assert values.tobytes() == expected[name].tobytes()
+        assert (attributes, compressors) == whole[name][1:]
+
+
+@pytest.mark.parametrize("optional", [True, False])
+def test_a_sample_is_read_as_a_store(tmp_path, optional):
+    full = write_full(tmp_path / "full.zarr.zip", "bfloat16", optional=optional)
+    sample_states(full, tmp_path / "sample.zarr.zip", 4, seed=7)
+    with open_store(full) as store, open_store(tmp_path / "sample.zarr.zip") as sample:
+        rows, _ = sampled_rows(store.review_ids, store.review_offsets, 4, seed=7)
+        for (point, layer, states), (same_point, same_layer, kept) in zip(
+            iterate_states(store), iterate_states(sample), strict=True
+        ):
+            assert (point, layer) == (same_point, same_layer)
+            np.testing.assert_array_equal(kept, states[rows])
+        assert (sample.attention_received() is None) == (not optional)
+        assert sample.review_ids == store.review_ids
+        assert sample.tokens_before_truncation.tolist() == store.tokens_before_truncation.tolist()
+        for start, stop, length in zip(sample.review_offsets, sample.review_offsets[1:], LENGTHS, strict=False):
+            positions = sample.positions[start:stop].tolist()
+            assert positions[0] == 0
+            assert positions == sorted(set(positions))
+            assert len(positions) == min(4, length)
+            assert positions[-1] < length
+        assert sample.attributes == store.attributes | {"sampled_tokens": 4, "sampled_by": {}}
+
+
+def test_no_chunk_is_padded_and_none_is_large(tmp_path):
+    full = write_full(tmp_path / "full.zarr.zip", lengths=[9, 20, 13])
+    sample_states(full, tmp_path / "sample.zarr.zip", 3, seed=0)
+    with zipfile.ZipFile(tmp_path / "sample.zarr.zip") as archive:
+        sizes = [entry.file_size for entry in archive.infolist() if entry.filename.startswith("residual_stream/000/c/")]
+    # 9 tokens in chunks of 8 at most, as those of the store: two of 5 rather than two of 8
+    assert [size // (4 * WIDTH) for size in sizes] == [5, 5]
+
+
+@given(review_id=review_ids, n=st.integers(1, 80), k=st.integers(1, 90), seed=seeds)
+def test_the_first_token_and_no_more_than_asked_for(review_id, n, k, seed):
+    positions = sampled_positions(review_id, n, k, seed)
+    assert positions[0] == 0
+    assert positions == sorted(set(positions))
+    assert len(positions) == min(n, k)
+    assert positions[-1] < n
+
+
+@given(review_id=review_ids, n=st.integers(1, 80), k=st.integers(1, 90), more=st.integers(0, 20), seed=seeds)
+def test_a_larger_sample_contains_a_smaller_one(review_id, n, k, more, seed):
+    assert set(sampled_positions(review_id, n, k, seed)) <= set(sampled_positions(review_id, n, k + more, seed))
+
+
+@settings(max_examples=30)
+@given(lengths=st.lists(st.integers(1, 40), min_size=1, max_size=6), k=st.integers(1, 12), seed=seeds)
+def test_other_reviews_have_no_say(lengths, k, seed):
+    names = [f"r{index}" for index in range(len(lengths))]
+    offsets = np.cumsum([0, *lengths])
+    rows, kept = sampled_rows(names, offsets, k, seed)
+    for index, (name, length) in enumerate(zip(names, lengths, strict=True)):
+        of_review = rows[kept[index] : kept[index + 1]] - offsets[index]
+        assert of_review.tolist() == sampled_positions(name, length, k, seed)
+
+
+def test_every_token_is_as_likely():
+    drawn = np.zeros(40)
+    for index in range(4000):
+        drawn[sampled_positions(f"{index:012x}", 40, 11, seed=1)] += 1
+    assert drawn[0] == 4000
+    # 10 of 39; the standard deviation of a count is 27.6
+    assert np.abs(drawn[1:] - 4000 * 10 / 39).max() < 4.5 * 27.6
+    assert sampled_positions("a", 40, 11, seed=1) != sampled_positions("a", 40, 11, seed=2)
+
+
+def test_the_choice_stays_what_it_is():
+    assert sampled_positions("0123456789ab", 100, 6, seed=0) == [0, 24, 27, 28, 66, 82]
+
+
+def test_twice_the_same_and_nothing_else_in_the_folder(tmp_path):
+    full = write_full(tmp_path / "full.zarr.zip")
+    sample_states(full, tmp_path / "samples/a.zarr.zip", 6, seed=3)
+    sample_states(full, tmp_path / "samples/b.zarr.zip", 6, seed=3)
+    first, second = arrays_of(tmp_path / "samples/a.zarr.zip"), arrays_of(tmp_path / "samples/b.zarr.zip")
+    for name, (values, *_) in first.items():
+        np.testing.assert_array_equal(values, second[name][0])
+    assert sorted(os.listdir(tmp_path / "samples")) == ["a.zarr.zip", "b.zarr.zip"]
+
+
+@pytest.mark.parametrize("member", ["residual_stream/002/c/1/0", "attention_received/c/1/0", "token_ids/c/0"])
+def test_a_damaged_store_gives_no_sample(tmp_path, member):
+    full = write_full(tmp_path / "full.zarr.zip")
+    with zipfile.ZipFile(full) as archive:
+        entry = archive.getinfo(member)
+    content = bytearray(full.read_bytes())
+    content[entry.header_offset + 30 + len(entry.filename) + 3] ^= 1
+    full.write_bytes(content)
+    with pytest.raises(HomogenizationError, match=r"full\.zarr\.zip: damaged or cut short"):
+        sample_states(full, tmp_path / "samples/s.zarr.zip", 4, seed=7)
+    assert not (tmp_path / "samples").exists() or not os.listdir(tmp_path / "samples")

@@ -1,0 +1,360 @@
+"""The store of hidden states: what is written comes back, and what is damaged is named and moved aside."""
+
+import os
+import subprocess
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as st_numpy
+
+from homogenization.measures.reviews import iterate_states
+from homogenization.models.tokens import Tokens
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.store import FINAL_NORM, layer_name, open_store
+from homogenization.states.writer import StoreShape, written_store
+
+ATTRIBUTES = {"model": "tiny", "variant": "front", "shard": "002"}
+N_BLOCKS = 2
+
+
+def tokens_of(lengths):
+    n = sum(lengths)
+    spans = np.stack([np.arange(n), np.arange(n) + 1], axis=1).astype(np.int32)
+    return Tokens(
+        np.arange(n, dtype=np.int64) % 7, spans, np.cumsum([0, *lengths]).astype(np.int64), np.array(lengths) + 1
+    )
+
+
+def write(
+    path,
+    states,
+    lengths,
+    dtype="float32",
+    chunk_tokens=8,
+    pieces=(5, 3),
+    received=None,
+    final_norm=None,
+    writing_threads=0,
+):
+    """Write `states` (layers, tokens, width), handed over in pieces of unequal size."""
+    layers = tuple(range(len(states)))
+    shape = StoreShape(len(states) - 1, states.shape[2], True, final_norm is not None, received is not None, layers)
+    review_ids = [f"review{index}" for index in range(len(lengths))]
+    tokens = tokens_of(lengths)
+    with written_store(path, shape, review_ids, tokens, ATTRIBUTES, dtype, chunk_tokens, writing_threads) as writer:
+        start, turn = 0, 0
+        while start < states.shape[1]:
+            stop = start + pieces[turn % len(pieces)]
+            for layer, of_layer in enumerate(states):
+                writer.append(layer_name(layer), start, torch.as_tensor(of_layer[start:stop]))
+            if final_norm is not None:
+                writer.append(FINAL_NORM, start, torch.as_tensor(final_norm[start:stop]))
+            start, turn = stop, turn + 1
+        if received is not None:
+            writer.write_attention(received)
+
+
+@pytest.fixture
+def states():
+    return np.random.default_rng(0).normal(size=(N_BLOCKS + 1, 21, 4)).astype(np.float32)
+
+
+LENGTHS = [6, 1, 14]
+
+
+@pytest.mark.parametrize("writing_threads", [0, 1, 3])
+def test_everything_comes_back(tmp_path, states, writing_threads):
+    received = np.random.default_rng(1).random((N_BLOCKS, 21), dtype=np.float32)
+    write(
+        tmp_path / "s.zarr.zip",
+        states,
+        LENGTHS,
+        received=received,
+        final_norm=states[0] * 2,
+        writing_threads=writing_threads,
+    )
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        assert (store.layers, store.n_blocks, store.width, store.causal) == ([0, 1, 2], 2, 4, True)
+        for layer in range(3):
+            np.testing.assert_array_equal(store.residual_stream(layer), states[layer])
+        np.testing.assert_array_equal(store.final_norm(), states[0] * 2)
+        np.testing.assert_array_equal(store.attention_received(), received)
+        assert store.review_ids == ["review0", "review1", "review2"]
+        assert store.review_offsets.tolist() == [0, 6, 7, 21]
+        assert store.positions.tolist() == [*range(6), 0, *range(14)]
+        assert store.token_ids.tolist() == tokens_of(LENGTHS).token_ids.tolist()
+        assert store.token_offsets.tolist() == tokens_of(LENGTHS).token_offsets.tolist()
+        assert store.tokens_before_truncation.tolist() == [7, 2, 15]
+        assert {name: store.attributes[name] for name in ATTRIBUTES} == ATTRIBUTES
+    assert os.listdir(tmp_path) == ["s.zarr.zip"]
+
+
+def test_optional_arrays_may_be_absent(tmp_path, states):
+    write(tmp_path / "s.zarr.zip", states, LENGTHS)
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        assert store.final_norm() is None
+        assert store.attention_received() is None
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    data=st.data(),
+    n=st.integers(1, 40),
+    chunk_tokens=st.integers(1, 50),
+    piece=st.integers(1, 45),
+    n_threads=st.integers(0, 3),
+)
+def test_chunks_of_any_size_from_pieces_of_any_size(tmp_path_factory, data, n, chunk_tokens, piece, n_threads):
+    path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
+    states = np.arange(2 * n * 3, dtype=np.float32).reshape(2, n, 3)
+    pieces = (piece, data.draw(st.integers(1, 45)))
+    write(path, states, [n], chunk_tokens=chunk_tokens, pieces=pieces, writing_threads=n_threads)
+    with open_store(path) as store:
+        np.testing.assert_array_equal(np.stack([store.residual_stream(layer) for layer in range(2)]), states)
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    assert len(names) == len(set(names))  # nothing is written twice
+    chunks = [name for name in names if name.startswith("residual_stream/000/c/")]
+    assert len(chunks) == -(-n // chunk_tokens)
+
+
+def test_chunks_of_zeros_are_written_too(tmp_path):
+    write(tmp_path / "s.zarr.zip", np.zeros((1, 21, 4), dtype=np.float32), LENGTHS)
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        assert not store.residual_stream(0).any()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st_numpy.arrays(np.uint16, (1, 21, 4)))
+def test_bfloat16_comes_back_bit_for_bit(tmp_path_factory, bits):
+    bits[(bits & 0x7F80) == 0x7F80] &= 0xFF7F  # neither infinite nor not a number
+    path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
+    states = torch.from_numpy(bits).view(torch.bfloat16)
+    shape = StoreShape(0, 4, False, False, False, (0,))
+    with written_store(path, shape, ["r"], tokens_of([21]), ATTRIBUTES, "bfloat16", 8) as writer:
+        writer.append(layer_name(0), 0, states[0])
+    with open_store(path) as store:
+        back = store.residual_stream(0)
+    assert back.dtype == np.float32
+    np.testing.assert_array_equal(back.view(np.uint32) >> 16, bits[0])
+    np.testing.assert_array_equal(back.view(np.uint32), states[0].float().numpy().view(np.uint32))
+
+
+def test_float16_rounds_as_numpy_does(tmp_path, states):
+    write(tmp_path / "s.zarr.zip", states, LENGTHS, dtype="float16")
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        np.testing.assert_array_equal(store.residual_stream(1), states[1].astype(np.float16).astype(np.float32))
+
+
+@pytest.mark.parametrize("writing_threads", [0, 1])
+@pytest.mark.parametrize("value", [70_000.0, -65_505.0])
+def test_states_beyond_float16_are_refused(tmp_path, states, value, writing_threads):
+    states[1, 8, 2] = value
+    message = (
+        r"model tiny, variant front, shard 002, residual_stream/001, review review2: .*65,504.*bfloat16 or float32"
+    )
+    with pytest.raises(HomogenizationError, match=message):
+        write(tmp_path / "s.zarr.zip", states, LENGTHS, dtype="float16", writing_threads=writing_threads)
+    assert not os.listdir(tmp_path)
+    write(tmp_path / "s.zarr.zip", states, LENGTHS, dtype="bfloat16", writing_threads=writing_threads)
+
+
+@pytest.mark.parametrize("writing_threads", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_states_that_are_not_finite_are_refused(tmp_path, states, value, dtype, writing_threads):
+    states[2, 6, 0] = value
+    with pytest.raises(HomogenizationError, match=r"shard 002, residual_stream/002, review review1: .*not finite"):
+        write(tmp_path / "s.zarr.zip", states, LENGTHS, dtype=dtype, writing_threads=writing_threads)
+    assert not os.listdir(tmp_path)
+
+
+def test_layers_may_be_left_out(tmp_path, states):
+    shape = StoreShape(N_BLOCKS, 4, True, False, False, (0, 2))
+    with written_store(tmp_path / "s.zarr.zip", shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 8) as writer:
+        for layer in (0, 2):
+            writer.append(layer_name(layer), 0, torch.as_tensor(states[layer]))
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        assert (store.layers, store.n_blocks) == ([0, 2], 2)
+        np.testing.assert_array_equal(store.residual_stream(2), states[2])
+        found = [(point, layer) for point, layer, _ in iterate_states(store)]
+    assert found == [("residual_stream", 0), ("residual_stream", 2)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(pieces=st.lists(st.integers(1, 9), min_size=1, max_size=6), back=st.integers(0, 12), n_threads=st.integers(0, 2))
+def test_passes_that_are_begun_anew_change_nothing(tmp_path_factory, pieces, back, n_threads):
+    path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
+    states = torch.arange(2 * 21 * 3, dtype=torch.float32).reshape(2, 21, 3)
+    shape = StoreShape(1, 3, True, False, False, (0, 1))
+    with written_store(path, shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 4, n_threads) as writer:
+        start = 0
+        for piece in [*pieces, 21]:
+            start = max(0, start - back)
+            for layer in (0, 1):
+                writer.append(layer_name(layer), start, states[layer, start : start + piece])
+            start = min(start + piece, 21)
+        for layer in (0, 1):
+            writer.append(layer_name(layer), 0, states[layer])
+    with open_store(path) as store:
+        np.testing.assert_array_equal(np.stack([store.residual_stream(layer) for layer in (0, 1)]), states)
+
+
+def test_tokens_that_are_left_out_are_a_fault(tmp_path, states):
+    shape = StoreShape(0, 4, True, False, False, (0,))
+    with (
+        pytest.raises(RuntimeError, match="tokens 0 to 3 were left out"),
+        written_store(tmp_path / "s.zarr.zip", shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 8) as writer,
+    ):
+        writer.append(layer_name(0), 3, torch.as_tensor(states[0, 3:]))
+
+
+def test_states_of_some_tokens_alone_make_no_store(tmp_path, states):
+    with pytest.raises(RuntimeError, match="incomplete"):
+        write(tmp_path / "s.zarr.zip", states[:, :20], [*LENGTHS[:2], 15])
+    assert not os.listdir(tmp_path)
+
+
+def read_all(path):
+    with open_store(path) as store:
+        arrays = [store.residual_stream(layer) for layer in store.layers]
+        arrays += [store.attention_received(), store.token_ids, store.positions, store.token_offsets]
+        return [*arrays, store.review_offsets, store.tokens_before_truncation], store.attributes
+
+
+@pytest.fixture(scope="module", params=["float32", "bfloat16"])
+def whole(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "s.zarr.zip"
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(N_BLOCKS + 1, 21, 4)).astype(np.float32)
+    write(path, states, LENGTHS, dtype=request.param, received=rng.random((N_BLOCKS, 21), dtype=np.float32))
+    return path
+
+
+DAMAGED = r"s\.zarr\.zip: damaged or cut short .*moved to .*s\.zarr\.zip\.damaged\. Run the same command again"
+
+
+@settings(max_examples=100, deadline=None)
+@given(position=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
+def test_a_flipped_byte_is_named_or_without_effect(whole, tmp_path_factory, position, flip):
+    content = bytearray(whole.read_bytes())
+    content[int(position * len(content))] ^= flip
+    damaged = tmp_path_factory.mktemp("damaged") / "s.zarr.zip"
+    damaged.write_bytes(content)
+    expected, expected_attributes = read_all(whole)
+    try:
+        arrays, attributes = read_all(damaged)
+    except HomogenizationError as error:
+        arrays, attributes, message = expected, expected_attributes, str(error)
+    else:
+        message = f"{damaged} is read"
+    assert str(damaged) in message
+    assert attributes == expected_attributes
+    for array, untouched in zip(arrays, expected, strict=True):
+        np.testing.assert_array_equal(array, untouched)
+
+
+def test_a_flipped_byte_in_a_chunk_is_named(whole, tmp_path):
+    with zipfile.ZipFile(whole) as archive:
+        chunk = archive.getinfo("residual_stream/001/c/1/0")
+    content = bytearray(whole.read_bytes())
+    content[chunk.header_offset + 30 + len(chunk.filename) + 17] ^= 1
+    (tmp_path / "s.zarr.zip").write_bytes(content)
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        store.residual_stream(0)
+        with pytest.raises(HomogenizationError, match=DAMAGED):
+            store.residual_stream(1)
+
+
+@pytest.mark.parametrize("share", [0, 0.3, 0.9, 0.999])
+def test_a_truncated_file_is_named(whole, tmp_path, share):
+    content = whole.read_bytes()
+    (tmp_path / "s.zarr.zip").write_bytes(content[: int(share * len(content))])
+    with pytest.raises(HomogenizationError, match=DAMAGED), open_store(tmp_path / "s.zarr.zip"):
+        pass
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "residual_stream/001/c/1/0",
+        "residual_stream/001/zarr.json",
+        "attention_received/c/1/0",
+        "positions/c/0",
+        "zarr.json",
+    ],
+)
+def test_a_missing_part_is_named(whole, tmp_path, member):
+    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(tmp_path / "s.zarr.zip", "w") as copy:
+        assert member in archive.namelist()
+        for name in archive.namelist():
+            if name != member:
+                copy.writestr(name, archive.read(name))
+    with pytest.raises(HomogenizationError, match=DAMAGED), open_store(tmp_path / "s.zarr.zip"):
+        pass
+
+
+def test_a_store_of_another_schema_is_named(tmp_path, states, monkeypatch):
+    monkeypatch.setattr("homogenization.states.writer.SCHEMA_VERSION", 99)
+    write(tmp_path / "s.zarr.zip", states, LENGTHS)
+    with pytest.raises(HomogenizationError, match="schema version 99"), open_store(tmp_path / "s.zarr.zip"):
+        pass
+
+
+def test_a_file_that_is_not_there_is_no_damage(tmp_path):
+    with pytest.raises(HomogenizationError, match="gone"), open_store(tmp_path / "s.zarr.zip"):
+        pass
+
+
+def test_what_is_damaged_is_moved_aside_and_kept(whole, tmp_path):
+    content = whole.read_bytes()[:-100]
+    (tmp_path / "s.zarr.zip").write_bytes(content)
+    with pytest.raises(HomogenizationError, match=DAMAGED), open_store(tmp_path / "s.zarr.zip"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["s.zarr.zip.damaged"]
+    assert (tmp_path / "s.zarr.zip.damaged").read_bytes() == content
+
+
+def test_a_disk_that_fails_is_no_damage(whole, tmp_path):
+    path = tmp_path / "s.zarr.zip"
+    path.write_bytes(whole.read_bytes())
+    with open_store(path) as store, open(os.devnull, "wb") as unreadable:
+        os.dup2(unreadable.fileno(), store._group.store._zf.fp.fileno())
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            store.residual_stream(0)
+    assert path.exists()
+
+
+def test_layers_that_are_not_stored_are_no_damage(whole, tmp_path):
+    path = tmp_path / "s.zarr.zip"
+    path.write_bytes(whole.read_bytes())
+    with open_store(path) as store, pytest.raises(ValueError, match=r"layer 3 is not among .*0, 1, 2"):
+        store.residual_stream(3)
+    assert path.exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of one megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("writing_threads", [0, 2])
+@pytest.mark.parametrize("chunk_tokens", [64, 4096])
+def test_a_full_disk_is_named_and_nothing_is_left(small_disk, chunk_tokens, writing_threads):
+    states = np.ones((2, 4096, 64), dtype=np.float32)
+    path = small_disk / "s.zarr.zip"
+    with pytest.raises(HomogenizationError, match="the disk is full"):
+        write(path, states, [4096], chunk_tokens=chunk_tokens, pieces=(512,), writing_threads=writing_threads)
+    assert not os.listdir(small_disk)
+    write(small_disk / "s.zarr.zip", states[:, :64], [64])

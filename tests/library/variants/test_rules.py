@@ -1,0 +1,305 @@
+import re
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from homogenization.corpus.reading import clean_reviews, clean_text, read_reviews
+from homogenization.corpus.sentences import sentence_spans, words
+from homogenization.run.errors import HomogenizationError
+from homogenization.variants import rules as rewriting
+from homogenization.variants.keyphrases import candidates, count_document_frequencies, extract_keyphrases, tfidf_scorer
+from homogenization.variants.rules import POSITIONS, Phrase, keep_text, move_by_rules, rewrite_reviews
+
+EMBEDDED = Path(__file__).parents[3] / "config" / "reviews.jsonl"
+FINAL_STOP = re.compile(r"[.!?…][\"')\]*]*$")
+CLOSING = {")": "(", "]": "[", "}": "{"}
+
+
+def phrases_of(text, *terms):
+    """All places of `terms` in `text`, as phrases."""
+    places = [place for place in candidates(text, (1, 3)) if place.term in terms]
+    return [Phrase(place.term, place.sentence, place.start, place.end) for place in places]
+
+
+def moved(text, position, *terms, seed=0):
+    return move_by_rules(text, phrases_of(text, *terms), position, seed, "a review")[0]
+
+
+def balanced(text):
+    waiting = []
+    for character in text:
+        if character in "([{":
+            waiting.append(character)
+        elif character in CLOSING and (not waiting or waiting.pop() != CLOSING[character]):
+            return False
+    return not waiting
+
+
+@pytest.mark.parametrize(
+    ("text", "terms", "front", "end"),
+    [
+        (
+            "The zombie is slow, but the plot is clever.",
+            ["zombie", "clever"],
+            "Zombie clever the is slow, but the plot is.",
+            "The is slow, but the plot is zombie clever.",
+        ),
+        # marks that meet become one, and none leads or doubles
+        ("We saw ghosts, zombies, and mummies.", ["zombies"], "Zombies we saw ghosts, and mummies.", None),
+        ("Frankly, it bored me.", ["frankly"], "Frankly, it bored me.", "It bored me frankly."),
+        ("It was long, and dull.", ["dull"], "Dull it was long, and.", "It was long, and dull."),
+        ("It drags - badly - throughout.", ["badly"], "Badly it drags - throughout.", "It drags - throughout badly."),
+        ("Is it a classic?", ["classic"], "Classic is it a?", "Is it a classic?"),
+        ("It is so dull...", ["dull"], "Dull it is so...", "It is so dull..."),
+        ("...and then zombies came!", ["zombies"], "...zombies and then came!", "...and then came zombies!"),
+        # a quote or bracket around the phrase alone goes with it; else it stays and is never left empty
+        ('I saw "Jaws" twice.', ["jaws"], '"Jaws" I saw twice.', 'I saw twice "Jaws".'),
+        ('I saw "Jaws."', ["jaws"], '"Jaws" I saw.', 'I saw "Jaws."'),
+        ('"Jaws," he said.', ["jaws"], '"Jaws," he said.', 'He said "Jaws".'),
+        ("The boy (Jake) hides.", ["jake"], "(Jake) the boy hides.", "The boy hides (Jake)."),
+        ("The boy (Jake Long, zombie) hides.", ["jake long", "zombie"], "Jake Long zombie the boy hides.", None),
+        ("It ends (see the finale).", ["ends"], "Ends it (see the finale).", "It (see the finale) ends."),
+        (
+            'He plays in "The Great Escape."',
+            ["plays"],
+            'Plays he in "The Great Escape."',
+            'He in "The Great Escape" plays.',
+        ),
+        ("(A dull film indeed.)", ["film"], "(Film a dull indeed.)", "(A dull indeed film.)"),
+        ("The boys' ghost won.", ["boys"], "Boys' the ghost won.", "The ghost won boys'."),
+        ("Dull & loud & long.", ["long"], "Long dull & loud &.", "Dull & loud & long."),
+        (
+            "It stars Sammy Davis Jr.",
+            ["sammy"],
+            "Sammy it stars Davis Jr.",
+            "It stars Davis Jr Sammy.",
+        ),
+        # the dot of an abbreviation is not doubled
+        ("The U.S. lost.", ["u.s"], "U.S. the lost.", "The lost U.S."),
+    ],
+)
+def test_marks_stay_tidy(text, terms, front, end):
+    assert moved(text, "front", *terms) == front
+    if end is not None:
+        assert moved(text, "end", *terms) == end
+
+
+@pytest.mark.parametrize(
+    ("text", "term", "front"),
+    [
+        ("This zombie is slow.", "zombie", "Zombie this is slow."),
+        ("I'm a zombie.", "zombie", "Zombie I'm a."),
+        ("BBC zombies came.", "zombies", "Zombies BBC came."),
+        ("McDonald met zombies.", "zombies", "Zombies McDonald met."),
+        ("Meg Ryan met zombies.", "zombies", "Zombies Meg Ryan met."),
+        ("Meg met zombies. I like Meg.", "zombies", "Zombies Meg met. I like Meg."),
+        ("Meg's zombies won. I like Meg.", "zombies", "Zombies Meg's won. I like Meg."),
+        ("Watching zombies is fun.", "zombies", "Zombies watching is fun."),
+        ("The cast met zombies. I saw The Cell.", "zombies", "Zombies the cast met. I saw The Cell."),
+        ("i like zombies.", "zombies", "zombies i like."),
+        ("It is on eBay.", "ebay", "eBay it is on."),
+    ],
+)
+def test_capitals_stay_tidy(text, term, front):
+    assert moved(text, "front", term) == front
+
+
+def test_sentences_without_a_phrase_stay_as_they_are():
+    text = "Well , well . . . fine !? The zombie won."
+    assert moved(text, "front", "zombie") == "Well , well . . . fine !? Zombie the won."
+
+
+def test_scattered_is_seeded_by_review_and_sentence():
+    text = "one two three four five six seven eight nine zombie. " * 3
+    text = clean_text(text)
+    phrases = phrases_of(text, "zombie")
+    first, again = (move_by_rules(text, phrases, "scattered", 0, "a")[0] for _ in range(2))
+    assert first == again
+    assert len(set(first.split(". "))) > 1
+    assert first != move_by_rules(text, phrases, "scattered", 1, "a")[0]
+    assert first != move_by_rules(text, phrases, "scattered", 0, "b")[0]
+
+
+def test_scattered_places_are_uniform():
+    text = "He saw a zombie there."
+    phrases = phrases_of(text, "zombie")
+    found = Counter(move_by_rules(text, phrases, "scattered", seed, "a")[1][0].position for seed in range(1000))
+    assert sorted(found) == [0, 0.25, 0.5, 0.75, 1]
+    assert all(150 < count < 250 for count in found.values())
+
+
+def test_placements_tell_where_each_phrase_stood_and_stands():
+    text = "The zombie is very slow. Boring."
+    phrases = phrases_of(text, "zombie", "slow", "boring")
+    _, placements = move_by_rules(text, phrases, "end", 0, "a")
+    assert [(p.phrase, p.sentence, p.original_position, p.position) for p in placements] == [
+        ("zombie", 0, 0.25, 0.75),
+        ("slow", 0, 1.0, 1.0),
+        ("boring", 1, None, None),
+    ]
+    same, kept = keep_text(text, phrases, None, 0, "a")
+    assert same == text
+    assert [p.original_position for p in kept] == [p.position for p in kept] == [0.25, 1.0, None]
+
+
+PIECES = [
+    "zombie",
+    "Zombie",
+    "light-hearted",
+    "plot",
+    "DVD",
+    "don't",
+    "Meg",
+    "boys'",
+    "'80s",
+    "$20",
+    "and/or",
+    "straße",
+]
+MARKS = [
+    "",
+    "",
+    "",
+    "",
+    ",",
+    ".",
+    "!",
+    "?",
+    "...",
+    ";",
+    ":",
+    " -",
+    "--",
+    ")",
+    '"',
+    "'",
+    '."',
+    ".)",
+    ",)",
+    "&",
+    " &",
+    " ,",
+]
+OPENERS = ["", "", "", "", "(", '"', "'", "[", "...", "-", "*"]
+TEXTS = st.lists(st.tuples(st.sampled_from(OPENERS), st.sampled_from(PIECES), st.sampled_from(MARKS)), max_size=25)
+
+
+def chosen_phrases(text, picks):
+    """Some candidates of `text`, none overlapping."""
+    found, end = [], 0
+    for place, pick in zip(candidates(text, (1, 3)), picks, strict=False):
+        if pick and place.start >= end:
+            found.append(Phrase(place.term, place.sentence, place.start, place.end))
+            end = place.end
+    return found
+
+
+def check(text, variant, placements, phrases, position):
+    assert Counter(words(variant)) == Counter(words(text))
+    assert [placement.phrase for placement in placements] == [phrase.phrase for phrase in phrases]
+    by_sentence = {}
+    for placement in placements:
+        by_sentence.setdefault(placement.sentence, []).append(placement)
+    for number, (start, end) in enumerate(sentence_spans(text)):
+        total = len(words(text[start:end]))
+        lengths = [len(placement.phrase.split()) for placement in by_sentence.get(number, [])]
+        before = 0 if position == "front" else total - sum(lengths)
+        for placement, length in zip(by_sentence.get(number, []), lengths, strict=True):
+            if position != "scattered" and length < total:
+                assert placement.position == before / (total - length)
+            assert placement.position is None or 0 <= placement.position <= 1
+            before += length
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, st.lists(st.booleans(), max_size=80), st.sampled_from(sorted(POSITIONS)), st.integers(0, 3))
+def test_any_text_keeps_its_words_and_phrases_go_where_they_should(pieces, picks, position, seed):
+    text = clean_text(" ".join("".join(piece) for piece in pieces))
+    phrases = chosen_phrases(text, picks)
+    variant, placements = move_by_rules(text, phrases, position, seed, "a")
+    check(text, variant, placements, phrases, position)
+    if balanced(text):
+        assert balanced(variant)
+    for tidy in (r"\(\s*\)", r"\[\s*\]", r",\s*,"):
+        assert len(re.findall(tidy, variant)) <= len(re.findall(tidy, text))
+
+
+def check_real(clean):
+    score = tfidf_scorer(count_document_frequencies(clean["text"], (1, 3), 2), len(clean))
+    keyphrases = extract_keyphrases(clean, score, 10, (1, 3))
+    ends = Counter()
+    for position in POSITIONS:
+        variants = rewrite_reviews(clean, keyphrases, "rules", position, 0)
+        for name, text, variant in zip(clean["review_id"], clean["text"], variants["text"], strict=True):
+            found = keyphrases.filter(review_id=name).select("phrase", "sentence", "start", "end")
+            phrases = [Phrase(*row) for row in found.iter_rows()]
+            again, placements = move_by_rules(text, phrases, position, 0, name)
+            assert again == variant
+            check(text, variant, placements, phrases, position)
+            assert "  " not in variant
+            assert not FINAL_STOP.search(text) or FINAL_STOP.search(variant)
+            for untidy in (
+                r"\w [,;](?= |$)",
+                r",\s*,",
+                r"\(\s*\)",
+                r"[,;]\s*[.!?](?= |$)",
+                r"(^|[.!?] )[,;]",
+                r"\(\s*,",
+            ):
+                ends[untidy] += len(re.findall(untidy, variant)) > len(re.findall(untidy, text))
+            assert not balanced(text) or balanced(variant)
+    assert not +ends
+    return clean, keyphrases
+
+
+def test_the_embedded_reviews_stay_tidy():
+    check_real(clean_reviews(read_reviews(str(EMBEDDED), "text", "label")))
+
+
+def test_real_reviews_stay_tidy(imdb):
+    check_real(clean_reviews(read_reviews(str(imdb), "text", "label")).head(200))
+
+
+def test_a_review_does_not_depend_on_its_shard():
+    clean = clean_reviews(read_reviews(str(EMBEDDED), "text", "label"))
+    score = tfidf_scorer(count_document_frequencies(clean["text"], (1, 3), 2), len(clean))
+    keyphrases = extract_keyphrases(clean, score, 8, (1, 3))
+    whole = rewrite_reviews(clean, keyphrases, "rules", "scattered", 0)
+    part = rewrite_reviews(clean[10:20].reverse(), keyphrases, "rules", "scattered", 0)
+    assert part.reverse().equals(whole[10:20])
+    assert whole.columns == ["review_id", "text", "label", "placements"]
+    original = rewrite_reviews(clean, keyphrases, "none", None, 0)
+    assert original["text"].equals(clean["text"])
+    assert original.schema == whole.schema
+    placements = original.explode("placements").unnest("placements")
+    assert placements["original_position"].equals(placements["position"].alias("original_position"), null_equal=True)
+
+
+def test_unknown_rewriters_and_positions_are_named():
+    reviews = pl.DataFrame({"review_id": ["a"], "text": ["A zombie."], "label": ["0"]})
+    none = pl.DataFrame(schema={"review_id": str, "phrase": str, "sentence": int, "start": int, "end": int})
+    with pytest.raises(HomogenizationError, match=r"'llm' is unknown.*none, rules"):
+        rewrite_reviews(reviews, none, "llm", None, 0)
+    with pytest.raises(HomogenizationError, match=r"'middle' is unknown.*front, end, scattered"):
+        rewrite_reviews(reviews, none, "rules", "middle", 0)
+
+
+def test_a_rewriter_that_loses_words_is_caught(monkeypatch):
+    monkeypatch.setitem(rewriting.REWRITERS, "bad", lambda text, *rest: (text[:5], []))
+    reviews = pl.DataFrame({"review_id": ["a"], "text": ["A long zombie."], "label": ["0"]})
+    none = pl.DataFrame(schema={"review_id": str, "phrase": str, "sentence": int, "start": int, "end": int})
+    with pytest.raises(RuntimeError, match="changed the words"):
+        rewrite_reviews(reviews, none, "bad", None, 0)
+
+
+def test_phrases_keep_their_order():
+    text = "Alpha runs, then beta hides and gamma wins."
+    for position in ("front", "end"):
+        variant = moved(text, position, "alpha", "beta", "gamma").casefold()
+        places = [variant.index(word) for word in ("alpha", "beta", "gamma")]
+        assert all(before < after for before, after in pairwise(places))

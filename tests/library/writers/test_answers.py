@@ -1,0 +1,161 @@
+import json
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from homogenization.run.errors import HomogenizationError
+from homogenization.writers.answers import RequestStore, answered, refuse_unanswered
+from homogenization.writers.requests import Completion, Failure, Request
+
+COMPLETION = Completion('{"review": "Ein Früchtchen, 😀 fine."}', "stop", {"total_tokens": 12})
+
+
+@dataclass
+class Shouter:
+    """A writer that shouts what it is told; it fails, or stops the job, at some messages."""
+
+    identity: dict = field(default_factory=lambda: {"model": "shouter", "revision": None})
+    parameters: dict = field(default_factory=lambda: {"temperature": 0.7, "seed": 0})
+    asked: list = field(default_factory=list)
+
+    def complete(self, requests):
+        # in reverse order: results come as they come
+        for number, request in reversed(list(enumerate(requests))):
+            said = request.messages[0]["content"]
+            self.asked.append(said)
+            if said == "interrupt":
+                raise KeyboardInterrupt
+            yield number, Failure("deaf") if said == "fail" else Completion(said.upper(), "stop", {})
+
+
+def request(text="hello", name="a review", candidate=0):
+    return Request(name, [{"role": "user", "content": text}], {"type": "object"}, candidate)
+
+
+def test_round_trip(tmp_path):
+    store, writer = RequestStore(tmp_path), Shouter()
+    key = store.key(writer, request())
+    assert store.get(key) is None
+    store.put(key, writer, request(), COMPLETION)
+    assert store.get(key) == COMPLETION
+    assert [path.name for path in (tmp_path / key[:2]).iterdir()] == [f"{key}.json"]
+
+
+def test_the_key_is_all_that_decides_the_answer_and_nothing_else():
+    store, writer = RequestStore("."), Shouter()
+    key = store.key(writer, request())
+    assert store.key(writer, replace(request(), name="another review")) == key
+    assert store.key(Shouter(parameters={"seed": 0, "temperature": 0.7}), request()) == key
+    others = [
+        store.key(writer, request("Hello")),
+        store.key(writer, request(candidate=1)),
+        store.key(writer, replace(request(), schema={})),
+        store.key(writer, replace(request(), messages=[{"role": "system", "content": "hello"}])),
+        store.key(Shouter(identity={"model": "shouter", "revision": "2"}), request()),
+        store.key(Shouter(parameters={"temperature": 0.7, "seed": 1}), request()),
+    ]
+    assert len({key, *others}) == 7
+
+
+def test_a_damaged_answer_is_never_trusted(tmp_path):
+    store, writer = RequestStore(tmp_path), Shouter()
+    key = store.key(writer, request())
+    store.put(key, writer, request(), COMPLETION)
+    path = tmp_path / key[:2] / f"{key}.json"
+    whole = path.read_bytes()
+
+    @given(cut=st.booleans(), place=st.integers(0, len(whole) - 2), bit=st.integers(0, 7))
+    def damage(cut, place, bit):
+        flipped = whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :]
+        path.write_bytes(whole[:place] if cut else flipped)
+        # white space between JSON's parts may change without harm
+        assert store.get(key) in (None, COMPLETION)
+
+    damage()
+
+
+@pytest.mark.parametrize("content", [b"", b"null", b"[]", b"{}", b'{"request": 1, "completion": 2, "checksum": 3}'])
+def test_a_damaged_answer_is_asked_for_again(tmp_path, caplog, content):
+    store, writer = RequestStore(tmp_path), Shouter()
+    answered(store, writer, [request()])
+    path = next(tmp_path.rglob("*.json"))
+    whole = path.read_bytes()
+    path.write_bytes(content)
+    with caplog.at_level(logging.WARNING):
+        assert answered(store, writer, [request()]) == [Completion("HELLO", "stop", {})]
+    assert f"{path} is damaged" in caplog.text
+    assert writer.asked == ["hello", "hello"]
+    assert path.read_bytes() == whole
+
+
+def test_the_answer_to_another_request_is_not_taken(tmp_path):
+    store, writer = RequestStore(tmp_path), Shouter()
+    answered(store, writer, [request("one"), request("two")])
+    one, two = (store.key(writer, request(text)) for text in ("one", "two"))
+    (tmp_path / two[:2] / f"{two}.json").write_bytes((tmp_path / one[:2] / f"{one}.json").read_bytes())
+    assert store.get(two) is None
+
+
+def test_nothing_is_asked_twice_and_order_is_kept(tmp_path):
+    store, writer = RequestStore(tmp_path), Shouter()
+    requests = [request("b"), request("a"), request("b", name="the same again")]
+    assert [result.text for result in answered(store, writer, requests)] == ["B", "A", "B"]
+    assert sorted(writer.asked) == ["a", "b"]
+    more = [request("c"), *requests, request("a", candidate=1)]
+    assert [result.text for result in answered(store, writer, more)] == ["C", "B", "A", "B", "A"]
+    assert sorted(writer.asked) == ["a", "a", "b", "c"]
+
+
+def test_failures_are_not_stored(tmp_path):
+    store, writer = RequestStore(tmp_path), Shouter()
+    requests = [request("fail"), request("fine")]
+    assert answered(store, writer, requests) == [Failure("deaf"), Completion("FINE", "stop", {})]
+    answered(store, writer, requests)
+    assert writer.asked == ["fine", "fail", "fail"]
+
+
+def test_what_came_before_an_interruption_is_stored(tmp_path):
+    store, writer = RequestStore(tmp_path), Shouter()
+    requests = [request("late"), request("interrupt"), request("early")]
+    with pytest.raises(KeyboardInterrupt):
+        answered(store, writer, requests)
+    assert store.get(store.key(writer, requests[2])) == Completion("EARLY", "stop", {})
+    assert len(list(tmp_path.rglob("*.json"))) == 1
+
+
+def test_several_jobs_may_store_the_same_answer(tmp_path):
+    store, writer = RequestStore(tmp_path), Shouter()
+    key = store.key(writer, request())
+    store.put(key, writer, request(), COMPLETION)
+
+    def put_and_get(_):
+        store.put(key, writer, request(), COMPLETION)
+        return store.get(key)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(completion == COMPLETION for completion in pool.map(put_and_get, range(40)))
+    assert len(list((tmp_path / key[:2]).iterdir())) == 1
+
+
+def test_a_stored_answer_says_what_was_asked(tmp_path):
+    store, writer = RequestStore(tmp_path), Shouter()
+    store.put(store.key(writer, request()), writer, request(), COMPLETION)
+    stored = json.loads(next(tmp_path.rglob("*.json")).read_text())
+    assert stored["request"] == {
+        "identity": {"model": "shouter", "revision": None},
+        "messages": [{"role": "user", "content": "hello"}],
+        "schema": {"type": "object"},
+        "parameters": {"temperature": 0.7, "seed": 0, "candidate": 0},
+    }
+    assert stored["completion"]["usage"] == {"total_tokens": 12}
+
+
+def test_reviews_without_an_answer_are_named_by_reason():
+    refuse_unanswered({}, 3)
+    failures = {"first": Failure("too slow"), "second": Failure("refused"), "third": Failure("too slow")}
+    with pytest.raises(HomogenizationError, match=r"(?s)3 of 9 reviews.*first, third: too slow.*second: refused"):
+        refuse_unanswered(failures, 9)

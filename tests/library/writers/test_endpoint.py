@@ -1,0 +1,277 @@
+import json
+import logging
+import re
+import socket
+import time
+
+import pytest
+
+from bad_server import BadServer, user_message
+from homogenization.run.errors import HomogenizationError
+from homogenization.writers.endpoint import OpenAIWriter
+from homogenization.writers.requests import Completion, Failure, Request, make_writer, request_seed
+
+KEY = "sk-the-secret-key"
+ENTRY = {
+    "backend": "openai",
+    "model": "tiny",
+    "revision": None,
+    "api_key_variable": "TEST_API_KEY",
+    "structured_output": "json_schema",
+    "temperature": 0.7,
+    "top_p": 0.95,
+    "max_new_tokens": 64,
+}
+SCHEMA = {"type": "object", "properties": {"review": {"type": "string"}}}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("TEST_API_KEY", KEY)
+
+
+def shout(message, candidate):
+    return json.dumps({"review": message.upper()})
+
+
+def requests_for(*texts, candidate=0):
+    return [Request(text, [{"role": "user", "content": text}], SCHEMA, candidate) for text in texts]
+
+
+def writer_for(server, connections=4, timeout_seconds=10.0, max_retries=2, seed=0, **changes):
+    entry = {**ENTRY, "base_url": server if isinstance(server, str) else server.base_url, **changes}
+    return OpenAIWriter(entry, seed, connections, timeout_seconds, max_retries)
+
+
+def results_of(writer, requests):
+    found = dict(writer.complete(requests))
+    assert sorted(found) == list(range(len(requests)))
+    return [found[number] for number in range(len(requests))]
+
+
+def shouted(text):
+    usage = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
+    return Completion(shout(text, 0), "stop", usage)
+
+
+def test_what_is_sent():
+    with BadServer(shout) as server:
+        writer = make_writer({**ENTRY, "base_url": server.base_url}, 40, 2, 10.0, 0)
+        assert results_of(writer, requests_for("hello", candidate=2)) == [shouted("hello")]
+    assert server.received == [
+        {
+            "model": "tiny",
+            "messages": [{"role": "user", "content": "hello"}],
+            "temperature": 0.7,
+            "top_p": 0.95,
+            "max_tokens": 64,
+            "seed": request_seed(40, requests_for("hello", candidate=2)[0]) % 2**31,
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True},
+            },
+        }
+    ]
+    assert server.authorizations == {f"Bearer {KEY}"}
+
+
+def test_every_request_is_sent_a_seed_of_its_own():
+    with BadServer(shout) as server:
+        for candidate in (0, 1):
+            results_of(writer_for(server), requests_for("a", "b", candidate=candidate))
+    assert len({body["seed"] for body in server.received}) == 4
+
+
+@pytest.mark.parametrize(
+    ("structured_output", "sent"), [("json_object", {"response_format": {"type": "json_object"}}), ("none", {})]
+)
+def test_the_form_that_is_asked_for(structured_output, sent):
+    with BadServer(shout) as server:
+        results_of(writer_for(server, structured_output=structured_output), requests_for("hello"))
+    assert {key: value for key, value in server.received[0].items() if key == "response_format"} == sent
+
+
+def test_identity_and_parameters_hold_no_address_and_no_key():
+    writer = writer_for("http://host:1/v1", revision="2026-01", seed=3)
+    assert writer.identity == {"model": "tiny", "revision": "2026-01"}
+    assert writer.parameters == {
+        "temperature": 0.7,
+        "top_p": 0.95,
+        "max_new_tokens": 64,
+        "structured_output": "json_schema",
+        "seed": 3,
+    }
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "cut", "hang_up", "not_json", "no_choices"])
+def test_what_fails_in_passing_is_sent_again(fault):
+    with BadServer(shout, {"hello": [fault]}) as server:
+        assert results_of(writer_for(server), requests_for("hello")) == [shouted("hello")]
+    assert len(server.received) == 2
+    waited = server.times[1] - server.times[0]
+    assert waited >= (1.0 if fault == "429" else 0.37)  # Retry-After; half a second, less a quarter by chance
+
+
+def test_a_server_that_is_too_slow_is_asked_again():
+    with BadServer(shout, {"hello": ["slow"]}) as server:
+        assert results_of(writer_for(server, timeout_seconds=1.0), requests_for("hello")) == [shouted("hello")]
+    assert len(server.received) >= 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("429", r"127\.0\.0\.1:\d+ answered 429 .*Too many requests"),
+        ("500", r"127\.0\.0\.1:\d+ answered 500 .*Internal error"),
+        ("cut", r"the connection to 127\.0\.0\.1:\d+ failed"),
+        ("hang_up", r"the connection to 127\.0\.0\.1:\d+ failed"),
+        ("not_json", r"the answer of 127\.0\.0\.1:\d+ is no chat completion"),
+        ("no_choices", r"the answer of 127\.0\.0\.1:\d+ is no chat completion: .*choices"),
+        ("slow", r"no answer of 127\.0\.0\.1:\d+ within 0\.5 seconds"),
+        ("400_context", "too long for the model's context .*lower max_new_tokens"),
+    ],
+)
+def test_a_request_that_keeps_failing_does_not_stop_the_others(fault, reason):
+    with BadServer(shout, {"bad": [fault, "..."]}) as server:
+        requests = requests_for("bad", *(f"good {number}" for number in range(5)))
+        timeout = 0.5 if fault == "slow" else 10.0
+        failure, *good = results_of(writer_for(server, max_retries=0, timeout_seconds=timeout), requests)
+    assert isinstance(failure, Failure)
+    assert re.search(reason, failure.reason), failure.reason
+    assert KEY not in failure.reason
+    assert good == [shouted(f"good {number}") for number in range(5)]
+    assert len(server.received) == 6
+
+
+def test_retries_are_counted():
+    with BadServer(shout, {"hello": ["not_json", "..."]}) as server:
+        assert isinstance(results_of(writer_for(server, max_retries=1), requests_for("hello"))[0], Failure)
+    assert len(server.received) == 2
+
+
+def test_a_server_that_is_not_there_is_a_failure():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (failure,) = results_of(writer_for(f"http://127.0.0.1:{port}/v1", max_retries=0), requests_for("hello"))
+    assert failure.reason.startswith(f"the connection to 127.0.0.1:{port} failed (ConnectError")
+
+
+@pytest.mark.parametrize("fault", ["malformed", "empty", "null", "length"])
+def test_an_odd_answer_is_an_answer(fault):
+    with BadServer(shout, {"hello": [fault]}) as server:
+        (answer,) = results_of(writer_for(server), requests_for("hello"))
+    assert len(server.received) == 1
+    assert answer.finish_reason == ("length" if fault == "length" else "stop")
+    assert (answer.text == "") == (fault in ("empty", "null"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("400", r"answered 400 .*response_format.*try another structured_output"),
+        ("401", r"answered 401 .*\[key\].*Set the environment variable TEST_API_KEY"),
+        ("403", r"answered 403 .*TEST_API_KEY has no right"),
+        ("404", r"answered 404 .*Check base_url .* 'tiny'"),
+    ],
+)
+def test_a_refusal_of_all_requests_ends_the_job_at_once(fault, message):
+    with BadServer(shout, {"": [fault, "..."]}, seconds=0.05) as server:
+        writer = writer_for(server, connections=2)
+        with pytest.raises(HomogenizationError, match=message) as caught:
+            results_of(writer, requests_for(*(f"text {number}" for number in range(50))))
+    assert KEY not in str(caught.value)
+    assert f"127.0.0.1:{server.base_url.split(':')[2].split('/')[0]}" in str(caught.value)
+    assert len(server.received) < 10
+
+
+def test_what_is_under_way_at_a_refusal_is_not_lost():
+    texts, found = ("one", "bad", *"abcdef"), []
+    with BadServer(shout, {"bad": ["404"]}, seconds=0.2) as server:
+        writer = writer_for(server, connections=3)
+        with pytest.raises(HomogenizationError, match="answered 404"):
+            found.extend(texts[number] for number, _ in writer.complete(requests_for(*texts)))
+    assert sorted(found) == sorted(user_message(body) for body in server.answered)
+    assert "one" in found
+
+
+def test_concurrency_is_bounded_and_used():
+    with BadServer(shout, seconds=0.1) as server:
+        results_of(writer_for(server, connections=3), requests_for(*map(str, range(9))))
+    assert server.most_at_once == 3
+
+
+def test_results_come_as_they_are_answered():
+    with BadServer(shout, {"0": ["500"]}) as server:
+        writer = writer_for(server, connections=2)
+        order = [number for number, _ in writer.complete(requests_for(*map(str, range(5))))]
+    assert order[-1] == 0
+
+
+def test_a_consumer_that_stops_stops_the_requests():
+    with BadServer(shout, seconds=0.05) as server:
+        for _ in writer_for(server, connections=2).complete(requests_for(*map(str, range(50)))):
+            break
+        time.sleep(0.6)
+        assert len(server.received) < 10
+
+
+def test_the_log_holds_neither_key_nor_a_line_a_request(caplog):
+    with caplog.at_level(logging.INFO), BadServer(shout, {"a": ["500"]}) as server:
+        results_of(writer_for(server), requests_for(*"abcdef"))
+    assert KEY not in caplog.text
+    assert caplog.text == ""
+
+
+def test_without_a_key_none_is_sent(monkeypatch):
+    monkeypatch.delenv("TEST_API_KEY")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)  # of another server
+    with BadServer(shout) as server:
+        results_of(writer_for(server), requests_for("hello"))
+    assert server.authorizations == {"Bearer none"}
+
+
+@pytest.mark.parametrize("value", ["sk-\nsecret", "sk-sécret"])
+def test_a_key_that_no_header_takes_is_refused_without_showing_it(monkeypatch, value):
+    monkeypatch.setenv("TEST_API_KEY", value)
+    with pytest.raises(HomogenizationError, match="environment variable TEST_API_KEY") as caught:
+        writer_for("http://host:1/v1")
+    assert "cret" not in str(caught.value)
+
+
+def test_a_line_break_behind_the_key_is_forgiven(monkeypatch):
+    monkeypatch.setenv("TEST_API_KEY", f"{KEY}\n")
+    with BadServer(shout) as server:
+        results_of(writer_for(server), requests_for("hello"))
+    assert server.authorizations == {f"Bearer {KEY}"}
+
+
+def test_the_address_comes_from_the_environment_of_the_job(monkeypatch):
+    with BadServer(shout) as server:
+        port = server.base_url.split(":")[2].split("/")[0]
+        monkeypatch.setenv("VLLM_PORT", port)
+        results_of(writer_for("http://127.0.0.1:${VLLM_PORT}/v1"), requests_for("hello"))
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        results_of(writer_for(server, base_url=None), requests_for("hello"))
+    assert [user_message(body) for body in server.received] == ["hello", "hello"]
+
+
+@pytest.mark.parametrize(
+    ("base_url", "message"),
+    [
+        ("http://$VLLM_HOST:8000/v1", "needs the environment variable VLLM_HOST"),
+        (None, "needs the environment variable OPENAI_BASE_URL"),
+        ("localhost:8000/v1", "is no address"),
+        ("http:///v1", "is no address"),
+    ],
+)
+def test_an_address_that_is_none_is_named(monkeypatch, base_url, message):
+    monkeypatch.delenv("VLLM_HOST", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(HomogenizationError, match=message):
+        writer_for("", base_url=base_url)
+
+
+def test_an_unknown_backend_is_named():
+    with pytest.raises(HomogenizationError, match=r"backend 'parrot' is unknown\. Allowed: openai, tr"):
+        make_writer({**ENTRY, "backend": "parrot"}, 0, 1, 1.0, 0)

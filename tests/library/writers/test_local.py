@@ -1,0 +1,350 @@
+"""Language models that write in the job: samples, batches, grammar, end, memory, identity, what is refused."""
+
+import json
+import logging
+import shutil
+from collections import Counter
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chisquare
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
+
+from homogenization.run.errors import HomogenizationError
+from homogenization.writers.local import LocalWriter
+from homogenization.writers.requests import Completion, Failure, Request
+from homogenization.writers.sampling import SeededSampling
+from tiny_chat import ANSWERS, CHAT_TEMPLATE, REFUSAL, build_chat_model
+
+REVIEW = {
+    "type": "object",
+    "properties": {"review": {"type": "string"}},
+    "required": ["review"],
+    "additionalProperties": False,
+}
+PHRASES = {
+    "type": "object",
+    "properties": {"key_phrases": {"type": "array", "items": {"type": "string"}}},
+    "required": ["key_phrases"],
+    "additionalProperties": False,
+}
+TEXTS = [
+    "Dull.",
+    "The plot is thin, the acting is not, and I would see it again.",
+    "A film that I will not forget! " * 9,
+    "Never again.",
+    "The second half saves what the first half spoils, which is everything.",
+    "So slow. " * 30,
+    "Oddly moving.",
+]
+
+
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory) -> Path:
+    return build_chat_model(tmp_path_factory.mktemp("chat"))
+
+
+@pytest.fixture(scope="module")
+def babbler(chat, tmp_path_factory) -> Path:
+    """The same with random weights, so large that every token of the prompt matters to each that is written."""
+    folder = tmp_path_factory.mktemp("babbler")
+    shutil.copytree(chat, folder, dirs_exist_ok=True)
+    network = AutoModelForCausalLM.from_pretrained(folder)
+    torch.manual_seed(0)
+    for parameter in network.parameters():
+        if parameter.ndim == 2:
+            torch.nn.init.normal_(parameter, std=0.15)
+    network.save_pretrained(folder)
+    return folder
+
+
+def writer(folder: Path, seed: int = 0, **changes) -> LocalWriter:
+    entry = {
+        "weights": {"path": str(folder)},
+        "dtype": "float32",
+        "device": "cpu",
+        "batch_size": 4,
+        "structured_output": "none",
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "max_new_tokens": 24,
+    }
+    return LocalWriter(entry | changes, seed)
+
+
+def request(text: str, candidate: int = 0, schema: dict = REVIEW) -> Request:
+    return Request(
+        "a", [{"role": "system", "content": "Rewrite."}, {"role": "user", "content": text}], schema, candidate
+    )
+
+
+def answers(made: LocalWriter, requests: list[Request]) -> list[Completion | Failure]:
+    found = dict(made.complete(requests))
+    assert sorted(found) == list(range(len(requests)))
+    return [found[number] for number in range(len(requests))]
+
+
+def texts_of(made: LocalWriter, requests: list[Request]) -> list[str]:
+    return [answer.text for answer in answers(made, requests)]
+
+
+def copy_with(folder: Path, to: Path, file: str, **fields) -> Path:
+    """A copy of the model with other fields in one of its JSON files."""
+    shutil.copytree(folder, to)
+    (to / file).write_text(json.dumps(json.loads((to / file).read_text()) | fields))
+    return to
+
+
+@pytest.mark.parametrize("structured_output", ["none", "json_schema"])
+def test_an_answer_does_not_depend_on_what_else_is_asked(babbler, structured_output):
+    requests = [request(text, candidate) for text in TEXTS for candidate in (0, 1)]
+    made = writer(babbler, structured_output=structured_output)
+    expected = texts_of(made, requests)
+    assert len(set(expected)) == len(requests)
+    alone = [texts_of(made, [single])[0] for single in requests]
+    together = texts_of(writer(babbler, batch_size=len(requests), structured_output=structured_output), requests)
+    backwards = texts_of(made, requests[::-1])[::-1]
+    assert alone == together == backwards == expected
+
+
+def test_temperature_0_writes_the_likeliest_token_each_time(babbler):
+    network, tokenizer = AutoModelForCausalLM.from_pretrained(babbler), AutoTokenizer.from_pretrained(babbler)
+    expected = []
+    for text in TEXTS:
+        token_ids = tokenizer.apply_chat_template(
+            request(text).messages, add_generation_prompt=True, return_dict=False, return_tensors="pt"
+        )
+        length = token_ids.shape[1]
+        for _ in range(12):
+            with torch.inference_mode():
+                following = network(token_ids, use_cache=False).logits[:, -1:].argmax(dim=-1)
+            token_ids = torch.cat([token_ids, following], dim=1)
+        expected.append(tokenizer.decode(token_ids[0, length:]))
+    made = writer(babbler, temperature=0.0, max_new_tokens=12)
+    assert texts_of(made, [request(text) for text in TEXTS]) == expected
+
+
+def test_seed_candidate_and_text_move_the_sample_and_nothing_else_does(babbler):
+    first = texts_of(writer(babbler), [request("Dull.", candidate) for candidate in range(4)])
+    assert len(set(first)) == 4
+    assert texts_of(writer(babbler), [request("Dull.", candidate) for candidate in range(4)]) == first
+    renamed = Request("another name", request("Dull.").messages, REVIEW, 0)
+    assert texts_of(writer(babbler, gpus=1), [renamed]) == first[:1]
+    assert texts_of(writer(babbler, seed=1), [request("Dull.")]) != first[:1]
+
+
+@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.6, 1.0), (0.8, 0.7)])
+def test_tokens_are_drawn_with_their_probabilities(temperature, top_p):
+    rng = np.random.default_rng(0)
+    n_draws, scores = 20_000, torch.from_numpy(rng.normal(size=12).astype(np.float32)) * 1.5
+    probabilities = torch.softmax(scores.double() / temperature, 0).numpy()
+    order = np.argsort(-probabilities)
+    n_kept = np.searchsorted(np.cumsum(probabilities[order]), top_p - 1e-12) + 1
+    kept = order[:n_kept]
+    sampling = SeededSampling(rng.integers(2**62, size=n_draws).tolist(), temperature, top_p, torch.device("cpu"))
+    first, second = (sampling(None, scores.expand(n_draws, -1)).argmax(dim=-1).numpy() for _ in range(2))
+    expected = probabilities[kept] / probabilities[kept].sum()
+    for drawn in (first, second):
+        counts = np.bincount(drawn, minlength=12)
+        assert set(np.flatnonzero(counts)) <= set(kept)
+        assert chisquare(counts[kept], expected * n_draws).pvalue > 1e-3
+    # one step does not tell the next
+    pairs = np.histogram2d(first, second, bins=[np.arange(13)] * 2)[0][np.ix_(kept, kept)]
+    assert chisquare(pairs.ravel(), np.outer(expected, expected).ravel() * n_draws).pvalue > 1e-3
+
+
+def test_the_model_answers_with_the_frequencies_of_its_probabilities(chat):
+    network, tokenizer = AutoModelForCausalLM.from_pretrained(chat), AutoTokenizer.from_pretrained(chat)
+    prompt = tokenizer.apply_chat_template(
+        request("Dull.").messages, add_generation_prompt=True, return_dict=False, return_tensors="pt"
+    )
+    with torch.inference_mode():
+        probabilities = torch.softmax(network(prompt).logits[0, -1].double(), 0)
+    opening = [tokenizer.convert_tokens_to_ids(token) for token in ('{"', "Sorry")]
+    drawn = texts_of(
+        writer(chat, batch_size=400, max_new_tokens=1), [request("Dull.", candidate) for candidate in range(1200)]
+    )
+    counts = Counter(drawn)
+    observed = [counts['{"'], counts["Sorry"]]
+    observed.append(len(drawn) - sum(observed))
+    expected = [*probabilities[opening].tolist(), 1 - probabilities[opening].sum().item()]
+    assert chisquare(observed, np.array(expected) * len(drawn)).pvalue > 1e-3
+
+
+def test_structured_output_makes_every_answer_that_ends_valid(chat):
+    requests = [
+        request(text, candidate, schema) for text in TEXTS for candidate in range(4) for schema in (REVIEW, PHRASES)
+    ]
+    free = answers(writer(chat, batch_size=32, max_new_tokens=40), requests)
+    bound = answers(writer(chat, batch_size=32, max_new_tokens=40, structured_output="json_schema"), requests)
+    assert any(answer.text not in ANSWERS or not answer.text.startswith('{"review') for answer in free)
+    ended = [
+        (request.schema, answer)
+        for request, answer in zip(requests, bound, strict=True)
+        if answer.finish_reason == "stop"
+    ]
+    assert len(ended) > len(requests) / 2
+    for schema, answer in ended:
+        (key, value), *others = json.loads(answer.text).items()
+        assert not others
+        assert [key] == schema["required"]
+        assert isinstance(value, str) if schema is REVIEW else all(isinstance(phrase, str) for phrase in value)
+
+
+def test_structured_output_with_another_kind_of_tokenizer(stories, tmp_path):
+    folder = shutil.copytree(stories, tmp_path / "model")
+    for file in folder.iterdir():
+        file.chmod(0o644)
+    (folder / "chat_template.jinja").write_text("{{ bos_token }}{{ messages[-1]['content'] }}")
+    made = writer(folder, structured_output="json_schema", max_new_tokens=60)
+    found = answers(made, [request("Once upon a time", candidate) for candidate in range(8)])
+    ended = [answer.text for answer in found if answer.finish_reason == "stop"]
+    assert ended
+    assert all(list(json.loads(text)) == ["review"] for text in ended)
+    assert all(answer.text.startswith(("{", " {")) for answer in found)
+
+
+def test_an_answer_ends_where_the_model_ends_it_or_at_its_longest(chat):
+    tokenizer = AutoTokenizer.from_pretrained(chat)
+    requests = [request(text, candidate) for text in TEXTS for candidate in range(6)]
+    found = answers(writer(chat, max_new_tokens=6), requests)
+    for asked, answer in zip(requests, found, strict=True):
+        prompt = tokenizer.apply_chat_template(asked.messages, add_generation_prompt=True, tokenize=False)
+        assert answer.usage["prompt_tokens"] == len(tokenizer(prompt, add_special_tokens=False)["input_ids"])
+        assert answer.usage["total_tokens"] == answer.usage["prompt_tokens"] + answer.usage["completion_tokens"]
+    ended = {(answer.text, answer.usage["completion_tokens"]) for answer in found if answer.finish_reason == "stop"}
+    # the end token counts, and stands in no text
+    assert {('{"review": ""}', 5), (REFUSAL, 6)} <= ended
+    cut = [answer for answer in found if answer.finish_reason == "length"]
+    assert '{"review": "A joy' in {answer.text for answer in cut}
+    assert {answer.usage["completion_tokens"] for answer in cut} == {6}
+    assert len(cut) + sum(answer.finish_reason == "stop" for answer in found) == len(found)
+
+
+def test_all_end_tokens_of_the_checkpoint_end_an_answer(chat, tmp_path):
+    tokenizer = AutoTokenizer.from_pretrained(chat)
+    ends = [tokenizer.eos_token_id, tokenizer.convert_tokens_to_ids("Ġnot")]
+    folder = copy_with(chat, tmp_path / "model", "generation_config.json", eos_token_id=ends)
+    found = answers(writer(folder), [request("Dull.", candidate) for candidate in range(60)])
+    assert ("Sorry, not", "stop") in {(answer.text, answer.finish_reason) for answer in found}
+    assert not any(answer.text.startswith("Sorry, not ") for answer in found)
+
+
+def test_how_the_checkpoint_would_sample_does_not_matter(chat, tmp_path):
+    defaults = {
+        "repetition_penalty": 30.0,
+        "top_k": 1,
+        "temperature": 0.01,
+        "max_length": 20,
+        "suppress_tokens": [5, 6],
+    }
+    folder = copy_with(chat, tmp_path / "model", "generation_config.json", **defaults)
+    requests = [request(text, candidate) for text in TEXTS for candidate in range(2)]
+    assert texts_of(writer(folder), requests) == texts_of(writer(chat), requests)
+
+
+def test_a_prompt_beyond_the_context_is_a_failure_of_its_own(chat, tmp_path):
+    folder = copy_with(chat, tmp_path / "model", "config.json", max_position_embeddings=64)
+    found = answers(writer(folder), [request(text) for text in TEXTS])
+    failed = [number for number, answer in enumerate(found) if isinstance(answer, Failure)]
+    assert failed == [2, 5]
+    assert "tokens and max_new_tokens is 24, more than the model's context of 64" in found[2].reason
+    assert texts_of(writer(chat), [request("Dull.")]) == [found[0].text]
+
+
+def run_out_of_memory(monkeypatch, largest_batch: int) -> list[int]:
+    """Let the device be too small for more than `largest_batch` rows; the sizes of the batches that were tried."""
+    tried = []
+    generate = LlamaForCausalLM.generate
+
+    def with_little_memory(self, token_ids, **options):
+        tried.append(len(token_ids))
+        if len(token_ids) > largest_batch:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        return generate(self, token_ids, **options)
+
+    monkeypatch.setattr(LlamaForCausalLM, "generate", with_little_memory)
+    return tried
+
+
+def test_batches_halve_when_memory_runs_out(chat, monkeypatch, caplog):
+    requests = [request(text, candidate) for text in TEXTS for candidate in range(2)]
+    expected = texts_of(writer(chat), requests)
+    tried = run_out_of_memory(monkeypatch, largest_batch=3)
+    with caplog.at_level(logging.WARNING):
+        assert texts_of(writer(chat, batch_size=8), requests) == expected
+    assert tried == [8, 4, 2, 2, 2, 2, 2, 2, 2]
+    assert "memory ran out at 8 requests a batch; from here on 4" in caplog.text
+
+
+def test_a_request_that_does_not_fit_alone_is_a_failure(chat, monkeypatch):
+    run_out_of_memory(monkeypatch, largest_batch=0)
+    found = answers(writer(chat), [request(text) for text in TEXTS])
+    assert all("memory runs out even for this request alone" in failure.reason for failure in found)
+
+
+def test_what_identifies_a_model_is_what_it_is_made_of(chat, tmp_path):
+    original = writer(chat).identity
+    assert json.loads(json.dumps(original)) == original
+    assert writer(shutil.copytree(chat, tmp_path / "elsewhere")).identity == original
+    assert writer(chat, dtype="bfloat16", batch_size=1).identity != original
+    other_template = shutil.copytree(chat, tmp_path / "template")
+    (other_template / "chat_template.jinja").write_text(CHAT_TEMPLATE.replace("<|assistant|>", "<|user|>"))
+    assert writer(other_template).identity != original
+    other_weights = shutil.copytree(chat, tmp_path / "weights")
+    data = bytearray((other_weights / "model.safetensors").read_bytes())
+    data[-1] ^= 1
+    (other_weights / "model.safetensors").write_bytes(data)
+    assert writer(other_weights).identity != original
+
+
+def test_nothing_is_fetched_or_loaded_until_a_request_is_asked(monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    made = writer(Path(), weights={"hub": "nobody/nothing", "revision": commit, "path": None})
+    assert made.identity == {"hub": "nobody/nothing", "revision": commit, "dtype": "float32"}
+    assert made.parameters["seed"] == 0
+    assert list(made.complete([])) == []
+    with pytest.raises(HomogenizationError, match="nobody/nothing"):
+        list(made.complete([request("Dull.")]))
+
+
+def test_a_model_without_a_chat_template_is_refused(chat, tmp_path):
+    folder = shutil.copytree(chat, tmp_path / "model")
+    (folder / "chat_template.jinja").unlink()
+    with pytest.raises(HomogenizationError, match=r"has no chat template.*-Instruct"):
+        list(writer(folder).complete([request("Dull.")]))
+
+
+def test_a_template_that_takes_no_system_message_says_so(chat, tmp_path):
+    folder = shutil.copytree(chat, tmp_path / "model")
+    (folder / "chat_template.jinja").write_text(
+        "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+        + CHAT_TEMPLATE
+    )
+    with pytest.raises(HomogenizationError, match=r"System role not supported.*leave `system` of the prompt empty"):
+        list(writer(folder).complete([request("Dull.")]))
+    without = Request("a", request("Dull.").messages[1:], REVIEW, 0)
+    assert isinstance(answers(writer(folder), [without])[0], Completion)
+
+
+def test_more_gpus_than_there_are_are_refused(chat):
+    with pytest.raises(HomogenizationError, match=rf"gpus: 99 .* sees {torch.cuda.device_count()}"):
+        list(writer(chat, gpus=99).complete([request("Dull.")]))
+
+
+def test_damaged_weights_are_named(chat, tmp_path):
+    folder = shutil.copytree(chat, tmp_path / "model")
+    path = folder / "model.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1000])
+    with pytest.raises(HomogenizationError, match=r"model\.safetensors: damaged"):
+        list(writer(folder).complete([request("Dull.")]))
+    # a flipped bit makes a number like any other, which a list of digests tells
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    (folder / "SHA256SUMS").write_text(f"{sha256(whole).hexdigest()}  {path.name}\n")
+    with pytest.raises(HomogenizationError, match=r"model\.safetensors: damaged .*SHA-256"):
+        list(writer(folder).complete([request("Dull.")]))

@@ -1,0 +1,87 @@
+"""The part of the configuration that is about what is computed of the states, and how sure it is."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, field_validator
+
+from homogenization.config.base import ExpandedPath, Section
+from homogenization.config.claims import load_claims
+from homogenization.config.messages import one_of
+from homogenization.metrics.catalogue import METRIC_NAMES
+from homogenization.run.errors import HomogenizationError
+
+
+def _readable_claims(path: str) -> str:
+    """A file of claims, each of which can be judged."""
+    try:
+        load_claims(path)
+    except HomogenizationError as error:
+        raise ValueError(str(error)) from None
+    return path
+
+
+ClaimsFile = Annotated[ExpandedPath, AfterValidator(_readable_claims)]
+
+
+class Mauve(Section):
+    """MAUVE between consecutive layers, with its split-half null."""
+
+    n_tokens: int = Field(1000, ge=50, description="Tokens a side, drawn from a shard; fewer where a shard has fewer.")
+    seeds: int = Field(3, ge=1, description="Draws of tokens and of cluster centres; the spread over them is reported.")
+    scale: float = Field(5.0, gt=0, description="Scaling factor c of the divergences.")
+
+
+class Contrasts(Section):
+    """Paired differences between variants, review by review, and how sure they are."""
+
+    pairs: list[list[str]] | None = Field(
+        None,
+        description="Pairs [variant, minus]; null: every variant less `original`, and every variant with a position "
+        "less every control (`scattered`, or a paraphrase by a language model).",
+    )
+    metrics: list[str] | None = Field(
+        None,
+        min_length=1,
+        description="Metrics to contrast; null: those of `metrics` that move when tokens grow alike or are of "
+        "attention, and do not grow with the number of tokens by themselves.",
+    )
+    draws: int = Field(10_000, ge=100, description="Bootstrap draws, and sign flips of the permutation test.")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="Of intervals; a test is significant below 1 less it.")
+    common_tokens: int | None = Field(
+        64,
+        ge=4,
+        description="Contrasts are computed once more on this many tokens of each review, drawn at random; shorter "
+        "reviews are left out; null: not.",
+    )
+
+    @field_validator("pairs")
+    @classmethod
+    def pairs_of_two(cls, pairs: list[list[str]] | None) -> list[list[str]] | None:
+        """Two different variants each, no pair twice."""
+        for pair in pairs or ():
+            if len(pair) != 2 or pair[0] == pair[1]:
+                raise ValueError(f"{pair} is no pair of two variants; write [variant, minus]")
+        if pairs and len({tuple(pair) for pair in pairs}) < len(pairs):
+            raise ValueError("a pair stands twice; name each once")
+        return pairs
+
+    @field_validator("metrics")
+    @classmethod
+    def known_metrics(cls, metrics: list[str] | None) -> list[str] | None:
+        """Each a metric, each once."""
+        return metrics if metrics is None else one_of(METRIC_NAMES)(metrics)
+
+
+class Components(Section):
+    """What attention, feed-forward network and residual connections of each block contribute to anisotropy."""
+
+    models: list[str] | None = Field(None, min_length=1, description="Models by name; null: all.")
+    variants: list[str] = Field(["original"], min_length=1, description="Variants by name.")
+
+
+class Sensitivity(Section):
+    """Every metric on matrices that are made to be alike, compressed, or ruled by one token."""
+
+    n_tokens: int = Field(128, ge=16, description="Rows of the matrices.")
+    width: int = Field(256, ge=16, description="Columns of the matrices.")
+    seeds: int = Field(8, ge=2, description="Draws of each matrix.")

@@ -1,0 +1,193 @@
+"""Claims as data: what is measured of which variant, and the criterion that it has to meet.
+
+A claim names one statistic (`level`, `contrast`, `slope`, `steepest`, `correlation`, `component` or `similarity`) and,
+but for `component`, one criterion. Imported whenever the Snakefile is parsed.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from homogenization.config.base import Name, whole_numbers_count
+from homogenization.config.messages import describe_problem, nearest, one_of
+from homogenization.measures.views import VIEWS
+from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
+from homogenization.run.errors import HomogenizationError
+
+STATISTICS = ("level", "contrast", "slope", "steepest", "correlation", "component", "similarity")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+def _metric(name: str) -> str:
+    one_of(METRIC_NAMES)([name])
+    return name
+
+
+MetricName = Annotated[str, AfterValidator(_metric)]
+
+
+class _OfMetric(_Strict):
+    """A metric of every review, at one point of the blocks and in one view."""
+
+    metric: MetricName = Field(description="Name of a metric.")
+    view: str | None = Field(None, description="View; null: the first that the metric has (`raw`, `all_tokens`).")
+    variant: Name = Field("original", description="Variant whose values count.")
+
+    @model_validator(mode="after")
+    def view_of_metric(self) -> "_OfMetric":
+        """Spectral metrics have every view, the others their own."""
+        allowed = describe_metric(self.metric).views or VIEWS
+        if self.view is None:
+            self.view = allowed[0]
+        elif self.view not in allowed:
+            raise ValueError(
+                f"{self.metric} has no view {self.view!r}{nearest(self.view, allowed)}; allowed: {', '.join(allowed)}"
+            )
+        return self
+
+
+class _AtLayers(_OfMetric):
+    """... averaged over layers."""
+
+    point: Literal["residual_stream", "final_norm"] = Field("residual_stream", description="Where states are read.")
+    layers: Literal["all", "first", "middle", "last", "input", "output"] = Field(
+        "all",
+        description="`first`, `middle` and `last`: depth in [0, .25), [.25, .75), [.75, 1]; `input` and `output`: the "
+        "layer before the first block, and the one after the last; their mean counts.",
+    )
+
+
+class Level(_AtLayers):
+    """The value itself, averaged over layers."""
+
+
+class Contrast(_AtLayers):
+    """The paired difference between two variants, averaged over layers."""
+
+    minus: Name = Field(description="Variant that is subtracted.")
+
+
+class Slope(_OfMetric):
+    """Slope of the least-squares line of a review's values over depth."""
+
+
+class Steepest(_OfMetric):
+    """Depth at which the metric changes fastest in the direction of homogenization."""
+
+
+class Correlation(_OfMetric):
+    """Pearson correlation with another metric over reviews and layers."""
+
+    with_metric: MetricName = Field(description="The other metric, in its first view.")
+
+
+class Component(_Strict):
+    """Which components of a block contribute most to an anisotropy, averaged over layers."""
+
+    metric: Literal["cosine_anisotropy", "singular_anisotropy"] = Field(description="Which anisotropy.")
+    view: Literal["all_tokens", "without_first"] = Field("all_tokens", description="With or without the first token.")
+    variant: Name = Field("original", description="Variant whose values count.")
+    largest: list[Literal["residual", "attention", "feed_forward", "norm"]] = Field(
+        min_length=1, max_length=3, description="Those that contribute more than all others."
+    )
+
+
+class SimilarityOf(_Strict):
+    """BERTScore F1 of a variant against the original reviews."""
+
+    variant: Name = Field(description="A rewritten variant.")
+
+
+def _ordered(bounds: list[float]) -> list[float]:
+    if bounds[0] >= bounds[1]:
+        raise ValueError(f"{bounds} is no range; write [lower, upper]")
+    return bounds
+
+
+class Claim(_Strict):
+    """A published statement and how it is tested."""
+
+    claim: Name = Field(description="Short name of the claim; each stands once.")
+    statement: str = Field(min_length=1, description="What is claimed, in words.")
+    source: str = Field(min_length=1, description="Who claims it.")
+    published: str | None = Field(None, description="The published number, as text.")
+    level: Level | None = None
+    contrast: Contrast | None = None
+    slope: Slope | None = None
+    steepest: Steepest | None = None
+    correlation: Correlation | None = None
+    component: Component | None = None
+    similarity: SimilarityOf | None = None
+    above: float | None = Field(None, description="The statistic is larger.")
+    below: float | None = Field(None, description="The statistic is smaller.")
+    between: list[float] | None = Field(
+        None, min_length=2, max_length=2, description="The statistic lies in this range, ends included."
+    )
+
+    _above = field_validator("above", "below", mode="before")(whole_numbers_count)
+    _between = field_validator("between")(lambda bounds: None if bounds is None else _ordered(bounds))
+
+    @field_validator("between", mode="before")
+    @classmethod
+    def whole_bounds_count(cls, bounds: Any) -> Any:
+        """`[0, 1]` is a range of numbers too."""
+        return [whole_numbers_count(bound) for bound in bounds] if isinstance(bounds, list) else bounds
+
+    @model_validator(mode="after")
+    def one_statistic_and_one_criterion(self) -> "Claim":
+        """What is measured and what it is held against are unambiguous."""
+        statistics = [name for name in STATISTICS if getattr(self, name) is not None]
+        if len(statistics) != 1:
+            raise ValueError(f"names {statistics or 'no statistic'}; give exactly one of {', '.join(STATISTICS)}")
+        criteria = [name for name in ("above", "below", "between") if getattr(self, name) is not None]
+        if len(criteria) != (0 if self.component else 1):
+            wanted = "none" if self.component else "exactly one of above, below, between"
+            raise ValueError(f"has the criteria {criteria or 'none'}; a {statistics[0]} takes {wanted}")
+        return self
+
+    def as_params(self) -> dict[str, Any]:
+        """Plain values: claim, statement, source, published, `statistic` (its name), its fields, and the criterion.
+
+        The criterion is `above`, `below` (numbers) or `between` (two); a component has `above: 0.0`.
+        """
+        statistic = next(name for name in STATISTICS if getattr(self, name) is not None)
+        criteria = {name: getattr(self, name) for name in ("above", "below", "between")}
+        criterion = {name: value for name, value in criteria.items() if value is not None} or {"above": 0.0}
+        described = {name: getattr(self, name) for name in ("claim", "statement", "source", "published")}
+        return described | {"statistic": statistic} | getattr(self, statistic).model_dump(mode="json") | criterion
+
+
+def load_claims(path: str | Path) -> list[dict[str, Any]]:
+    """Read and check a file of claims, a YAML list.
+
+    Returns:
+        `Claim.as_params()` of each, in the order of the file.
+
+    Raises:
+        HomogenizationError: the file is missing or no YAML list; or entries are wrong, each of which is named.
+    """
+    try:
+        entries = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise HomogenizationError(f"{path}: not readable as YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(entries, list):
+        raise HomogenizationError(f"{path}: holds no list of claims; write one entry `- claim: ...` for each")
+    problems: list[str] = []
+    claims: list[Claim] = []
+    for number, entry in enumerate(entries):
+        try:
+            claims.append(Claim.model_validate(entry))
+        except ValidationError as error:
+            name = entry.get("claim", f"number {number + 1}") if isinstance(entry, dict) else f"number {number + 1}"
+            problems += [f"{name}: {describe_problem(problem, Claim)}" for problem in error.errors()]
+    names = [claim.claim for claim in claims]
+    problems += [f"{name}: stands twice" for name in sorted({name for name in names if names.count(name) > 1})]
+    if problems:
+        listed = "\n".join(f"    - {problem}" for problem in problems)
+        raise HomogenizationError(f"{path}:\n{listed}\n    docs/claims.md describes every key.")
+    return [claim.as_params() for claim in claims]

@@ -1,0 +1,112 @@
+"""How alike the tokens of packed reviews are, on the device where they lie: norms, cosines, the share of one direction.
+
+All arithmetic is float64. Reviews of about the same length are taken together, filled up with zero tokens: these add
+nothing to any sum, and eigenvalues of 0 alone to a Gram matrix.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
+
+NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
+TOKEN_VIEWS = (ALL_TOKENS, WITHOUT_FIRST)
+
+_LENGTH_STEP = 32  # reviews whose lengths round up to the same multiple are taken together
+_SQUARINGS = 40
+_SQUARINGS_AT_ONCE = 4  # of a matrix of trace 1: l_1 >= 1 / m then, so l_1^16 does not underflow
+
+
+def token_alignment(states: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+    """Mean norm, cosine anisotropy and singular anisotropy of every review.
+
+    Cosine anisotropy is the mean of u_i . u_j over i != j, u_i = x_i / |x_i| (Godey et al. 2024); a zero token has no
+    direction and counts as u = 0. Singular anisotropy is the largest squared singular value over the sum of all, of the
+    tokens as they are: neither centred nor scaled.
+
+    Args:
+        states: (tokens, width), any float type, reviews end to end; finite.
+        lengths: tokens of each review, each at least 1.
+
+    Returns:
+        float64 (views, numbers, reviews), in the order of `TOKEN_VIEWS` and `NUMBERS`, on the device of `states` (on
+        the CPU where that has no float64). NaN where there is no token, or no pair, to take a number over.
+    """
+    device = torch.device("cpu") if states.device.type == "mps" else states.device
+    reviews = states.to(device).split(list(lengths))
+    alike: dict[int, list[int]] = {}
+    for review, length in enumerate(lengths):
+        alike.setdefault(-(-length // _LENGTH_STEP), []).append(review)
+    result = torch.empty(len(TOKEN_VIEWS), len(NUMBERS), len(lengths), dtype=torch.float64, device=device)
+    for steps, members in alike.items():
+        filled = pad_sequence([reviews[review] for review in members], batch_first=True).double()
+        filled = torch.nn.functional.pad(filled, (0, 0, 0, steps * _LENGTH_STEP - filled.shape[1]))
+        counts = torch.tensor([lengths[review] for review in members], device=device)
+        result[:, :, members] = _of_filled(filled, counts)
+    return result
+
+
+def _of_filled(filled: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    """(views, numbers, reviews) of reviews (reviews, n, width) that hold `counts` tokens and then zeros."""
+    n, width = filled.shape[1:]
+    if n <= width:
+        gram = filled @ filled.mT
+        grams = torch.stack([gram, _without_first(_without_first(gram).mT)])
+    else:
+        # taking a massive first token off the whole product would cost the others their precision
+        grams = torch.stack([rows.mT @ rows for rows in (filled, _without_first(filled))])
+    norms = torch.linalg.vector_norm(filled, dim=-1)
+    units = filled / torch.where(norms > 0, norms, 1.0)[..., None]
+    norms = torch.stack([norms, _without_first(norms)])
+    resultants = torch.stack([units.sum(dim=1), units[:, 1:].sum(dim=1)])
+    counts = torch.stack([counts, counts - 1]).double()
+    pairs = torch.where(counts > 1, counts * (counts - 1), torch.nan)
+    largest = largest_eigenvalues(grams.flatten(0, 1)).reshape(norms.shape[:2])
+    return torch.stack(
+        [
+            norms.sum(dim=-1) / counts,
+            (resultants.square().sum(dim=-1) - (norms > 0).sum(dim=-1)) / pairs,
+            (largest / norms.square().sum(dim=-1)).clamp(max=1),
+        ],
+        dim=1,
+    )
+
+
+def _without_first(tokens: torch.Tensor) -> torch.Tensor:
+    """A copy of (reviews, n, ...) whose first tokens are zero, so that they count as filling."""
+    rest = tokens.clone()
+    rest[:, 0] = 0
+    return rest
+
+
+def largest_eigenvalues(gram: torch.Tensor) -> torch.Tensor:
+    """Largest eigenvalue of each positive semi-definite matrix of (matrices, m, m) float64; (matrices,) float64."""
+    if gram.is_cuda:  # eigensolvers there take milliseconds a matrix, matrix products microseconds
+        return eigenvalues_by_squaring(gram)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # on matrices of this size, more of them wait for each other
+    try:
+        return torch.linalg.eigvalsh(gram)[:, -1]
+    finally:
+        torch.set_num_threads(threads)
+
+
+def eigenvalues_by_squaring(gram: torch.Tensor) -> torch.Tensor:
+    """As `largest_eigenvalues`, by matrix products alone.
+
+    The power P = gram^(2^k), rescaled on the way, weighs the eigenvectors by (l_i / l_1)^(2^k). So
+    trace(gram P) / trace(P) falls short of l_1 by (m - 1) / (e 2^k) of it at most, whatever the gaps are: 1.4e-9 for
+    m = 4096 and k = 40. NaN for a matrix of zeros.
+    """
+    power = gram
+    for squaring in range(_SQUARINGS):
+        if squaring % _SQUARINGS_AT_ONCE == 0:
+            power = power / _trace(power)[:, None, None]
+        power = power @ power
+    return (gram * power).sum(dim=(1, 2)) / _trace(power)
+
+
+def _trace(matrices: torch.Tensor) -> torch.Tensor:
+    return matrices.diagonal(dim1=1, dim2=2).sum(dim=1)

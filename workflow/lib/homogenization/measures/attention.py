@@ -1,0 +1,127 @@
+"""The attention that tokens receive, beside what uniform attention would give them.
+
+Token j of a review of n tokens receives c_j = sum_i A_ij at a layer, A averaged over heads; the c_j sum to n. Under
+uniform *causal* attention c_j = sum_{i >= j} 1/i, which is the harmonic number H_n for the first token and 1/n for the
+last: far from flat, so a raw profile shows the mask before it shows the model.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from homogenization.run.errors import HomogenizationError
+
+if TYPE_CHECKING:
+    from homogenization.states.store import StateStore
+
+# Relative: rows of a softmax that was rounded to bfloat16 sum to 1 within 2^-9.
+_SUM_TOLERANCE = 0.01
+
+ATTENTION_SCHEMA = {
+    "review_id": pl.String,
+    "layer": pl.Int32,
+    "n_tokens": pl.Int32,
+    "first_token_share": pl.Float64,
+    "uniform_first_token_share": pl.Float64,
+    "received": pl.List(pl.Float64),
+    "uniform": pl.List(pl.Float64),
+    "tokens": pl.List(pl.Int64),
+}
+
+
+def uniform_attention(n: int, causal: bool) -> np.ndarray:
+    """(n,) float64 attention received by each token when every query attends equally to all that it can see."""
+    if not causal:
+        return np.ones(n)
+    return np.cumsum(1.0 / np.arange(n, 0, -1))[::-1]  # smallest terms first
+
+
+def position_bins(n: int, n_bins: int) -> np.ndarray:
+    """(n - 1,) bin of each token after the first by its relative position j / (n - 1), j = 1 .. n - 1; the last is 1.
+
+    Bins are [k / n_bins, (k + 1) / n_bins), the last one closed; integer arithmetic keeps edges exact.
+    """
+    return np.minimum(np.arange(1, n) * n_bins // max(n - 1, 1), n_bins - 1)
+
+
+@dataclass(frozen=True)
+class AttentionProfile:
+    """Received attention of one review at one layer.
+
+    Attributes:
+        first_token_share: c_1 / n.
+        uniform_first_token_share: the same under uniform attention.
+        received: (n_bins,) float64, mean c_j of the tokens in each bin of relative position, the first token left out;
+            NaN in an empty bin.
+        uniform: (n_bins,) float64, the same under uniform attention.
+        tokens: (n_bins,) int64, number of tokens in each bin.
+    """
+
+    first_token_share: float
+    uniform_first_token_share: float
+    received: np.ndarray
+    uniform: np.ndarray
+    tokens: np.ndarray
+
+
+def attention_profile(received: np.ndarray, causal: bool, n_bins: int = 20) -> AttentionProfile:
+    """The profile of one review at one layer.
+
+    Args:
+        received: (n,) c_j, n >= 1.
+        causal: whether the model is.
+        n_bins: bins of relative position.
+    """
+    received = received.astype(np.float64)
+    n = len(received)
+    uniform = uniform_attention(n, causal)
+    bins = position_bins(n, n_bins)
+    counts = np.bincount(bins, minlength=n_bins)
+    occupied = np.where(counts > 0, counts, np.nan)
+    return AttentionProfile(
+        first_token_share=float(received[0] / n),
+        uniform_first_token_share=float(uniform[0] / n),
+        received=np.bincount(bins, received[1:], n_bins) / occupied,
+        uniform=np.bincount(bins, uniform[1:], n_bins) / occupied,
+        tokens=counts,
+    )
+
+
+def check_sum(received: np.ndarray, review_id: str, layer: int) -> None:
+    """Refuse received attention that does not sum to the number of tokens.
+
+    Raises:
+        HomogenizationError: naming review, layer and sum.
+    """
+    n, total = len(received), float(received.sum(dtype=np.float64))
+    if not abs(total - n) <= _SUM_TOLERANCE * n:
+        raise HomogenizationError(
+            f"review {review_id}, layer {layer}: the attention received by its {n} tokens sums to {total:.6g}, not to "
+            f"{n}: the rows of this model's attention do not sum to 1. Set 'record_attention: false' for the states, "
+            f"or leave the model out."
+        )
+
+
+def attention_table(store: "StateStore", n_bins: int = 20) -> pl.DataFrame:
+    """Profiles of every review and layer (1 .. blocks) of a store: the table `attention` (`ATTENTION_SCHEMA`).
+
+    Raises:
+        HomogenizationError: the store holds no received attention, or sums that are not the number of tokens.
+    """
+    attention = store.attention_received()
+    if attention is None:
+        raise HomogenizationError(
+            "the store holds no received attention; set 'record_attention: true' for the states and extract them again"
+        )
+    columns: dict[str, list] = {name: [] for name in ATTENTION_SCHEMA}
+    for layer, of_layer in enumerate(attention, start=1):
+        for index, review_id in enumerate(store.review_ids):
+            received = of_layer[store.review_offsets[index] : store.review_offsets[index + 1]]
+            check_sum(received, review_id, layer)
+            profile = attention_profile(received, store.causal, n_bins)
+            row = {"review_id": review_id, "layer": layer, "n_tokens": len(received), **vars(profile)}
+            for name, values in columns.items():
+                values.append(row[name])
+    return pl.DataFrame(columns, schema=ATTENTION_SCHEMA)

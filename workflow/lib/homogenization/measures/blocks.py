@@ -1,0 +1,258 @@
+"""The components of a transformer block: where its attention, feed-forward network, norms and additions lie.
+
+The points between them bear TransformerLens's names: resid_pre (the stream that enters the block), ln1_out, attn_out,
+resid_mid, ln2_out, mlp_out, resid_post. What is added to the stream is attn_out and mlp_out: where a norm follows the
+attention or the feed-forward network inside its branch (Gemma 2), they are that norm's output.
+
+To add an architecture, add one entry to `LAYOUTS`. Whether the entry is right shows by itself: a block whose sums do
+not come out is refused.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.network import PackedModel, run_packed
+
+TakePoint = Callable[[int, str, torch.Tensor], None]
+Tap = tuple[str, str]
+
+_CHECKED_TOKENS = 256  # enough to see massive tokens; the pass fits wherever the model does
+_ROUNDINGS = 4  # of each sum, in eps of its dtype: a sum of three terms is rounded twice
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How blocks of one kind are made.
+
+    Attributes:
+        name: of the kind.
+        modules: the block's children, all but dropouts, which do nothing here.
+        points: where each point is read, in the order of the block: a module's path inside the block ("" is the block)
+            and `input` or `output`.
+        sums: the points that are sums, and of which points.
+        components: the points before and after each component.
+        settings: attributes that the block must have besides, with their values.
+    """
+
+    name: str
+    modules: frozenset[str]
+    points: Mapping[str, Tap]
+    sums: Mapping[str, tuple[str, ...]]
+    components: Mapping[str, tuple[str, str]]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def fits(self, block: torch.nn.Module) -> bool:
+        """Whether `block` has just these children and settings."""
+        children = {name for name, child in block.named_children() if not isinstance(child, torch.nn.Dropout)}
+        settings = {name: getattr(block, name, None) for name in self.settings}
+        return children == self.modules and settings == dict(self.settings)
+
+
+def _norm_first(
+    name: str,
+    norm_1: str,
+    attention: str,
+    norm_2: str,
+    feed_forward: str,
+    after_attention: str | None = None,
+    after_feed_forward: str | None = None,
+    **settings: Any,
+) -> Layout:
+    """A block with a norm before the attention and before the feed-forward network, and perhaps one after each."""
+    modules = (norm_1, attention, after_attention, norm_2, feed_forward, after_feed_forward)
+    return Layout(
+        name,
+        frozenset(module for module in modules if module),
+        points={
+            "resid_pre": ("", "input"),
+            "ln1_out": (norm_1, "output"),
+            "attn_out": (after_attention or attention, "output"),
+            "resid_mid": (norm_2, "input"),
+            "ln2_out": (norm_2, "output"),
+            "mlp_out": (after_feed_forward or feed_forward, "output"),
+            "resid_post": ("", "output"),
+        },
+        sums={"resid_mid": ("resid_pre", "attn_out"), "resid_post": ("resid_mid", "mlp_out")},
+        components={
+            "norm_1": ("resid_pre", "ln1_out"),
+            "attention": ("ln1_out", "attn_out"),
+            "attention_addition": ("resid_pre", "resid_mid"),
+            "norm_2": ("resid_mid", "ln2_out"),
+            "feed_forward": ("ln2_out", "mlp_out"),
+            "feed_forward_addition": ("resid_mid", "resid_post"),
+        },
+        settings=settings,
+    )
+
+
+def _parallel(name: str, norm_1: str, attention: str, norm_2: str, feed_forward: str, **settings: Any) -> Layout:
+    """A block whose attention and feed-forward network both read the stream that enters it, each through its norm."""
+    return Layout(
+        name,
+        frozenset((norm_1, attention, norm_2, feed_forward)),
+        points={
+            "resid_pre": ("", "input"),
+            "ln1_out": (norm_1, "output"),
+            "attn_out": (attention, "output"),
+            "ln2_out": (norm_2, "output"),
+            "mlp_out": (feed_forward, "output"),
+            "resid_post": ("", "output"),
+        },
+        sums={"resid_post": ("resid_pre", "attn_out", "mlp_out")},
+        components={
+            "norm_1": ("resid_pre", "ln1_out"),
+            "attention": ("ln1_out", "attn_out"),
+            "norm_2": ("resid_pre", "ln2_out"),
+            "feed_forward": ("ln2_out", "mlp_out"),
+            "addition": ("resid_pre", "resid_post"),
+        },
+        settings=settings,
+    )
+
+
+_LLAMA = ("input_layernorm", "self_attn", "post_attention_layernorm", "mlp")
+_GEMMA_2 = ("input_layernorm", "self_attn", "pre_feedforward_layernorm", "mlp")
+_GPT_NEOX = ("input_layernorm", "attention", "post_attention_layernorm", "mlp")
+
+LAYOUTS = (
+    _norm_first("Llama, Qwen2, Mistral, Gemma", *_LLAMA),
+    _norm_first("Gemma 2, Gemma 3", *_GEMMA_2, "post_attention_layernorm", "post_feedforward_layernorm"),
+    _norm_first("GPT-2", "ln_1", "attn", "ln_2", "mlp"),
+    _norm_first("GPT-NeoX, sequential", *_GPT_NEOX, use_parallel_residual=False),
+    _parallel("GPT-NeoX, parallel", *_GPT_NEOX, use_parallel_residual=True),
+    # each norm takes the stream after an addition, and what leaves the block is normed
+    Layout(
+        "BERT",
+        frozenset(("attention", "intermediate", "output")),
+        points={
+            "resid_pre": ("", "input"),
+            "attn_out": ("attention.output.dense", "output"),
+            "resid_mid": ("attention.output.LayerNorm", "input"),
+            "ln1_out": ("attention.output.LayerNorm", "output"),
+            "mlp_out": ("output.dense", "output"),
+            "resid_post": ("output.LayerNorm", "input"),
+            "ln2_out": ("output.LayerNorm", "output"),
+        },
+        sums={"resid_mid": ("resid_pre", "attn_out"), "resid_post": ("ln1_out", "mlp_out")},
+        components={
+            "attention": ("resid_pre", "attn_out"),
+            "attention_addition": ("resid_pre", "resid_mid"),
+            "norm_1": ("resid_mid", "ln1_out"),
+            "feed_forward": ("ln1_out", "mlp_out"),
+            "feed_forward_addition": ("ln1_out", "resid_post"),
+            "norm_2": ("resid_post", "ln2_out"),
+        },
+    ),
+)
+
+
+def find_layout(model: PackedModel) -> Layout:
+    """The entry of `LAYOUTS` that all blocks of `model` fit.
+
+    Raises:
+        HomogenizationError: there is none.
+    """
+    for layout in LAYOUTS:
+        if all(layout.fits(block) for block in model.blocks):
+            return layout
+    kinds = sorted({type(block).__name__ for block in model.blocks})
+    children = sorted({name for block in model.blocks for name, _ in block.named_children()})
+    raise _refusal(
+        model,
+        f"its blocks ({', '.join(kinds)}, made of {', '.join(children)}) are of no known layout "
+        f"({'; '.join(layout.name for layout in LAYOUTS)})",
+    )
+
+
+def _refusal(model: PackedModel, reason: str) -> HomogenizationError:
+    """The refusal to tell the components of a model apart."""
+    return HomogenizationError(
+        f"{model.architecture}: {reason}, so the components of its blocks can't be told apart. Leave the model out of "
+        "components.models, or describe its blocks by an entry of LAYOUTS in homogenization/measures/blocks.py."
+    )
+
+
+@contextmanager
+def points_taken(model: PackedModel, layout: Layout, take: TakePoint) -> Iterator[None]:
+    """Hand every point of every block to `take`: the layer (block 1 is 1), the point, the states (tokens, width).
+
+    `take` must copy what it keeps. The order is that of the network's work, which need not be that of the layout.
+
+    Raises:
+        HomogenizationError: at the end, a point that was not passed just once in each block.
+    """
+    passed: dict[tuple[int, str], int] = {}
+
+    def reader(layer: int, point: str, side: str) -> Callable:
+        def read(states: torch.Tensor) -> None:
+            passed[layer, point] = passed.get((layer, point), 0) + 1
+            take(layer, point, states[0])
+
+        def before(_module: torch.nn.Module, positional: tuple, named: dict) -> None:
+            read(positional[0] if positional else named["hidden_states"])
+
+        def after(_module: torch.nn.Module, _inputs: tuple, output: Any) -> None:
+            read(output[0] if isinstance(output, tuple) else output)
+
+        return before if side == "input" else after
+
+    hooks = []
+    try:
+        for layer, block in enumerate(model.blocks, start=1):
+            for point, (path, side) in layout.points.items():
+                module, read = block.get_submodule(path), reader(layer, point, side)
+                if side == "input":
+                    hooks.append(module.register_forward_pre_hook(read, with_kwargs=True))
+                else:
+                    hooks.append(module.register_forward_hook(read))
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for layer in range(1, model.n_blocks + 1):
+        for point in layout.points:
+            if (times := passed.get((layer, point), 0)) != 1:
+                raise _refusal(model, f"block {layer} passes {point} {times} times instead of once")
+
+
+def check_sums(model: PackedModel, layout: Layout, token_ids: Sequence[int]) -> None:
+    """Run `model` over a text and compare the points of `layout` that are sums with the sums.
+
+    A block that scales a branch, or adds something else besides, would have its additions credited with that. Each
+    number of each token is compared, so that one massive number hides nothing.
+
+    Args:
+        model: the transformer.
+        layout: of its blocks.
+        token_ids: a real text: on random tokens, massive activations do not show. Its first 256 tokens are read.
+
+    Raises:
+        HomogenizationError: a sum does not come out within the rounding of the model's dtype.
+    """
+    eps = torch.finfo(model.network.dtype).eps
+    block: dict[str, torch.Tensor] = {}
+
+    def take(layer: int, point: str, states: torch.Tensor) -> None:
+        block[point] = states.to("cpu", torch.float64, copy=True)
+        if len(block) < len(layout.points):
+            return
+        for total, terms in layout.sums.items():
+            difference = (block[total] - sum(block[term] for term in terms)).abs()
+            allowed = _ROUNDINGS * eps * sum(block[term].abs() for term in terms)
+            if not (difference <= allowed).all():
+                found = (difference.norm() / block[total].norm()).item()
+                raise _refusal(
+                    model,
+                    f"in block {layer}, {total} is not the sum of {' and '.join(terms)} (relative difference "
+                    f"{found:.2g}), as it is in the layout {layout.name}",
+                )
+        block.clear()
+
+    checked = list(token_ids[:_CHECKED_TOKENS])
+    with points_taken(model, layout, take):
+        run_packed(model, checked, [len(checked)], False, lambda _layer, _states: None)

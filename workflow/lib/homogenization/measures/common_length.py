@@ -1,0 +1,66 @@
+"""Every review on a common number of tokens, so that no difference in length is taken for anything else.
+
+Ranks and entropies grow with the number of tokens by themselves, and a rewritten review has a few more or fewer than
+its original. Here random subsets of one size stand for each review, and what is computed of reviews is computed of
+them. The first token is always among them: whether it counts is the view's matter, as everywhere.
+"""
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from homogenization.states.store import StateStore
+
+SEPARATOR = "/"  # of a review and the number of its draw; names of reviews are hexadecimal digits
+
+
+def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, seed: int) -> np.ndarray:
+    """Positions of the tokens of one draw, (n_tokens,) int64, ascending; 0 is always among them.
+
+    They depend on seed, review and draw alone: all layers and models with as many tokens have the same ones.
+
+    Args:
+        review_id: of the review.
+        n_available: its number of tokens, at least `n_tokens`.
+        n_tokens: how many to draw, at least 1.
+        draw: number of the draw.
+        seed: of all draws.
+    """
+    digest = blake2b(f"{seed}:{review_id}:{draw}".encode(), digest_size=16).digest()
+    others = np.random.default_rng(int.from_bytes(digest)).choice(n_available - 1, n_tokens - 1, replace=False)
+    return np.concatenate([[0], np.sort(others) + 1])
+
+
+class DrawnTokens:
+    """Random subsets of the reviews of a store, which read as if each were a review of its own.
+
+    Attributes:
+        review_ids: `REVIEW/DRAW` for each draw of each review that is long enough.
+        review_offsets: int64 (subsets + 1,).
+        layers, n_blocks: the store's.
+    """
+
+    def __init__(self, store: "StateStore", n_tokens: int, draws: int, seed: int) -> None:
+        """Draw `draws` subsets of `n_tokens` tokens of each review that has as many."""
+        self._store, self.layers, self.n_blocks = store, store.layers, store.n_blocks
+        self.review_ids: list[str] = []
+        rows = [np.empty(0, dtype=np.int64)]
+        for review_id, start, length in zip(
+            store.review_ids, store.review_offsets[:-1], np.diff(store.review_offsets).tolist(), strict=True
+        ):
+            for draw in range(draws if length >= n_tokens else 0):
+                self.review_ids.append(f"{review_id}{SEPARATOR}{draw}")
+                rows.append(start + drawn_positions(review_id, length, n_tokens, draw, seed))
+        self._rows = np.concatenate(rows)
+        self.review_offsets = np.arange(len(rows), dtype=np.int64) * n_tokens
+
+    def residual_stream(self, layer: int) -> np.ndarray:
+        """The residual stream of the drawn tokens, (subsets x tokens, width) float32, at `layer`."""
+        return self._store.residual_stream(layer)[self._rows]
+
+    def final_norm(self) -> np.ndarray | None:
+        """Their states after the final norm; None where the architecture has no such norm."""
+        states = self._store.final_norm()
+        return None if states is None else states[self._rows]

@@ -1,0 +1,121 @@
+"""Reviews through a model, and how alike their tokens are at every point of every block: nothing else is kept."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from homogenization.measures.alignment import NUMBERS, TOKEN_VIEWS, token_alignment
+from homogenization.measures.blocks import Layout, check_sums, find_layout, points_taken
+from homogenization.models.tokens import Tokens, tokenize
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.check import check_against_eager
+from homogenization.states.model import LanguageModel
+from homogenization.states.network import run_packed
+from homogenization.states.packs import run_packs, warn_of_truncation
+
+COMPONENT_STATES_SCHEMA = {
+    "review_id": pl.String,
+    "layer": pl.Int32,
+    "point": pl.String,
+    "n_tokens": pl.Int32,
+    "width": pl.Int32,
+    "view": pl.String,
+    **dict.fromkeys(NUMBERS, pl.Float64),
+}
+
+
+def component_states(
+    model: LanguageModel,
+    review_ids: Sequence[str],
+    texts: Sequence[str],
+    identity: Mapping[str, str],
+    token_budget: int,
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Run `model` over reviews and measure the tokens at every point of every block.
+
+    Args:
+        model: the model.
+        review_ids: one a review.
+        texts: of the reviews.
+        identity: `model`, `variant` and `shard`, for provenance and messages.
+        token_budget: tokens of whole reviews a forward pass takes; a longer review passes alone. Where memory runs out,
+            it is halved and stays so.
+
+    Returns:
+        The table (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and review; and its
+        metadata: `layout`, `components` (the points before and after each), `states` (what made them).
+
+    Raises:
+        HomogenizationError: an architecture that can't be honoured or whose components can't be told apart, states that
+            are not finite, a review that does not fit into memory.
+    """
+    layout = find_layout(model.packed)
+    tokens = tokenize(model.tokenizer, review_ids, texts, model.bos, model.max_tokens)
+    warn_of_truncation(tokens, model.max_tokens)
+    check_against_eager(model.packed, int(tokens.lengths.max()), record_attention=False)
+    check_sums(model.packed, layout, tokens.token_ids[: tokens.review_offsets[1]])
+    points = {point: index for index, point in enumerate(layout.points)}
+    shape = (model.packed.n_blocks, len(points), len(TOKEN_VIEWS), len(NUMBERS), len(review_ids))
+    numbers = np.full(shape, np.nan)
+
+    def run_pack(pack: range) -> None:
+        for (layer, point), measured in _measure(model, layout, tokens, pack, review_ids, identity).items():
+            numbers[layer - 1, points[point], ..., pack.start : pack.stop] = measured.cpu().numpy()
+
+    run_packs(model.packed.device, tokens.lengths.tolist(), token_budget, run_pack)
+    table = _table(numbers, list(points), review_ids, tokens.lengths, model.packed.width)
+    components = {name: list(before_and_after) for name, before_and_after in layout.components.items()}
+    provenance = {**model.provenance, **identity, "n_blocks": model.packed.n_blocks}
+    return table, {"layout": layout.name, "components": components, "states": provenance}
+
+
+def _measure(
+    model: LanguageModel,
+    layout: Layout,
+    tokens: Tokens,
+    pack: range,
+    review_ids: Sequence[str],
+    identity: Mapping[str, str],
+) -> dict[tuple[int, str], torch.Tensor]:
+    """One forward pass over the reviews of `pack`: for each layer and point what `token_alignment` gives."""
+    start, stop = tokens.review_offsets[[pack.start, pack.stop]].tolist()
+    lengths = tokens.lengths[pack.start : pack.stop].tolist()
+    measured: dict[tuple[int, str], torch.Tensor] = {}
+
+    def take(layer: int, point: str, states: torch.Tensor) -> None:
+        finite = torch.isfinite(states).all(dim=1)
+        if not finite.all():
+            token = start + int(finite.int().argmin())
+            review = review_ids[np.searchsorted(tokens.review_offsets, token, side="right") - 1]
+            raise HomogenizationError(
+                f"{', '.join(f'{name} {value}' for name, value in identity.items())}, review {review}: {point} of "
+                f"block {layer} is not finite. float16 overflows at 65504: set 'dtype' of this model to bfloat16 or "
+                "float32."
+            )
+        measured[layer, point] = token_alignment(states, lengths)
+
+    with points_taken(model.packed, layout, take):
+        run_packed(model.packed, tokens.token_ids[start:stop], lengths, False, lambda _layer, _states: None)
+    return measured
+
+
+def _table(
+    numbers: np.ndarray, points: Sequence[str], review_ids: Sequence[str], lengths: np.ndarray, width: int
+) -> pl.DataFrame:
+    """The table of `numbers` (layers, points, views, numbers, reviews)."""
+    n_layers, n_points, n_views, _, n_reviews = numbers.shape
+    keys = np.indices((n_layers, n_points, n_views, n_reviews)).reshape(4, -1)
+    layer, point, view, review = keys
+    columns = {
+        "review_id": np.asarray(review_ids, dtype=object)[review],
+        "layer": layer + 1,
+        "point": np.asarray(points, dtype=object)[point],
+        "n_tokens": lengths[review],
+        "width": np.full(len(review), width),
+        "view": np.asarray(TOKEN_VIEWS, dtype=object)[view],
+        **{name: numbers[:, :, :, index].ravel() for index, name in enumerate(NUMBERS)},
+    }
+    return pl.DataFrame(columns).cast(COMPONENT_STATES_SCHEMA)

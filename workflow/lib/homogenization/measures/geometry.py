@@ -1,0 +1,139 @@
+"""Norms and directions of one review's tokens: how long they are, and how alike they point.
+
+With unit tokens u_i = x_i / |x_i|: the resultant length is |mean u_i|, and the pairwise cosines are u_i . u_j, i < j.
+A zero token has no direction; it counts as u = 0.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from homogenization.measures.reviews import iterate_reviews, iterate_states
+
+if TYPE_CHECKING:
+    from homogenization.states.store import StateStore
+
+_KEYS = {
+    "review_id": pl.String,
+    "point": pl.String,
+    "layer": pl.Int32,
+    "n_tokens": pl.Int32,
+    "width": pl.Int32,
+}
+_NUMBERS = (
+    "resultant_length",
+    "resultant_length_without_first",
+    "n_directed",
+    "n_directed_without_first",
+    "cosine_std",
+    "cosine_std_without_first",
+    "norm_first",
+    "norm_rest_mean",
+    "norm_rest_median",
+    "norm_rest_max",
+    "squared_norm_share_first",
+    "cosine_to_first",
+)
+_HISTOGRAMS = ("cosine_histogram", "cosine_histogram_without_first")
+GEOMETRY_SCHEMA = {
+    **_KEYS,
+    **dict.fromkeys(_NUMBERS, pl.Float64),
+    **dict.fromkeys(("n_directed", "n_directed_without_first"), pl.Int32),
+    **dict.fromkeys(_HISTOGRAMS, pl.List(pl.Int64)),
+}
+
+
+def token_geometry(tokens: np.ndarray, n_bins: int = 40) -> dict[str, float | np.ndarray]:
+    """Everything that is recorded of one token matrix.
+
+    Args:
+        tokens: (n, d), n >= 1, any float type; finite. All arithmetic is float64.
+        n_bins: equal bins of the histograms over [-1, 1].
+
+    Returns:
+        resultant_length, n_directed (tokens that are not zero), cosine_std (population standard deviation over pairs
+        i < j), all also `_without_first`; norm_first, and norm_rest_mean, _median, _max of the tokens after the first;
+        squared_norm_share_first, |x_1|^2 / sum |x_i|^2; cosine_to_first, mean over the other tokens;
+        cosine_histogram (n_bins,) int64 of the pairs, also `_without_first`. Numbers without a token or a pair to be
+        taken over are NaN. A bin holds its left edge, the last one both; a cosine that equals an edge up to rounding
+        (1e-16) may fall to either side.
+    """
+    tokens = tokens.astype(np.float64)
+    norms = np.sqrt(np.einsum("ij,ij->i", tokens, tokens))
+    units = tokens * np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
+    cosines = units @ units.T  # numpy sees a symmetric product and does half the work
+    n = len(tokens)
+    rest_sum = units[1:].sum(axis=0)
+    energy = norms @ norms
+    return {
+        "resultant_length": _length(rest_sum + units[0], n),
+        "resultant_length_without_first": _length(rest_sum, n - 1),
+        "n_directed": np.count_nonzero(norms),
+        "n_directed_without_first": np.count_nonzero(norms[1:]),
+        "cosine_std": _pairs_std(cosines),
+        "cosine_std_without_first": _pairs_std(cosines[1:, 1:]),
+        "norm_first": float(norms[0]),
+        **_norms_of_rest(norms[1:]),
+        "squared_norm_share_first": float(norms[0] ** 2 / energy) if energy > 0 else np.nan,
+        "cosine_to_first": float(cosines[0, 1:].mean()) if n > 1 else np.nan,
+        **_histograms(cosines, n_bins),
+    }
+
+
+def _length(total: np.ndarray, n: int) -> float:
+    return float(np.sqrt(total @ total) / n) if n > 0 else np.nan
+
+
+def _pairs_std(cosines: np.ndarray) -> float:
+    """Standard deviation over the pairs i < j of an (n, n) matrix of cosines."""
+    n = len(cosines)
+    if n < 2:
+        return np.nan
+    diagonal = np.diagonal(cosines)
+    pairs = n * (n - 1)
+    mean = (cosines.sum() - diagonal.sum()) / pairs
+    # shifted by the mean, so that nothing cancels where all cosines are near 1
+    squares = np.square(cosines - mean).sum() - np.square(diagonal - mean).sum()
+    return float(np.sqrt(max(squares, 0.0) / pairs))
+
+
+def _norms_of_rest(norms: np.ndarray) -> dict[str, float]:
+    if norms.size == 0:
+        return dict.fromkeys(("norm_rest_mean", "norm_rest_median", "norm_rest_max"), np.nan)
+    return {
+        "norm_rest_mean": float(norms.mean()),
+        "norm_rest_median": float(np.median(norms)),
+        "norm_rest_max": float(norms.max()),
+    }
+
+
+def _histograms(cosines: np.ndarray, n_bins: int) -> dict[str, np.ndarray]:
+    """Counts of the pairs i < j, with and without the pairs of the first token."""
+    # truncation is rounding down here, and faster; cosines may pass -1 and 1 by rounding
+    bins = ((cosines + 1.0) * (n_bins / 2)).astype(np.int64).clip(0, n_bins - 1)
+    both_ways = np.bincount(bins.ravel(), minlength=n_bins) - np.bincount(bins.diagonal(), minlength=n_bins)
+    pairs = both_ways // 2
+    return {
+        "cosine_histogram": pairs,
+        "cosine_histogram_without_first": pairs - np.bincount(bins[0, 1:], minlength=n_bins),
+    }
+
+
+def geometry_table(store: "StateStore", n_bins: int = 40) -> pl.DataFrame:
+    """Geometry of every review, point and layer of a store: the table `geometry` (`GEOMETRY_SCHEMA`).
+
+    Raises:
+        HomogenizationError: states that are not finite.
+    """
+    columns: dict[str, list] = {name: [] for name in GEOMETRY_SCHEMA}
+    for point, layer, states in iterate_states(store):
+        for review_id, tokens in iterate_reviews(store, point, layer, states):
+            row = {
+                **dict(zip(_KEYS, (review_id, point, layer, *tokens.shape), strict=True)),
+                **token_geometry(tokens, n_bins),
+            }
+            for name, values in columns.items():
+                values.append(row[name])
+        print(f"{point}, layer {layer}: {len(store.review_ids)} reviews", flush=True)
+    return pl.DataFrame(columns, schema=GEOMETRY_SCHEMA)

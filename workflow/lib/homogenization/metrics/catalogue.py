@@ -1,0 +1,14 @@
+"""Every metric by name, whatever it is computed from: what the configuration may ask for, and what figures call it."""
+
+from homogenization.metrics.geometry import ATTENTION_METRICS, GEOMETRY_METRICS
+from homogenization.metrics.registry import Metric
+from homogenization.metrics.spectral import SPECTRAL_METRICS
+
+_METRICS = {**SPECTRAL_METRICS, **GEOMETRY_METRICS, **ATTENTION_METRICS}
+
+METRIC_NAMES = tuple(_METRICS)
+
+
+def describe_metric(name: str) -> Metric:
+    """The registered metric `name`, with its title and label."""
+    return _METRICS[name]

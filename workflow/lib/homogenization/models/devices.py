@@ -1,0 +1,32 @@
+"""Where a network's weights go: the CPU, one device, or, as accelerate shares the blocks out, several GPUs."""
+
+from typing import Any
+
+import torch
+from accelerate.utils import get_max_memory
+
+from homogenization.models.loading import choose_device
+from homogenization.run.errors import HomogenizationError
+
+
+def placement(device: str, gpus: int) -> dict[str, Any]:
+    """Arguments of `from_pretrained` that load the weights straight to where they work; none for the CPU.
+
+    Args:
+        device: `auto` (CUDA, then MPS, then CPU), `cuda`, `mps` or `cpu`.
+        gpus: of more than one, each holds some of the blocks.
+
+    Raises:
+        HomogenizationError: this machine has no such device, or the job sees fewer GPUs.
+    """
+    if gpus > 1:
+        visible = torch.cuda.device_count()
+        if visible < gpus:
+            raise HomogenizationError(
+                f"gpus: {gpus} are to hold the model together, and this job sees {visible}. Lower gpus, or run it "
+                "where there are as many (CUDA_VISIBLE_DEVICES names those that a job sees)."
+            )
+        memory = get_max_memory()
+        return {"device_map": "auto", "max_memory": {name: memory[name] for name in [*range(gpus), "cpu"]}}
+    chosen = choose_device(device)
+    return {} if chosen.type == "cpu" else {"device_map": {"": torch.device(chosen.type, 0)}}

@@ -1,0 +1,174 @@
+"""Folders of safetensors with a tokenizer: loaded by transformers whole, without code of their own, on a device."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from homogenization.models.tokens import opening_token_id
+from homogenization.run.errors import HomogenizationError
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def choose_device(device: str) -> torch.device:
+    """The torch device for `auto` (CUDA, then MPS, then CPU), `cuda`, `mps` or `cpu`.
+
+    Raises:
+        HomogenizationError: this machine, or this build of torch, has no such device.
+    """
+    available = [
+        name
+        for name, present in (
+            ("cuda", torch.cuda.is_available()),
+            ("mps", torch.backends.mps.is_available()),
+            ("cpu", True),
+        )
+        if present
+    ]
+    if device == "auto":
+        return torch.device(available[0])
+    if device not in available:
+        raise HomogenizationError(
+            f"device: {device!r} is not available here; there is {', '.join(available)}. Choose one of these, or auto."
+        )
+    return torch.device(device)
+
+
+def load_config(folder: Path) -> PreTrainedConfig:
+    """The configuration in `folder`.
+
+    Raises:
+        HomogenizationError: it is missing or damaged, or transformers does not know the architecture.
+    """
+    try:
+        return AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as error:
+        raise HomogenizationError(
+            f"{folder / 'config.json'}: not a configuration that transformers knows ({_first_line(error)}). Models "
+            "that bring their own code are not run; choose one whose architecture is part of transformers."
+        ) from error
+
+
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """The fast tokenizer in `folder`.
+
+    Raises:
+        HomogenizationError: there is none, or a slow one.
+    """
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise HomogenizationError(f"{folder}: no tokenizer can be loaded ({_first_line(error)}).") from error
+    if not tokenizer.is_fast:
+        raise HomogenizationError(
+            f"{folder}: the tokenizer {type(tokenizer).__name__} gives no character offsets. Add a tokenizer.json."
+        )
+    return tokenizer
+
+
+def load_network(
+    auto_class: Any, folder: Path, dtype: torch.dtype, not_needed: tuple[str, ...] = (), **options: Any
+) -> PreTrainedModel:
+    """The network in `folder`.
+
+    Args:
+        auto_class: AutoModel, or AutoModelForCausalLM for one with its head.
+        folder: Holds config.json and *.safetensors.
+        dtype: Of its parameters.
+        not_needed: Beginnings of the names of parameters that may be absent from the files, and are then random.
+        options: Further arguments of `from_pretrained`, as `attn_implementation` and `device_map`.
+
+    Raises:
+        HomogenizationError: a file is damaged or does not hold all parameters, or they do not fit the device.
+    """
+    try:
+        network, loading = auto_class.from_pretrained(
+            folder, dtype=dtype, use_safetensors=True, trust_remote_code=False, output_loading_info=True, **options
+        )
+    except torch.OutOfMemoryError as error:
+        raise HomogenizationError(
+            f"{folder}: the weights in {str(dtype).removeprefix('torch.')} do not fit into the memory of the GPU. Give "
+            "the model more GPUs (gpus), or run it in bfloat16 (dtype)."
+        ) from error
+    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
+        damaged = _damaged_file(folder)
+        if damaged is not None:
+            raise HomogenizationError(
+                f"{damaged[0]}: damaged, not a whole safetensors file ({damaged[1]}). Delete it and fetch it again."
+            ) from error
+        raise HomogenizationError(f"{folder}: the weights can't be loaded ({_first_line(error)}).") from error
+    missing = sorted(key for key in loading["missing_keys"] if not key.startswith(not_needed))
+    if missing:
+        raise HomogenizationError(
+            f"{folder}: the safetensors lack {len(missing)} tensors of {type(network).__name__}, such as {missing[0]}; "
+            "they would be random. Fetch the whole model again."
+        )
+    return network
+
+
+def context_of(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, folder: Path) -> int:
+    """The longest text, in tokens, that the positions allow; failing that, the tokenizer's own limit.
+
+    Raises:
+        HomogenizationError: neither is known.
+    """
+    for limit in (getattr(config.get_text_config(), "max_position_embeddings", None), tokenizer.model_max_length):
+        if isinstance(limit, int) and 0 < limit < 10**9:  # tokenizers without a limit give an immense number
+            return limit
+    raise HomogenizationError(f"{folder / 'config.json'}: no context length (max_position_embeddings) is given.")
+
+
+def checked_max_tokens(
+    entry: Mapping[str, Any], config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, folder: Path
+) -> int:
+    """Tokens of a text beyond which it is cut: `max_tokens` of a model's entry, or its context.
+
+    Raises:
+        HomogenizationError: `max_tokens` is above the context, or longer than positions allow; or `bos` is always and
+            the tokenizer has no BOS token.
+    """
+    if entry["bos"] == "always" and opening_token_id(tokenizer) is None:
+        raise HomogenizationError(
+            f"bos: 'always', but the tokenizer in {folder} has no BOS token. Use default or never."
+        )
+    context = context_of(config, tokenizer, folder)
+    max_tokens = entry["max_tokens"] or context
+    if max_tokens > context:
+        raise HomogenizationError(
+            f"max_tokens: {max_tokens} is more than the context of {context} tokens of the model in {folder}. "
+            f"Give at most {context}, or null for the whole context."
+        )
+    _refuse_rotation_by_length(config, max_tokens)
+    return max_tokens
+
+
+def _refuse_rotation_by_length(config: Any, max_tokens: int) -> None:
+    """Refuse long texts where rotary positions depend on the longest text of a pass: a neighbour would change them."""
+    rope = getattr(config.get_text_config(), "rope_parameters", None) or {}
+    for parameters in [rope, *(nested for nested in rope.values() if isinstance(nested, dict))]:
+        original = parameters.get("original_max_position_embeddings")
+        if parameters.get("rope_type") in ("longrope", "dynamic") and original and max_tokens > original:
+            raise HomogenizationError(
+                f"max_tokens: {max_tokens} is more than {original}, beyond which the rotary positions of "
+                f"{config.model_type} depend on the longest text. Set max_tokens to at most {original}."
+            )
+
+
+def _damaged_file(folder: Path) -> tuple[Path, str] | None:
+    """The first safetensors file in `folder` whose header or size is wrong, with the reason."""
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(path, framework="pt") as tensors:
+                tensors.keys()
+        except (SafetensorError, OSError) as error:
+            return path, _first_line(error)
+    return None
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

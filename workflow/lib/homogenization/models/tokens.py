@@ -1,0 +1,100 @@
+"""Texts to tokens: the opening token as the config says, truncation, and where each token lies in its text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+from homogenization.run.errors import HomogenizationError
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Tokens of some reviews, end to end.
+
+    Attributes:
+        token_ids: int64 (tokens,).
+        token_offsets: first and last character (exclusive) in the review's text, int32 (tokens, 2); (0, 0) for a token
+            that is not in the text, such as BOS.
+        review_offsets: where each review begins, and the end, int64 (reviews + 1,).
+        tokens_before_truncation: int64 (reviews,).
+    """
+
+    token_ids: np.ndarray
+    token_offsets: np.ndarray
+    review_offsets: np.ndarray
+    tokens_before_truncation: np.ndarray
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each review, int64 (reviews,)."""
+        return np.diff(self.review_offsets)
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Position of each token in its review, from 0, int32 (tokens,)."""
+        return np.concatenate([np.arange(length, dtype=np.int32) for length in self.lengths])
+
+
+def opening_token_id(tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """The token that opens a text: BOS, or CLS in BERT's family; None where the tokenizer has neither."""
+    return tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.cls_token_id
+
+
+def tokenize(
+    tokenizer: PreTrainedTokenizerBase, review_ids: Sequence[str], texts: Sequence[str], bos: str, max_tokens: int
+) -> Tokens:
+    """Turn texts into tokens, truncated to `max_tokens`.
+
+    BOS (or CLS in BERT's family) opens a text as `bos` says: `default` (as the tokenizer does), `always` or `never`;
+    other special tokens are left to the tokenizer. A text that is too long loses tokens at its end, but not the special
+    tokens (such as SEP) that close it.
+
+    Raises:
+        HomogenizationError: a text without any token.
+    """
+    encoded = tokenizer(
+        list(texts),
+        add_special_tokens=True,
+        padding=False,
+        truncation=False,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        return_offsets_mapping=True,
+        return_special_tokens_mask=True,
+        verbose=False,
+    )
+    opening = opening_token_id(tokenizer)
+    token_ids, token_offsets, lengths = [], [], []
+    for review_id, ids, offsets, special in zip(
+        review_ids, encoded["input_ids"], encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True
+    ):
+        ids, offsets = _with_bos_policy(ids, offsets, bos, opening)
+        if not ids:
+            raise HomogenizationError(f"review {review_id}: its text gives no token. Remove it from the corpus.")
+        lengths.append(len(ids))
+        surplus = len(ids) - max_tokens
+        if surplus > 0:
+            n_closing = next((index for index, flag in enumerate(reversed(special)) if not flag), 0)
+            end = max(len(ids) - n_closing, surplus)
+            ids, offsets = ids[: end - surplus] + ids[end:], offsets[: end - surplus] + offsets[end:]
+        token_ids.append(ids)
+        token_offsets.append(offsets)
+    return Tokens(
+        np.concatenate(token_ids).astype(np.int64),
+        np.concatenate(token_offsets).astype(np.int32),
+        np.cumsum([0, *map(len, token_ids)]).astype(np.int64),
+        np.asarray(lengths, dtype=np.int64),
+    )
+
+
+def _with_bos_policy(
+    ids: list[int], offsets: list[tuple[int, int]], bos: str, bos_token_id: int | None
+) -> tuple[list[int], list[tuple[int, int]]]:
+    opened = bool(ids) and ids[0] == bos_token_id
+    if bos == "always" and not opened:
+        return [bos_token_id, *ids], [(0, 0), *offsets]
+    if bos == "never" and opened:
+        return ids[1:], offsets[1:]
+    return ids, offsets

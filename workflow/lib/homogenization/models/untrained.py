@@ -1,0 +1,112 @@
+"""Models with random weights, the untrained control: any architecture, with a tokenizer trained on the corpus."""
+
+import difflib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from tokenizers.decoders import ByteLevel as ByteLevelDecoder
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+from tokenizers.processors import TemplateProcessing
+from tokenizers.trainers import BpeTrainer
+from transformers import CONFIG_MAPPING, AutoModel, PreTrainedConfig, PreTrainedTokenizerFast
+
+from homogenization.models.weights import DIGESTS_FILE, list_digests
+from homogenization.run.errors import HomogenizationError
+
+_NETWORK_AND_TOKENIZER = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+MODEL_FILES = (*_NETWORK_AND_TOKENIZER, DIGESTS_FILE)
+_BOS, _EOS = "<s>", "</s>"
+
+
+def build_random_model(
+    random: Mapping[str, Any], seed: int, texts: Sequence[str], vocab_size: int, folder: str | Path
+) -> None:
+    """Save a model with random weights and its tokenizer in `folder`, as `MODEL_FILES`: same input, same bytes.
+
+    The last of the files lists the SHA-256 of the others.
+
+    Args:
+        random: fields of the transformers configuration, `model_type` among them.
+        seed: of the weights, which are drawn as the architecture's own initialisation does.
+        texts: corpus that the byte-level BPE tokenizer is trained on; each text will open with a BOS token.
+        vocab_size: largest vocabulary; a small corpus yields a smaller one.
+        folder: where the files go, each whole.
+
+    Raises:
+        HomogenizationError: an unknown `model_type` or field.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = train_tokenizer(texts, vocab_size)
+    config = _config(random, tokenizer)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".random-model.") as partial:
+        network.save_pretrained(partial, max_shard_size="1TB")
+        PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer,
+            bos_token=_BOS,
+            eos_token=_EOS,
+            model_max_length=getattr(config, "max_position_embeddings", None),
+        ).save_pretrained(partial)
+        list_digests(partial, _NETWORK_AND_TOKENIZER)
+        for name in MODEL_FILES:
+            os.replace(Path(partial) / name, folder / name)
+
+
+def train_tokenizer(texts: Sequence[str], vocab_size: int) -> Tokenizer:
+    """A byte-level BPE tokenizer (Sennrich et al. 2016) of at most `vocab_size` tokens that puts BOS before a text."""
+    tokenizer = Tokenizer(BPE())
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = ByteLevelDecoder()
+    trainer = BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[_BOS, _EOS],
+        initial_alphabet=sorted(ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer=trainer)
+    tokenizer.post_processor = TemplateProcessing(
+        single=f"{_BOS} $A", special_tokens=[(_BOS, tokenizer.token_to_id(_BOS))]
+    )
+    return tokenizer
+
+
+def _config(random: Mapping[str, Any], tokenizer: Tokenizer) -> PreTrainedConfig:
+    """The configuration with the fields of `random`, and the tokenizer's vocabulary."""
+    model_type = random.get("model_type")
+    if model_type not in CONFIG_MAPPING:
+        suggestion = _nearest(model_type, CONFIG_MAPPING)
+        raise HomogenizationError(
+            f"weights.random.model_type: {model_type!r} is no architecture of transformers{suggestion}."
+        )
+    config_class = CONFIG_MAPPING[model_type]
+    known = {*config_class().to_dict(), *config_class.attribute_map}
+    for name in random:
+        if name not in known:
+            raise HomogenizationError(
+                f"weights.random.{name}: the {model_type} configuration has no such field{_nearest(name, known)}."
+            )
+    fields = {name: value for name, value in random.items() if name != "model_type"}
+    vocabulary = {
+        "vocab_size": tokenizer.get_vocab_size(),
+        "bos_token_id": tokenizer.token_to_id(_BOS),
+        "eos_token_id": tokenizer.token_to_id(_EOS),
+        "pad_token_id": None,
+    }
+    try:
+        return config_class(**fields | vocabulary)
+    except Exception as error:  # each configuration class checks its fields in its own way
+        raise HomogenizationError(f"weights.random: {model_type} refuses this configuration: {error}") from error
+
+
+def _nearest(name: Any, known: Any) -> str:
+    close = difflib.get_close_matches(str(name), list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

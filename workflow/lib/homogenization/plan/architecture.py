@@ -1,0 +1,112 @@
+"""What a model's configuration says about its network: how many parameters, where they work, and how wide it gets.
+
+No weights are needed: the network is built on torch's meta device, where tensors have a shape and no content.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModel
+
+from homogenization.models.loading import load_config
+from homogenization.models.weights import HUB_FILES, hub_advice, resolve_weights
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.network import packed_model
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What the costs of a network follow from.
+
+    Attributes:
+        name: of the network's class.
+        n_parameters: of the network without a head, embeddings and all.
+        n_multiplied: entries of the matrices in the blocks that each token meets; of experts, those that it is sent to.
+        n_blocks: number of blocks.
+        width: of the residual stream.
+        widest: longest side of a matrix in the blocks, such as the inner width of the feed-forward network.
+        heads, head_width: heads of queries in a block, and their width.
+        causal: whether a token attends to itself and earlier ones alone.
+        final_norm: whether a norm follows the last block.
+    """
+
+    name: str
+    n_parameters: int
+    n_multiplied: int
+    n_blocks: int
+    width: int
+    widest: int
+    heads: int
+    head_width: int
+    causal: bool
+    final_norm: bool
+
+
+def resolve_configuration(weights: Mapping[str, Any]) -> str:
+    """The folder of a model's configuration and tokenizer; of a hub model nothing else is fetched.
+
+    Args:
+        weights: as for `homogenization.models.weights.resolve_weights`.
+
+    Raises:
+        HomogenizationError: as `resolve_weights`; or the hub model has no config.json.
+    """
+    given = {key: value for key, value in weights.items() if value is not None}
+    if "hub" not in given:
+        return resolve_weights(given).folder
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    asked = f"the configuration of the hub model '{given['hub']}' at revision {given.get('revision') or 'main'}"
+    patterns = [pattern for pattern in HUB_FILES if not pattern.endswith(".safetensors")]
+    try:
+        folder = snapshot_download(given["hub"], revision=given.get("revision"), allow_patterns=patterns)
+    except (OSError, HfHubHTTPError, HFValidationError) as error:
+        raise HomogenizationError(f"weights: {asked} could not be fetched: {hub_advice(error)}") from error
+    if not (Path(folder) / "config.json").is_file():
+        raise HomogenizationError(f"weights: {asked} lacks config.json, so it is no model in the Hugging Face format.")
+    return folder
+
+
+def describe_architecture(folder: str | Path) -> Architecture:
+    """Read config.json in `folder` and build its network of shapes.
+
+    Raises:
+        HomogenizationError: a configuration that transformers does not know, or a network without one list of blocks.
+    """
+    config = load_config(Path(folder))
+    with torch.device("meta"):
+        model = packed_model(AutoModel.from_config(config, trust_remote_code=False))
+    text = config.get_text_config()
+    matrices = [parameter for parameter in model.blocks.parameters() if parameter.ndim > 1]
+    heads = text.num_attention_heads
+    return Architecture(
+        name=model.architecture,
+        n_parameters=sum(parameter.numel() for parameter in model.network.parameters()),
+        n_multiplied=sum(_entries_a_token_meets(matrix, text) for matrix in matrices),
+        n_blocks=model.n_blocks,
+        width=model.width,
+        widest=max(max(matrix.shape[-2:]) for matrix in matrices),
+        heads=heads,
+        head_width=getattr(text, "head_dim", None) or model.width // heads,
+        causal=all(getattr(module, "is_causal", True) for module in model.blocks.modules()),
+        final_norm=_ends_with_norm(model.network, model.blocks),
+    )
+
+
+def _entries_a_token_meets(matrix: torch.nn.Parameter, config: Any) -> int:
+    """All entries of a matrix; of experts, which lie in one tensor (experts, ..., ...), those of the chosen ones."""
+    if matrix.ndim == 2:
+        return matrix.numel()
+    return math.prod(matrix.shape[1:]) * getattr(config, "num_experts_per_tok", matrix.shape[0])
+
+
+def _ends_with_norm(network: torch.nn.Module, blocks: torch.nn.ModuleList) -> bool:
+    """Whether a norm is registered after the blocks: architectures list their modules in the order of their use."""
+    modules = list(network.modules())
+    last = modules.index(list(blocks.modules())[-1])
+    return any("norm" in type(module).__name__.lower() for module in modules[last + 1 :])

@@ -1,0 +1,212 @@
+"""What a study takes before it is run: bytes, memory of GPUs and operations, from token counts and architectures.
+
+Every formula is for extraction, which is where a study's GPU time and disk go.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from homogenization.plan.architecture import Architecture
+from homogenization.states.attention import QUERY_CHUNK
+from homogenization.states.extraction import chosen_layers
+
+PLAN_SCHEMA = {
+    "model": pl.String,
+    "parameters": pl.Int64,
+    "jobs": pl.Int64,
+    "gpus_per_job": pl.Int64,
+    "reviews": pl.Int64,
+    "tokens": pl.Int64,
+    "tokens_cut_off": pl.Int64,
+    "bytes_written": pl.Int64,
+    "bytes_on_disk": pl.Int64,
+    "gpu_memory_gib": pl.Float64,
+    "petaflops": pl.Float64,
+    "estimated": pl.Boolean,
+}
+TOTAL = "total"
+
+# Bytes a number takes in a store. bfloat16 is compressed: .72 to .75 of two bytes was measured, in three models.
+_STORED_BYTES = {"float32": 4.0, "float16": 2.0, "bfloat16": 1.5}
+_COMPUTED_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+_TOKEN_BYTES = 8 + 4 + 8  # id, position, span of characters
+_REVIEW_BYTES = 8 + 8  # offset, tokens before truncation
+_CUDA_BYTES = 0.6 * 2**30  # the CUDA context and the kernels of torch
+
+
+def matrix_operations(architecture: Architecture, lengths: np.ndarray, record_attention: bool) -> int:
+    """Floating-point operations of the matrix products of forward passes over reviews of these lengths.
+
+    A multiplication and an addition for each token and each matrix entry that it meets; and in each block, for each
+    pair of a query and a key that is computed, the same twice over: for the score, and for the weighted value. Causal
+    attention computes half of the pairs: to the query itself by torch's kernels, to the end of the chunk of 128
+    queries where attention is recorded. Recording adds no product: it sums the weights that are there. Norms,
+    activations and the softmax are left out.
+
+    Args:
+        architecture: of the model.
+        lengths: tokens of each review, int64.
+        record_attention: whether attention received is recorded.
+    """
+    pairs = int(_computed_pairs(lengths, architecture.causal, record_attention).sum())
+    attention = 4 * architecture.heads * architecture.head_width * architecture.n_blocks * pairs
+    return 2 * architecture.n_multiplied * int(lengths.sum()) + attention
+
+
+def _computed_pairs(lengths: np.ndarray, causal: bool, record_attention: bool) -> np.ndarray:
+    """Pairs of a query and a key that a block computes in each review."""
+    if not causal:
+        return lengths**2
+    if not record_attention:
+        return lengths * (lengths + 1) // 2
+    chunks, rest = np.divmod(lengths, QUERY_CHUNK)
+    return QUERY_CHUNK**2 * chunks * (chunks + 1) // 2 + rest * lengths
+
+
+def store_bytes(
+    architecture: Architecture,
+    n_tokens: int,
+    n_reviews: int,
+    storage_dtype: str,
+    n_layers: int,
+    record_attention: bool,
+) -> int:
+    """Size of the stores of so many tokens and reviews.
+
+    Args:
+        architecture: of the model.
+        n_tokens: of all reviews.
+        n_reviews: of all stores.
+        storage_dtype: float32, float16 or bfloat16.
+        n_layers: of the residual stream that are stored.
+        record_attention: whether attention received, float32 a block, is stored.
+    """
+    states = (n_layers + architecture.final_norm) * architecture.width * _STORED_BYTES[storage_dtype]
+    attention = 4 * architecture.n_blocks if record_attention else 0
+    return round(n_tokens * (states + attention + _TOKEN_BYTES) + n_reviews * _REVIEW_BYTES)
+
+
+def gpu_bytes(
+    architecture: Architecture,
+    dtype: str,
+    pass_tokens: int,
+    longest: int,
+    storage_dtype: str,
+    n_layers: int,
+    record_attention: bool,
+) -> int:
+    """Memory that a forward pass takes on the GPUs of a job, all together.
+
+    The sum of: the weights; five tensors of the widest inner width and four of the residual stream's, which is what a
+    feed-forward network, its activation and the norms hold at once; the states to store, should none have reached
+    main memory yet; the scores of a chunk of queries, twice in the model's type and once in float32, where attention is
+    recorded; and what CUDA itself takes.
+
+    Args:
+        architecture: of the model.
+        dtype: of the weights as they are run.
+        pass_tokens: tokens of the largest pass.
+        longest: tokens of the longest review.
+        storage_dtype: of the states as they are stored.
+        n_layers: of the residual stream that are stored.
+        record_attention: whether attention received is recorded.
+    """
+    size = _COMPUTED_BYTES[dtype]
+    weights = architecture.n_parameters * size
+    activations = pass_tokens * size * (5 * architecture.widest + 4 * architecture.width)
+    points = n_layers + architecture.final_norm
+    states = pass_tokens * architecture.width * points * _COMPUTED_BYTES[storage_dtype]
+    scores = architecture.heads * QUERY_CHUNK * longest * (2 * size + 4) if record_attention else 0
+    return round(weights + activations + states + scores + _CUDA_BYTES)
+
+
+def plan_row(
+    model: Mapping[str, Any], architecture: Architecture, token_counts: pl.DataFrame, states: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The row of one model in the table `plan` (`PLAN_SCHEMA`).
+
+    Args:
+        model: `name`, `dtype`, `device`, `gpus` and `token_budget` of the model's entry.
+        architecture: of the model.
+        token_counts: of its jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
+        states: the configuration's section: `dtype`, `layers`, `record_attention`, `keep`, `sample_tokens`.
+
+    Raises:
+        HomogenizationError: the model has no layer that `layers` names.
+    """
+    lengths = token_counts["lengths"].explode().to_numpy()
+    tokens, reviews, longest = int(lengths.sum()), len(lengths), int(lengths.max())
+    dtype, stored_as = model["dtype"], model["dtype"] if states["dtype"] == "auto" else states["dtype"]
+    layers = len(chosen_layers(states["layers"], architecture.n_blocks, model["name"]))
+    recorded, sampled = states["record_attention"], states["sample_tokens"]
+    full = store_bytes(architecture, tokens, reviews, stored_as, layers, recorded)
+    sample = 0
+    if sampled is not None:
+        kept = int(np.minimum(lengths, sampled).sum())
+        sample = store_bytes(architecture, kept, reviews, stored_as, layers, recorded)
+    # a review that is longer than the budget passes alone
+    pass_tokens = max(model["token_budget"], longest)
+    memory = gpu_bytes(architecture, dtype, pass_tokens, longest, stored_as, layers, recorded)
+    return {
+        "model": model["name"],
+        "parameters": architecture.n_parameters,
+        "jobs": len(token_counts),
+        "gpus_per_job": model["gpus"] if model["device"] in ("auto", "cuda") else 0,
+        "reviews": reviews,
+        "tokens": tokens,
+        "tokens_cut_off": int(token_counts["lengths_before_truncation"].explode().sum()) - tokens,
+        "bytes_written": full + sample,
+        "bytes_on_disk": (full if states["keep"] else 0) + sample,
+        "gpu_memory_gib": None if model["device"] == "cpu" else memory / 2**30,
+        "petaflops": matrix_operations(architecture, lengths, recorded) / 1e15,
+        "estimated": bool((token_counts["counted_as"] != token_counts["variant"]).any()),
+    }
+
+
+def plan_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """The table `plan`: `rows`, and a total, in which GPUs and their memory are those of the job that needs most."""
+    models = pl.DataFrame(rows, schema=PLAN_SCHEMA)
+    summed = ("jobs", "reviews", "tokens", "tokens_cut_off", "bytes_written", "bytes_on_disk", "petaflops")
+    total = models.select(
+        pl.lit(TOTAL).alias("model"),
+        pl.lit(None).alias("parameters"),
+        pl.col("gpus_per_job", "gpu_memory_gib").max(),
+        pl.col(summed).sum(),
+        pl.col("estimated").any(),
+    )
+    return pl.concat([models, total.select(list(PLAN_SCHEMA)).cast(PLAN_SCHEMA)])
+
+
+def plan_text(plan: pl.DataFrame) -> str:
+    """The table `plan` for readers: aligned, with units."""
+    lines = [["", "parameters", "jobs", "reviews", "tokens", "cut off", "written", "on disk", "GPU memory", "PFLOP"]]
+    lines += [
+        [
+            row["model"],
+            "" if row["parameters"] is None else f"{_three_digits(row['parameters'] / 1e6)} M",
+            f"{row['jobs']:,}",
+            f"{row['reviews']:,}",
+            f"{row['tokens']:,}{' *' if row['estimated'] else ''}",
+            f"{row['tokens_cut_off']:,}",
+            f"{_three_digits(row['bytes_written'] / 1e9)} GB",
+            f"{_three_digits(row['bytes_on_disk'] / 1e9)} GB",
+            "-" if row["gpu_memory_gib"] is None else f"{row['gpu_memory_gib']:.1f} GiB",
+            _three_digits(row["petaflops"]),
+        ]
+        for row in plan.iter_rows(named=True)
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligned = (
+        "  ".join([name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))])
+        for name, *cells in lines
+    )
+    note = "* with variants that are not written yet, counted by their originals\n" if plan["estimated"].any() else ""
+    return "\n".join(aligned) + "\n" + note
+
+
+def _three_digits(number: float) -> str:
+    """At least three digits, no fraction beyond them: 0.0227, 16.3, 7,505."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"

@@ -1,0 +1,81 @@
+"""A hash of what a script does: its syntax and that of the library modules it imports, without comments and docstrings.
+
+Each rule carries it as a parameter. So editing a formula reruns the rules that use it, and nothing else does: no
+comment, no docstring, no touched file, no fresh checkout.
+"""
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+LIBRARY = Path(__file__).parents[1]
+PACKAGE = LIBRARY.name
+
+
+def code_hash(script: Path, library: Path = LIBRARY) -> str:
+    """16 hexadecimal digits over the syntax of `script` and of all modules of `library` that it reaches by import."""
+    digest = hashlib.blake2b(digest_size=8)
+    for path in [script, *sorted(_reached_from(script, library))]:
+        digest.update(_meaning(path).encode())
+    return digest.hexdigest()
+
+
+def _reached_from(script: Path, library: Path) -> set[Path]:
+    """The modules of `library` that `script` imports, directly or not."""
+    found: set[Path] = set()
+    waiting = [script]
+    while waiting:
+        for module in _imported_modules(waiting.pop(), library) - found:
+            found.add(module)
+            waiting.append(module)
+    return found
+
+
+@cache
+def _imported_modules(path: Path, library: Path) -> frozenset[Path]:
+    """Files of `library` that the file at `path` names in its import statements, at any depth of its code."""
+    names: set[str] = set()
+    for node in ast.walk(_parse(path)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            # `from package import name`: the name may be a module or something inside the package
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level > 0:
+            raise ValueError(f"{path}: relative import in line {node.lineno}; write it from {PACKAGE!r} on")
+    modules = set()
+    for name in names:
+        first, *rest = name.split(".")
+        if first == PACKAGE:
+            modules.update(file for file in (library.joinpath(*rest, "__init__.py"),) if file.is_file())
+            if rest:
+                modules.update(file for file in (library.joinpath(*rest).with_suffix(".py"),) if file.is_file())
+    return frozenset(modules)
+
+
+@cache
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+@cache
+def _meaning(path: Path) -> str:
+    return repr(_canonical(_parse(path)))
+
+
+def _canonical(node: Any) -> Any:
+    """The syntax tree as nested tuples: no positions, no docstrings, no empty fields (these differ between Pythons)."""
+    if isinstance(node, ast.AST):
+        fields = ((name, _canonical(value)) for name, value in ast.iter_fields(node) if name != "type_comment")
+        return (type(node).__name__, *((name, value) for name, value in fields if value not in (None, ())))
+    if isinstance(node, list):
+        return tuple(_canonical(item) for item in node if not _is_docstring(item))
+    # a constant's type matters: 1, 1.0 and True compare equal
+    return node if node is None else (type(node).__name__, repr(node))
+
+
+def _is_docstring(node: Any) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -1,0 +1,231 @@
+"""Attention of reviews packed end to end: each review attends to itself alone, and received attention is summed.
+
+The function is registered with transformers' `AttentionInterface`. No mask function goes by its name, so that models
+hand over no mask at all: causality, sliding windows and the borders between reviews are drawn here.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface
+
+from homogenization.run.errors import HomogenizationError
+
+PACKED_ATTENTION = "packed_reviews"
+QUERY_CHUNK = 128  # queries at a time: their attention map, heads x 128 x keys, stays in the processor's cache
+
+# Arguments that leave the attention weights as they are: the positions are in the queries and keys already, and
+# determinism concerns the backward pass.
+_WITHOUT_EFFECT = frozenset({"position_ids", "deterministic"})
+
+
+@dataclass
+class PackedPass:
+    """One forward pass over a pack of reviews: where the reviews lie, and what its attention left behind.
+
+    `block_of` gives the block's index for the `id` of each module inside the blocks. `received` is None where the
+    attention that tokens receive is not asked for; else it holds, by block, float32 (tokens,) on the block's device:
+    c_j = sum over the queries i of A_ij, averaged over the heads, which sums to the review's length (Xiao et al. 2023
+    read sinks off it).
+    """
+
+    architecture: str
+    block_of: Mapping[int, int]
+    review_offsets: list[int]
+    received: dict[int, torch.Tensor] | None
+    attended: dict[int, torch.nn.Module] = field(default_factory=dict)
+    causal: dict[int, bool] = field(default_factory=dict)
+
+    def enter_block(self, module: torch.nn.Module, causal: bool) -> int:
+        """Note that the attention `module` of a block is at work, once in a pass, and give the block's index.
+
+        Raises:
+            HomogenizationError: the module belongs to no block, or its block has attended already.
+        """
+        block = self.block_of.get(id(module))
+        if block is None:
+            raise unsupported(self.architecture, f"{type(module).__name__} attends outside of the model's blocks")
+        if block in self.attended:
+            raise unsupported(self.architecture, f"block {block + 1} attends more than once")
+        self.attended[block], self.causal[block] = module, causal
+        return block
+
+    def all_received(self, device: torch.device) -> torch.Tensor | None:
+        """Attention received in all blocks, float32 (blocks, tokens) on `device`; None where it was not asked for."""
+        if self.received is None:
+            return None
+        return torch.stack([self.received[block].to(device) for block in sorted(self.received)])
+
+    def is_causal(self, n_blocks: int) -> bool:
+        """Whether attention was causal, the same in every block.
+
+        Raises:
+            HomogenizationError: not every block attended through this module, or some are causal and some are not.
+        """
+        silent = sorted(set(range(n_blocks)) - set(self.attended))
+        if silent:
+            numbers = ", ".join(str(block + 1) for block in silent)
+            raise unsupported(self.architecture, f"blocks without attention by transformers' interface: {numbers}")
+        if len(set(self.causal.values())) > 1:
+            raise unsupported(self.architecture, "some blocks attend causally and some do not")
+        return self.causal[0]
+
+
+_current_pass: ContextVar[PackedPass | None] = ContextVar("packed_pass", default=None)
+
+
+@contextmanager
+def attending_to(packed_pass: PackedPass) -> Iterator[None]:
+    """Let the forward pass inside the `with` block attend within the reviews of `packed_pass`, and record there."""
+    token = _current_pass.set(packed_pass)
+    try:
+        yield
+    finally:
+        _current_pass.reset(token)
+
+
+def unsupported(architecture: str, reason: str) -> HomogenizationError:
+    """The refusal of an architecture whose attention or positions can't be honoured for packed reviews."""
+    return HomogenizationError(
+        f"{architecture}: {reason}; its numbers would be wrong, so the model is refused. Choose a model whose "
+        "architecture is supported, such as Llama, Gemma, Gemma 2, Qwen2, GPT-2, GPT-NeoX or BERT."
+    )
+
+
+def packed_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    is_causal: bool | None = None,
+    **others: Any,
+) -> tuple[torch.Tensor, None]:
+    """Attention of one block over a pack of reviews, in the form that transformers' `AttentionInterface` asks for.
+
+    Args:
+        module: the attention module; its `is_causal` holds where the argument of that name is None.
+        query: (1, heads, tokens, head width).
+        key: (1, key-value heads, tokens, head width); heads is a multiple of key-value heads.
+        value: (1, key-value heads, tokens, value width).
+        attention_mask: None; nothing else can be honoured.
+        scaling: factor of the scores, by default 1 / sqrt(head width).
+        dropout: 0.
+        sliding_window: a query sees the keys less than this many tokens away.
+        softcap: bound of the scores, softcap * tanh(score / softcap) (Gemma 2).
+        is_causal: whether a query sees earlier keys and its own alone.
+        others: refused, unless they are None, False or without effect on the attention weights.
+
+    Returns:
+        The output (1, tokens, heads, value width), and None in the place of the attention weights.
+
+    Raises:
+        HomogenizationError: an argument that this function doesn't know or can't honour, named with the architecture.
+    """
+    packed_pass = _current_pass.get()
+    if packed_pass is None:
+        raise RuntimeError(f"the attention {PACKED_ATTENTION!r} works inside attending_to() alone")
+    offsets = packed_pass.review_offsets
+    if attention_mask is not None:
+        others["attention_mask"] = attention_mask
+    if dropout:
+        others["dropout"] = dropout
+    for name, argument in others.items():
+        if name not in _WITHOUT_EFFECT and argument is not None and argument is not False:
+            raise unsupported(packed_pass.architecture, f"its attention takes {name!r}, which can't be honoured")
+    expected = (1, offsets[-1])
+    if (query.shape[0], query.shape[2]) != expected or (key.shape[0], key.shape[2]) != expected:
+        raise unsupported(packed_pass.architecture, "its attention goes beyond the text itself")
+
+    causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
+    block = packed_pass.enter_block(module, causal)
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    output = query.new_empty(1, offsets[-1], query.shape[1], value.shape[-1])
+    if packed_pass.received is not None:
+        packed_pass.received[block] = torch.zeros(offsets[-1], device=query.device)
+    for start, stop in pairwise(offsets):
+        of_review = (query[0, :, start:stop], key[0, :, start:stop], value[0, :, start:stop])
+        window = sliding_window if sliding_window is not None and sliding_window < stop - start else None
+        if packed_pass.received is None and window is None and softcap is None:
+            output[0, start:stop] = _attend(*of_review, scale, causal)
+        else:
+            received = None if packed_pass.received is None else packed_pass.received[block][start:stop]
+            _attend_in_chunks(*of_review, scale, causal, window, softcap, output[0, start:stop], received)
+    return output, None
+
+
+def _attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, causal: bool) -> torch.Tensor:
+    """Attention of one review by torch's fused kernel: (heads, n, width) to (n, heads, value width)."""
+    grouped = query.shape[0] != key.shape[0]
+    attended = scaled_dot_product_attention(
+        query[None], key[None], value[None], is_causal=causal, scale=scale, enable_gqa=grouped
+    )
+    return attended[0].transpose(0, 1)
+
+
+def _attend_in_chunks(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    scale: float,
+    causal: bool,
+    window: int | None,
+    softcap: float | None,
+    output: torch.Tensor,
+    received: torch.Tensor | None,
+) -> None:
+    """Attention of one review, some queries at a time, with the softmax in float32.
+
+    Fills `output` (n, heads, value width) and adds the column sums, averaged over the heads, to `received` (n,). Each
+    chunk of queries meets only the keys that one of them may see.
+    """
+    heads, n, width = query.shape
+    key_heads = key.shape[0]
+    base = query.new_empty(1, 1, 1)  # not read: beta is 0
+    for start in range(0, n, QUERY_CHUNK):
+        stop = min(start + QUERY_CHUNK, n)
+        first = 0 if window is None else max(0, start - window + 1)
+        last = stop if causal else n if window is None else min(n, stop + window - 1)
+        # the queries that share a key head lie below one another, so that no key is copied
+        rows = query[:, start:stop].reshape(key_heads, -1, width)
+        scores = torch.baddbmm(base, rows, key[:, first:last].transpose(1, 2), beta=0, alpha=scale)
+        if softcap is not None:
+            scores.div_(softcap).tanh_().mul_(softcap)
+        by_head = scores.view(heads, stop - start, last - first)
+        if causal:
+            by_head[..., start - first :] += _causal_bias(stop - start, scores.dtype, scores.device)
+        if window is not None:
+            by_head += _window_bias(start, stop, first, last, window, scores)
+        weights = torch.softmax(scores, dim=-1, dtype=torch.float32)
+        if received is not None:
+            received[first:last] += weights.sum(dim=(0, 1)).div_(heads)
+        attended = torch.bmm(weights.to(value.dtype), value[:, first:last])
+        output[start:stop] = attended.view(heads, stop - start, -1).transpose(0, 1)
+
+
+@lru_cache(maxsize=QUERY_CHUNK)
+def _causal_bias(size: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """(size, size): minus infinity above the diagonal, 0 elsewhere."""
+    return torch.full((size, size), -torch.inf, dtype=dtype, device=device).triu_(1)
+
+
+def _window_bias(start: int, stop: int, first: int, last: int, window: int, scores: torch.Tensor) -> torch.Tensor:
+    """(queries, keys): minus infinity where query and key are `window` tokens or more apart, 0 elsewhere."""
+    queries = torch.arange(start, stop, device=scores.device)[:, None]
+    keys = torch.arange(first, last, device=scores.device)
+    too_far = (queries - keys).abs() >= window
+    return torch.zeros(too_far.shape, dtype=scores.dtype, device=scores.device).masked_fill_(too_far, -torch.inf)
+
+
+AttentionInterface.register(PACKED_ATTENTION, packed_attention)

@@ -1,0 +1,169 @@
+"""Extraction: reviews through a model, the residual stream of every layer and attention received into a store."""
+
+import resource
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from homogenization.models.tokens import Tokens, tokenize
+from homogenization.models.weights import combined_digest
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.check import check_against_eager
+from homogenization.states.model import LanguageModel
+from homogenization.states.network import run_packed
+from homogenization.states.packs import run_packs, warn_of_truncation
+from homogenization.states.store import FINAL_NORM, layer_name
+from homogenization.states.writer import StateWriter, StoreShape, written_store
+
+
+def extract(
+    model: LanguageModel,
+    review_ids: Sequence[str],
+    texts: Sequence[str],
+    path: str | Path,
+    identity: Mapping[str, str],
+    token_budget: int,
+    storage_dtype: str,
+    chunk_tokens: int,
+    record_attention: bool,
+    layers: Sequence[int] | None = None,
+) -> dict[str, Any]:
+    """Run `model` over reviews and write the store at `path`, whole.
+
+    Args:
+        model: the model.
+        review_ids: one a review.
+        texts: of the reviews.
+        path: the store, `*.zarr.zip`.
+        identity: `model`, `variant` and `shard`, for provenance and messages.
+        token_budget: tokens of whole reviews a forward pass takes; a longer review passes alone. Where memory runs out,
+            it is halved and stays so.
+        storage_dtype: float32, float16, bfloat16, or auto for the model's own.
+        chunk_tokens: tokens a chunk of the store.
+        record_attention: whether to record the attention that each token receives.
+        layers: of the residual stream that are stored, 0 before the first block, l after block l, -1 after the last;
+            None for all.
+
+    Returns:
+        The run record: `identity`, n_reviews, n_tokens, n_truncated, seconds_total, seconds_forward, seconds_write
+        (for which the passes stood still), tokens_per_second (over the total), token_budget (in the end),
+        peak_memory_mb (the process's), peak_device_memory_mb (of the fullest CUDA device, else None), device, dtype
+        and weights_digest (one SHA-256 over all files of weights; None where they come from no file).
+
+    Raises:
+        HomogenizationError: an architecture that can't be honoured, a layer that the model does not have, states that
+            can't be stored, a full disk or device.
+    """
+    started = time.perf_counter()
+    stored_layers = chosen_layers(layers, model.packed.n_blocks, identity.get("model", model.packed.architecture))
+    tokens = tokenize(model.tokenizer, review_ids, texts, model.bos, model.max_tokens)
+    n_truncated = warn_of_truncation(tokens, model.max_tokens)
+    findings = check_against_eager(model.packed, int(tokens.lengths.max()), record_attention)
+    shape = StoreShape(
+        model.packed.n_blocks,
+        model.packed.width,
+        findings.causal,
+        findings.final_norm,
+        record_attention,
+        stored_layers,
+    )
+    attributes = {**model.provenance, **identity}
+    stored_as = model.provenance["dtype"] if storage_dtype == "auto" else storage_dtype
+    writing_threads = 0 if model.packed.device.type == "cpu" else torch.get_num_threads()
+    with written_store(path, shape, review_ids, tokens, attributes, stored_as, chunk_tokens, writing_threads) as writer:
+        running = time.perf_counter()
+        token_budget = _run_packs(model, tokens, token_budget, writer, shape)
+        ran = time.perf_counter()
+        seconds_waited = writer.seconds
+    ended = time.perf_counter()
+    digests = model.provenance.get("weights_sha256")
+    return {
+        **identity,
+        "n_reviews": len(review_ids),
+        "n_tokens": len(tokens.token_ids),
+        "n_truncated": n_truncated,
+        "seconds_total": ended - started,
+        "seconds_forward": ran - running - seconds_waited,
+        "seconds_write": seconds_waited + ended - ran,
+        "tokens_per_second": len(tokens.token_ids) / (ended - started),
+        "token_budget": token_budget,
+        "peak_memory_mb": _peak_memory_mb(),
+        "peak_device_memory_mb": _peak_device_memory_mb(),
+        "device": str(model.packed.device),
+        "dtype": model.provenance["dtype"],
+        "weights_digest": combined_digest(digests) if digests else None,
+    }
+
+
+def chosen_layers(layers: Sequence[int] | None, n_blocks: int, model: str) -> tuple[int, ...]:
+    """The layers of the residual stream, ascending, that `layers` names, negative ones from the last; None names all.
+
+    Raises:
+        HomogenizationError: the model has no such layer.
+    """
+    n_layers = n_blocks + 1
+    for layer in layers or ():
+        if not -n_layers <= layer < n_layers:
+            raise HomogenizationError(
+                f"states.layers: {layer} is no layer of the model {model}, which has {n_blocks} blocks. Allowed: 0 "
+                f"(before the first block) to {n_blocks}, or -1 (after the last block) down to {-n_layers}."
+            )
+    return tuple(range(n_layers)) if layers is None else tuple(sorted({layer % n_layers for layer in layers}))
+
+
+def _run_packs(model: LanguageModel, tokens: Tokens, token_budget: int, writer: StateWriter, shape: StoreShape) -> int:
+    """Forward passes over packs of whole reviews, their states and attention handed to `writer`.
+
+    Returns:
+        The token budget of the last pass.
+    """
+    received = np.empty((shape.n_blocks, len(tokens.token_ids)), dtype=np.float32)
+
+    def run_pack(pack: range) -> None:
+        _run_pack(model, tokens, pack, writer, shape, received)
+
+    token_budget = run_packs(model.packed.device, tokens.lengths.tolist(), token_budget, run_pack)
+    if shape.attention_received:
+        writer.write_attention(received)
+    return token_budget
+
+
+def _run_pack(
+    model: LanguageModel, tokens: Tokens, pack: range, writer: StateWriter, shape: StoreShape, received: np.ndarray
+) -> None:
+    """One forward pass over the reviews of `pack`."""
+    start, stop = tokens.review_offsets[[pack.start, pack.stop]].tolist()
+
+    def take(layer: int, states: torch.Tensor) -> None:
+        if layer in shape.layers:
+            writer.append(layer_name(layer), start, states)
+
+    result = run_packed(
+        model.packed,
+        tokens.token_ids[start:stop],
+        tokens.lengths[pack.start : pack.stop].tolist(),
+        shape.attention_received,
+        take,
+    )
+    if shape.final_norm:
+        writer.append(FINAL_NORM, start, result.last_hidden_state)
+    if result.received is not None:
+        received[:, start:stop] = result.received.cpu()
+
+
+def _peak_memory_mb() -> float:
+    """Largest resident memory of this process so far, in MB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+
+
+def _peak_device_memory_mb() -> float | None:
+    """Largest memory allocated on any one CUDA device so far, in MB; None where none is in use."""
+    if not torch.cuda.is_initialized():
+        return None
+    return max(torch.cuda.max_memory_allocated(device) for device in range(torch.cuda.device_count())) / 2**20

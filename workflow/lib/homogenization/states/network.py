@@ -1,0 +1,145 @@
+"""One forward pass over reviews packed end to end, and the residual stream taken on its way."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from homogenization.states.attention import PACKED_ATTENTION, PackedPass, attending_to, unsupported
+from homogenization.states.elementwise import review_by_review
+
+TakeStates = Callable[[int, torch.Tensor], None]
+
+
+@dataclass(frozen=True)
+class PackedModel:
+    """A transformer whose blocks are known, ready for passes over packed reviews.
+
+    Attributes:
+        network: transformers' base model, in evaluation mode, its attention set to `PACKED_ATTENTION`.
+        architecture: name of the network's class, for messages and provenance.
+        blocks: the transformer blocks, in order.
+        block_of: the block's index for the `id` of each module inside the blocks.
+    """
+
+    network: PreTrainedModel
+    architecture: str
+    blocks: torch.nn.ModuleList
+    block_of: dict[int, int]
+
+    @property
+    def device(self) -> torch.device:
+        """Where token ids go in and the last hidden state comes out; the blocks may lie on other devices too."""
+        # weights that accelerate keeps elsewhere lie on no device until they are needed
+        hook = getattr(self.network, "_hf_hook", None)
+        return self.network.device if hook is None else torch.device(hook.execution_device)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks; the residual stream has one layer more."""
+        return len(self.blocks)
+
+    @property
+    def width(self) -> int:
+        """Width of the residual stream."""
+        return self.network.config.get_text_config().hidden_size
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """What a forward pass leaves besides the residual stream.
+
+    Attributes:
+        last_hidden_state: (tokens, width) after the final norm, or after the last block where there is no such norm.
+        received: attention received, float32 (blocks, tokens), or None where it was not asked for.
+        packed_pass: what the attention noted.
+    """
+
+    last_hidden_state: torch.Tensor
+    received: torch.Tensor | None
+    packed_pass: PackedPass
+
+
+def packed_model(network: PreTrainedModel) -> PackedModel:
+    """Find the blocks of `network` and set its attention to the packed one.
+
+    Raises:
+        HomogenizationError: an encoder-decoder, or no (or no single) list of as many blocks as the config says.
+    """
+    architecture = type(network).__name__
+    config = network.config.get_text_config()
+    if getattr(config, "is_encoder_decoder", False):
+        raise unsupported(architecture, "an encoder-decoder has two residual streams")
+    n_blocks = getattr(config, "num_hidden_layers", None)
+    lists = [
+        module for module in network.modules() if isinstance(module, torch.nn.ModuleList) and len(module) == n_blocks
+    ]
+    inner = {id(module) for outer in lists for module in outer.modules() if module is not outer}
+    outermost = [module for module in lists if id(module) not in inner]
+    if len(outermost) != 1:
+        raise unsupported(architecture, f"{len(outermost)} lists of {n_blocks} blocks instead of one")
+    blocks = outermost[0]
+    block_of = {id(module): index for index, block in enumerate(blocks) for module in block.modules()}
+    network.eval()
+    network.set_attn_implementation(PACKED_ATTENTION)
+    return PackedModel(network, architecture, blocks, block_of)
+
+
+def run_packed(
+    model: PackedModel, token_ids: Sequence[int], lengths: Sequence[int], record_attention: bool, take: TakeStates
+) -> PassResult:
+    """Run `model` over reviews that lie end to end.
+
+    Args:
+        model: the transformer.
+        token_ids: tokens of all reviews of the pack.
+        lengths: tokens of each review; they sum to the number of token ids.
+        record_attention: whether to sum up the attention that each token receives.
+        take: called with layer 0 and the residual stream (tokens, width) before the first block, then with layer l
+            and the residual stream after block l. It must copy what it keeps.
+
+    Raises:
+        HomogenizationError: the architecture's attention can't be honoured.
+    """
+    device = model.device
+    offsets = [0]
+    for length in lengths:
+        offsets.append(offsets[-1] + length)
+    packed_pass = PackedPass(model.architecture, model.block_of, offsets, {} if record_attention else None)
+    positions = torch.cat([torch.arange(length) for length in lengths])
+    on_cpu = device.type == "cpu"
+    matrices = (parameter for parameter in model.blocks.parameters() if on_cpu and parameter.ndim == 2)
+    with attending_to(packed_pass), residual_stream_taken(model.blocks, take), review_by_review(matrices, lengths):
+        output = forward(model, token_ids, position_ids=positions[None].to(device))
+    packed_pass.is_causal(model.n_blocks)
+    return PassResult(output.last_hidden_state[0], packed_pass.all_received(device), packed_pass)
+
+
+def forward(model: PackedModel, token_ids: Sequence[int], **arguments: torch.Tensor) -> Any:
+    """The network's output for `token_ids`, (tokens,), as a batch of one; it keeps no cache."""
+    ids = torch.as_tensor(token_ids, device=model.device)[None]
+    # without a mask of ones, transformers reads restarting positions as packed sequences and draws borders of its own
+    with torch.inference_mode():
+        return model.network(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, **arguments)
+
+
+@contextmanager
+def residual_stream_taken(blocks: torch.nn.ModuleList, take: TakeStates) -> Iterator[None]:
+    """Hand the residual stream before the first block and after each block to `take`, (tokens, width) each."""
+
+    def before_first(_: torch.nn.Module, positional: tuple, named: dict) -> None:
+        take(0, (positional[0] if positional else named["hidden_states"])[0])
+
+    def after(layer: int) -> Callable:
+        return lambda _module, _inputs, output: take(layer, (output[0] if isinstance(output, tuple) else output)[0])
+
+    hooks = [blocks[0].register_forward_pre_hook(before_first, with_kwargs=True)]
+    hooks += [block.register_forward_hook(after(index + 1)) for index, block in enumerate(blocks)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()

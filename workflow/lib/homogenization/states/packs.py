@@ -1,0 +1,86 @@
+"""Forward passes over packs of whole reviews, of fewer tokens once memory runs out."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+import torch
+from tqdm import tqdm
+
+from homogenization.models.tokens import Tokens
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.packing import pack_reviews
+
+logger = logging.getLogger(__name__)
+
+
+def run_packs(
+    device: torch.device, lengths: Sequence[int], token_budget: int, run_pack: Callable[[range], None]
+) -> int:
+    """Call `run_pack` with the reviews of each pack, in order.
+
+    A pass that runs out of memory is begun anew with fewer reviews: the token budget is halved and stays so.
+
+    Args:
+        device: of the model, for messages and to give back what a failed pass holds.
+        lengths: tokens of each review.
+        token_budget: tokens of whole reviews a pass takes; a longer review passes alone.
+        run_pack: one pass. One that runs out of memory must leave nothing behind that the next one can't overwrite.
+
+    Returns:
+        The token budget of the last pass.
+
+    Raises:
+        HomogenizationError: a review by itself does not fit into memory.
+    """
+    packs = pack_reviews(lengths, token_budget)
+    with tqdm(total=sum(lengths), unit=" tokens", unit_scale=True, mininterval=5) as progress:
+        while packs:
+            pack = packs.pop(0)
+            n_tokens = sum(lengths[pack.start : pack.stop])
+            if _fits(run_pack, pack):
+                progress.update(n_tokens)
+                continue
+            if device.type == "cuda":
+                torch.cuda.empty_cache()
+            if len(pack) == 1:
+                raise HomogenizationError(
+                    f"token_budget: a pass of {n_tokens} tokens does not fit into the memory of "
+                    f"{device}. Lower token_budget, or max_tokens if one review is that long."
+                )
+            too_large = token_budget
+            while token_budget >= n_tokens:
+                token_budget //= 2
+            logger.warning(
+                "memory ran out in a pass of %d tokens: token_budget goes from %d down to %d for the rest of the job",
+                n_tokens,
+                too_large,
+                token_budget,
+            )
+            rest = pack_reviews(lengths[pack.start :], token_budget)
+            packs = [range(pack.start + smaller.start, pack.start + smaller.stop) for smaller in rest]
+    return token_budget
+
+
+def _fits(run_pack: Callable[[range], None], pack: range) -> bool:
+    """Run one pass; False where memory ran out, all tensors of the pass let go."""
+    try:
+        run_pack(pack)
+    except torch.OutOfMemoryError as error:
+        logger.info("%s", str(error))  # a record that kept the error would keep the tensors of its frames
+        return False
+    return True
+
+
+def warn_of_truncation(tokens: Tokens, max_tokens: int) -> int:
+    """The number of truncated reviews, which a warning tells."""
+    surplus = tokens.tokens_before_truncation - tokens.lengths
+    n_truncated = int((surplus > 0).sum())
+    if n_truncated:
+        logger.warning(
+            "%d of %d reviews are longer than %d tokens and were truncated; %d tokens were left out",
+            n_truncated,
+            len(surplus),
+            max_tokens,
+            surplus.sum(),
+        )
+    return n_truncated

@@ -1,0 +1,146 @@
+"""The store of hidden states: one Zarr v3 group in one zip file, an array a layer, read layer by layer as float32.
+
+Arrays: `residual_stream/{layer}` (tokens, width) of the layers that were asked for, `final_norm` (tokens, width) where
+the architecture has such a norm, `attention_received` (blocks, tokens) where it was recorded, and the tokens.
+Attributes carry provenance.
+"""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.storage import ZipStore
+
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.files import damage, gone
+
+SCHEMA_VERSION = 2
+FINAL_NORM = "final_norm"
+ATTENTION_RECEIVED = "attention_received"
+BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16
+_TOKEN_ARRAYS = ("review_offsets", "token_ids", "positions", "token_offsets", "tokens_before_truncation")
+
+
+def layer_name(layer: int) -> str:
+    """Name of the array of the residual stream at `layer`: 0 before the first block, l after block l."""
+    return f"residual_stream/{layer:03d}"
+
+
+class StateStore:
+    """A store open for reading. States come back as float32, whatever they are stored as.
+
+    Attributes:
+        attributes: the root's: provenance, model, variant, shard.
+        review_ids: one a review.
+        review_offsets: int64 (reviews + 1,).
+        token_ids, positions: int64 and int32 (tokens,).
+        token_offsets: character spans, int32 (tokens, 2).
+        tokens_before_truncation: int64 (reviews,).
+        n_blocks: blocks of the model; its residual stream has one layer more.
+        layers: the layers of the residual stream that are stored, ascending.
+        width: of the residual stream.
+        causal: whether attention is causal.
+    """
+
+    def __init__(self, path: Path, group: zarr.Group) -> None:
+        self._path, self._group = path, group
+        self.attributes: dict[str, Any] = dict(group.attrs)
+        if self.attributes["schema_version"] != SCHEMA_VERSION:
+            raise HomogenizationError(
+                f"{path}: a store of schema version {self.attributes['schema_version']}, and this version of the "
+                f"workflow reads {SCHEMA_VERSION}. Delete the file and run the same command again."
+            )
+        self.review_ids: list[str] = list(self.attributes["review_ids"])
+        self.n_blocks: int = self.attributes["n_blocks"]
+        self.layers: list[int] = list(self.attributes["layers"])
+        self.width: int = self.attributes["width"]
+        self.causal: bool = self.attributes["causal"]
+        self._refuse_missing_parts()
+        self.review_offsets, self.token_ids, self.positions, self.token_offsets, self.tokens_before_truncation = (
+            self.read(name) for name in _TOKEN_ARRAYS
+        )
+
+    def residual_stream(self, layer: int) -> np.ndarray:
+        """The residual stream (tokens, width), float32: layer 0 before the first block, l after block l.
+
+        Raises:
+            ValueError: the layer is not stored.
+        """
+        if layer not in self.layers:
+            raise ValueError(f"layer {layer} is not among the stored ones, {self.layers}")
+        return self._read_states(layer_name(layer))
+
+    def final_norm(self) -> np.ndarray | None:
+        """The states after the final norm (tokens, width), float32; None where the architecture has no such norm."""
+        return self._read_states(FINAL_NORM) if self.attributes["final_norm"] else None
+
+    def attention_received(self) -> np.ndarray | None:
+        """Attention received, float32 (blocks, tokens); None where it was not recorded."""
+        return self.read(ATTENTION_RECEIVED) if self.attributes["attention_received"] else None
+
+    def stored_arrays(self) -> Iterator[tuple[str, zarr.Array]]:
+        """(name, array) of all arrays of the group; `read` gives the contents of one."""
+        return (
+            (name, member) for name, member in self._group.members(max_depth=None) if isinstance(member, zarr.Array)
+        )
+
+    def read(self, name: str) -> np.ndarray:
+        """The array `name` as it is stored, bfloat16 as its bits."""
+        with _damage_named(self._path):
+            return self._group[name][...]
+
+    def _refuse_missing_parts(self) -> None:
+        """Raise unless each array is there with all its chunks: Zarr reads a missing chunk as zeros, without a word."""
+        names = [layer_name(layer) for layer in self.layers] + list(_TOKEN_ARRAYS)
+        names += [name for name in (FINAL_NORM, ATTENTION_RECEIVED) if self.attributes[name]]
+        for name in names:
+            if self._group[name].nchunks_initialized != self._group[name].nchunks:
+                raise ValueError(f"chunks of {name} are missing")
+
+    def _read_states(self, name: str) -> np.ndarray:
+        stored = self.read(name)
+        if self._group[name].attrs.get("stored_as") == BFLOAT16_BITS:
+            return (stored.astype(np.uint32) << 16).view(np.float32)
+        return stored.astype(np.float32, copy=False)
+
+
+@contextmanager
+def open_store(path: str | Path) -> Iterator[StateStore]:
+    """Open a store for reading.
+
+    Raises:
+        OSError: the file can't be read.
+        HomogenizationError: the file is gone; or it is cut short or damaged, or a part of it is missing, and it was
+            moved aside. Damage may turn out only when an array is read.
+    """
+    path = Path(path)
+    try:
+        path.open("rb").close()
+    except FileNotFoundError as error:
+        raise gone(path) from error
+    store = ZipStore(path, mode="r")
+    try:
+        with _damage_named(path):
+            opened = StateStore(path, zarr.open_group(store, mode="r"))
+        yield opened
+    finally:
+        if store._is_open:
+            store.close()
+
+
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    """Move a damaged file aside, and turn whatever it makes zipfile, zlib, json and Zarr raise into one message."""
+    try:
+        yield
+    except (HomogenizationError, MemoryError):
+        raise
+    except Exception as error:  # a flipped byte may surface as any of a dozen exceptions
+        # what the disk or the network says is no word on the file, but for a place that is not in it
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
+        raise damage(path, str(error).strip() or type(error).__name__) from error

@@ -1,0 +1,270 @@
+"""Writing a store of hidden states: a zip member can't be rewritten, so a chunk goes to the file when it is full.
+
+Where the model runs on another device, full chunks are checked, compressed and written by threads of their own while it
+goes on. On the CPU these threads would take from the model the time that they save.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import zarr
+from zarr.codecs import BloscCodec
+from zarr.storage import ZipStore
+
+from homogenization.models.tokens import Tokens
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.files import job_record, written_whole
+from homogenization.states.buffers import BufferPool, ChunkBuffer
+from homogenization.states.store import ATTENTION_RECEIVED, BFLOAT16_BITS, FINAL_NORM, SCHEMA_VERSION, layer_name
+
+STORAGE_DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+_FLOAT16_MAX = 65_504.0
+
+
+@dataclass(frozen=True)
+class StoreShape:
+    """What a store holds: blocks of the model, width and stored layers of its residual stream, the optional arrays."""
+
+    n_blocks: int
+    width: int
+    causal: bool
+    final_norm: bool
+    attention_received: bool
+    layers: tuple[int, ...]
+
+
+class StateWriter:
+    """Takes states layer by layer, in the order of the tokens, and writes each chunk when it is full.
+
+    Attributes:
+        seconds: how long `append` and `write_attention` waited for the file.
+    """
+
+    def __init__(
+        self,
+        group: zarr.Group,
+        shape: StoreShape,
+        review_ids: Sequence[str],
+        tokens: Tokens,
+        identity: str,
+        storage_dtype: str,
+        chunk_tokens: int,
+        writing_threads: int,
+    ) -> None:
+        self.seconds = 0.0
+        self._group, self._shape, self._review_ids, self._tokens = group, shape, review_ids, tokens
+        self._identity = identity
+        self._n_tokens = len(tokens.token_ids)
+        # chunks of one size: Zarr would fill up a short last one
+        self._chunk_tokens = math.ceil(self._n_tokens / math.ceil(self._n_tokens / chunk_tokens))
+        self._dtype = STORAGE_DTYPES[storage_dtype]
+        points = [layer_name(layer) for layer in shape.layers] + [FINAL_NORM] * shape.final_norm
+        self._arrays = {point: self._state_array(point) for point in points}
+        self._filled = dict.fromkeys(points, 0)
+        self._filling: dict[str, ChunkBuffer] = {}
+        self._threads = ThreadPoolExecutor(writing_threads, "state-writer") if writing_threads else None
+        # one for each point as it fills, and as many on their way to the file
+        self._pool = BufferPool(self._new_buffer, len(points) * (2 if writing_threads else 1))
+        self._being_written: list[Future[None]] = []
+
+    def append(self, point: str, start: int, states: torch.Tensor) -> None:
+        """Add the states (tokens, width) of the tokens from `start` on at `point`.
+
+        What is there already, from a pass that was broken off, stays as it is.
+
+        Raises:
+            HomogenizationError: states that are not finite, or that the storage dtype can't hold; these, or a full
+                disk, may be told by a later call where threads write.
+        """
+        filled = self._filled[point]
+        if start > filled:
+            raise RuntimeError(f"{point}: the states of tokens {filled} to {start} were left out")
+        states = states[filled - start :]
+        if self._threads is None and len(states):
+            self._refuse_unstorable(point, filled, states)
+        while len(states):
+            offset = filled % self._chunk_tokens
+            n = min(self._chunk_tokens - offset, len(states))
+            if point not in self._filling:
+                self._filling[point] = self._free_buffer(pinned=states.is_cuda)
+            if self._threads is None:
+                self._filling[point].states[offset : offset + n].copy_(states[:n])
+            else:
+                self._filling[point].fill(offset, states[:n])
+            filled, states = filled + n, states[n:]
+            self._filled[point] = filled
+            if offset + n == self._chunk_tokens or filled == self._n_tokens:
+                self._hand_over(point, filled - offset - n, offset + n)
+
+    def write_attention(self, received: np.ndarray) -> None:
+        """Write the attention received, float32 (blocks, tokens), of all tokens."""
+        self._write_array(ATTENTION_RECEIVED, received, chunks=(1, self._n_tokens))
+
+    def write_tokens(self) -> None:
+        """Write token ids, positions, character spans and review offsets."""
+        self._write_array("token_ids", self._tokens.token_ids)
+        self._write_array("positions", self._tokens.positions)
+        self._write_array("token_offsets", self._tokens.token_offsets)
+        self._write_array("review_offsets", self._tokens.review_offsets)
+        self._write_array("tokens_before_truncation", self._tokens.tokens_before_truncation)
+
+    def finish(self) -> None:
+        """Wait until all chunks are written.
+
+        Raises:
+            RuntimeError: a point lacks the states of some tokens, which is a fault of the caller's.
+        """
+        short = [point for point, filled in self._filled.items() if filled != self._n_tokens]
+        if short:
+            raise RuntimeError(f"states of {', '.join(short)} are incomplete")
+        for chunk in self._being_written:
+            chunk.result()
+
+    def stop(self) -> None:
+        """End the writing threads; chunks that they have not begun are dropped."""
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+
+    def _new_buffer(self, pinned: bool) -> ChunkBuffer:
+        return ChunkBuffer(self._chunk_tokens, self._shape.width, self._dtype, pinned)
+
+    def _free_buffer(self, pinned: bool) -> ChunkBuffer:
+        """A buffer to fill, once there is one; raises what went wrong with the chunks that are done."""
+        started = time.perf_counter()
+        buffer = self._pool.take(pinned)
+        self.seconds += time.perf_counter() - started
+        while self._being_written and self._being_written[0].done():
+            self._being_written.pop(0).result()
+        return buffer
+
+    def _hand_over(self, point: str, start: int, n: int) -> None:
+        """Write the first `n` tokens of the point's buffer as the chunk of token `start`, or have a thread do it."""
+        buffer = self._filling.pop(point)
+        if self._threads is not None:
+            self._being_written.append(self._threads.submit(self._check_and_write, point, start, n, buffer))
+            return
+        started = time.perf_counter()
+        self._write_chunk(point, start, buffer.states[:n])
+        self._pool.give_back(buffer)
+        self.seconds += time.perf_counter() - started
+
+    def _check_and_write(self, point: str, start: int, n: int, buffer: ChunkBuffer) -> None:
+        """In a thread: wait for the states, check them and write them."""
+        try:
+            buffer.wait()
+            self._refuse_unstorable(point, start, buffer.extremes[:n])
+            self._write_chunk(point, start, buffer.states[:n])
+        finally:
+            self._pool.give_back(buffer)
+
+    def _state_array(self, point: str) -> zarr.Array:
+        as_bfloat16 = self._dtype == torch.bfloat16
+        return self._group.create_array(
+            point,
+            shape=(self._n_tokens, self._shape.width),
+            chunks=(self._chunk_tokens, self._shape.width),
+            dtype="uint16" if as_bfloat16 else str(self._dtype).removeprefix("torch."),
+            # floats don't compress; of bfloat16 a quarter goes, and reading gets faster
+            compressors=BloscCodec(cname="lz4", shuffle="bitshuffle") if as_bfloat16 else None,
+            attributes={"stored_as": BFLOAT16_BITS} if as_bfloat16 else {},
+            config={"write_empty_chunks": True},
+        )
+
+    def _write_array(self, name: str, values: np.ndarray, chunks: tuple[int, ...] | None = None) -> None:
+        started = time.perf_counter()
+        array = self._group.create_array(
+            name,
+            shape=values.shape,
+            chunks=chunks or values.shape,
+            dtype=values.dtype,
+            compressors=None,
+            config={"write_empty_chunks": True},
+        )
+        array[...] = values
+        self.seconds += time.perf_counter() - started
+
+    def _write_chunk(self, point: str, start: int, states: torch.Tensor) -> None:
+        bits = states.view(torch.uint16) if states.dtype == torch.bfloat16 else states
+        self._arrays[point][start : start + len(states)] = bits.numpy()
+
+    def _refuse_unstorable(self, point: str, start: int, states: torch.Tensor) -> None:
+        """Raise unless the `states`, or extremes, of the tokens from `start` on, (tokens, any), can be stored."""
+        low, high = (extreme.item() for extreme in torch.aminmax(states))
+        limit = _FLOAT16_MAX if self._dtype == torch.float16 else float("inf")
+        # comparisons with NaN are false, so this passes finite numbers within the limit alone
+        if -limit <= low and high <= limit and low > -float("inf") and high < float("inf"):
+            return
+        outside = ~torch.isfinite(states) | (states.abs() > limit)
+        token = start + int(outside.any(dim=1).nonzero()[0].item())
+        review = int(np.searchsorted(self._tokens.review_offsets, token, side="right")) - 1
+        where = f"{self._identity}, {point}, review {self._review_ids[review]}"
+        if not torch.isfinite(states).all():
+            raise HomogenizationError(
+                f"{where}: the hidden states are not finite. Run the model in bfloat16 or float32, whose range is "
+                "wider than float16's; if it does already, its weights are damaged."
+            )
+        raise HomogenizationError(
+            f"{where}: a hidden state of {max(-low, high):,.0f} is beyond the {limit:,.0f} that float16 can hold. "
+            "Store the states as bfloat16 or float32 (storage dtype)."
+        )
+
+
+@contextmanager
+def written_store(
+    path: str | Path,
+    shape: StoreShape,
+    review_ids: Sequence[str],
+    tokens: Tokens,
+    attributes: Mapping[str, Any],
+    storage_dtype: str,
+    chunk_tokens: int,
+    writing_threads: int = 0,
+) -> Iterator[StateWriter]:
+    """Write a store, whole: it takes its name when everything in it is written, and leaves nothing if that fails.
+
+    Args:
+        path: the file, `*.zarr.zip`.
+        shape: what the store holds.
+        review_ids: of the reviews, in the order of `tokens`.
+        tokens: of all reviews, end to end.
+        attributes: provenance for the root of the group, JSON; `model`, `variant` and `shard` appear in messages.
+        storage_dtype: float32, float16 or bfloat16.
+        chunk_tokens: tokens a chunk at most.
+        writing_threads: threads of their own that write, for a model that runs on another device than the CPU; 0 for
+            none.
+
+    Raises:
+        HomogenizationError: the disk is full, or what `StateWriter.append` raises.
+    """
+    root = {
+        "schema_version": SCHEMA_VERSION,
+        "review_ids": list(review_ids),
+        **asdict(shape),
+        "storage_dtype": storage_dtype,
+        "extracted_by": job_record(),
+        **attributes,
+    }
+    identity = ", ".join(f"{key} {attributes[key]}" for key in ("model", "variant", "shard") if key in attributes)
+    with written_whole(path) as partial:
+        store = ZipStore(partial, mode="w")
+        try:
+            group = zarr.create_group(store, attributes=root)
+            writer = StateWriter(
+                group, shape, review_ids, tokens, identity, storage_dtype, chunk_tokens, writing_threads
+            )
+            try:
+                yield writer
+                writer.finish()
+                writer.write_tokens()
+            finally:
+                writer.stop()
+        finally:
+            store.close()

@@ -1,0 +1,61 @@
+"""What the forward passes took: the run records that extraction leaves beside its stores."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from homogenization.run.errors import HomogenizationError
+
+EXTRACTION_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
+    "shard": pl.String,
+    "n_reviews": pl.Int64,
+    "n_tokens": pl.Int64,
+    "n_truncated": pl.Int64,
+    "seconds_total": pl.Float64,
+    "seconds_forward": pl.Float64,
+    "seconds_write": pl.Float64,
+    "tokens_per_second": pl.Float64,
+    "token_budget": pl.Int64,
+    "peak_memory_mb": pl.Float64,
+    "peak_device_memory_mb": pl.Float64,
+    "device": pl.String,
+    "dtype": pl.String,
+    "weights_digest": pl.String,
+}
+
+
+def extraction_table(runs: Sequence[tuple[str, str, str, Mapping[str, Any]]]) -> pl.DataFrame:
+    """One row for each extraction: the table `extraction` (`EXTRACTION_SCHEMA`).
+
+    Args:
+        runs: (model, variant, shard, run record); what a record does not say is null.
+
+    Raises:
+        HomogenizationError: one model's jobs read different weights.
+    """
+    rows = [
+        {**{name: record.get(name) for name in EXTRACTION_SCHEMA}, "model": model, "variant": variant, "shard": shard}
+        for model, variant, shard, record in runs
+    ]
+    table = pl.DataFrame(rows, schema=EXTRACTION_SCHEMA)
+    _refuse_mixed_weights(table)
+    return table
+
+
+def _refuse_mixed_weights(table: pl.DataFrame) -> None:
+    """Raise where the files of weights changed between two extractions of a model."""
+    for (model,), runs in table.group_by("model", maintain_order=True):
+        digests = runs.group_by("weights_digest", maintain_order=True).agg("variant", "shard").rows()
+        if len(digests) > 1:
+            read = "; ".join(
+                f"{', '.join(f'{variant}/{shard}' for variant, shard in zip(variants, shards, strict=True))} read "
+                f"{(digest or 'unknown')[:12]}"
+                for digest, variants, shards in digests
+            )
+            raise HomogenizationError(
+                f"models.{model}: its states come from different weights ({read}), so they can't be compared. Pin a "
+                f"revision or restore the files, and run again with --forcerun extract_states."
+            )

@@ -1,0 +1,70 @@
+"""What became of the candidates of language models: every one with its judgement, and the rates by variant."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from homogenization.corpus.sentences import words
+from homogenization.tables.over_reviews import tagged
+from homogenization.variants.candidates import REASONS
+from homogenization.variants.llm_rewriting import CANDIDATE_SCHEMA
+
+CANDIDATES_SCHEMA = {
+    "variant": pl.String,
+    **{column: dtype for column, dtype in CANDIDATE_SCHEMA.items() if column != "text"},
+}
+REWRITING_SCHEMA = {
+    "variant": pl.String,
+    "n_reviews": pl.Int64,
+    "n_rewritten": pl.Int64,
+    "rewriting_rate": pl.Float64,
+    "n_candidates": pl.Int64,
+    **dict.fromkeys(REASONS, pl.Int64),
+    "median_words_rewritten": pl.Float64,
+    "median_words_rejected": pl.Float64,
+}
+
+
+def candidates_table(variants: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+    """Every candidate of every variant with its judgement: the table `candidates` (`CANDIDATES_SCHEMA`).
+
+    Args:
+        variants: (variant, candidates of one shard), as `rewrite_with_llm` gives them; their texts are left out.
+    """
+    parts = [
+        tagged(shard, variant=variant).select(*CANDIDATES_SCHEMA).cast(CANDIDATES_SCHEMA) for variant, shard in variants
+    ]
+    return pl.concat([pl.DataFrame(schema=CANDIDATES_SCHEMA), *parts])
+
+
+def rewriting_table(candidates: pl.DataFrame, reviews: pl.DataFrame) -> pl.DataFrame:
+    """How many reviews of each variant were rewritten, and why candidates were rejected (`REWRITING_SCHEMA`).
+
+    The medians of words tell one way in which the rejected differ: where a language model fails at long reviews, what
+    is left are the short ones.
+
+    Args:
+        candidates: the table `candidates`.
+        reviews: columns review_id, text, of all reviews that were to be rewritten.
+    """
+    n_words = reviews.select(
+        "review_id", n_words=pl.col("text").map_elements(lambda text: len(words(text)), return_dtype=pl.Int64)
+    )
+    passed = pl.col("reason").is_null()
+    by_review = (
+        candidates.group_by("variant", "review_id", maintain_order=True)
+        .agg(passed.any().alias("rewritten"))
+        .join(n_words, on="review_id", how="left", maintain_order="left")
+    )
+    of_reviews = by_review.group_by("variant", maintain_order=True).agg(
+        pl.len().alias("n_reviews"),
+        pl.col("rewritten").sum().alias("n_rewritten"),
+        pl.col("rewritten").mean().alias("rewriting_rate"),
+        pl.col("n_words").filter("rewritten").median().alias("median_words_rewritten"),
+        pl.col("n_words").filter(~pl.col("rewritten")).median().alias("median_words_rejected"),
+    )
+    of_candidates = candidates.group_by("variant", maintain_order=True).agg(
+        pl.len().alias("n_candidates"), *((pl.col("reason") == reason).sum().alias(reason) for reason in REASONS)
+    )
+    joined = of_reviews.join(of_candidates, on="variant", how="left", maintain_order="left")
+    return joined.select(*REWRITING_SCHEMA).cast(REWRITING_SCHEMA)

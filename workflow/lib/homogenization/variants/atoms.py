@@ -1,0 +1,206 @@
+"""A sentence as words and marks that know what they cling to, so that words can move and the marks stay tidy."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Literal
+
+from homogenization.corpus.sentences import Chunk, chunks
+
+BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "„": "“", "‘": "’"}
+# The same character opens and closes: on which side of the word it stands tells which
+EVEN = frozenset("\"'’”´`*_")
+ENCLOSING = frozenset(BRACKETS) | frozenset(BRACKETS.values()) | EVEN
+APOSTROPHES = frozenset("'’‘´`")
+STOPS = frozenset(",;:.!?…")
+DASHES = frozenset("-–—‐‑")
+STRENGTH = {",": 1, "-": 2, "–": 2, "—": 2, "‐": 2, "‑": 2, ":": 3, ";": 3, ".": 4, "…": 4, "?": 5, "!": 5}
+FINAL = 4
+
+Kind = Literal["word", "open", "close", "mark", "symbol", "hole"]
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A word with all that is part of it, a punctuation mark, or the hole that a phrase left.
+
+    Attributes:
+        text: The characters.
+        kind: "open" and "close" are brackets and quotes; "mark" is a run of , ; : . ! ? … or of dashes; a "symbol" is
+            anything else, and never changed.
+        clings_left: No space before it.
+        clings_right: No space behind it.
+        pair: Number shared by an opening and its closing mark; None where the other is missing.
+        span: Where a word's core is in the review; None for others.
+        phrase: Number of the phrase that a word belongs to; None for others.
+    """
+
+    text: str
+    kind: Kind
+    clings_left: bool = False
+    clings_right: bool = False
+    pair: int | None = None
+    span: tuple[int, int] | None = None
+    phrase: int | None = None
+
+
+HOLE = Atom("", "hole")
+
+
+def atoms_of(text: str, start: int, end: int) -> list[Atom]:
+    """The sentence text[start:end] as atoms, in order; `render` of them is the sentence but for odd spaces."""
+    atoms: list[Atom] = []
+    for chunk in chunks(text, start, end):
+        atoms.extend(_of_chunk(text, chunk, is_first=not atoms))
+    return _with_apostrophes(_paired(atoms))
+
+
+def _of_chunk(text: str, chunk: Chunk, is_first: bool) -> Iterator[Atom]:
+    """The atoms of one chunk, brackets and quotes not yet paired."""
+    if chunk.n_words:
+        for mark in _marks(text[chunk.start : chunk.core_start], "open"):
+            yield replace(mark, clings_right=True)
+        yield Atom(text[chunk.core_start : chunk.core_end], "word", span=(chunk.core_start, chunk.core_end))
+        for mark in _marks(text[chunk.core_end : chunk.end], "close"):
+            yield replace(mark, clings_left=True)
+        return
+    alone = text[chunk.start : chunk.end]
+    if STOPS.issuperset(alone):  # "watch it , please": such marks cling to the word before
+        yield Atom(alone, "mark", clings_left=not is_first, clings_right=is_first)
+    elif DASHES.issuperset(alone):
+        yield Atom(alone, "mark")
+    elif len(alone) == 1 and alone in ENCLOSING:
+        yield from _marks(alone, "open")
+    elif alone[0] in ')]}"”' and (STOPS | ENCLOSING).issuperset(alone):  # the tail of a loose bracket: ")."
+        for number, mark in enumerate(_marks(alone, "close")):
+            yield replace(mark, clings_left=number > 0)
+    else:  # a smiley, an ampersand, a row of stars
+        yield Atom(alone, "symbol")
+
+
+def _marks(punctuation: str, side: Literal["open", "close"]) -> Iterator[Atom]:
+    """Punctuation before ("open") or behind ("close") a word, as atoms; equal-natured runs ("...", "--") stay one."""
+
+    def nature(character: str) -> str:
+        return "stop" if character in STOPS else "dash" if character in DASHES else "enclosing"
+
+    for kind, run in groupby(punctuation, nature):
+        if kind != "enclosing":
+            yield Atom("".join(run), "mark")
+            continue
+        for character in run:
+            if character in EVEN:
+                yield Atom(character, side)
+            else:
+                yield Atom(character, "open" if character in BRACKETS else "close")
+
+
+def _paired(atoms: list[Atom]) -> list[Atom]:
+    """Number the brackets and quotes that belong together; a lone even quote closes what it can, else it opens."""
+    atoms = list(atoms)
+    waiting: list[int] = []
+    for index, atom in enumerate(atoms):
+        if atom.kind not in ("open", "close"):
+            continue
+        is_loose = atom.text in EVEN and not (atom.clings_left or atom.clings_right)
+        if atom.kind == "close" or is_loose:
+            fitting = [place for place in waiting if _belong(atoms[place].text, atom.text)]
+            if fitting:
+                opener = fitting[-1]
+                del waiting[waiting.index(opener) :]
+                atoms[opener] = replace(atoms[opener], pair=index)
+                atoms[index] = replace(atom, kind="close", pair=index)
+                continue
+        if atom.kind == "open":
+            waiting.append(index)
+    return atoms
+
+
+def _belong(opener: str, closer: str) -> bool:
+    return BRACKETS.get(opener) == closer or (opener == closer and opener in EVEN)
+
+
+def _with_apostrophes(atoms: list[Atom]) -> list[Atom]:
+    """Give unpaired apostrophes to the word they touch: Williams', '80s."""
+    merged: list[Atom] = []
+    for atom in atoms:
+        before = merged[-1] if merged else None
+        if _is_apostrophe(atom) and atom.clings_left and before is not None and before.kind == "word":
+            merged[-1] = replace(before, text=before.text + atom.text)
+        elif atom.kind == "word" and before is not None and _is_apostrophe(before) and before.clings_right:
+            merged[-1] = replace(atom, text=before.text + atom.text)
+        else:
+            merged.append(atom)
+    return merged
+
+
+def _is_apostrophe(atom: Atom) -> bool:
+    return atom.kind in ("open", "close") and atom.pair is None and atom.text in APOSTROPHES
+
+
+def with_enclosure(atoms: Sequence[Atom], first: int, last: int) -> tuple[int, int]:
+    """Widen atoms[first : last + 1], a phrase, by the brackets and quotes that hold it and nothing else."""
+    while True:
+        behind = last + 1
+        while behind < len(atoms) and atoms[behind].kind == "mark":
+            behind += 1
+        if first == 0 or behind == len(atoms) or atoms[first - 1].kind != "open" or atoms[behind].kind != "close":
+            return first, last
+        if atoms[first - 1].pair is None or atoms[first - 1].pair != atoms[behind].pair:
+            return first, last
+        first, last = first - 1, behind
+
+
+def strength(marks: Sequence[Atom]) -> int:
+    """How strongly a run of marks divides: 0 for none, 1 for a comma, FINAL and more for the end of a sentence."""
+    return max((STRENGTH[character] for mark in marks for character in mark.text), default=0)
+
+
+def mended(atoms: Sequence[Atom]) -> list[Atom]:
+    """Close the holes: of the marks that meet in one, the strongest stays; empty brackets and quotes go.
+
+    A sentence, a bracket or a quote neither begins with what followed a phrase, nor ends with a comma.
+    """
+    atoms = list(atoms)
+    while HOLE in atoms:
+        hole = atoms.index(HOLE)
+        first = hole
+        while first > 0 and atoms[first - 1].kind == "mark":
+            first -= 1
+        behind = hole + 1
+        while behind < len(atoms) and atoms[behind].kind in ("mark", "hole"):
+            behind += 1
+        before = atoms[first - 1] if first > 0 else None
+        after = atoms[behind] if behind < len(atoms) else None
+        if before and after and before.kind == "open" and before.pair is not None and before.pair == after.pair:
+            atoms[first - 1 : behind + 1] = [HOLE]
+            continue
+        runs = [list(run) for is_hole, run in groupby(atoms[first:behind], HOLE.__eq__) if not is_hole]
+        leading = atoms[first:hole]
+        trailing = runs[-1] if runs and atoms[behind - 1] != HOLE else []
+        strongest = max(reversed(runs), key=strength, default=[])
+        if before is None:  # at the beginning, what stood before the phrase stays ("...and then")
+            kept = leading + ([] if after else trailing)
+        elif after is None and before.kind != "open" and trailing:
+            kept = strongest
+        elif after is None:
+            kept = strongest if strength(strongest) >= FINAL else []
+        elif before.kind == "open":
+            kept = leading
+        elif after.kind == "close":
+            kept = strongest if strength(strongest) >= FINAL else []
+        else:
+            kept = strongest
+        atoms[first:behind] = kept
+    return atoms
+
+
+def render(atoms: Sequence[Atom]) -> tuple[str, list[int]]:
+    """The text of `atoms`, and where in it each begins."""
+    text, starts = "", []
+    for index, atom in enumerate(atoms):
+        if index and not (atoms[index - 1].clings_right or atom.clings_left):
+            text += " "
+        starts.append(len(text))
+        text += atom.text
+    return text, starts

@@ -1,0 +1,137 @@
+"""The judgement of a candidate: a text that a language model offers for a review is taken, or refused for a reason."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from homogenization.corpus.reading import clean_text
+from homogenization.corpus.sentences import words
+from homogenization.run.errors import HomogenizationError
+from homogenization.variants.phrases import find_again
+from homogenization.variants.rules import Phrase, Placement
+from homogenization.writers.requests import Completion
+
+REVIEW_SCHEMA = {
+    "type": "object",
+    "properties": {"review": {"type": "string"}},
+    "required": ["review"],
+    "additionalProperties": False,
+}
+
+
+class _Answer(BaseModel):
+    """The answer that `REVIEW_SCHEMA` describes."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    review: str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A text offered for a review, what was measured of it, and why it is refused.
+
+    Attributes:
+        text: Cleaned as the corpus is; None where the answer could not be read.
+        reason: None where it passed; else the first of `REASONS` that applies.
+        finish_reason: Of the completion.
+        coverage: Share of the review's distinct key phrases that stand in the text; 1 for a review without any.
+        distance: Mean distance of the phrases found from the end of the sentence where they shall be, from 0 to 1;
+            None where no position is asked for, or no phrase found has one.
+        length_ratio: Words of the text over words of the review.
+        f1: BERTScore F1 against the review; None where it was not asked.
+        placements: Where the phrases stand, as `find_again` has it.
+    """
+
+    text: str | None
+    reason: str | None
+    finish_reason: str
+    coverage: float | None = None
+    distance: float | None = None
+    length_ratio: float | None = None
+    f1: float | None = None
+    placements: tuple[Placement, ...] = ()
+
+
+DISTANCES: dict[str, Callable[[float], float]] = {"front": lambda place: place, "end": lambda place: 1 - place}
+
+# What a text has to satisfy, in this order: (candidate, the review, `rewriting` of the configuration) -> passed
+FILTERS: dict[str, Callable[[Candidate, str, Mapping[str, Any]], bool]] = {
+    "identical": lambda candidate, review, limits: words(candidate.text) != words(review),
+    "length": lambda candidate, review, limits: (
+        limits["length_ratio"][0] <= candidate.length_ratio <= limits["length_ratio"][1]
+    ),
+    "coverage": lambda candidate, review, limits: candidate.coverage >= limits["min_coverage"],
+    "position": lambda candidate, review, limits: (
+        candidate.distance is None or candidate.distance <= limits["max_distance"]
+    ),
+    "similarity": lambda candidate, review, limits: candidate.f1 is None or candidate.f1 >= limits["min_f1"],
+}
+REASONS = ("truncated", "malformed", "empty", *FILTERS)
+
+
+def judge(
+    completion: Completion, review: str, phrases: Sequence[Phrase], position: str | None, limits: Mapping[str, Any]
+) -> Candidate:
+    """Judge a completion by all but its similarity, which `judge_similarity` adds.
+
+    Args:
+        completion: The answer of a language model, which should satisfy `REVIEW_SCHEMA`.
+        review: The cleaned review.
+        phrases: Its key phrases in reading order, none overlapping.
+        position: "front", "end", or None where the phrases may stand anywhere.
+        limits: length_ratio (least and largest), min_coverage, max_distance.
+
+    Raises:
+        HomogenizationError: the position is unknown.
+    """
+    if position is not None and position not in DISTANCES:
+        raise HomogenizationError(
+            f"rewriting: no distance from position '{position}' is known. Allowed: {', '.join(DISTANCES)}, or null."
+        )
+    try:
+        text = clean_text(_Answer.model_validate_json(completion.text).review)
+    except ValidationError:
+        text = None
+    # most truncated answers are malformed too, and that they were too long is what can be mended
+    if completion.finish_reason == "length":
+        return Candidate(text, "truncated", completion.finish_reason)
+    if text is None:
+        return Candidate(None, "malformed", completion.finish_reason)
+    if not words(text):
+        return Candidate(text, "empty", completion.finish_reason)
+    placements = find_again(review, phrases, text)
+    measured = Candidate(
+        text,
+        None,
+        completion.finish_reason,
+        coverage=_coverage(phrases, placements),
+        distance=None if position is None else _distance(placements, DISTANCES[position]),
+        length_ratio=len(words(text)) / len(words(review)),
+        placements=tuple(placements),
+    )
+    return _first_refusal(measured, review, limits)
+
+
+def judge_similarity(candidate: Candidate, review: str, f1: float, limits: Mapping[str, Any]) -> Candidate:
+    """Add the BERTScore F1 to a candidate that passed so far, and judge by it; `limits` holds min_f1 too."""
+    return _first_refusal(replace(candidate, f1=f1), review, limits)
+
+
+def _first_refusal(candidate: Candidate, review: str, limits: Mapping[str, Any]) -> Candidate:
+    reasons = (name for name, passes in FILTERS.items() if not passes(candidate, review, limits))
+    return replace(candidate, reason=next(reasons, None))
+
+
+def _coverage(phrases: Sequence[Phrase], placements: Sequence[Placement]) -> float:
+    """The share of distinct phrases that were found."""
+    distinct = {phrase.phrase for phrase in phrases}
+    return len({placement.phrase for placement in placements}) / len(distinct) if distinct else 1.0
+
+
+def _distance(placements: Sequence[Placement], distance: Callable[[float], float]) -> float | None:
+    """The mean distance of the placements; None where none has a position: a phrase that is its whole sentence."""
+    distances = [distance(placement.position) for placement in placements if placement.position is not None]
+    return sum(distances) / len(distances) if distances else None

@@ -1,0 +1,172 @@
+"""Variants of a review by a language model: candidates are asked for until one passes the filters."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from homogenization.run.errors import HomogenizationError
+from homogenization.variants.candidates import REVIEW_SCHEMA, Candidate, judge, judge_similarity
+from homogenization.variants.rules import VARIANT_SCHEMA, Phrase
+from homogenization.writers.answers import RequestStore, answered, refuse_unanswered
+from homogenization.writers.prompts import render
+from homogenization.writers.requests import Failure, Request, Writer
+
+logger = logging.getLogger(__name__)
+
+CANDIDATE_SCHEMA = {
+    "review_id": pl.String,
+    "candidate": pl.Int64,
+    "request": pl.String,
+    "text": pl.String,
+    "reason": pl.String,
+    "coverage": pl.Float64,
+    "distance": pl.Float64,
+    "length_ratio": pl.Float64,
+    "f1": pl.Float64,
+    "finish_reason": pl.String,
+}
+# (candidates, their originals) -> BERTScore F1 of each
+ScoreF1 = Callable[[list[str], list[str]], Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Review:
+    """A review with its key phrases in reading order."""
+
+    name: str
+    text: str
+    label: str | None
+    phrases: tuple[Phrase, ...]
+
+
+def rewrite_with_llm(
+    reviews: pl.DataFrame,
+    keyphrases: pl.DataFrame,
+    writer: Writer,
+    store: RequestStore,
+    prompt: Mapping[str, Any],
+    position: str | None,
+    filters: Mapping[str, Any],
+    score_f1: ScoreF1 | None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Write one variant of each review.
+
+    In each round every review without a passing candidate is asked for its next one; the first that passes is taken.
+
+    Args:
+        reviews: Columns review_id, text, label.
+        keyphrases: Columns review_id, phrase, sentence, start, end, in reading order, as `extract_keyphrases` gives.
+        writer: The language model.
+        store: Where answers are kept.
+        prompt: From `load_prompt`; $review and $phrases have values.
+        position: Where the phrases shall stand, "front" or "end"; None where the prompt says nothing of it.
+        filters: candidates (how many are asked for at most), min_coverage, max_distance, length_ratio, min_f1.
+        score_f1: Scores similarity, once a round; None where min_f1 is.
+
+    Returns:
+        The reviews that have a passing candidate, in their order: review_id, text, label, placements of the phrases
+        that were found (`sentence` is the original's). And all candidates: columns of `CANDIDATE_SCHEMA`; request is
+        the key in the store, text is null where the answer could not be read, reason where the candidate passed.
+
+    Raises:
+        HomogenizationError: reviews got no answer (all others are asked and their answers stored before), no request
+            can succeed, or not one candidate passed.
+    """
+    shard = _with_phrases(reviews, keyphrases)
+    judged: dict[str, list[tuple[str, Candidate]]] = {review.name: [] for review in shard}
+    failures: dict[str, Failure] = {}
+    waiting = shard
+    for number in range(filters["candidates"]):
+        requests = [_request(prompt, review, number) for review in waiting]
+        offered = []
+        for review, request, answer in zip(waiting, requests, answered(store, writer, requests), strict=True):
+            if isinstance(answer, Failure):
+                failures[review.name] = answer
+            else:
+                candidate = judge(answer, review.text, review.phrases, position, filters)
+                offered.append((review, store.key(writer, request), candidate))
+        if score_f1 is not None:
+            offered = _with_similarity(offered, filters, score_f1)
+        for review, key, candidate in offered:
+            judged[review.name].append((key, candidate))
+        waiting = [review for review, _, candidate in offered if candidate.reason is not None]
+    refuse_unanswered(failures, len(shard))
+    _report(judged, store)
+    return _variants(shard, judged), _candidates(judged)
+
+
+def _with_phrases(reviews: pl.DataFrame, keyphrases: pl.DataFrame) -> list[Review]:
+    phrases: dict[str, list[Phrase]] = {}
+    for name, *place in keyphrases.select("review_id", "phrase", "sentence", "start", "end").iter_rows():
+        phrases.setdefault(name, []).append(Phrase(*place))
+    return [
+        Review(name, text, label, tuple(phrases.get(name, ())))
+        for name, text, label in reviews.select("review_id", "text", "label").iter_rows()
+    ]
+
+
+def _request(prompt: Mapping[str, Any], review: Review, number: int) -> Request:
+    """Ask for candidate `number` of a review; its phrases are listed once each, as they stand in it first."""
+    literal: dict[str, str] = {}
+    for phrase in review.phrases:
+        literal.setdefault(phrase.phrase, review.text[phrase.start : phrase.end])
+    listed = "\n".join(f"- {phrase}" for phrase in literal.values())
+    return Request(review.name, render(prompt, review=review.text, phrases=listed), REVIEW_SCHEMA, number)
+
+
+def _with_similarity(
+    offered: Sequence[tuple[Review, str, Candidate]], filters: Mapping[str, Any], score_f1: ScoreF1
+) -> list[tuple[Review, str, Candidate]]:
+    """Judge the candidates that passed all else by their similarity too."""
+    passed = [(review, candidate) for review, _, candidate in offered if candidate.reason is None]
+    scores = iter(score_f1([candidate.text for _, candidate in passed], [review.text for review, _ in passed]))
+    return [
+        (review, key, judge_similarity(candidate, review.text, float(next(scores)), filters))
+        if candidate.reason is None
+        else (review, key, candidate)
+        for review, key, candidate in offered
+    ]
+
+
+def _report(judged: Mapping[str, Sequence[tuple[str, Candidate]]], store: RequestStore) -> None:
+    """Log how many reviews have a candidate that passed, and why others were refused.
+
+    Raises:
+        HomogenizationError: no review has one.
+    """
+    candidates = [candidate for of_review in judged.values() for _, candidate in of_review]
+    n_passed = sum(candidate.reason is None for candidate in candidates)
+    refused = Counter(candidate.reason for candidate in candidates if candidate.reason is not None)
+    reasons = ", ".join(f"{reason} {count}" for reason, count in refused.most_common()) or "none"
+    logger.info("%d of %d reviews were rewritten; refused candidates: %s", n_passed, len(judged), reasons)
+    if n_passed == 0:
+        raise HomogenizationError(
+            f"rewriting: none of the {len(judged)} reviews of this shard has a candidate that passed; refused: "
+            f"{reasons}. Read some answers in {store.folder} (nothing that is there is asked again). Then relax the "
+            "limits under 'rewriting', raise its 'candidates' or the writer's max_new_tokens (truncated), edit the "
+            "prompt, or use a more able writer."
+        )
+
+
+def _variants(shard: Sequence[Review], judged: Mapping[str, Sequence[tuple[str, Candidate]]]) -> pl.DataFrame:
+    rows = [
+        (review.name, candidate.text, review.label, [asdict(placement) for placement in candidate.placements])
+        for review in shard
+        for _, candidate in judged[review.name]
+        if candidate.reason is None
+    ]
+    return pl.DataFrame(rows, schema=VARIANT_SCHEMA, orient="row")
+
+
+def _candidates(judged: Mapping[str, Sequence[tuple[str, Candidate]]]) -> pl.DataFrame:
+    measured = ("text", "reason", "coverage", "distance", "length_ratio", "f1", "finish_reason")
+    rows = [
+        (name, number, request, *(getattr(candidate, column) for column in measured))
+        for name, of_review in judged.items()
+        for number, (request, candidate) in enumerate(of_review)
+    ]
+    return pl.DataFrame(rows, schema=CANDIDATE_SCHEMA, orient="row")

@@ -1,0 +1,177 @@
+"""BERTScore of rewritten reviews against their originals, and of unrelated reviews as the baseline."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from homogenization.models.weights import resolve_weights, verified_digests
+from homogenization.run.errors import HomogenizationError
+
+LONGEST_INPUT = 512
+SIMILARITY_SCHEMA = {"review_id": pl.String, "precision": pl.Float64, "recall": pl.Float64, "f1": pl.Float64}
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The model whose hidden states BERTScore compares, cut off behind the layer that is read."""
+
+    model: Any
+    tokenizer: Any
+    device: str
+    batch_size: int
+
+
+def load_encoder(weights: Mapping[str, Any], layer: int, device: str = "auto", batch_size: int = 64) -> Encoder:
+    """Load an encoder in float32, from safetensors, without the blocks above `layer`.
+
+    bert-score's own loader is not used: it takes any path that contains "t5" for a T5, reads pickled weights, keeps
+    the checkpoint's precision, and lets a tokenizer without a limit overflow the encoder.
+
+    Args:
+        weights: Where the encoder is, as `homogenization.models.weights.resolve_weights` reads it.
+        layer: The block whose hidden states are compared, counted from 1.
+        device: "cpu", "cuda", "mps", or "auto", which takes the first there is of CUDA, MPS and CPU.
+        batch_size: Reviews in one forward pass.
+
+    Raises:
+        HomogenizationError: the weights are not found or damaged, or the encoder has no such layer.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    from transformers.utils import logging as transformers_logging
+
+    resolved = resolve_weights(weights)
+    verified_digests(resolved)
+    n_blocks = AutoConfig.from_pretrained(resolved.folder).num_hidden_layers
+    if not 1 <= layer <= n_blocks:
+        raise HomogenizationError(
+            f"similarity: layer {layer} does not exist in {resolved.description}. Allowed: 1 to {n_blocks}."
+        )
+    config = AutoConfig.from_pretrained(resolved.folder, num_hidden_layers=layer)
+    verbosity = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()  # the dropped blocks would be reported as unexpected weights
+    model = AutoModel.from_pretrained(resolved.folder, config=config, dtype=torch.float32, use_safetensors=True)
+    transformers_logging.set_verbosity(verbosity)
+    if config.is_encoder_decoder:
+        model = model.encoder
+    tokenizer = AutoTokenizer.from_pretrained(resolved.folder)
+    tokenizer.model_max_length = min(LONGEST_INPUT, _n_positions(model))
+    chosen = _device(device)
+    return Encoder(model.eval().to(chosen), tokenizer, chosen, batch_size)
+
+
+def _n_positions(model: Any) -> int:
+    """How many tokens the encoder has positions for; the RoBERTa family loses those up to its padding index."""
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
+            return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
+    return getattr(model.config, "max_position_embeddings", LONGEST_INPUT)
+
+
+def _device(device: str) -> str:
+    """The name of a device that exists, where `device` is "auto"."""
+    import torch
+
+    if device != "auto":
+        return device
+    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def bert_scores(encoder: Encoder, candidates: Sequence[str], references: Sequence[str]) -> np.ndarray:
+    """BERTScore (Zhang et al. 2020) of each pair: no idf weights, not rescaled.
+
+    Only what fits the encoder (at most 512 tokens) is compared.
+
+    Returns:
+        float64, pairs × (precision, recall, F1).
+
+    Raises:
+        HomogenizationError: a text is empty.
+    """
+    from bert_score.utils import bert_cos_score_idf
+
+    if not candidates:
+        return np.empty((0, 3))
+    for text in (*candidates, *references):
+        if not text.strip():
+            raise HomogenizationError("similarity: a review is empty. Delete its variant's file and rewrite it.")
+    tokenizer = encoder.tokenizer
+    limit = tokenizer.model_max_length
+    lengths = [len(ids) for ids in tokenizer(list(references), truncation=False, verbose=False)["input_ids"]]
+    n_cut = sum(length > limit for length in lengths)
+    logging.info("%d of %d reviews are longer than the %d tokens compared", n_cut, len(lengths), limit)
+    importance = defaultdict(lambda: 1.0, {tokenizer.cls_token_id: 0.0, tokenizer.sep_token_id: 0.0})
+    scores = bert_cos_score_idf(
+        encoder.model,
+        list(references),
+        list(candidates),
+        tokenizer,
+        importance,
+        device=encoder.device,
+        batch_size=encoder.batch_size,
+    )
+    return scores.double().numpy()
+
+
+def score_against_originals(encoder: Encoder, originals: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFrame:
+    """Score each rewritten review against its original.
+
+    Args:
+        encoder: From `load_encoder`.
+        originals: Columns review_id, text.
+        variants: Columns review_id, text, of the same reviews; a review that could not be rewritten is missing.
+
+    Returns:
+        Columns review_id, precision, recall, f1, of the rewritten reviews in the order of `originals`.
+    """
+    pairs = originals.select("review_id", original="text").join(
+        variants.select("review_id", variant="text"), on="review_id", how="inner", maintain_order="left", validate="1:1"
+    )
+    scores = bert_scores(encoder, pairs["variant"].to_list(), pairs["original"].to_list())
+    return _table(pairs["review_id"], scores)
+
+
+def random_partners(review_ids: Sequence[str], seed: int) -> list[str]:
+    """Give each review another one: they stand in a circle in the order of a hash, and take the next.
+
+    So none meets itself, each serves once, and the order of `review_ids` has no say.
+    """
+    circle = sorted(review_ids, key=lambda name: blake2b(f"{seed}:{name}".encode(), digest_size=16).digest())
+    partner = {name: circle[(place + 1) % len(circle)] for place, name in enumerate(circle)}
+    return [partner[name] for name in review_ids]
+
+
+def score_random_pairs(encoder: Encoder, originals: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Score each review against another of the shard: what BERTScore calls similar when nothing is.
+
+    Args:
+        encoder: From `load_encoder`.
+        originals: Columns review_id, text.
+        seed: Seed of the pairing.
+
+    Returns:
+        Columns review_id, other_review_id, precision, recall, f1, in the order of `originals`; no rows where the shard
+        holds a single review.
+    """
+    names = originals["review_id"].to_list()
+    if len(names) < 2:
+        logging.warning("a shard of one review has no random pair")
+        names = []
+    texts = dict(originals.select("review_id", "text").iter_rows())
+    others = random_partners(names, seed)
+    scores = bert_scores(encoder, [texts[name] for name in others], [texts[name] for name in names])
+    table = _table(pl.Series("review_id", names, pl.String), scores)
+    return table.insert_column(1, pl.Series("other_review_id", others, pl.String))
+
+
+def _table(review_ids: pl.Series, scores: np.ndarray) -> pl.DataFrame:
+    return pl.DataFrame(
+        {"review_id": review_ids, "precision": scores[:, 0], "recall": scores[:, 1], "f1": scores[:, 2]},
+        schema=SIMILARITY_SCHEMA,
+    )

@@ -1,0 +1,123 @@
+"""What language models answered, kept by what they were asked: nothing is asked twice."""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.files import written_whole
+from homogenization.writers.requests import Completion, Failure, Request, Writer
+
+logger = logging.getLogger(__name__)
+
+
+class RequestStore:
+    """A folder of JSON files, one a request; jobs on several machines may use it at once.
+
+    A file is named by the hash of the request: who writes, messages, schema of the answer, parameters with seed and
+    number of the candidate. It holds the request, the completion, and a checksum of both.
+    """
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+
+    def key(self, writer: Writer, request: Request) -> str:
+        """32 hexadecimal digits over all that decides the answer."""
+        return _hash(_described(writer, request))
+
+    def get(self, key: str) -> Completion | None:
+        """The stored completion; None where there is none, or where the file is damaged, which a warning says."""
+        path = self._path(key)
+        try:
+            stored = json.loads(path.read_bytes())
+            request, completion = stored["request"], stored["completion"]
+            intact = _hash(request) == key and _hash([request, completion]) == stored["checksum"]
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            intact = False
+        if not intact:
+            logger.warning("%s is damaged; its request is sent again", path)
+            return None
+        return Completion(**completion)
+
+    def put(self, key: str, writer: Writer, request: Request, completion: Completion) -> None:
+        """Store a completion, whole.
+
+        Raises:
+            HomogenizationError: the disk or the quota is full.
+        """
+        asked = _described(writer, request)
+        answer = {"text": completion.text, "finish_reason": completion.finish_reason, "usage": completion.usage}
+        stored = {"request": asked, "completion": answer, "checksum": _hash([asked, answer])}
+        with written_whole(self._path(key)) as partial:
+            partial.write_text(json.dumps(stored, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.json"
+
+
+def _described(writer: Writer, request: Request) -> dict[str, Any]:
+    """All that decides the answer to a request, as JSON."""
+    return {
+        "identity": writer.identity,
+        "messages": request.messages,
+        "schema": request.schema,
+        "parameters": {**writer.parameters, "candidate": request.candidate},
+    }
+
+
+def _hash(content: Any) -> str:
+    """32 hexadecimal digits over the canonical JSON of `content`."""
+    return blake2b(json.dumps(content, sort_keys=True, separators=(",", ":")).encode(), digest_size=16).hexdigest()
+
+
+def answered(store: RequestStore, writer: Writer, requests: Sequence[Request]) -> list[Completion | Failure]:
+    """Answer each request: from `store`, or by `writer`, whose completions are stored the moment they come.
+
+    Returns:
+        One result a request, in their order; equal requests are sent once.
+
+    Raises:
+        HomogenizationError: no request can succeed, or the disk is full.
+    """
+    keys = [store.key(writer, request) for request in requests]
+    results: dict[str, Completion | Failure | None] = {key: store.get(key) for key in dict.fromkeys(keys)}
+    missing = {key: request for key, request in zip(keys, requests, strict=True) if results[key] is None}
+    if missing:
+        asked = list(missing.items())
+        with tqdm(total=len(asked), unit=" answers", mininterval=5) as progress:
+            for number, result in writer.complete([request for _, request in asked]):
+                key, request = asked[number]
+                if isinstance(result, Completion):
+                    store.put(key, writer, request, result)
+                results[key] = result
+                progress.update()
+    return [results[key] for key in keys]
+
+
+def refuse_unanswered(failures: Mapping[str, Failure], n_reviews: int) -> None:
+    """End the job where reviews got no answer; what was answered is in the store by then.
+
+    Args:
+        failures: By review_id.
+        n_reviews: Reviews of the shard.
+
+    Raises:
+        HomogenizationError: there are failures; the message names the reviews, by reason.
+    """
+    if not failures:
+        return
+    by_reason: dict[str, list[str]] = {}
+    for name, failure in failures.items():
+        by_reason.setdefault(failure.reason, []).append(name)
+    listed = "\n".join(f"  - {', '.join(names)}: {reason}" for reason, names in by_reason.items())
+    raise HomogenizationError(
+        f"writers: {len(failures)} of {n_reviews} reviews got no answer:\n{listed}\nAll other answers are kept. "
+        "Mend what the reasons name and run the same command again: it asks for the missing ones alone."
+    )

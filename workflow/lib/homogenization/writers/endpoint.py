@@ -1,0 +1,207 @@
+"""A writer behind an OpenAI-compatible endpoint: vLLM, transformers serve, llama.cpp and others."""
+
+import logging
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from random import random
+from typing import Any
+from urllib.parse import urlsplit
+
+import openai
+from pydantic import BaseModel, Field, ValidationError
+
+from homogenization.run.errors import HomogenizationError
+from homogenization.writers.requests import Completion, Failure, Request, request_seed
+
+RETRIED_STATUS = (408, 409, 429)  # and 500 and above: so the client has it
+LONGEST_REASON = 300
+FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.5, 8.0
+# OpenAI: code context_length_exceeded; vLLM: "maximum context length"; llama.cpp: type exceed_context_size_error
+_CONTEXT = re.compile(r"context.(?:length|size)", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$\{?(\w+)")
+
+
+class _Message(BaseModel):
+    content: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Answer(BaseModel):
+    """What is needed of a chat completion; servers differ in the rest."""
+
+    choices: list[_Choice] = Field(min_length=1)
+    usage: dict[str, Any] | None = None
+
+
+class OpenAIWriter:
+    """Sends requests over a bounded number of connections, and again where they fail in passing.
+
+    Args:
+        entry: model, revision (a label of the user's), base_url ($VARIABLES are expanded; None: OPENAI_BASE_URL),
+            api_key_variable (the variable that holds the key; unset: no key), structured_output ("json_schema",
+            "json_object" or "none"), temperature, top_p, max_new_tokens.
+        seed: Of the seed that is sent with each request.
+        connections: Requests at a time.
+        timeout_seconds: Longest wait for an answer.
+        max_retries: How often a request is sent again, after exponential backoff with jitter or as Retry-After has it.
+
+    Raises:
+        HomogenizationError: there is no base_url, or the key can't be sent.
+    """
+
+    def __init__(self, entry: Mapping[str, Any], seed: int, connections: int, timeout_seconds: float, max_retries: int):
+        self.identity = {"model": entry["model"], "revision": entry["revision"]}
+        self.parameters = {
+            **{name: entry[name] for name in ("temperature", "top_p", "max_new_tokens", "structured_output")},
+            "seed": seed,
+        }
+        self._connections = connections
+        self._timeout_seconds = timeout_seconds
+        self._max_retries = max_retries
+        self._key_variable = entry["api_key_variable"]
+        self._key = _key(self._key_variable)
+        base_url = _base_url(entry["base_url"])
+        self._server = urlsplit(base_url).netloc.rpartition("@")[2]
+        for library in ("openai", "httpx", "httpx2"):  # they log every request
+            logging.getLogger(library).setLevel(logging.WARNING)
+        self._client = openai.OpenAI(
+            base_url=base_url, api_key=self._key or "none", timeout=timeout_seconds, max_retries=max_retries
+        )
+
+    def complete(self, requests: Sequence[Request]) -> Iterator[tuple[int, Completion | Failure]]:
+        """Yield (number of the request, result) as answers come.
+
+        Raises:
+            HomogenizationError: the server refuses requests of this kind; those under way are yielded before.
+        """
+        refusal = None
+        pool = ThreadPoolExecutor(self._connections)
+        try:
+            numbers = {pool.submit(self._answer, request): number for number, request in enumerate(requests)}
+            for future in as_completed(numbers):
+                if future.cancelled():
+                    continue
+                try:
+                    result = future.result()
+                except HomogenizationError as error:
+                    refusal = error
+                    for waiting in numbers:
+                        waiting.cancel()
+                else:
+                    yield numbers[future], result
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        if refusal:
+            raise refusal
+
+    def _answer(self, request: Request) -> Completion | Failure:
+        """The answer to one request; a body that is no chat completion is a failure in passing, like a status 500."""
+        for attempt in range(self._max_retries + 1):
+            try:
+                body = self._client.chat.completions.with_raw_response.create(**self._body(request)).content
+                answer = _Answer.model_validate_json(body)
+            except ValidationError as error:
+                reason = self._without_key(f"the answer of {self._server} is no chat completion: {error.errors()[0]}")
+                if attempt < self._max_retries:
+                    delay = min(FIRST_DELAY_SECONDS * 2**attempt, LONGEST_DELAY_SECONDS)
+                    time.sleep(delay * (1 - 0.25 * random()))
+            except openai.APITimeoutError:
+                return Failure(f"no answer of {self._server} within {self._timeout_seconds:g} seconds")
+            except openai.APIStatusError as error:
+                return self._status_failure(error)
+            except openai.APIConnectionError as error:
+                cause = f"{type(error.__cause__).__name__}: {error.__cause__}"
+                return Failure(self._without_key(f"the connection to {self._server} failed ({cause})"))
+            else:
+                choice = answer.choices[0]
+                return Completion(choice.message.content or "", choice.finish_reason or "unknown", answer.usage or {})
+        return Failure(reason)
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        """The arguments of the client's `create`."""
+        described = {"name": "answer", "schema": request.schema, "strict": True}
+        formats = {
+            "json_schema": {"response_format": {"type": "json_schema", "json_schema": described}},
+            "json_object": {"response_format": {"type": "json_object"}},
+            "none": {},
+        }
+        return {
+            "model": self.identity["model"],
+            "messages": request.messages,
+            "temperature": self.parameters["temperature"],
+            "top_p": self.parameters["top_p"],
+            "max_tokens": self.parameters["max_new_tokens"],
+            "seed": request_seed(self.parameters["seed"], request) % 2**31,  # some servers take 32 bits
+            **formats[self.parameters["structured_output"]],
+        }
+
+    def _status_failure(self, error: openai.APIStatusError) -> Failure:
+        """A failure of this request alone.
+
+        Raises:
+            HomogenizationError: any other request would be refused too.
+        """
+        status, said = error.status_code, self._without_key(str(error))
+        if status >= 500 or status in RETRIED_STATUS:
+            return Failure(f"{self._server} answered {status} ({said})")
+        if status == 400 and _CONTEXT.search(str(error)):
+            return Failure(
+                f"too long for the model's context ({said}); lower max_new_tokens or corpus max_words, or serve the "
+                "model with a longer context"
+            )
+        advice = {
+            400: f"Check that it serves the model '{self.identity['model']}', or try another structured_output "
+            "(json_object or none).",
+            401: f"Set the environment variable {self._key_variable} to a key that it accepts.",
+            403: f"The key in the environment variable {self._key_variable} has no right to this model.",
+            404: f"Check base_url (most end in /v1) and that it serves the model '{self.identity['model']}'.",
+            422: "It takes no request of this kind: try another structured_output (json_object or none).",
+        }.get(status, "Check base_url, and what the server's own log says.")
+        raise HomogenizationError(f"writers: {self._server} answered {status} ({said}). {advice}") from None
+
+    def _without_key(self, text: str) -> str:
+        """One line of `text`, shortened, without the key: servers repeat what they refuse."""
+        if self._key:
+            text = text.replace(self._key, "[key]")
+        text = " ".join(text.split())
+        return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + " …"
+
+
+def _key(variable: str) -> str | None:
+    """The key in the environment variable; None where it is unset."""
+    key = os.environ.get(variable, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise HomogenizationError(
+            f"writers: the key in the environment variable {variable} holds characters that no HTTP header takes. "
+            "Set it again, without line breaks and quotes."
+        )
+    return key or None
+
+
+def _base_url(base_url: str | None) -> str:
+    """The address with its variables filled in.
+
+    Raises:
+        HomogenizationError: there is none, a variable is unset, or it is no address.
+    """
+    if base_url is None:
+        base_url = "$OPENAI_BASE_URL"
+    address = os.path.expandvars(base_url)
+    unset = _VARIABLE.search(address)
+    if unset:
+        raise HomogenizationError(
+            f"writers: base_url {base_url} needs the environment variable {unset[1]}, which is not set in the job. "
+            "Set it, or write the address out: http://host:8000/v1."
+        )
+    if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
+        raise HomogenizationError(
+            f"writers: base_url {base_url} is no address. Write it like http://host:8000/v1 or https://host/v1."
+        )
+    return address

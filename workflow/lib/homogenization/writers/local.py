@@ -1,0 +1,226 @@
+"""A writer that runs here: a language model with a chat template, answering in batches."""
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import torch
+from jinja2 import TemplateError
+from transformers import (
+    AutoModelForCausalLM,
+    GenerationConfig,
+    LogitsProcessorList,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from homogenization.models.devices import placement
+from homogenization.models.loading import DTYPES, context_of, load_config, load_network, load_tokenizer
+from homogenization.models.weights import ResolvedWeights, resolve_weights, verified_digests
+from homogenization.run.errors import HomogenizationError
+from homogenization.writers.requests import Completion, Failure, Request, request_seed
+from homogenization.writers.sampling import GrammarMask, Grammars, SeededSampling
+
+logger = logging.getLogger(__name__)
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+# what decides, beside the weights, how messages become tokens and tokens scores
+_SMALL_FILES = ("*.json", "*.jinja", "*.model", "*.txt")
+
+
+class LocalWriter:
+    """Answers requests with a language model in this process, which is loaded when the first one is asked.
+
+    Args:
+        entry: weights, dtype, device, batch_size (requests), structured_output ("json_schema" or "none"), temperature
+            (0: the likeliest token each time), top_p, max_new_tokens; gpus (1 where absent) that share the layers, and
+            threads of the CPU (torch's own number where absent).
+        seed: Of the random numbers, together with each request's messages, schema and candidate.
+    """
+
+    def __init__(self, entry: Mapping[str, Any], seed: int):
+        self.parameters = {
+            **{name: entry[name] for name in ("temperature", "top_p", "max_new_tokens", "structured_output")},
+            "seed": seed,
+        }
+        self._entry = entry
+        # the config names every kind of source and leaves all but one empty
+        self._weights = {key: value for key, value in entry["weights"].items() if value is not None}
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Commit of the hub or digests of the files, and dtype; nothing is loaded, nor fetched where a commit is given.
+
+        Raises:
+            HomogenizationError: the weights are not found, or a file differs from its digest.
+        """
+        hub, revision = self._weights.get("hub"), self._weights.get("revision")
+        if hub is not None and not _COMMIT.fullmatch(revision or ""):
+            revision = self._resolved.revision
+        if hub is not None and revision is not None:
+            return {"hub": hub, "revision": revision, "dtype": self._entry["dtype"]}
+        files = {**self._digests, **_small_digests(Path(self._resolved.folder))}
+        return {"files": files, "dtype": self._entry["dtype"]}
+
+    @cached_property
+    def _resolved(self) -> ResolvedWeights:
+        return resolve_weights(self._weights)
+
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        return verified_digests(self._resolved)
+
+    @cached_property
+    def _model(self) -> "_ChatModel":
+        logger.info("%d weight files of %s are whole", len(self._digests), self._resolved.description)
+        return _load_chat_model(self._resolved, self._entry)
+
+    def complete(self, requests: Sequence[Request]) -> Iterator[tuple[int, Completion | Failure]]:
+        """Yield (number of the request, result) batch by batch, the shortest prompts first.
+
+        Where memory runs out, the batches halve and stay so: the rest is longer.
+
+        Raises:
+            HomogenizationError: the model can't be loaded, or its chat template refuses the messages.
+        """
+        if not requests:
+            return
+        prompts = [self._model.token_ids(request.messages) for request in requests]
+        longest = self._model.context - self.parameters["max_new_tokens"]
+        for number, prompt in enumerate(prompts):
+            if len(prompt) > longest:
+                yield number, self._too_long(prompt)
+        waiting = sorted(
+            (number for number, prompt in enumerate(prompts) if len(prompt) <= longest),
+            key=lambda number: len(prompts[number]),
+        )
+        size = self._entry["batch_size"]
+        while waiting:
+            batch = waiting[:size]
+            try:
+                answers = self._answers([requests[number] for number in batch], [prompts[number] for number in batch])
+            except torch.OutOfMemoryError:
+                answers = []
+            if not answers:  # not above: while the error is handled, it keeps what filled the memory
+                torch.cuda.empty_cache()
+                if len(batch) > 1:
+                    size = len(batch) // 2
+                    logger.warning("memory ran out at %d requests a batch; from here on %d", len(batch), size)
+                    continue
+                answers = [self._too_large(prompts[batch[0]])]
+            waiting = waiting[len(batch) :]
+            logger.info("%d of %d requests are done", len(requests) - len(waiting), len(requests))
+            yield from zip(batch, answers, strict=True)
+
+    def _answers(self, requests: Sequence[Request], prompts: Sequence[list[int]]) -> list[Completion]:
+        """Answer one batch."""
+        model = self._model
+        device = model.network.device
+        width = max(map(len, prompts))
+        token_ids = torch.full((len(prompts), width), model.end_tokens[0])
+        attended = torch.zeros_like(token_ids)
+        for row, prompt in enumerate(prompts):
+            token_ids[row, width - len(prompt) :] = torch.tensor(prompt)
+            attended[row, width - len(prompt) :] = 1
+        processors = LogitsProcessorList()
+        if self.parameters["structured_output"] != "none":
+            matchers = [model.grammars.matcher(request.schema) for request in requests]
+            processors.append(GrammarMask(matchers, model.end_tokens))
+        if self.parameters["temperature"] > 0:
+            seeds = [request_seed(self.parameters["seed"], request) for request in requests]
+            processors.append(SeededSampling(seeds, self.parameters["temperature"], self.parameters["top_p"], device))
+        written = model.network.generate(
+            token_ids.to(device),
+            attention_mask=attended.to(device),
+            max_new_tokens=self.parameters["max_new_tokens"],
+            logits_processor=processors,
+        )
+        new = written[:, width:].tolist()
+        return [self._completion(tokens, len(prompt)) for tokens, prompt in zip(new, prompts, strict=True)]
+
+    def _completion(self, tokens: list[int], n_prompt: int) -> Completion:
+        """The answer in the new tokens of one row, which goes on behind an end token where others are longer."""
+        ends = [place for place, token in enumerate(tokens) if token in self._model.end_tokens]
+        n_tokens = ends[0] + 1 if ends else len(tokens)
+        text = self._model.tokenizer.decode(tokens[:n_tokens], skip_special_tokens=True)
+        usage = {"prompt_tokens": n_prompt, "completion_tokens": n_tokens, "total_tokens": n_prompt + n_tokens}
+        return Completion(text, "stop" if ends else "length", usage)
+
+    def _too_long(self, prompt: list[int]) -> Failure:
+        return Failure(
+            f"the prompt has {len(prompt)} tokens and max_new_tokens is {self.parameters['max_new_tokens']}, more than "
+            f"the model's context of {self._model.context}; lower max_new_tokens or corpus max_words"
+        )
+
+    def _too_large(self, prompt: list[int]) -> Failure:
+        return Failure(
+            f"memory runs out even for this request alone (a prompt of {len(prompt)} tokens, max_new_tokens "
+            f"{self.parameters['max_new_tokens']}); lower max_new_tokens or corpus max_words, or give the writer a "
+            "larger GPU or more of them (gpus)"
+        )
+
+
+@dataclass(frozen=True)
+class _ChatModel:
+    """A loaded model.
+
+    Attributes:
+        network: with its head, on its device.
+        tokenizer: fast, with a chat template.
+        context: tokens of prompt and answer together at most.
+        end_tokens: tokens that end an answer, one at least.
+        grammars: of this tokenizer.
+    """
+
+    network: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    context: int
+    end_tokens: list[int]
+    grammars: Grammars
+
+    def token_ids(self, messages: list[dict[str, str]]) -> list[int]:
+        """The prompt that the chat template makes of `messages`."""
+        try:
+            return self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+        except TemplateError as error:
+            raise HomogenizationError(
+                f"writers: the chat template of {self.tokenizer.name_or_path} refuses the messages ({error}). Where it "
+                "takes no system message, leave `system` of the prompt empty and say all in `user`."
+            ) from error
+
+
+def _load_chat_model(weights: ResolvedWeights, entry: Mapping[str, Any]) -> _ChatModel:
+    """Load network and tokenizer, and drop what the checkpoint says about sampling.
+
+    A checkpoint's repetition penalty, say, would keep the model from words of the review.
+    """
+    folder = Path(weights.folder)
+    tokenizer = load_tokenizer(folder)
+    if tokenizer.chat_template is None:
+        raise HomogenizationError(
+            f"writers: {weights.description} has no chat template, so it is not made for instructions. Choose an "
+            "instruction-tuned model ('-Instruct', '-it'), or add a chat_template.jinja to a copy."
+        )
+    config = load_config(folder)
+    places = placement(entry["device"], entry.get("gpus", 1))
+    torch.set_num_threads(entry.get("threads", torch.get_num_threads()))
+    network = load_network(AutoModelForCausalLM, folder, DTYPES[entry["dtype"]], **places)
+    configured = network.generation_config.eos_token_id
+    ends = [*(configured if isinstance(configured, list) else [configured]), tokenizer.eos_token_id]
+    end_tokens = sorted({token for token in ends if token is not None})
+    if not end_tokens:
+        raise HomogenizationError(f"writers: neither model nor tokenizer of {weights.description} has an end token.")
+    network.generation_config = GenerationConfig(eos_token_id=end_tokens, pad_token_id=end_tokens[0], do_sample=False)
+    grammars = Grammars(tokenizer, config.get_text_config().vocab_size, end_tokens)
+    return _ChatModel(network, tokenizer, context_of(config, tokenizer, folder), end_tokens, grammars)
+
+
+def _small_digests(folder: Path) -> dict[str, str]:
+    """SHA-256 of the configuration and tokenizer files: another chat template is another prompt."""
+    files = sorted({path for pattern in _SMALL_FILES for path in folder.glob(pattern)})
+    return {path.name: sha256(path.read_bytes()).hexdigest() for path in files}

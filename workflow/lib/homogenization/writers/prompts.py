@@ -1,0 +1,90 @@
+"""Prompts for language models: files of a version and two texts, in which $placeholders stand for the review."""
+
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from homogenization.run.errors import HomogenizationError
+
+PLACEHOLDERS = ("review", "phrases", "max_phrases")
+
+
+class _Prompt(BaseModel):
+    """What a prompt file holds."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    version: int = Field(ge=1)
+    system: str
+    user: str
+
+    @field_validator("system", "user")
+    @classmethod
+    def known_placeholders(cls, text: str) -> str:
+        """Only what `render` can fill in; a dollar of the text itself is written `$$`."""
+        template = Template(text)
+        if not template.is_valid():
+            raise ValueError("a '$' stands alone; write '$$' for a dollar sign")
+        unknown = [name for name in template.get_identifiers() if name not in PLACEHOLDERS]
+        if unknown:
+            raise ValueError(f"unknown ${unknown[0]}; allowed: {', '.join(f'${name}' for name in PLACEHOLDERS)}")
+        return text
+
+    @field_validator("user")
+    @classmethod
+    def names_the_review(cls, text: str) -> str:
+        """Without the review there is nothing to write."""
+        if "review" not in Template(text).get_identifiers():
+            raise ValueError("lacks $review, where the text of the review goes")
+        return text
+
+
+def load_prompt(path: str | Path) -> dict[str, Any]:
+    """Read and check a prompt file.
+
+    Returns:
+        version (from 1), system (may be empty) and user, texts with the placeholders `PLACEHOLDERS`.
+
+    Raises:
+        HomogenizationError: the file is missing or no YAML, or a key or a placeholder is unknown, missing or wrong.
+    """
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise HomogenizationError(
+            f"prompt {path}: not readable as YAML ({reason}). Give a file like front.yaml."
+        ) from error
+    try:
+        return _Prompt.model_validate(content).model_dump()
+    except ValidationError as error:
+        problems = (f"{'.'.join(map(str, found['loc'])) or 'file'}: {found['msg']}" for found in error.errors())
+        raise HomogenizationError(
+            f"prompt {path}: {'; '.join(problems)}. A prompt has the keys version (a whole number), system and user."
+        ) from None
+
+
+def render(prompt: dict[str, Any], **values: Any) -> list[dict[str, str]]:
+    """Fill in a prompt.
+
+    Args:
+        prompt: From `load_prompt`.
+        values: For the placeholders; what they hold is taken as it is, dollars too.
+
+    Returns:
+        The chat: a system message, unless it is empty, and a user message.
+
+    Raises:
+        HomogenizationError: the prompt has a placeholder without a value in this step.
+    """
+    try:
+        texts = {role: Template(prompt[role]).substitute(values) for role in ("system", "user")}
+    except KeyError as error:
+        raise HomogenizationError(
+            f"prompt: ${error.args[0]} has no value in this step, which knows "
+            f"{', '.join(f'${name}' for name in values)}. Take it out of the prompt."
+        ) from error
+    return [{"role": role, "content": text} for role, text in texts.items() if text.strip() or role == "user"]
