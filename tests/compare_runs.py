@@ -11,7 +11,7 @@ import zarr
 from PIL import Image
 from safetensors import safe_open
 
-from homogenization.run.files import read_table
+from homogenization.run.parquet import read_table
 from homogenization.states.store import open_store
 
 NOT_RESULTS = ("logs", "benchmarks")

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from homogenization.models.untrained import build_random_model
-from homogenization.run.files import read_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table
 
 
 def main(corpus: str, config: str, random: dict[str, Any], seed: int, vocab_size: int) -> None:
@@ -15,11 +15,11 @@ def main(corpus: str, config: str, random: dict[str, Any], seed: int, vocab_size
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.corpus,  # noqa: F821
-            snakemake.output.config,  # noqa: F821
-            snakemake.params.random,  # noqa: F821
-            snakemake.params.seed,  # noqa: F821
-            snakemake.params.vocab_size,  # noqa: F821
+            snakemake.input.corpus,
+            snakemake.output.config,
+            snakemake.params.random,
+            snakemake.params.seed,
+            snakemake.params.vocab_size,
         )

@@ -1,8 +1,8 @@
 """Clean the reviews and drop duplicates."""
 
 from homogenization.corpus.reading import clean_reviews
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 
 
 def main(raw: str, clean: str) -> None:
@@ -11,5 +11,5 @@ def main(raw: str, clean: str) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
-        main(snakemake.input.raw, snakemake.output.clean)  # noqa: F821
+    with job(snakemake):
+        main(snakemake.input.raw, snakemake.output.clean)

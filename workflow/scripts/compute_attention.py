@@ -2,8 +2,8 @@
 
 from homogenization.measures.attention import attention_table
 from homogenization.measures.reviews import provenance
-from homogenization.run.files import write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import write_table
 from homogenization.states.store import open_store
 
 
@@ -14,5 +14,5 @@ def main(states: str, attention: str, n_bins: int) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
-        main(snakemake.input.states, snakemake.output.attention, snakemake.params.n_bins)  # noqa: F821
+    with job(snakemake):
+        main(snakemake.input.states, snakemake.output.attention, snakemake.params.n_bins)

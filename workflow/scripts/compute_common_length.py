@@ -6,8 +6,8 @@ from homogenization.measures.common_length import DrawnTokens
 from homogenization.measures.geometry import geometry_table
 from homogenization.measures.reviews import provenance
 from homogenization.measures.spectra import spectra_table
-from homogenization.run.files import write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import write_table
 from homogenization.states.store import open_store
 
 
@@ -24,13 +24,13 @@ def main(states: str, spectra: str, geometry: str, n_tokens: int, draws: int, se
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.states,  # noqa: F821
-            snakemake.output.spectra,  # noqa: F821
-            snakemake.output.geometry,  # noqa: F821
-            snakemake.params.n_tokens,  # noqa: F821
-            snakemake.params.draws,  # noqa: F821
-            snakemake.params.seed,  # noqa: F821
-            snakemake.params.views,  # noqa: F821
+            snakemake.input.states,
+            snakemake.output.spectra,
+            snakemake.output.geometry,
+            snakemake.params.n_tokens,
+            snakemake.params.draws,
+            snakemake.params.seed,
+            snakemake.params.views,
         )

@@ -4,8 +4,8 @@ from threadpoolctl import threadpool_limits
 
 from homogenization.measures.geometry import geometry_table
 from homogenization.measures.reviews import provenance
-from homogenization.run.files import write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import write_table
 from homogenization.states.store import open_store
 
 
@@ -16,5 +16,5 @@ def main(states: str, geometry: str, n_bins: int) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
-        main(snakemake.input.states, snakemake.output.geometry, snakemake.params.n_bins)  # noqa: F821
+    with job(snakemake):
+        main(snakemake.input.states, snakemake.output.geometry, snakemake.params.n_bins)

@@ -4,8 +4,8 @@ from threadpoolctl import threadpool_limits
 
 from homogenization.measures.mauve import mauve_table
 from homogenization.measures.reviews import provenance
-from homogenization.run.files import write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import write_table
 from homogenization.states.store import open_store
 
 
@@ -17,11 +17,11 @@ def main(states: str, mauve: str, n_tokens: int | None, seeds: list[int], scale:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.states,  # noqa: F821
-            snakemake.output.mauve,  # noqa: F821
-            snakemake.params.n_tokens,  # noqa: F821
-            snakemake.params.seeds,  # noqa: F821
-            snakemake.params.scale,  # noqa: F821
+            snakemake.input.states,
+            snakemake.output.mauve,
+            snakemake.params.n_tokens,
+            snakemake.params.seeds,
+            snakemake.params.scale,
         )

@@ -4,8 +4,8 @@ from threadpoolctl import threadpool_limits
 
 from homogenization.measures.reviews import provenance
 from homogenization.measures.spectra import spectra_table
-from homogenization.run.files import write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import write_table
 from homogenization.states.store import open_store
 
 
@@ -17,5 +17,5 @@ def main(states: str, spectra: str, views: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
-        main(snakemake.input.states, snakemake.output.spectra, snakemake.params.views)  # noqa: F821
+    with job(snakemake):
+        main(snakemake.input.states, snakemake.output.spectra, snakemake.params.views)

@@ -2,8 +2,8 @@
 
 from threadpoolctl import threadpool_limits
 
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.statistics.first_token import first_token_table
 
 
@@ -16,11 +16,11 @@ def main(metrics: str, first_token: str, draws: int, confidence: float, seed: in
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.metrics,  # noqa: F821
-            snakemake.output.first_token,  # noqa: F821
-            snakemake.params.draws,  # noqa: F821
-            snakemake.params.confidence,  # noqa: F821
-            snakemake.params.seed,  # noqa: F821
+            snakemake.input.metrics,
+            snakemake.output.first_token,
+            snakemake.params.draws,
+            snakemake.params.confidence,
+            snakemake.params.seed,
         )

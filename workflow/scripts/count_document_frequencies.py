@@ -1,7 +1,7 @@
 """Count in how many reviews of the whole corpus each candidate phrase occurs."""
 
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.keyphrases import count_document_frequencies
 
 
@@ -13,10 +13,10 @@ def main(clean: str, frequencies: str, ngram_range: list[int], min_document_freq
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.clean,  # noqa: F821
-            snakemake.output.frequencies,  # noqa: F821
-            snakemake.params.ngram_range,  # noqa: F821
-            snakemake.params.min_document_frequency,  # noqa: F821
+            snakemake.input.clean,
+            snakemake.output.frequencies,
+            snakemake.params.ngram_range,
+            snakemake.params.min_document_frequency,
         )

@@ -7,8 +7,9 @@ from typing import Any
 
 from homogenization.plan.architecture import describe_architecture, resolve_configuration
 from homogenization.plan.token_counts import token_counts
-from homogenization.run.files import write_table, written_whole
-from homogenization.run.job import logged
+from homogenization.run.files import written_whole
+from homogenization.run.job import job
+from homogenization.run.parquet import write_table
 
 
 def main(
@@ -31,12 +32,12 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            list(snakemake.input.texts),  # noqa: F821
-            list(snakemake.input.get("weights", [])),  # noqa: F821
-            snakemake.output.tokens,  # noqa: F821
-            snakemake.output.architecture,  # noqa: F821
-            snakemake.params.model,  # noqa: F821
-            snakemake.params.jobs,  # noqa: F821
+            list(snakemake.input.texts),
+            list(snakemake.input.get("weights", [])),
+            snakemake.output.tokens,
+            snakemake.output.architecture,
+            snakemake.params.model,
+            snakemake.params.jobs,
         )

@@ -1,8 +1,8 @@
 """Read the corpus from the hub or from a local file, as it is."""
 
 from homogenization.corpus.reading import read_reviews
-from homogenization.run.files import write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import write_table
 
 
 def main(
@@ -23,14 +23,14 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            next(iter(snakemake.input), None),  # noqa: F821
-            snakemake.output.raw,  # noqa: F821
-            snakemake.params.hub,  # noqa: F821
-            snakemake.params.subset,  # noqa: F821
-            snakemake.params.revision,  # noqa: F821
-            snakemake.params.split,  # noqa: F821
-            snakemake.params.text_column,  # noqa: F821
-            snakemake.params.label_column,  # noqa: F821
+            next(iter(snakemake.input), None),
+            snakemake.output.raw,
+            snakemake.params.hub,
+            snakemake.params.subset,
+            snakemake.params.revision,
+            snakemake.params.split,
+            snakemake.params.text_column,
+            snakemake.params.label_column,
         )

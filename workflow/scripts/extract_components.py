@@ -5,8 +5,8 @@ from typing import Any
 import torch
 
 from homogenization.measures.components import component_states
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.states.model import load_model, with_built_weights
 
 
@@ -34,14 +34,14 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.variant,  # noqa: F821
-            list(snakemake.input.get("weights", [])),  # noqa: F821
-            snakemake.output.components,  # noqa: F821
-            snakemake.params.model,  # noqa: F821
-            snakemake.params.variant,  # noqa: F821
-            snakemake.params.shard,  # noqa: F821
-            snakemake.threads,  # noqa: F821
-            snakemake.resources.get("gpu", 0),  # noqa: F821
+            snakemake.input.variant,
+            list(snakemake.input.get("weights", [])),
+            snakemake.output.components,
+            snakemake.params.model,
+            snakemake.params.variant,
+            snakemake.params.shard,
+            snakemake.threads,
+            snakemake.resources.get("gpu", 0),
         )

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from homogenization.run.files import read_table, table_metadata, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.variants.keyphrases import extract_keyphrases, make_scorer
 
 
@@ -24,13 +24,13 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.shard,  # noqa: F821
-            snakemake.input.frequencies,  # noqa: F821
-            snakemake.output.keyphrases,  # noqa: F821
-            snakemake.params.scorer,  # noqa: F821
-            snakemake.params.max_phrases,  # noqa: F821
-            snakemake.params.ngram_range,  # noqa: F821
-            snakemake.params.keybert,  # noqa: F821
+            snakemake.input.shard,
+            snakemake.input.frequencies,
+            snakemake.output.keyphrases,
+            snakemake.params.scorer,
+            snakemake.params.max_phrases,
+            snakemake.params.ngram_range,
+            snakemake.params.keybert,
         )

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.llm_keyphrases import extract_keyphrases_with_llm
 from homogenization.writers.answers import RequestStore
 from homogenization.writers.requests import make_writer
@@ -34,19 +34,19 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.shard,  # noqa: F821
-            snakemake.output.keyphrases,  # noqa: F821
+            snakemake.input.shard,
+            snakemake.output.keyphrases,
             # how the job is placed, which is no part of the parameters
-            {**snakemake.params.writer, "gpus": snakemake.resources.gpu, "threads": snakemake.threads},  # noqa: F821
-            snakemake.params.prompt,  # noqa: F821
-            snakemake.params.max_phrases,  # noqa: F821
-            snakemake.params.ngram_range,  # noqa: F821
-            snakemake.params.candidates,  # noqa: F821
-            snakemake.params.seed,  # noqa: F821
-            snakemake.resources.connections,  # noqa: F821
-            snakemake.resources.request_timeout,  # noqa: F821
-            snakemake.resources.request_retries,  # noqa: F821
-            Path(snakemake.output.keyphrases).parents[1] / "requests",  # noqa: F821
+            {**snakemake.params.writer, "gpus": snakemake.resources.gpu, "threads": snakemake.threads},
+            snakemake.params.prompt,
+            snakemake.params.max_phrases,
+            snakemake.params.ngram_range,
+            snakemake.params.candidates,
+            snakemake.params.seed,
+            snakemake.resources.connections,
+            snakemake.resources.request_timeout,
+            snakemake.resources.request_retries,
+            Path(snakemake.output.keyphrases).parents[1] / "requests",
         )

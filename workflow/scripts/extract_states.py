@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
-from homogenization.run.files import read_table, written_whole
-from homogenization.run.job import logged
+from homogenization.run.files import written_whole
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table
 from homogenization.states.extraction import extract
 from homogenization.states.model import load_model, with_built_weights
 
@@ -44,17 +45,17 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.variant,  # noqa: F821
-            list(snakemake.input.get("weights", [])),  # noqa: F821
-            snakemake.output.states,  # noqa: F821
-            snakemake.output.run,  # noqa: F821
-            snakemake.params.model,  # noqa: F821
-            snakemake.params.variant,  # noqa: F821
-            snakemake.params.shard,  # noqa: F821
-            snakemake.params.storage,  # noqa: F821
-            snakemake.params.record_attention,  # noqa: F821
-            snakemake.threads,  # noqa: F821
-            snakemake.resources.get("gpu", 0),  # noqa: F821
+            snakemake.input.variant,
+            list(snakemake.input.get("weights", [])),
+            snakemake.output.states,
+            snakemake.output.run,
+            snakemake.params.model,
+            snakemake.params.variant,
+            snakemake.params.shard,
+            snakemake.params.storage,
+            snakemake.params.record_attention,
+            snakemake.threads,
+            snakemake.resources.get("gpu", 0),
         )

@@ -5,8 +5,9 @@ from typing import Any
 import polars as pl
 from threadpoolctl import threadpool_limits
 
-from homogenization.run.files import read_table, written_whole
-from homogenization.run.job import logged
+from homogenization.run.files import written_whole
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table
 from homogenization.statistics.claims import claims_table, verdicts_table
 from homogenization.statistics.evidence import Study
 
@@ -41,16 +42,16 @@ def write_csv(table: pl.DataFrame, path: str) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.metrics,  # noqa: F821
-            snakemake.input.similarity,  # noqa: F821
-            snakemake.input.components,  # noqa: F821
-            snakemake.output.claims,  # noqa: F821
-            snakemake.output.verdicts,  # noqa: F821
-            snakemake.params.claims,  # noqa: F821
-            snakemake.params.models,  # noqa: F821
-            snakemake.params.draws,  # noqa: F821
-            snakemake.params.confidence,  # noqa: F821
-            snakemake.params.seed,  # noqa: F821
+            snakemake.input.metrics,
+            snakemake.input.similarity,
+            snakemake.input.components,
+            snakemake.output.claims,
+            snakemake.output.verdicts,
+            snakemake.params.claims,
+            snakemake.params.models,
+            snakemake.params.draws,
+            snakemake.params.confidence,
+            snakemake.params.seed,
         )

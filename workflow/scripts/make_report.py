@@ -9,7 +9,7 @@ from typing import Any
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
-from homogenization.run.job import logged
+from homogenization.run.job import job
 
 
 def main(snakefile: Path, config: dict[str, Any], report: str) -> None:
@@ -28,9 +28,9 @@ def main(snakefile: Path, config: dict[str, Any], report: str) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakefile=Path(snakemake.scriptdir).resolve().parents[1] / "Snakefile",  # noqa: F821
-            config=snakemake.params.config,  # noqa: F821
-            report=snakemake.output.report,  # noqa: F821
+            snakefile=Path(snakemake.scriptdir).resolve().parents[1] / "Snakefile",
+            config=snakemake.params.config,
+            report=snakemake.output.report,
         )

@@ -2,8 +2,8 @@
 
 from threadpoolctl import threadpool_limits
 
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.statistics.depth import depth_table
 
 
@@ -16,12 +16,12 @@ def main(metrics: str, depth: str, names: list[str], draws: int, confidence: flo
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.metrics,  # noqa: F821
-            snakemake.output.depth,  # noqa: F821
-            snakemake.params.metrics,  # noqa: F821
-            snakemake.params.draws,  # noqa: F821
-            snakemake.params.confidence,  # noqa: F821
-            snakemake.params.seed,  # noqa: F821
+            snakemake.input.metrics,
+            snakemake.output.depth,
+            snakemake.params.metrics,
+            snakemake.params.draws,
+            snakemake.params.confidence,
+            snakemake.params.seed,
         )

@@ -4,8 +4,9 @@ from typing import Any
 
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import plan_row, plan_table, plan_text
-from homogenization.run.files import read_json, read_table, written_whole
-from homogenization.run.job import logged
+from homogenization.run.files import read_json, written_whole
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table
 
 
 def main(
@@ -30,12 +31,12 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            list(snakemake.input.tokens),  # noqa: F821
-            list(snakemake.input.architectures),  # noqa: F821
-            snakemake.output.plan,  # noqa: F821
-            snakemake.output.text,  # noqa: F821
-            snakemake.params.models,  # noqa: F821
-            snakemake.params.states,  # noqa: F821
+            list(snakemake.input.tokens),
+            list(snakemake.input.architectures),
+            snakemake.output.plan,
+            snakemake.output.text,
+            snakemake.params.models,
+            snakemake.params.states,
         )

@@ -2,8 +2,8 @@
 
 from homogenization.figures.attention_heatmap import draw_attention_heatmap
 from homogenization.figures.style import Named, require_rows, rows_of, save_figure
-from homogenization.run.files import read_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table
 
 
 def main(
@@ -22,12 +22,12 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            attention=snakemake.input.attention,  # noqa: F821
-            svg=snakemake.output.svg,  # noqa: F821
-            png=snakemake.output.png,  # noqa: F821
-            title=snakemake.params.title,  # noqa: F821
-            variants=snakemake.params.variants,  # noqa: F821
-            models=snakemake.params.models,  # noqa: F821
+            attention=snakemake.input.attention,
+            svg=snakemake.output.svg,
+            png=snakemake.output.png,
+            title=snakemake.params.title,
+            variants=snakemake.params.variants,
+            models=snakemake.params.models,
         )

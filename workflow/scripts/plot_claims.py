@@ -5,7 +5,7 @@ import polars as pl
 from homogenization.figures.claims import COLUMNS, draw_claims
 from homogenization.figures.style import Named, require_rows, save_figure
 from homogenization.run.files import damage, gone
-from homogenization.run.job import logged
+from homogenization.run.job import job
 
 
 def main(
@@ -36,11 +36,11 @@ def read_claims(path: str) -> pl.DataFrame:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            claims=snakemake.input.claims,  # noqa: F821
-            svg=snakemake.output.svg,  # noqa: F821
-            png=snakemake.output.png,  # noqa: F821
-            title=snakemake.params.title,  # noqa: F821
-            models=snakemake.params.models,  # noqa: F821
+            claims=snakemake.input.claims,
+            svg=snakemake.output.svg,
+            png=snakemake.output.png,
+            title=snakemake.params.title,
+            models=snakemake.params.models,
         )

@@ -2,8 +2,8 @@
 
 from homogenization.figures.components import draw_components
 from homogenization.figures.style import Named, require_rows, rows_of, save_figure
-from homogenization.run.files import read_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table
 
 
 def main(
@@ -23,12 +23,12 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            components=snakemake.input.components,  # noqa: F821
-            svg=snakemake.output.svg,  # noqa: F821
-            png=snakemake.output.png,  # noqa: F821
-            title=snakemake.params.title,  # noqa: F821
-            variants=snakemake.params.variants,  # noqa: F821
-            models=snakemake.params.models,  # noqa: F821
+            components=snakemake.input.components,
+            svg=snakemake.output.svg,
+            png=snakemake.output.png,
+            title=snakemake.params.title,
+            variants=snakemake.params.variants,
+            models=snakemake.params.models,
         )

@@ -7,8 +7,8 @@ import polars as pl
 from homogenization.figures.contrast import draw_contrast
 from homogenization.figures.style import Named, require_rows, rows_of, save_figure
 from homogenization.metrics.catalogue import describe_metric
-from homogenization.run.files import read_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table
 
 
 def main(
@@ -36,17 +36,17 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            contrasts=snakemake.input.contrasts,  # noqa: F821
-            svg=snakemake.output.svg,  # noqa: F821
-            png=snakemake.output.png,  # noqa: F821
-            metric=snakemake.params.metric,  # noqa: F821
-            title=snakemake.params.title,  # noqa: F821
-            label=snakemake.params.label,  # noqa: F821
-            views=snakemake.params.views,  # noqa: F821
-            pairs=snakemake.params.contrasts,  # noqa: F821
-            alpha=snakemake.params.alpha,  # noqa: F821
-            variants=snakemake.params.variants,  # noqa: F821
-            models=snakemake.params.models,  # noqa: F821
+            contrasts=snakemake.input.contrasts,
+            svg=snakemake.output.svg,
+            png=snakemake.output.png,
+            metric=snakemake.params.metric,
+            title=snakemake.params.title,
+            label=snakemake.params.label,
+            views=snakemake.params.views,
+            pairs=snakemake.params.contrasts,
+            alpha=snakemake.params.alpha,
+            variants=snakemake.params.variants,
+            models=snakemake.params.models,
         )

@@ -4,8 +4,8 @@ import polars as pl
 
 from homogenization.figures.mauve import draw_mauve
 from homogenization.figures.style import Named, require_rows, rows_of, save_figure
-from homogenization.run.files import read_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table
 
 
 def main(
@@ -25,12 +25,12 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            mauve=snakemake.input.mauve,  # noqa: F821
-            svg=snakemake.output.svg,  # noqa: F821
-            png=snakemake.output.png,  # noqa: F821
-            title=snakemake.params.title,  # noqa: F821
-            variants=snakemake.params.variants,  # noqa: F821
-            models=snakemake.params.models,  # noqa: F821
+            mauve=snakemake.input.mauve,
+            svg=snakemake.output.svg,
+            png=snakemake.output.png,
+            title=snakemake.params.title,
+            variants=snakemake.params.variants,
+            models=snakemake.params.models,
         )

@@ -6,8 +6,8 @@ import polars as pl
 
 from homogenization.figures.metric import draw_metric
 from homogenization.figures.style import Named, require_rows, rows_of, save_figure
-from homogenization.run.files import read_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table
 
 
 def main(
@@ -29,15 +29,15 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            summary=snakemake.input.summary,  # noqa: F821
-            svg=snakemake.output.svg,  # noqa: F821
-            png=snakemake.output.png,  # noqa: F821
-            metric=snakemake.params.metric,  # noqa: F821
-            title=snakemake.params.title,  # noqa: F821
-            label=snakemake.params.label,  # noqa: F821
-            views=snakemake.params.views,  # noqa: F821
-            variants=snakemake.params.variants,  # noqa: F821
-            models=snakemake.params.models,  # noqa: F821
+            summary=snakemake.input.summary,
+            svg=snakemake.output.svg,
+            png=snakemake.output.png,
+            metric=snakemake.params.metric,
+            title=snakemake.params.title,
+            label=snakemake.params.label,
+            views=snakemake.params.views,
+            variants=snakemake.params.variants,
+            models=snakemake.params.models,
         )

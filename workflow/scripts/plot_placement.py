@@ -4,8 +4,8 @@ import polars as pl
 
 from homogenization.figures.placement import draw_placement
 from homogenization.figures.style import Named, require_rows, save_figure
-from homogenization.run.files import read_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table
 
 
 def main(
@@ -24,11 +24,11 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            placement=snakemake.input.placement,  # noqa: F821
-            svg=snakemake.output.svg,  # noqa: F821
-            png=snakemake.output.png,  # noqa: F821
-            title=snakemake.params.title,  # noqa: F821
-            variants=snakemake.params.variants,  # noqa: F821
+            placement=snakemake.input.placement,
+            svg=snakemake.output.svg,
+            png=snakemake.output.png,
+            title=snakemake.params.title,
+            variants=snakemake.params.variants,
         )

@@ -5,7 +5,7 @@ import polars as pl
 from homogenization.figures.sensitivity import draw_sensitivity
 from homogenization.figures.style import save_figure
 from homogenization.run.files import damage, gone
-from homogenization.run.job import logged
+from homogenization.run.job import job
 from homogenization.statistics.sensitivity import RESPONSE_SCHEMA
 
 
@@ -27,10 +27,10 @@ def _read(path: str) -> pl.DataFrame:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            responses=snakemake.input.responses,  # noqa: F821
-            svg=snakemake.output.svg,  # noqa: F821
-            png=snakemake.output.png,  # noqa: F821
-            title=snakemake.params.title,  # noqa: F821
+            responses=snakemake.input.responses,
+            svg=snakemake.output.svg,
+            png=snakemake.output.png,
+            title=snakemake.params.title,
         )

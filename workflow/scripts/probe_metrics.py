@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from homogenization.run.files import write_table, written_whole
-from homogenization.run.job import logged
+from homogenization.run.files import written_whole
+from homogenization.run.job import job
+from homogenization.run.parquet import write_table
 from homogenization.statistics.sensitivity import response_table, sensitivity_table
 
 
@@ -19,10 +20,10 @@ def main(sensitivity: str, responses: str, shape: Mapping[str, int], seed: int) 
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            sensitivity=snakemake.output.sensitivity,  # noqa: F821
-            responses=snakemake.output.responses,  # noqa: F821
-            shape=snakemake.params.shape,  # noqa: F821
-            seed=snakemake.params.seed,  # noqa: F821
+            sensitivity=snakemake.output.sensitivity,
+            responses=snakemake.output.responses,
+            shape=snakemake.params.shape,
+            seed=snakemake.params.seed,
         )

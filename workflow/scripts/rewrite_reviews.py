@@ -1,7 +1,7 @@
 """Write one variant of a shard's reviews."""
 
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.rules import rewrite_reviews
 
 
@@ -12,12 +12,12 @@ def main(shard: str, keyphrases: str, variant: str, rewriter: str, position: str
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.shard,  # noqa: F821
-            snakemake.input.keyphrases,  # noqa: F821
-            snakemake.output.variant,  # noqa: F821
-            snakemake.params.rewriter,  # noqa: F821
-            snakemake.params.position,  # noqa: F821
-            snakemake.params.seed,  # noqa: F821
+            snakemake.input.shard,
+            snakemake.input.keyphrases,
+            snakemake.output.variant,
+            snakemake.params.rewriter,
+            snakemake.params.position,
+            snakemake.params.seed,
         )

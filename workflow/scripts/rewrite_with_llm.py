@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.llm_rewriting import ScoreF1, rewrite_with_llm
 from homogenization.writers.answers import RequestStore
 from homogenization.writers.requests import make_writer
@@ -49,24 +49,24 @@ def f1_scorer(encoder: dict[str, Any], layer: int, device: str, batch_size: int)
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.shard,  # noqa: F821
-            snakemake.input.keyphrases,  # noqa: F821
-            snakemake.output.variant,  # noqa: F821
-            snakemake.output.candidates,  # noqa: F821
+            snakemake.input.shard,
+            snakemake.input.keyphrases,
+            snakemake.output.variant,
+            snakemake.output.candidates,
             # how the job is placed, which is no part of the parameters
-            {**snakemake.params.writer, "gpus": snakemake.resources.gpu, "threads": snakemake.threads},  # noqa: F821
-            snakemake.params.prompt,  # noqa: F821
-            snakemake.params.position,  # noqa: F821
-            snakemake.params.filters,  # noqa: F821
-            snakemake.params.encoder,  # noqa: F821
-            snakemake.params.layer,  # noqa: F821
-            snakemake.params.device,  # noqa: F821
-            snakemake.params.batch_size,  # noqa: F821
-            snakemake.params.seed,  # noqa: F821
-            snakemake.resources.connections,  # noqa: F821
-            snakemake.resources.request_timeout,  # noqa: F821
-            snakemake.resources.request_retries,  # noqa: F821
-            Path(snakemake.output.variant).parents[2] / "requests",  # noqa: F821
+            {**snakemake.params.writer, "gpus": snakemake.resources.gpu, "threads": snakemake.threads},
+            snakemake.params.prompt,
+            snakemake.params.position,
+            snakemake.params.filters,
+            snakemake.params.encoder,
+            snakemake.params.layer,
+            snakemake.params.device,
+            snakemake.params.batch_size,
+            snakemake.params.seed,
+            snakemake.resources.connections,
+            snakemake.resources.request_timeout,
+            snakemake.resources.request_retries,
+            Path(snakemake.output.variant).parents[2] / "requests",
         )

@@ -1,8 +1,8 @@
 """Take one shard of the nested, balanced sample."""
 
 from homogenization.corpus.reading import sample_reviews
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 
 
 def main(
@@ -21,14 +21,14 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.clean,  # noqa: F821
-            snakemake.output.shard,  # noqa: F821
-            snakemake.params.seed,  # noqa: F821
-            snakemake.params.start,  # noqa: F821
-            snakemake.params.stop,  # noqa: F821
-            snakemake.params.balance,  # noqa: F821
-            snakemake.params.min_words,  # noqa: F821
-            snakemake.params.max_words,  # noqa: F821
+            snakemake.input.clean,
+            snakemake.output.shard,
+            snakemake.params.seed,
+            snakemake.params.start,
+            snakemake.params.stop,
+            snakemake.params.balance,
+            snakemake.params.min_words,
+            snakemake.params.max_words,
         )

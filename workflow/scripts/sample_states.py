@@ -1,6 +1,6 @@
 """Keep the states of a few tokens of each review."""
 
-from homogenization.run.job import logged
+from homogenization.run.job import job
 from homogenization.states.sample import sample_states
 
 
@@ -10,10 +10,10 @@ def main(states: str, sample: str, sample_tokens: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.states,  # noqa: F821
-            snakemake.output.sample,  # noqa: F821
-            snakemake.params.sample_tokens,  # noqa: F821
-            snakemake.params.seed,  # noqa: F821
+            snakemake.input.states,
+            snakemake.output.sample,
+            snakemake.params.sample_tokens,
+            snakemake.params.seed,
         )

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.similarity import load_encoder, score_against_originals
 
 
@@ -17,13 +17,13 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.original,  # noqa: F821
-            snakemake.input.variant,  # noqa: F821
-            snakemake.output.similarity,  # noqa: F821
-            snakemake.params.encoder,  # noqa: F821
-            snakemake.params.layer,  # noqa: F821
-            snakemake.params.device,  # noqa: F821
-            snakemake.params.batch_size,  # noqa: F821
+            snakemake.input.original,
+            snakemake.input.variant,
+            snakemake.output.similarity,
+            snakemake.params.encoder,
+            snakemake.params.layer,
+            snakemake.params.device,
+            snakemake.params.batch_size,
         )

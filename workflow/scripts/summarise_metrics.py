@@ -1,7 +1,8 @@
 """Average every metric over reviews."""
 
-from homogenization.run.files import read_table, write_table, written_whole
-from homogenization.run.job import logged
+from homogenization.run.files import written_whole
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.tables.metrics import summary_table
 
 
@@ -14,5 +15,5 @@ def main(metrics: str, summary: str, csv: str) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
-        main(snakemake.input.metrics, snakemake.output.summary, snakemake.output.csv)  # noqa: F821
+    with job(snakemake):
+        main(snakemake.input.metrics, snakemake.output.summary, snakemake.output.csv)

@@ -1,7 +1,7 @@
 """Average profiles of received attention over the analysed reviews."""
 
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.tables.profiles import attention_profiles
 
 
@@ -12,10 +12,10 @@ def main(profiles: list[str], similarity: str, attention: str, jobs: list[list[s
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.attention,  # noqa: F821
-            snakemake.input.similarity,  # noqa: F821
-            snakemake.output.attention,  # noqa: F821
-            snakemake.params.jobs,  # noqa: F821
+            snakemake.input.attention,
+            snakemake.input.similarity,
+            snakemake.output.attention,
+            snakemake.params.jobs,
         )

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from homogenization.run.files import read_table, table_metadata, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.tables.common_length import common_length_of_job
 
 
@@ -20,12 +20,12 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.spectra,  # noqa: F821
-            snakemake.input.geometry,  # noqa: F821
-            snakemake.input.similarity,  # noqa: F821
-            snakemake.output.common,  # noqa: F821
-            snakemake.params.jobs,  # noqa: F821
-            snakemake.params.metrics,  # noqa: F821
+            snakemake.input.spectra,
+            snakemake.input.geometry,
+            snakemake.input.similarity,
+            snakemake.output.common,
+            snakemake.params.jobs,
+            snakemake.params.metrics,
         )

@@ -1,7 +1,7 @@
 """Tabulate what each component of a block does to the anisotropies of the analysed reviews."""
 
-from homogenization.run.files import read_table, table_metadata, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.tables.components import component_changes
 
 
@@ -15,10 +15,10 @@ def main(states: list[str], similarity: str, components: str, jobs: list[list[st
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.components,  # noqa: F821
-            snakemake.input.similarity,  # noqa: F821
-            snakemake.output.components,  # noqa: F821
-            snakemake.params.jobs,  # noqa: F821
+            snakemake.input.components,
+            snakemake.input.similarity,
+            snakemake.output.components,
+            snakemake.params.jobs,
         )

@@ -1,7 +1,7 @@
 """Average histograms of pairwise cosines over the analysed reviews."""
 
-from homogenization.run.files import read_table, table_metadata, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.tables.profiles import cosine_densities
 
 
@@ -15,10 +15,10 @@ def main(geometry: list[str], similarity: str, cosines: str, jobs: list[list[str
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.geometry,  # noqa: F821
-            snakemake.input.similarity,  # noqa: F821
-            snakemake.output.cosines,  # noqa: F821
-            snakemake.params.jobs,  # noqa: F821
+            snakemake.input.geometry,
+            snakemake.input.similarity,
+            snakemake.output.cosines,
+            snakemake.params.jobs,
         )

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from homogenization.run.files import write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import write_table
 from homogenization.tables.extraction import extraction_table
 
 
@@ -15,5 +15,5 @@ def main(runs: list[str], extraction: str, jobs: list[list[str]]) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
-        main(snakemake.input.runs, snakemake.output.extraction, snakemake.params.jobs)  # noqa: F821
+    with job(snakemake):
+        main(snakemake.input.runs, snakemake.output.extraction, snakemake.params.jobs)

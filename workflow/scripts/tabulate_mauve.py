@@ -1,7 +1,7 @@
 """Collect MAUVE between layers over shards and seeds."""
 
-from homogenization.run.files import read_table, table_metadata, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.tables.mauve import mauve_summary
 
 
@@ -15,5 +15,5 @@ def main(values: list[str], mauve: str, jobs: list[list[str]]) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
-        main(snakemake.input.mauve, snakemake.output.mauve, snakemake.params.jobs)  # noqa: F821
+    with job(snakemake):
+        main(snakemake.input.mauve, snakemake.output.mauve, snakemake.params.jobs)

@@ -1,7 +1,7 @@
 """Collect where every key phrase stood and where it stands now."""
 
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.tables.similarity import placement_table
 
 
@@ -12,5 +12,5 @@ def main(variants: list[str], placement: str, jobs: list[list[str]]) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
-        main(snakemake.input.variants, snakemake.output.placement, snakemake.params.jobs)  # noqa: F821
+    with job(snakemake):
+        main(snakemake.input.variants, snakemake.output.placement, snakemake.params.jobs)

@@ -1,7 +1,8 @@
 """Collect what became of the candidates of language models."""
 
-from homogenization.run.files import read_table, read_tables, write_table, written_whole
-from homogenization.run.job import logged
+from homogenization.run.files import written_whole
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, read_tables, write_table
 from homogenization.tables.rewriting import candidates_table, rewriting_table
 
 
@@ -16,11 +17,11 @@ def main(shards: list[str], judged: list[str], candidates: str, rewriting: str, 
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.shards,  # noqa: F821
-            snakemake.input.candidates,  # noqa: F821
-            snakemake.output.candidates,  # noqa: F821
-            snakemake.output.rewriting,  # noqa: F821
-            snakemake.params.jobs,  # noqa: F821
+            snakemake.input.shards,
+            snakemake.input.candidates,
+            snakemake.output.candidates,
+            snakemake.output.rewriting,
+            snakemake.params.jobs,
         )

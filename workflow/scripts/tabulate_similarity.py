@@ -1,7 +1,8 @@
 """Apply the threshold of acceptance to the similarity of all rewritten reviews."""
 
-from homogenization.run.files import read_table, write_table, written_whole
-from homogenization.run.job import logged
+from homogenization.run.files import written_whole
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.tables.similarity import acceptance_table, similarity_table
 
 
@@ -25,13 +26,13 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            snakemake.input.similarity,  # noqa: F821
-            snakemake.input.random_pairs,  # noqa: F821
-            snakemake.output.similarity,  # noqa: F821
-            snakemake.output.acceptance,  # noqa: F821
-            snakemake.params.jobs,  # noqa: F821
-            snakemake.params.threshold,  # noqa: F821
-            snakemake.params.n_reviews,  # noqa: F821
+            snakemake.input.similarity,
+            snakemake.input.random_pairs,
+            snakemake.output.similarity,
+            snakemake.output.acceptance,
+            snakemake.params.jobs,
+            snakemake.params.threshold,
+            snakemake.params.n_reviews,
         )

@@ -2,8 +2,8 @@
 
 from threadpoolctl import threadpool_limits
 
-from homogenization.run.files import read_table, write_table
-from homogenization.run.job import logged
+from homogenization.run.job import job
+from homogenization.run.parquet import read_table, write_table
 from homogenization.statistics.contrasts import contrast_table
 
 
@@ -27,14 +27,14 @@ def main(
 
 
 if __name__ == "__main__":
-    with logged(snakemake):  # noqa: F821
+    with job(snakemake):
         main(
-            metrics=snakemake.input.metrics,  # noqa: F821
-            common=snakemake.input.common,  # noqa: F821
-            table=snakemake.output.contrasts,  # noqa: F821
-            contrasts=snakemake.params.contrasts,  # noqa: F821
-            names=snakemake.params.metrics,  # noqa: F821
-            draws=snakemake.params.draws,  # noqa: F821
-            confidence=snakemake.params.confidence,  # noqa: F821
-            seed=snakemake.params.seed,  # noqa: F821
+            metrics=snakemake.input.metrics,
+            common=snakemake.input.common,
+            table=snakemake.output.contrasts,
+            contrasts=snakemake.params.contrasts,
+            names=snakemake.params.metrics,
+            draws=snakemake.params.draws,
+            confidence=snakemake.params.confidence,
+            seed=snakemake.params.seed,
         )

@@ -22,7 +22,7 @@ from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.states.store import layer_name
 from homogenization.states.writer import StoreShape, written_store
 from homogenization.tables.common_length import common_length_of_job

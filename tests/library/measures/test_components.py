@@ -21,7 +21,7 @@ from homogenization.models.tokens import tokenize
 from homogenization.models.untrained import train_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.states.extraction import extract
 from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.network import packed_model, run_packed

@@ -32,7 +32,7 @@ from homogenization.plan.costs import (
 )
 from homogenization.plan.token_counts import token_counts
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import write_table
+from homogenization.run.parquet import write_table
 from homogenization.states.check import check_against_eager
 from homogenization.states.extraction import extract
 from homogenization.states.model import load_model

@@ -32,16 +32,20 @@ def tree(tmp_path):
     return tmp_path
 
 
-def hash_of(tree: Path) -> str:
+def hash_of(tree: Path, *modules: str) -> str:
     for cached in (module._parse, module._meaning, module._imported_modules):
         cached.cache_clear()
-    return code_hash(tree / "script.py", tree / "homogenization")
+    return code_hash(tree / "script.py", *modules, library=tree / "homogenization")
 
 
 def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
+
+
+def add_import(tree: Path, module: str) -> None:
+    edit(tree / "homogenization/formula.py", "from homogenization", f"from {module} import X\nfrom homogenization")
 
 
 @pytest.mark.parametrize(
@@ -101,3 +105,42 @@ def test_a_relative_import_is_refused_because_it_would_be_missed(tree):
     edit(tree / "homogenization/formula.py", "from homogenization import constants", "from . import constants")
     with pytest.raises(ValueError, match="relative import"):
         hash_of(tree)
+
+
+def test_how_a_job_runs_is_not_what_it_computes(tree):
+    (tree / "homogenization/run").mkdir()
+    for name in ("__init__", "errors"):
+        (tree / f"homogenization/run/{name}.py").write_text("X = 1\n")
+    edit(
+        tree / "homogenization/formula.py",
+        "from homogenization",
+        "from homogenization.run.errors import X\nfrom homogenization",
+    )
+    before = hash_of(tree)
+    for name in ("__init__", "errors"):
+        edit(tree / f"homogenization/run/{name}.py", "X = 1", "from homogenization.unrelated import X")
+    assert hash_of(tree) == before
+
+
+def test_a_package_counts_with_each_of_its_modules(tree):
+    (tree / "homogenization/shapes/round").mkdir(parents=True)
+    for folder in ("shapes", "shapes/round"):
+        (tree / f"homogenization/{folder}/__init__.py").write_text("")
+    (tree / "homogenization/shapes/round/circle.py").write_text("X = 1\n")
+    edit(
+        tree / "homogenization/formula.py",
+        "from homogenization",
+        "from homogenization.shapes.round.circle import X\nfrom homogenization",
+    )
+    before = hash_of(tree)
+    (tree / "homogenization/shapes/__init__.py").write_text("X = 1\n")
+    assert hash_of(tree) != before
+
+
+def test_a_module_that_is_named_by_a_parameter_counts(tree):
+    before = hash_of(tree, "unrelated")
+    assert before != hash_of(tree)
+    edit(tree / "homogenization/unrelated.py", "X = 1", "X = 2")
+    assert hash_of(tree, "unrelated") != before
+    with pytest.raises(FileNotFoundError):
+        hash_of(tree, "missing")

@@ -3,29 +3,19 @@
 import errno
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from functools import partial
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import (
-    damage,
-    describe_job,
-    job_record,
-    move_aside,
-    read_json,
-    read_table,
-    table_metadata,
-    write_table,
-    written_together,
-    written_whole,
-)
+from homogenization.run.files import damage, move_aside, read_csv, read_json, written_together, written_whole
+from homogenization.run.job import job, job_record
+from homogenization.run.parquet import read_table, table_metadata, write_table
 
 TABLE = pl.DataFrame({"review_id": ["a", "b"], "value": [1.0, 2.0]})
 
@@ -39,11 +29,14 @@ def test_round_trip_with_metadata(tmp_path):
 
 
 def test_a_table_says_what_made_it(tmp_path):
-    context = copy_context()
-    context.run(describe_job, "tabulate", {"code": "0123", "threshold": 0.9})
-    context.run(write_table, TABLE, tmp_path / "table.parquet", {"model": "m"})
+    snakemake = SimpleNamespace(
+        rule="tabulate", threads=1, params={"code": "0123", "threshold": 0.9}, log=[tmp_path / "log"]
+    )
+    with job(snakemake):
+        write_table(TABLE, tmp_path / "table.parquet", {"model": "m"})
     metadata = table_metadata(tmp_path / "table.parquet")
     assert metadata["model"] == "m"
+    assert metadata["made_by"]["rule"] == "tabulate"
     assert metadata["made_by"]["params"] == {"code": "0123", "threshold": 0.9}
     assert metadata["made_by"]["libraries"]["polars"] == pl.__version__
     assert job_record() == {}
@@ -60,8 +53,8 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     path.write_text("old")
 
     def fail_half_way() -> None:
-        with written_whole(path) as partial:
-            partial.write_text("half")
+        with written_whole(path) as hidden:
+            hidden.write_text("half")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -192,7 +185,17 @@ def test_a_damaged_json_file_is_moved_aside(tmp_path, content):
     is_moved_aside(read_json, path, "not readable as JSON")
 
 
-@pytest.mark.parametrize("reader", [read_table, table_metadata, read_json])
+@pytest.mark.parametrize("content", [b"", b"name\na\n", b"name,n\na,no number\n"])
+def test_a_damaged_csv_file_is_moved_aside(tmp_path, content):
+    path = tmp_path / "claims.csv"
+    schema = {"name": pl.String, "n": pl.Int64}
+    path.write_text("name,other,n\na,b,1\n")
+    assert read_csv(path, schema).rows() == [("a", 1)]
+    path.write_bytes(content)
+    is_moved_aside(partial(read_csv, schema=schema), path, "not a readable CSV table of name, n")
+
+
+@pytest.mark.parametrize("reader", [read_table, table_metadata, read_json, partial(read_csv, schema={})])
 def test_a_file_that_is_gone_is_named(tmp_path, reader):
     """Another job may have moved it aside a moment ago."""
     with pytest.raises(HomogenizationError, match=r"table\.parquet: gone\. .* Run the same command again"):
@@ -270,8 +273,8 @@ def writer_at_work(tmp_path):
     process.wait()
 
 
-def write(path) -> None:
-    with written_whole(path) as partial:
+def write(path, shared: bool = False) -> None:
+    with written_whole(path, shared) as partial:
         partial.write_text("whole")
 
 
@@ -286,18 +289,23 @@ def test_what_a_killed_process_left_goes_when_the_file_is_written_again(tmp_path
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"file.txt": "whole", "other.txt": "whole"}
 
 
-def test_what_a_living_process_writes_stays(tmp_path, writer_at_work):
+def test_a_writer_that_was_thought_dead_fails_and_places_nothing(tmp_path):
+    """Snakemake was killed, the job it left went on, and the next run writes the same file."""
+    path = tmp_path / "file.txt"
+
+    def first_writer() -> None:
+        with written_whole(path) as partial:
+            partial.write_text("of the first")
+            write(path)
+
+    with pytest.raises(FileNotFoundError):
+        first_writer()
+    assert path.read_text() == "whole"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_shared_file_has_several_writers_at_a_time(tmp_path, writer_at_work):
     (attempt,) = tmp_path.iterdir()
-    write(tmp_path / "file.txt")
+    write(tmp_path / "file.txt", shared=True)
     assert (attempt / "file.txt").read_text() == "half"
-
-
-@pytest.mark.parametrize(("hours", "stays"), [(23, True), (25, False)])
-def test_what_a_process_of_another_machine_writes_stays_for_a_day(tmp_path, hours, stays):
-    attempt = tmp_path / f".file.txt.1@not-{socket.gethostname()}.abcdefgh"
-    attempt.mkdir()
-    (attempt / "file.txt").write_text("half")
-    for path in (attempt / "file.txt", attempt):
-        os.utime(path, times=(time.time() - hours * 3600,) * 2)
-    write(tmp_path / "file.txt")
-    assert attempt.exists() == stays
+    assert (tmp_path / "file.txt").read_text() == "whole"

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from homogenization.config.claims import STATISTICS, Claim
-from homogenization.run.files import write_table
+from homogenization.run.parquet import write_table
 from homogenization.statistics.claims import (
     CLAIMS_SCHEMA,
     CONTRADICTED,

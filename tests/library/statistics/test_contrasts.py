@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, contrast_table
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, reviews_for_power
 from homogenization.tables.metrics import METRICS_SCHEMA

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics.depth import (
     DEPTH_SCHEMA,
     REGIONS,

@@ -8,7 +8,7 @@ from scipy import stats
 
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
-from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics import first_token as tables_first_token
 from homogenization.statistics.depth import uniform_weights
 from homogenization.statistics.first_token import (

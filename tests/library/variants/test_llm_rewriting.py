@@ -17,7 +17,7 @@ import pytest
 
 from bad_server import BadServer, user_message
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import read_table, table_metadata, write_table
+from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.variants.keyphrases import KEYPHRASE_SCHEMA, candidates
 from homogenization.variants.llm_rewriting import CANDIDATE_SCHEMA
 from homogenization.variants.rules import VARIANT_SCHEMA, Phrase, move_by_rules

@@ -9,7 +9,7 @@ import polars as pl
 
 from homogenization.models.loading import checked_max_tokens, load_config, load_tokenizer
 from homogenization.models.tokens import tokenize
-from homogenization.run.files import read_table
+from homogenization.run.parquet import read_table
 
 # one row a job; lists of one number a review
 TOKEN_COUNTS_SCHEMA = {

@@ -1,7 +1,8 @@
 """A hash of what a script does: its syntax and that of the library modules it imports, without comments and docstrings.
 
-Each rule carries it as a parameter. So editing a formula reruns the rules that use it, and nothing else does: no
-comment, no docstring, no touched file, no fresh checkout.
+Each rule carries it as a parameter. An edited formula reruns the rules that use it; a comment, a docstring, a touched
+file or a fresh checkout reruns nothing. Neither does an edit in the package `run`: it decides how a job runs (its log,
+its messages, how files are written), not what it computes.
 """
 
 import ast
@@ -12,20 +13,35 @@ from typing import Any
 
 LIBRARY = Path(__file__).parents[1]
 PACKAGE = LIBRARY.name
+WITHOUT_EFFECT = "run"
 
 
-def code_hash(script: Path, library: Path = LIBRARY) -> str:
-    """16 hexadecimal digits over the syntax of `script` and of all modules of `library` that it reaches by import."""
+def code_hash(script: Path, *modules: str, library: Path = LIBRARY) -> str:
+    """A hash of a script and of every module of the library that it reaches.
+
+    Args:
+        script: the file that runs.
+        modules: modules that it imports by a name which it gets as a parameter, such as "figures.mauve".
+        library: folder of the package.
+
+    Returns:
+        16 hexadecimal digits.
+
+    Raises:
+        FileNotFoundError: there is no such script or module.
+        ValueError: an import is relative, which would be missed.
+    """
+    named = [library.joinpath(*module.split(".")).with_suffix(".py") for module in modules]
     digest = hashlib.blake2b(digest_size=8)
-    for path in [script, *sorted(_reached_from(script, library))]:
+    for path in [script, *sorted(_reached_from([script, *named], library))]:
         digest.update(_meaning(path).encode())
     return digest.hexdigest()
 
 
-def _reached_from(script: Path, library: Path) -> set[Path]:
-    """The modules of `library` that `script` imports, directly or not."""
-    found: set[Path] = set()
-    waiting = [script]
+def _reached_from(starts: list[Path], library: Path) -> set[Path]:
+    """The modules of `library` among `starts`, and all that these files import, directly or not."""
+    found = set(starts[1:])
+    waiting = list(starts)
     while waiting:
         for module in _imported_modules(waiting.pop(), library) - found:
             found.add(module)
@@ -49,8 +65,10 @@ def _imported_modules(path: Path, library: Path) -> frozenset[Path]:
     modules = set()
     for name in names:
         first, *rest = name.split(".")
-        if first == PACKAGE:
-            modules.update(file for file in (library.joinpath(*rest, "__init__.py"),) if file.is_file())
+        if first == PACKAGE and rest[:1] != [WITHOUT_EFFECT]:
+            # importing a module runs its parents too
+            packages = (library.joinpath(*rest[:depth], "__init__.py") for depth in range(len(rest) + 1))
+            modules.update(file for file in packages if file.is_file())
             if rest:
                 modules.update(file for file in (library.joinpath(*rest).with_suffix(".py"),) if file.is_file())
     return frozenset(modules)

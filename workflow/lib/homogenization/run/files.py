@@ -1,22 +1,16 @@
-"""Files of the workflow: written whole, checked when they are read, moved aside when they are damaged.
+"""Files of the workflow: written whole, named when they are damaged or gone.
 
-A file is written beside its final name and then renamed, so that nothing half-written is ever found. A table carries a
-checksum of its own bytes: Parquet has none, and half of all flipped bytes would go unnoticed into the results.
+A file is written beside its final name and then renamed, so that nobody finds half of one.
 """
 
 import errno
-import io
+import glob
 import json
 import os
 import shutil
-import socket
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from hashlib import blake2b
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -24,39 +18,28 @@ import polars as pl
 
 from homogenization.run.errors import HomogenizationError
 
-METADATA_KEY = "homogenization"
-_CHECKSUM_KEY = "homogenization_checksum"
-_CHECKSUM_MARK = f'"{_CHECKSUM_KEY}": "'.encode()  # what stands before it in the file: the metadata are JSON
-_CHECKSUM_DIGITS = 64
-_LIBRARIES = ("numpy", "polars", "scikit-learn", "scipy", "torch", "transformers")
-_SECONDS_OF_SILENCE = 24 * 3600
-_job: ContextVar[dict[str, Any] | None] = ContextVar("job", default=None)
-
-
-def describe_job(rule: str, params: Mapping[str, Any]) -> None:
-    """Note the running job: its rule and parameters (the hash of its code is one) go into every file that it writes."""
-    _job.set({"rule": rule, "params": dict(params), "libraries": {name: version(name) for name in _LIBRARIES}})
-
-
-def job_record() -> dict[str, Any]:
-    """What made the files of this job: rule, parameters, versions of libraries. Empty outside of a job."""
-    return dict(_job.get() or {})
+_RANDOM = "[a-z0-9_]" * 8  # what tempfile adds to a prefix
 
 
 @contextmanager
-def written_whole(path: str | Path) -> Iterator[Path]:
+def written_whole(path: str | Path, shared: bool = False) -> Iterator[Path]:
     """Yield a path beside `path` to write to; rename it to `path` on success, remove it on any failure.
+
+    Args:
+        path: final name; its folder is made where it is missing.
+        shared: several processes may write this file at a time, the last one wins. Otherwise the path has one writer,
+            and what an earlier attempt left behind is removed.
 
     Raises:
         HomogenizationError: the disk or the quota is full.
     """
     path = Path(path)
-    with written_together(path.parent, [path.name]) as partial:
+    with written_together(path.parent, [path.name], shared) as partial:
         yield partial / path.name
 
 
 @contextmanager
-def written_together(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
+def written_together(folder: str | Path, names: Sequence[str], shared: bool = False) -> Iterator[Path]:
     """Yield a hidden folder in `folder` to write the files `names` to; when all are written, each takes its place.
 
     Raises:
@@ -65,9 +48,10 @@ def written_together(folder: str | Path, names: Sequence[str]) -> Iterator[Path]
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     hidden = f".{names[0]}."
-    _remove_remains(folder, hidden)
-    # the name says whose it is: see _remove_remains
-    hidden += f"{os.getpid()}@{socket.gethostname()}."
+    if not shared:
+        # a writer that was thought dead fails when it finds its folder gone; it never renames what another one writes
+        for earlier in folder.glob(glob.escape(hidden) + _RANDOM):
+            shutil.rmtree(earlier, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=hidden, ignore_cleanup_errors=True) as partial:
         try:
             yield Path(partial)
@@ -85,48 +69,68 @@ def written_together(folder: str | Path, names: Sequence[str]) -> Iterator[Path]
             raise
 
 
-def _remove_remains(folder: Path, hidden: str) -> None:
-    """Remove what killed processes left of their attempts to write a file; a living one's attempt stays.
-
-    Whether a process of another machine lives can't be seen from here: its attempt counts as given up when nothing was
-    written to it for a day.
-    """
-    for attempt in folder.iterdir():
-        if not attempt.name.startswith(hidden):
-            continue
-        process, _, machine = attempt.name.removeprefix(hidden).partition("@")
-        if process.isdecimal() and machine.rpartition(".")[0] == socket.gethostname():
-            abandoned = not _is_alive(int(process))
-        else:
-            abandoned = time.time() - _last_written(attempt) > _SECONDS_OF_SILENCE
-        if abandoned:
-            shutil.rmtree(attempt, ignore_errors=True)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # another user's
-        return True
-    return True
-
-
-def _last_written(folder: Path) -> float:
-    """When something was last written to `folder` or a file in it; now, if it is gone meanwhile."""
-    try:
-        return max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
-    except OSError:
-        return time.time()
-
-
 def _is_disk_full(error: BaseException) -> bool:
     """Whether `error` is, or wraps, the operating system's word that no space is left."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
     # polars and zipfile turn the errno into text
     return "No space left on device" in str(error)
+
+
+def write_text(text: str, path: str | Path) -> None:
+    """Write `text` as UTF-8, whole."""
+    with written_whole(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def write_json(value: Any, path: str | Path) -> None:
+    """Write `value` as JSON with sorted keys, whole."""
+    write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", path)
+
+
+def write_csv(table: pl.DataFrame, path: str | Path) -> None:
+    """Write `table` as CSV, whole."""
+    with written_whole(path) as partial:
+        table.write_csv(partial)
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file that this workflow made.
+
+    Raises:
+        HomogenizationError: the file is damaged or cut short, and was moved aside; or it is gone.
+    """
+    try:
+        return json.loads(read_bytes(path))
+    except ValueError as error:
+        raise damage(path, f"not readable as JSON: {error}") from error
+
+
+def read_csv(path: str | Path, schema: dict[str, Any], **options: Any) -> pl.DataFrame:
+    """Read the columns `schema` of a CSV table that this workflow made; `options` are those of `polars.read_csv`.
+
+    Raises:
+        HomogenizationError: the file is damaged, cut short or lacks a column, and was moved aside; or it is gone.
+    """
+    content = read_bytes(path)
+    try:
+        return pl.read_csv(content, columns=list(schema), schema_overrides=schema, **options).select(list(schema))
+    except pl.exceptions.PolarsError as error:
+        raise damage(path, f"not a readable CSV table of {', '.join(schema)}: {error}") from error
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The bytes of a file that this workflow made.
+
+    Raises:
+        HomogenizationError: the file is gone, or a folder has its name.
+    """
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise gone(path) from error
+    except IsADirectoryError as error:
+        raise damage(path, "a folder and not a file") from error
 
 
 def move_aside(path: str | Path) -> Path:
@@ -175,85 +179,3 @@ def gone(path: str | Path) -> HomogenizationError:
         f"{path}: gone. It was deleted during the run, or another job found it damaged and moved it aside. "
         "Run the same command again, which makes it anew."
     )
-
-
-def write_table(table: pl.DataFrame, path: str | Path, metadata: Mapping[str, Any] | None = None) -> None:
-    """Write `table` as Parquet, whole, with `metadata`, the job's record and a checksum (JSON) in its own metadata."""
-    made_by = {"made_by": job_record()} if job_record() else {}
-    described = {_CHECKSUM_KEY: "0" * _CHECKSUM_DIGITS, **(metadata or {}), **made_by}
-    content = io.BytesIO()
-    table.write_parquet(content, compression="zstd", metadata={METADATA_KEY: json.dumps(described, sort_keys=True)})
-    with written_whole(path) as partial:
-        partial.write_bytes(_with_checksum(content.getvalue()))
-
-
-def read_table(path: str | Path) -> pl.DataFrame:
-    """Read a Parquet table that this workflow made.
-
-    Raises:
-        HomogenizationError: the file is damaged, cut short or no Parquet file, and was moved aside; or it is gone.
-    """
-    content = _read_checked(path)
-    try:
-        return pl.read_parquet(content)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise damage(path, f"not a readable Parquet table: {error}") from error
-
-
-def read_tables(paths: list[str]) -> pl.DataFrame:
-    """Read and concatenate tables of one schema, in the order of `paths`."""
-    return pl.concat([read_table(path) for path in paths])
-
-
-def table_metadata(path: str | Path) -> dict[str, Any]:
-    """The metadata that `write_table` stored in the file at `path`.
-
-    Raises:
-        HomogenizationError: as `read_table`.
-    """
-    content = _read_checked(path)
-    try:
-        metadata = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[METADATA_KEY])
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, ValueError) as error:
-        raise damage(path, f"no readable metadata of this workflow: {error}") from error
-    metadata.pop(_CHECKSUM_KEY, None)
-    return metadata
-
-
-def read_json(path: str | Path) -> Any:
-    """Read a JSON file that this workflow made.
-
-    Raises:
-        HomogenizationError: the file is damaged or cut short, and was moved aside; or it is gone.
-    """
-    content = _read_whole(path)
-    try:
-        return json.loads(content)
-    except ValueError as error:
-        raise damage(path, f"not readable as JSON: {error}") from error
-
-
-def _read_checked(path: str | Path) -> bytes:
-    """The bytes of a table, once its checksum fits; a table that another program made has none."""
-    content = _read_whole(path)
-    if _CHECKSUM_MARK in content and content != _with_checksum(content):
-        raise damage(path, "its checksum does not fit its contents")
-    return content
-
-
-def _read_whole(path: str | Path) -> bytes:
-    """The bytes of a file that the workflow made."""
-    try:
-        return Path(path).read_bytes()
-    except FileNotFoundError as error:
-        raise gone(path) from error
-    except IsADirectoryError as error:
-        raise damage(path, "a folder and not a file") from error
-
-
-def _with_checksum(content: bytes) -> bytes:
-    """`content` with the BLAKE2b hash of all its other bytes in the place that is kept for it in the metadata."""
-    start = content.rindex(_CHECKSUM_MARK) + len(_CHECKSUM_MARK)
-    before, after = content[:start], content[start + _CHECKSUM_DIGITS :]
-    checksum = blake2b(before + after, digest_size=_CHECKSUM_DIGITS // 2).hexdigest()
-    return before + checksum.encode() + after

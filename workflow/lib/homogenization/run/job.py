@@ -1,4 +1,4 @@
-"""What every script of the workflow shares: its log file, and errors that speak to the user."""
+"""What every script of the workflow shares: its log file, its threads, and errors that speak to the user."""
 
 import logging
 import os
@@ -7,26 +7,38 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.metadata import version
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import describe_job
+
+_LIBRARIES = ("numpy", "polars", "scikit-learn", "scipy", "torch", "transformers")
+_record: ContextVar[dict[str, Any] | None] = ContextVar("record", default=None)
 
 
 @contextmanager
-def logged(snakemake: Any) -> Iterator[None]:
-    """Send standard output, standard error and Python's logging of a job to its log file, and note what the job is.
+def job(snakemake: Any) -> Iterator[None]:
+    """Run the body of a script as a job of Snakemake's.
 
-    A `HomogenizationError` ends the job with its message alone; anything else keeps its traceback in the log.
+    Standard output, standard error and Python's logging go to the job's log file. Numerical libraries get the job's
+    number of threads: sums in another order round differently, so the number of cores must not decide it. Every file
+    that the job writes says which rule and parameters made it. A `HomogenizationError` ends the job with its message
+    alone; anything else leaves its traceback in the log.
     """
     with open(snakemake.log[0], "w", buffering=1, encoding="utf-8") as log:
         stdout, stderr = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = log
         logging.basicConfig(stream=log, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
         logging.info(_whereabouts(snakemake.rule))
-        describe_job(snakemake.rule, dict(snakemake.params.items()))
+        token = _record.set(_described(snakemake.rule, dict(snakemake.params.items())))
         try:
-            yield
+            with threadpool_limits(snakemake.threads):
+                if torch := sys.modules.get("torch"):
+                    torch.set_num_threads(snakemake.threads)
+                yield
         except HomogenizationError as error:
             print(f"error: {error}", file=log)
             sys.exit(1)
@@ -34,7 +46,17 @@ def logged(snakemake: Any) -> Iterator[None]:
             traceback.print_exc(file=log)
             sys.exit(1)
         finally:
+            _record.reset(token)
             sys.stdout, sys.stderr = stdout, stderr
+
+
+def job_record() -> dict[str, Any]:
+    """What made the files of this job: rule, parameters, versions of libraries. Empty outside of a job."""
+    return dict(_record.get() or {})
+
+
+def _described(rule: str, params: dict[str, Any]) -> dict[str, Any]:
+    return {"rule": rule, "params": params, "libraries": {name: version(name) for name in _LIBRARIES}}
 
 
 def _whereabouts(rule: str) -> str:

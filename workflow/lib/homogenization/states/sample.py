@@ -13,7 +13,8 @@ import numpy as np
 import zarr
 from zarr.storage import ZipStore
 
-from homogenization.run.files import job_record, written_whole
+from homogenization.run.files import written_whole
+from homogenization.run.job import job_record
 from homogenization.states.store import ATTENTION_RECEIVED, open_store
 
 _TOKEN_AXIS = {ATTENTION_RECEIVED: 1}  # of an array in the store; 0 in all others

@@ -21,7 +21,8 @@ from zarr.storage import ZipStore
 
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import job_record, written_whole
+from homogenization.run.files import written_whole
+from homogenization.run.job import job_record
 from homogenization.states.buffers import BufferPool, ChunkBuffer
 from homogenization.states.store import ATTENTION_RECEIVED, BFLOAT16_BITS, FINAL_NORM, SCHEMA_VERSION, layer_name
 

@@ -55,7 +55,7 @@ class RequestStore:
         asked = _described(writer, request)
         answer = {"text": completion.text, "finish_reason": completion.finish_reason, "usage": completion.usage}
         stored = {"request": asked, "completion": answer, "checksum": _hash([asked, answer])}
-        with written_whole(self._path(key)) as partial:
+        with written_whole(self._path(key), shared=True) as partial:
             partial.write_text(json.dumps(stored, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
     def _path(self, key: str) -> Path:
