@@ -10,6 +10,7 @@ if not workflow.overwrite_configfiles:
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/targets.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/variants.smk"
 include: "workflow/rules/writers.smk"
@@ -48,7 +49,7 @@ rule plan:
 # Targets of a stage each: snakemake --cores 4 variants
 rule variants:
     input:
-        expand("<results>/variants/{variant}/{shard}.parquet", variant=VARIANTS, shard=SHARDS),
+        expand("<results>/variants/{variant}/{shard}.parquet", variant=STUDY.variants, shard=STUDY.shards),
 
 
 rule states:

@@ -12,7 +12,7 @@ import yaml
 
 from conftest import ROOT, SMALL, Project, copy_workflow
 from homogenization.config.claims import STATISTICS, Claim, Contrast, load_claims
-from homogenization.config.study import Config, Mauve, load_config
+from homogenization.config.study import Mauve, Study, load_study
 from homogenization.corpus.sentences import words
 from homogenization.measures import views
 from homogenization.measures.attention import ATTENTION_SCHEMA, attention_profile, uniform_attention
@@ -163,7 +163,7 @@ def test_views_metrics_and_their_configuration_are_documented():
     keys = ["views", "metrics", "figures.views", "states.dtype", "states.record_attention"]
     for key in (*keys, *(f"mauve.{name}" for name in Mauve.model_fields)):
         assert re.search(rf"`{re.escape(key)}[`:]", METRICS_PAGE), key
-        section = Config
+        section = Study
         for part in key.split("."):
             field = section.model_fields[part]
             section = field.annotation
@@ -289,7 +289,7 @@ def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path
     raw = yaml.safe_load(example)
     if "variants" in raw:
         raw["variants"] |= SMALL["variants"]
-    load_config(SMALL | raw)
+    load_study(SMALL | raw)
 
 
 def test_the_citation_names_the_version_of_the_project():

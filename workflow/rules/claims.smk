@@ -9,22 +9,16 @@ rule compute_common_length:
         geometry="<results>/common_length/{model}/{variant}/{shard}.geometry.parquet",
     log:
         "<logs>/common_length/{model}/{variant}/{shard}.log",
-    benchmark:
-        "<benchmarks>/common_length/{model}/{variant}/{shard}.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
     resources:
-        mem_mb=per_attempt(2000),
         runtime=per_attempt(240),
     params:
         code=code("compute_common_length"),
-        n_tokens=CONFIG.contrasts.common_tokens,
+        n_tokens=STUDY.contrasts.common_tokens,
         draws=4,
-        seed=CONFIG.seed,
-        views=sorted(CONFIG.views),
-    message:
-        "Singular values and geometry of a common number of tokens: {wildcards.model}, {wildcards.variant}, shard {wildcards.shard}"
+        seed=STUDY.seed,
+        views=sorted(STUDY.views),
     script:
         "../scripts/compute_common_length.py"
 
@@ -38,20 +32,14 @@ rule tabulate_common_length:
         common="<results>/tables/common_length.parquet",
     log:
         "<logs>/tables/tabulate_common_length.log",
-    benchmark:
-        "<benchmarks>/tables/tabulate_common_length.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
     resources:
-        mem_mb=per_attempt(2000 + 60 * len(JOBS)),
-        runtime=per_attempt(60),
+        mem_mb=per_attempt(2000 + 60 * len(STUDY.jobs)),
     params:
         code=code("tabulate_common_length"),
-        jobs=JOBS,
-        metrics=CONTRAST_METRICS,
-    message:
-        "Computing metrics on a common number of tokens"
+        jobs=STUDY.jobs,
+        metrics=STUDY.contrasted_metrics,
     script:
         "../scripts/tabulate_common_length.py"
 
@@ -59,28 +47,23 @@ rule tabulate_common_length:
 rule test_contrasts:
     input:
         metrics="<results>/tables/metrics.parquet",
-        common="<results>/tables/common_length.parquet" if CONFIG.contrasts.common_tokens else [],
+        common="<results>/tables/common_length.parquet" if STUDY.contrasts.common_tokens else [],
     output:
         contrasts="<results>/tables/contrasts.parquet",
     log:
         "<logs>/tables/test_contrasts.log",
-    benchmark:
-        "<benchmarks>/tables/test_contrasts.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
     resources:
-        mem_mb=per_attempt(4000 + 60 * len(JOBS)),
+        mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
         runtime=per_attempt(120),
     params:
         code=code("test_contrasts"),
-        contrasts=sorted(CONTRASTS),
-        metrics=CONTRAST_METRICS,
-        draws=CONFIG.contrasts.draws,
-        confidence=CONFIG.contrasts.confidence,
-        seed=CONFIG.seed,
-    message:
-        "Testing differences between variants"
+        contrasts=sorted(STUDY.contrasted),
+        metrics=STUDY.contrasted_metrics,
+        draws=STUDY.contrasts.draws,
+        confidence=STUDY.contrasts.confidence,
+        seed=STUDY.seed,
     script:
         "../scripts/test_contrasts.py"
 
@@ -92,22 +75,17 @@ rule measure_depth:
         depth="<results>/tables/depth.parquet",
     log:
         "<logs>/tables/measure_depth.log",
-    benchmark:
-        "<benchmarks>/tables/measure_depth.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
     resources:
-        mem_mb=per_attempt(4000 + 60 * len(JOBS)),
+        mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
         runtime=per_attempt(120),
     params:
         code=code("measure_depth"),
-        metrics=CONTRAST_METRICS,
-        draws=CONFIG.contrasts.draws,
-        confidence=CONFIG.contrasts.confidence,
-        seed=CONFIG.seed,
-    message:
-        "Measuring how metrics change with depth"
+        metrics=STUDY.contrasted_metrics,
+        draws=STUDY.contrasts.draws,
+        confidence=STUDY.contrasts.confidence,
+        seed=STUDY.seed,
     script:
         "../scripts/measure_depth.py"
 
@@ -119,21 +97,16 @@ rule correlate_first_token:
         first_token="<results>/tables/first_token.parquet",
     log:
         "<logs>/tables/correlate_first_token.log",
-    benchmark:
-        "<benchmarks>/tables/correlate_first_token.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
     resources:
-        mem_mb=per_attempt(4000 + 60 * len(JOBS)),
+        mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
         runtime=per_attempt(120),
     params:
         code=code("correlate_first_token"),
-        draws=CONFIG.contrasts.draws,
-        confidence=CONFIG.contrasts.confidence,
-        seed=CONFIG.seed,
-    message:
-        "Correlating singular anisotropy with the first token"
+        draws=STUDY.contrasts.draws,
+        confidence=STUDY.contrasts.confidence,
+        seed=STUDY.seed,
     script:
         "../scripts/correlate_first_token.py"
 
@@ -146,22 +119,18 @@ rule extract_components:
         components="<results>/components/{model}/{variant}/{shard}.parquet",
     log:
         "<logs>/components/{model}/{variant}/{shard}.log",
-    benchmark:
-        "<benchmarks>/components/{model}/{variant}/{shard}.tsv"
     conda:
         "../../envs/homogenization.yaml"
     threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
     resources:
-        mem_mb=extraction_memory,
-        runtime=extraction_runtime,
-        gpu=lambda wildcards: gpus_of(model_of(wildcards)),
+        mem_mb=lambda wildcards, attempt: ask.extraction_memory(model_of(wildcards), attempt),
+        runtime=lambda wildcards, attempt: ask.extraction_runtime(model_of(wildcards), STUDY.corpus.shard_size, attempt),
+        gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
     params:
         code=code("extract_components"),
-        model=lambda wildcards: {"name": wildcards.model} | plain(model_of(wildcards)),
+        model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
         variant=lambda wildcards: wildcards.variant,
         shard=lambda wildcards: wildcards.shard,
-    message:
-        "Components of the blocks: {wildcards.model} reads {wildcards.variant}, shard {wildcards.shard}"
     script:
         "../scripts/extract_components.py"
 
@@ -169,26 +138,18 @@ rule extract_components:
 rule tabulate_components:
     input:
         components=[
-            f"<results>/components/{model}/{variant}/{shard}.parquet" for model, variant, shard in COMPONENT_JOBS
+            f"<results>/components/{model}/{variant}/{shard}.parquet" for model, variant, shard in STUDY.component_jobs
         ],
         similarity="<results>/tables/similarity.parquet",
     output:
         components="<results>/tables/components.parquet",
     log:
         "<logs>/tables/tabulate_components.log",
-    benchmark:
-        "<benchmarks>/tables/tabulate_components.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(4000),
-        runtime=per_attempt(60),
     params:
         code=code("tabulate_components"),
-        jobs=COMPONENT_JOBS,
-    message:
-        "Collecting what each component contributes"
+        jobs=STUDY.component_jobs,
     script:
         "../scripts/tabulate_components.py"
 
@@ -199,20 +160,12 @@ rule probe_metrics:
         responses="<results>/tables/sensitivity.csv",
     log:
         "<logs>/tables/probe_metrics.log",
-    benchmark:
-        "<benchmarks>/tables/probe_metrics.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(60),
     params:
         code=code("probe_metrics"),
-        shape=plain(CONFIG.sensitivity) if CONFIG.sensitivity else {},
-        seed=CONFIG.seed,
-    message:
-        "Trying the metrics on matrices of known kinds"
+        shape=STUDY.sensitivity.params() if STUDY.sensitivity else {},
+        seed=STUDY.seed,
     script:
         "../scripts/probe_metrics.py"
 
@@ -221,7 +174,7 @@ rule judge_claims:
     input:
         metrics="<results>/tables/metrics.parquet",
         similarity="<results>/tables/similarity.parquet",
-        components="<results>/tables/components.parquet" if COMPONENT_JOBS else [],
+        components="<results>/tables/components.parquet" if STUDY.component_jobs else [],
     output:
         claims=report(
             "<results>/tables/claims.csv",
@@ -232,22 +185,17 @@ rule judge_claims:
         verdicts="<results>/tables/verdicts.csv",
     log:
         "<logs>/tables/judge_claims.log",
-    benchmark:
-        "<benchmarks>/tables/judge_claims.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
     resources:
-        mem_mb=per_attempt(4000 + 60 * len(JOBS)),
+        mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
         runtime=per_attempt(120),
     params:
         code=code("judge_claims"),
-        claims=CLAIMS,
-        models=sorted(MODELS),
-        draws=CONFIG.contrasts.draws,
-        confidence=CONFIG.contrasts.confidence,
-        seed=CONFIG.seed,
-    message:
-        "Judging the published claims"
+        claims=STUDY.judged_claims,
+        models=sorted(STUDY.models),
+        draws=STUDY.contrasts.draws,
+        confidence=STUDY.contrasts.confidence,
+        seed=STUDY.seed,
     script:
         "../scripts/judge_claims.py"

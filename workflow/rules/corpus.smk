@@ -3,7 +3,7 @@
 
 rule download_corpus:
     input:
-        source=[CONFIG.corpus.source] if CONFIG.corpus.is_local else [],
+        source=[STUDY.corpus.source] if STUDY.corpus.is_local else [],
     output:
         raw="<results>/corpus/raw.parquet",
     log:
@@ -11,20 +11,14 @@ rule download_corpus:
     cache: "omit-software"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(60),
     params:
         code=code("download_corpus"),
-        hub=None if CONFIG.corpus.is_local else CONFIG.corpus.source,
-        subset=CONFIG.corpus.subset,
-        revision=CONFIG.corpus.revision,
-        split=CONFIG.corpus.split,
-        text_column=CONFIG.corpus.text_column,
-        label_column=CONFIG.corpus.label_column,
-    message:
-        "Reading the corpus"
+        hub=None if STUDY.corpus.is_local else STUDY.corpus.source,
+        subset=STUDY.corpus.subset,
+        revision=STUDY.corpus.revision,
+        split=STUDY.corpus.split,
+        text_column=STUDY.corpus.text_column,
+        label_column=STUDY.corpus.label_column,
     script:
         "../scripts/download_corpus.py"
 
@@ -36,18 +30,10 @@ rule clean_corpus:
         clean="<results>/corpus/clean.parquet",
     log:
         "<logs>/corpus/clean_corpus.log",
-    benchmark:
-        "<benchmarks>/corpus/clean_corpus.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(30),
     params:
         code=code("clean_corpus"),
-    message:
-        "Cleaning the corpus and dropping duplicates"
     script:
         "../scripts/clean_corpus.py"
 
@@ -59,23 +45,15 @@ rule sample_corpus:
         shard="<results>/corpus/{shard}.parquet",
     log:
         "<logs>/corpus/sample_corpus/{shard}.log",
-    benchmark:
-        "<benchmarks>/corpus/sample_corpus/{shard}.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(10),
     params:
         code=code("sample_corpus"),
-        seed=CONFIG.seed,
-        start=lambda wildcards: shard_bounds(wildcards)[0],
-        stop=lambda wildcards: shard_bounds(wildcards)[1],
-        balance=CONFIG.corpus.label_column is not None,
-        min_words=CONFIG.corpus.min_words,
-        max_words=CONFIG.corpus.max_words,
-    message:
-        "Sampling reviews of rank {params.start} to {params.stop}"
+        seed=STUDY.seed,
+        start=lambda wildcards: STUDY.ranks(wildcards.shard)[0],
+        stop=lambda wildcards: STUDY.ranks(wildcards.shard)[1],
+        balance=STUDY.corpus.label_column is not None,
+        min_words=STUDY.corpus.min_words,
+        max_words=STUDY.corpus.max_words,
     script:
         "../scripts/sample_corpus.py"

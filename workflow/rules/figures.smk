@@ -14,24 +14,16 @@ rule plot_metric:
         png="<results>/figures/metrics/{metric}.png",
     log:
         "<logs>/figures/metrics/{metric}.log",
-    benchmark:
-        "<benchmarks>/figures/metrics/{metric}.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_metric"),
         metric=lambda wildcards: wildcards.metric,
-        title=lambda wildcards: title(wildcards.metric),
-        label=lambda wildcards: describe_metric(wildcards.metric).label,
-        views=CONFIG.figures.views,
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
-    message:
-        "Drawing {wildcards.metric}"
+        title=lambda wildcards: STUDY.title(wildcards.metric),
+        label=lambda wildcards: STUDY.axis_label(wildcards.metric),
+        views=STUDY.figures.views,
+        models=STUDY.labelled(STUDY.models),
+        variants=STUDY.labelled(STUDY.variants),
     script:
         "../scripts/plot_metric.py"
 
@@ -49,21 +41,13 @@ rule plot_mauve:
         png="<results>/figures/mauve.png",
     log:
         "<logs>/figures/mauve.log",
-    benchmark:
-        "<benchmarks>/figures/mauve.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_mauve"),
-        title=title("mauve"),
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
-    message:
-        "Drawing mauve"
+        title=STUDY.title("mauve"),
+        models=STUDY.labelled(STUDY.models),
+        variants=STUDY.labelled(STUDY.variants),
     script:
         "../scripts/plot_mauve.py"
 
@@ -81,21 +65,13 @@ rule plot_attention_profile:
         png="<results>/figures/attention_profile.png",
     log:
         "<logs>/figures/attention_profile.log",
-    benchmark:
-        "<benchmarks>/figures/attention_profile.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_attention_profile"),
-        title=title("attention_profile"),
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
-    message:
-        "Drawing attention_profile"
+        title=STUDY.title("attention_profile"),
+        models=STUDY.labelled(STUDY.models),
+        variants=STUDY.labelled(STUDY.variants),
     script:
         "../scripts/plot_attention_profile.py"
 
@@ -113,21 +89,13 @@ rule plot_attention_heatmap:
         png="<results>/figures/attention_heatmap.png",
     log:
         "<logs>/figures/attention_heatmap.log",
-    benchmark:
-        "<benchmarks>/figures/attention_heatmap.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_attention_heatmap"),
-        title=title("attention_heatmap"),
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
-    message:
-        "Drawing attention_heatmap"
+        title=STUDY.title("attention_heatmap"),
+        models=STUDY.labelled(STUDY.models),
+        variants=STUDY.labelled(STUDY.variants),
     script:
         "../scripts/plot_attention_heatmap.py"
 
@@ -145,21 +113,13 @@ rule plot_first_token:
         png="<results>/figures/first_token.png",
     log:
         "<logs>/figures/first_token.log",
-    benchmark:
-        "<benchmarks>/figures/first_token.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_first_token"),
-        title=title("first_token"),
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
-    message:
-        "Drawing first_token"
+        title=STUDY.title("first_token"),
+        models=STUDY.labelled(STUDY.models),
+        variants=STUDY.labelled(STUDY.variants),
     script:
         "../scripts/plot_first_token.py"
 
@@ -178,21 +138,13 @@ rule plot_cosine_histogram:
         png="<results>/figures/cosine_histogram.png",
     log:
         "<logs>/figures/cosine_histogram.log",
-    benchmark:
-        "<benchmarks>/figures/cosine_histogram.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_cosine_histogram"),
-        title=title("cosine_histogram"),
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
-    message:
-        "Drawing cosine_histogram"
+        title=STUDY.title("cosine_histogram"),
+        models=STUDY.labelled(STUDY.models),
+        variants=STUDY.labelled(STUDY.variants),
     script:
         "../scripts/plot_cosine_histogram.py"
 
@@ -210,21 +162,13 @@ rule plot_similarity:
         png="<results>/figures/similarity.png",
     log:
         "<logs>/figures/similarity.log",
-    benchmark:
-        "<benchmarks>/figures/similarity.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_similarity"),
-        title=title("similarity"),
-        threshold=CONFIG.similarity.threshold,
-        variants=labelled(REWRITTEN),
-    message:
-        "Drawing similarity"
+        title=STUDY.title("similarity"),
+        threshold=STUDY.similarity.threshold,
+        variants=STUDY.labelled(STUDY.rewritten),
     script:
         "../scripts/plot_similarity.py"
 
@@ -242,20 +186,12 @@ rule plot_placement:
         png="<results>/figures/placement.png",
     log:
         "<logs>/figures/placement.log",
-    benchmark:
-        "<benchmarks>/figures/placement.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_placement"),
-        title=title("placement"),
-        variants=labelled(VARIANTS),
-    message:
-        "Drawing placement"
+        title=STUDY.title("placement"),
+        variants=STUDY.labelled(STUDY.variants),
     script:
         "../scripts/plot_placement.py"
 
@@ -273,26 +209,18 @@ rule plot_contrast:
         png="<results>/figures/contrasts/{metric}.png",
     log:
         "<logs>/figures/contrasts/{metric}.log",
-    benchmark:
-        "<benchmarks>/figures/contrasts/{metric}.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_contrast"),
         metric=lambda wildcards: wildcards.metric,
-        title=lambda wildcards: f"{title('contrast')}: {title(wildcards.metric)}",
-        label=lambda wildcards: describe_metric(wildcards.metric).label,
-        views=CONFIG.figures.views,
-        contrasts=CONTRASTS,
-        alpha=1 - CONFIG.contrasts.confidence,
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
-    message:
-        "Drawing contrasts of {wildcards.metric}"
+        title=lambda wildcards: f"{STUDY.title('contrast')}: {STUDY.title(wildcards.metric)}",
+        label=lambda wildcards: STUDY.axis_label(wildcards.metric),
+        views=STUDY.figures.views,
+        contrasts=STUDY.contrasted,
+        alpha=1 - STUDY.contrasts.confidence,
+        models=STUDY.labelled(STUDY.models),
+        variants=STUDY.labelled(STUDY.variants),
     script:
         "../scripts/plot_contrast.py"
 
@@ -310,21 +238,13 @@ rule plot_components:
         png="<results>/figures/components.png",
     log:
         "<logs>/figures/components.log",
-    benchmark:
-        "<benchmarks>/figures/components.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_components"),
-        title=title("components"),
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
-    message:
-        "Drawing components"
+        title=STUDY.title("components"),
+        models=STUDY.labelled(STUDY.models),
+        variants=STUDY.labelled(STUDY.variants),
     script:
         "../scripts/plot_components.py"
 
@@ -343,21 +263,13 @@ rule plot_first_token_scatter:
         png="<results>/figures/first_token_scatter.png",
     log:
         "<logs>/figures/first_token_scatter.log",
-    benchmark:
-        "<benchmarks>/figures/first_token_scatter.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_first_token_scatter"),
-        title=title("first_token_scatter"),
-        models=labelled(MODELS),
-        variants=labelled(VARIANTS),
-    message:
-        "Drawing first_token_scatter"
+        title=STUDY.title("first_token_scatter"),
+        models=STUDY.labelled(STUDY.models),
+        variants=STUDY.labelled(STUDY.variants),
     script:
         "../scripts/plot_first_token_scatter.py"
 
@@ -375,19 +287,11 @@ rule plot_sensitivity:
         png="<results>/figures/sensitivity.png",
     log:
         "<logs>/figures/sensitivity.log",
-    benchmark:
-        "<benchmarks>/figures/sensitivity.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_sensitivity"),
-        title=title("sensitivity"),
-    message:
-        "Drawing sensitivity"
+        title=STUDY.title("sensitivity"),
     script:
         "../scripts/plot_sensitivity.py"
 
@@ -405,20 +309,12 @@ rule plot_claims:
         png="<results>/figures/claims.png",
     log:
         "<logs>/figures/claims.log",
-    benchmark:
-        "<benchmarks>/figures/claims.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(20),
     params:
         code=code("plot_claims"),
-        title=title("claims"),
-        models=labelled(MODELS),
-    message:
-        "Drawing claims"
+        title=STUDY.title("claims"),
+        models=STUDY.labelled(STUDY.models),
     script:
         "../scripts/plot_claims.py"
 
@@ -430,19 +326,11 @@ rule make_report:
         report="<results>/report.html",
     log:
         "<logs>/make_report.log",
-    benchmark:
-        "<benchmarks>/make_report.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(1000),
-        runtime=per_attempt(20),
     params:
         code=code("make_report"),
         # paths as they are, not as the configuration spells them
-        config=config | {"results": CONFIG.results, "claims": CONFIG.claims},
-    message:
-        "Collecting the figures in {output.report}"
+        config=config | {"results": STUDY.results, "claims": STUDY.claims},
     script:
         "../scripts/make_report.py"

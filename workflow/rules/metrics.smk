@@ -8,19 +8,13 @@ rule compute_spectra:
         spectra="<results>/spectra/{model}/{variant}/{shard}.parquet",
     log:
         "<logs>/spectra/{model}/{variant}/{shard}.log",
-    benchmark:
-        "<benchmarks>/spectra/{model}/{variant}/{shard}.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
     resources:
-        mem_mb=per_attempt(2000),
         runtime=per_attempt(240),
     params:
         code=code("compute_spectra"),
-        views=sorted(CONFIG.views),
-    message:
-        "Singular values: {wildcards.model}, {wildcards.variant}, shard {wildcards.shard}"
+        views=sorted(STUDY.views),
     script:
         "../scripts/compute_spectra.py"
 
@@ -32,19 +26,11 @@ rule compute_geometry:
         geometry="<results>/geometry/{model}/{variant}/{shard}.parquet",
     log:
         "<logs>/geometry/{model}/{variant}/{shard}.log",
-    benchmark:
-        "<benchmarks>/geometry/{model}/{variant}/{shard}.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(2000),
-        runtime=per_attempt(60),
     params:
         code=code("compute_geometry"),
         n_bins=40,
-    message:
-        "Norms and cosines: {wildcards.model}, {wildcards.variant}, shard {wildcards.shard}"
     script:
         "../scripts/compute_geometry.py"
 
@@ -56,19 +42,11 @@ rule compute_attention:
         attention="<results>/attention/{model}/{variant}/{shard}.parquet",
     log:
         "<logs>/attention/{model}/{variant}/{shard}.log",
-    benchmark:
-        "<benchmarks>/attention/{model}/{variant}/{shard}.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(1000),
-        runtime=per_attempt(30),
     params:
         code=code("compute_attention"),
         n_bins=20,
-    message:
-        "Received attention: {wildcards.model}, {wildcards.variant}, shard {wildcards.shard}"
     script:
         "../scripts/compute_attention.py"
 
@@ -80,29 +58,23 @@ rule compute_mauve:
         mauve="<results>/mauve/{model}/{variant}/{shard}.parquet",
     log:
         "<logs>/mauve/{model}/{variant}/{shard}.log",
-    benchmark:
-        "<benchmarks>/mauve/{model}/{variant}/{shard}.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
     resources:
-        mem_mb=per_attempt(2000),
         runtime=per_attempt(240),
     params:
         code=code("compute_mauve"),
-        n_tokens=CONFIG.mauve.n_tokens,
-        seeds=list(range(CONFIG.seed, CONFIG.seed + CONFIG.mauve.seeds)),
-        scale=CONFIG.mauve.scale,
-    message:
-        "MAUVE between consecutive layers: {wildcards.model}, {wildcards.variant}, shard {wildcards.shard}"
+        n_tokens=STUDY.mauve.n_tokens,
+        seeds=list(range(STUDY.seed, STUDY.seed + STUDY.mauve.seeds)),
+        scale=STUDY.mauve.scale,
     script:
         "../scripts/compute_mauve.py"
 
 
 rule tabulate_similarity:
     input:
-        similarity=[f"<results>/similarity/{variant}/{shard}.parquet" for variant, shard in REWRITING_JOBS],
-        random_pairs=expand("<results>/similarity/random_pairs/{shard}.parquet", shard=SHARDS),
+        similarity=over_variants("<results>/similarity/{variant}/{shard}.parquet", STUDY.rewritten),
+        random_pairs=expand("<results>/similarity/random_pairs/{shard}.parquet", shard=STUDY.shards),
     output:
         similarity="<results>/tables/similarity.parquet",
         acceptance=report(
@@ -113,45 +85,29 @@ rule tabulate_similarity:
         ),
     log:
         "<logs>/tables/tabulate_similarity.log",
-    benchmark:
-        "<benchmarks>/tables/tabulate_similarity.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(4000),
-        runtime=per_attempt(60),
     params:
         code=code("tabulate_similarity"),
-        jobs=REWRITING_JOBS,
-        threshold=CONFIG.similarity.threshold,
-        n_reviews=CONFIG.corpus.n_reviews,
-    message:
-        "Accepting rewritten reviews by BERTScore"
+        jobs=[[v, s] for v in sorted(STUDY.rewritten) for s in STUDY.shards],
+        threshold=STUDY.similarity.threshold,
+        n_reviews=STUDY.corpus.n_reviews,
     script:
         "../scripts/tabulate_similarity.py"
 
 
 rule tabulate_placement:
     input:
-        variants=[f"<results>/variants/{variant}/{shard}.parquet" for variant, shard in VARIANT_JOBS],
+        variants=over_variants("<results>/variants/{variant}/{shard}.parquet", STUDY.variants),
     output:
         placement="<results>/tables/placement.parquet",
     log:
         "<logs>/tables/tabulate_placement.log",
-    benchmark:
-        "<benchmarks>/tables/tabulate_placement.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(4000),
-        runtime=per_attempt(60),
     params:
         code=code("tabulate_placement"),
-        jobs=VARIANT_JOBS,
-    message:
-        "Collecting where key phrases stood and stand"
+        jobs=[[v, s] for v in sorted(STUDY.variants) for s in STUDY.shards],
     script:
         "../scripts/tabulate_placement.py"
 
@@ -160,26 +116,22 @@ rule tabulate_metrics:
     input:
         spectra=over_jobs("<results>/spectra/{model}/{variant}/{shard}.parquet"),
         geometry=over_jobs("<results>/geometry/{model}/{variant}/{shard}.parquet"),
-        attention=over_jobs("<results>/attention/{model}/{variant}/{shard}.parquet") if ATTENTION else [],
+        attention=(
+            over_jobs("<results>/attention/{model}/{variant}/{shard}.parquet") if STUDY.states.record_attention else []
+        ),
         similarity="<results>/tables/similarity.parquet",
     output:
         metrics="<results>/tables/metrics.parquet",
     log:
         "<logs>/tables/tabulate_metrics.log",
-    benchmark:
-        "<benchmarks>/tables/tabulate_metrics.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
     resources:
-        mem_mb=per_attempt(2000 + 60 * len(JOBS)),
-        runtime=per_attempt(60),
+        mem_mb=per_attempt(2000 + 60 * len(STUDY.jobs)),
     params:
         code=code("tabulate_metrics"),
-        jobs=JOBS,
-        metrics=sorted(METRICS),
-    message:
-        "Computing metrics of every review and layer"
+        jobs=STUDY.jobs,
+        metrics=sorted(STUDY.tabulated_metrics),
     script:
         "../scripts/tabulate_metrics.py"
 
@@ -192,18 +144,12 @@ rule summarise_metrics:
         csv="<results>/tables/summary.csv",
     log:
         "<logs>/tables/summarise_metrics.log",
-    benchmark:
-        "<benchmarks>/tables/summarise_metrics.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
     resources:
-        mem_mb=per_attempt(2000 + 60 * len(JOBS)),
-        runtime=per_attempt(60),
+        mem_mb=per_attempt(2000 + 60 * len(STUDY.jobs)),
     params:
         code=code("summarise_metrics"),
-    message:
-        "Averaging metrics over reviews"
     script:
         "../scripts/summarise_metrics.py"
 
@@ -215,19 +161,11 @@ rule tabulate_mauve:
         mauve="<results>/tables/mauve.parquet",
     log:
         "<logs>/tables/tabulate_mauve.log",
-    benchmark:
-        "<benchmarks>/tables/tabulate_mauve.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(4000),
-        runtime=per_attempt(60),
     params:
         code=code("tabulate_mauve"),
-        jobs=JOBS,
-    message:
-        "Collecting MAUVE over shards and seeds"
+        jobs=STUDY.jobs,
     script:
         "../scripts/tabulate_mauve.py"
 
@@ -240,19 +178,11 @@ rule tabulate_attention:
         attention="<results>/tables/attention.parquet",
     log:
         "<logs>/tables/tabulate_attention.log",
-    benchmark:
-        "<benchmarks>/tables/tabulate_attention.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(4000),
-        runtime=per_attempt(60),
     params:
         code=code("tabulate_attention"),
-        jobs=JOBS,
-    message:
-        "Averaging received attention over reviews"
+        jobs=STUDY.jobs,
     script:
         "../scripts/tabulate_attention.py"
 
@@ -265,19 +195,11 @@ rule tabulate_cosines:
         cosines="<results>/tables/cosines.parquet",
     log:
         "<logs>/tables/tabulate_cosines.log",
-    benchmark:
-        "<benchmarks>/tables/tabulate_cosines.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(4000),
-        runtime=per_attempt(60),
     params:
         code=code("tabulate_cosines"),
-        jobs=JOBS,
-    message:
-        "Averaging histograms of cosines over reviews"
+        jobs=STUDY.jobs,
     script:
         "../scripts/tabulate_cosines.py"
 
@@ -289,18 +211,10 @@ rule tabulate_extraction:
         extraction="<results>/tables/extraction.parquet",
     log:
         "<logs>/tables/tabulate_extraction.log",
-    benchmark:
-        "<benchmarks>/tables/tabulate_extraction.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(4000),
-        runtime=per_attempt(60),
     params:
         code=code("tabulate_extraction"),
-        jobs=JOBS,
-    message:
-        "Collecting time, memory and tokens of the extraction"
+        jobs=STUDY.jobs,
     script:
         "../scripts/tabulate_extraction.py"

@@ -10,15 +10,17 @@ rule extract_keyphrases_with_llm:
     log:
         "<logs>/keyphrases/{shard}.log",
     wildcard_constraints:
-        shard=r"\d+" if CONFIG.keyphrases.scorer == "llm" else "(?!)",
+        shard=r"\d+" if STUDY.keyphrases.scorer == "llm" else "(?!)",
     cache: "omit-software"
     conda:
         "../../envs/homogenization.yaml"
     threads: 2
     resources:
-        mem_mb=writer_memory,
-        runtime=writer_runtime,
-        gpu=lambda wildcards: gpus_of(writer_of(wildcards)),
+        mem_mb=lambda wildcards, attempt: ask.writer_memory(writer_of(wildcards), attempt),
+        runtime=lambda wildcards, attempt: ask.writer_runtime(
+            writer_of(wildcards), STUDY.corpus.shard_size, STUDY.rewriting.candidates, attempt
+        ),
+        gpu=lambda wildcards: ask.gpus(writer_of(wildcards)),
         # how requests are sent comes as resources, which rerun nothing; `resources: connections` in a profile caps all jobs
         connections=lambda wildcards: writer_of(wildcards).connections,
         request_timeout=lambda wildcards: writer_of(wildcards).timeout_seconds,
@@ -27,14 +29,12 @@ rule extract_keyphrases_with_llm:
         # the key of the between-workflow cache holds parameters, not wildcards
         code=code("extract_keyphrases_with_llm"),
         shard=lambda wildcards: wildcards.shard,
-        writer=lambda wildcards: plain(writer_of(wildcards)),
-        prompt=lambda wildcards: load_prompt(CONFIG.keyphrases.prompt),
-        max_phrases=CONFIG.keyphrases.max_phrases,
-        ngram_range=list(CONFIG.keyphrases.ngram_range),
-        candidates=CONFIG.rewriting.candidates,
-        seed=CONFIG.seed,
-    message:
-        "Asking a language model for key phrases of shard {wildcards.shard}"
+        writer=lambda wildcards: writer_of(wildcards).params(),
+        prompt=lambda wildcards: load_prompt(STUDY.keyphrases.prompt),
+        max_phrases=STUDY.keyphrases.max_phrases,
+        ngram_range=list(STUDY.keyphrases.ngram_range),
+        candidates=STUDY.rewriting.candidates,
+        seed=STUDY.seed,
     script:
         "../scripts/extract_keyphrases_with_llm.py"
 
@@ -49,16 +49,21 @@ rule rewrite_with_llm:
     log:
         "<logs>/variants/{variant}/{shard}.log",
     wildcard_constraints:
-        variant=any_of(WRITTEN),
+        variant=any_of(STUDY.written),
     cache: "omit-software"
     conda:
         "../../envs/homogenization.yaml"
     threads: 2
     resources:
-        mem_mb=writer_memory,
-        runtime=writer_runtime,
+        mem_mb=lambda wildcards, attempt: ask.writer_memory(writer_of(wildcards), attempt),
+        runtime=lambda wildcards, attempt: ask.writer_runtime(
+            writer_of(wildcards), STUDY.corpus.shard_size, STUDY.rewriting.candidates, attempt
+        ),
         # the encoder of `similarity` judges candidates too
-        gpu=lambda wildcards: max(gpus_of(writer_of(wildcards)), gpus_of_encoder(CONFIG.rewriting.min_f1 is not None)),
+        gpu=lambda wildcards: max(
+            ask.gpus(writer_of(wildcards)),
+            ask.encoder_gpus(STUDY.similarity) if STUDY.rewriting.min_f1 is not None else 0,
+        ),
         connections=lambda wildcards: writer_of(wildcards).connections,
         request_timeout=lambda wildcards: writer_of(wildcards).timeout_seconds,
         request_retries=lambda wildcards: writer_of(wildcards).max_retries,
@@ -66,25 +71,23 @@ rule rewrite_with_llm:
         code=code("rewrite_with_llm"),
         variant=lambda wildcards: wildcards.variant,
         shard=lambda wildcards: wildcards.shard,
-        writer=lambda wildcards: plain(writer_of(wildcards)),
-        prompt=lambda wildcards: load_prompt(CONFIG.variants[wildcards.variant].prompt),
-        position=lambda wildcards: CONFIG.variants[wildcards.variant].position,
-        filters=plain(CONFIG.rewriting),
-        encoder=plain(CONFIG.similarity.encoder) if CONFIG.rewriting.min_f1 is not None else None,
-        layer=CONFIG.similarity.layer if CONFIG.rewriting.min_f1 is not None else None,
-        device=CONFIG.similarity.device,
-        batch_size=CONFIG.similarity.batch_size,
-        seed=CONFIG.seed,
-    message:
-        "Asking a language model to rewrite shard {wildcards.shard}: {wildcards.variant}"
+        writer=lambda wildcards: writer_of(wildcards).params(),
+        prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
+        position=lambda wildcards: STUDY.variants[wildcards.variant].position,
+        filters=STUDY.rewriting.params(),
+        encoder=STUDY.similarity.encoder.params() if STUDY.rewriting.min_f1 is not None else None,
+        layer=STUDY.similarity.layer if STUDY.rewriting.min_f1 is not None else None,
+        device=STUDY.similarity.device,
+        batch_size=STUDY.similarity.batch_size,
+        seed=STUDY.seed,
     script:
         "../scripts/rewrite_with_llm.py"
 
 
 rule tabulate_rewriting:
     input:
-        shards=expand("<results>/corpus/{shard}.parquet", shard=SHARDS),
-        candidates=[f"<results>/variants/{variant}/{shard}.candidates.parquet" for variant, shard in WRITING_JOBS],
+        shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
+        candidates=over_variants("<results>/variants/{variant}/{shard}.candidates.parquet", STUDY.written),
     output:
         candidates="<results>/tables/candidates.parquet",
         rewriting=report(
@@ -95,18 +98,10 @@ rule tabulate_rewriting:
         ),
     log:
         "<logs>/tables/tabulate_rewriting.log",
-    benchmark:
-        "<benchmarks>/tables/tabulate_rewriting.tsv"
     conda:
         "../../envs/homogenization.yaml"
-    threads: 1
-    resources:
-        mem_mb=per_attempt(4000),
-        runtime=per_attempt(60),
     params:
         code=code("tabulate_rewriting"),
-        jobs=WRITING_JOBS,
-    message:
-        "Counting why candidates of language models were rejected"
+        jobs=[[v, s] for v in sorted(STUDY.written) for s in STUDY.shards],
     script:
         "../scripts/tabulate_rewriting.py"

@@ -7,7 +7,7 @@ import yaml
 
 from conftest import ROOT, SMALL
 from homogenization.config.claims import STATISTICS, load_claims
-from homogenization.config.study import load_config
+from homogenization.config.study import load_study
 from homogenization.run.errors import HomogenizationError
 from homogenization.statistics.evidence import CLAIM_STATISTICS
 
@@ -107,7 +107,7 @@ def test_every_statistic_can_be_taken():
 def config_of(**changes):
     raw = copy.deepcopy(SMALL) | {"claims": str(ROOT / "config/claims.yaml")}
     raw["corpus"]["source"] = str(ROOT / raw["corpus"]["source"])
-    return load_config(raw | changes)
+    return load_study(raw | changes)
 
 
 def test_a_mistake_in_claims_is_one_in_the_configuration(write):

@@ -8,7 +8,7 @@ import yaml
 
 from conftest import LLAMA, ROOT, SMALL
 from homogenization.config import docs as config_docs
-from homogenization.config.study import Config, load_config
+from homogenization.config.study import Study, load_study
 from homogenization.run.errors import HomogenizationError
 
 LLM = {"rewriter": "llm", "writer": "served", "prompt": "config/prompts/front.yaml", "position": "front"}
@@ -30,13 +30,13 @@ def problems(**changes) -> str:
             section = section.setdefault(parent, {})
         section[last] = value
     with pytest.raises(HomogenizationError) as raised:
-        load_config(raw, "my.yaml")
+        load_study(raw, "my.yaml")
     return str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["config", "laptop", "paper"])
 def test_the_configurations_that_come_along_are_valid(name):
-    load_config(yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text()))
+    load_study(yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text()))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_all_mistakes_are_named_at_once():
 
 def test_a_missing_section_is_named():
     with pytest.raises(HomogenizationError, match=r"corpus: missing[\s\S]*similarity: missing"):
-        load_config({k: v for k, v in SMALL.items() if k not in ("corpus", "similarity")})
+        load_study({k: v for k, v in SMALL.items() if k not in ("corpus", "similarity")})
 
 
 def test_weights_that_are_not_safetensors_are_refused(tmp_path):
@@ -141,29 +141,29 @@ def test_weights_that_are_not_safetensors_are_refused(tmp_path):
 def test_the_address_of_an_endpoint_is_read_in_the_job():
     """So another host next time reruns nothing."""
     served = {"backend": "openai", "model": "m", "base_url": "http://$NO_SUCH_HOST:8000/v1"}
-    writer = load_config({**SMALL, "writers": {"served": served}}).writers["served"]
+    writer = load_study({**SMALL, "writers": {"served": served}}).writers["served"]
     assert writer.base_url == "http://$NO_SUCH_HOST:8000/v1"
 
 
 def test_what_changes_no_result_is_told_apart():
     raw = {**SMALL, "writers": {"served": {"backend": "openai", "model": "m"}, "local": LOCAL}}
-    writers = load_config(raw).writers
+    writers = load_study(raw).writers
     kept = {name: set(type(writer).model_fields) - writer.without_effect() for name, writer in writers.items()}
     answers = {"backend", "structured_output", "temperature", "top_p", "max_new_tokens"}
     assert kept["served"] == answers | {"model", "revision", "base_url", "api_key_variable"}
     assert kept["local"] == answers | {"weights", "dtype", "device", "batch_size"}
-    assert load_config(raw).models["tiny"].without_effect() == {"gpus", "billions"}
+    assert load_study(raw).models["tiny"].without_effect() == {"gpus", "billions"}
 
 
 def test_null_takes_a_model_or_variant_away():
     raw = {**SMALL, "models": {**SMALL["models"], "other": None}}
-    assert list(load_config(raw).models) == ["tiny"]
+    assert list(load_study(raw).models) == ["tiny"]
 
 
 def test_paths_may_name_environment_variables(monkeypatch):
     monkeypatch.setenv("REVIEWS", "config")
     raw = {**SMALL, "corpus": {**SMALL["corpus"], "source": "$REVIEWS/reviews.jsonl"}, "results": "~/study"}
-    loaded = load_config(raw)
+    loaded = load_study(raw)
     assert loaded.corpus.source == "config/reviews.jsonl"
     assert loaded.results == str(Path("~/study").expanduser())
 
@@ -196,7 +196,7 @@ def test_every_key_is_described():
             elif not field.description:
                 yield prefix + name
 
-    assert list(undescribed(Config)) == []
+    assert list(undescribed(Study)) == []
 
 
 def test_both_requirement_lists_hold_the_same_pins():

@@ -1,6 +1,7 @@
 """The configuration's groundwork: strict sections, paths with variables, and where weights come from."""
 
 import importlib.util
+import json
 import os
 import re
 from pathlib import Path
@@ -8,6 +9,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+BUILT_FILES = {  # of a model that the workflow builds
+    "config": "config.json",
+    "weights": "model.safetensors",
+    "tokenizer": "tokenizer.json",
+    "tokenizer_config": "tokenizer_config.json",
+    "digests": "weights.sha256",
+}
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
@@ -34,6 +42,11 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    def params(self, *keys: str) -> dict[str, Any]:
+        """Sorted JSON values, which a rule's `params` can track; all keys that have an effect, or `keys` of them."""
+        dumped = self.model_dump(mode="json", include=set(keys) or None, exclude=self.without_effect())
+        return json.loads(json.dumps(dumped, sort_keys=True))
+
     def without_effect(self) -> set[str]:
         """Keys that change no result here, only how it is come by; they go into no parameters and rerun nothing."""
         return set()
@@ -54,6 +67,18 @@ class Weights(Section):
     )
     seed: int = Field(0, ge=0, description="Seed of the random weights.")
     vocab_size: int = Field(2000, ge=300, description="Vocabulary of the tokenizer trained for random weights.")
+
+    def files(self, built: str) -> list[str]:
+        """The files that jobs depend on: those in `built` of a model that the workflow builds, those of a local folder.
+
+        A package, or the hub's cache, is not tracked.
+        """
+        if self.random is not None:
+            return [f"{built}/{file}" for file in BUILT_FILES.values()]
+        if self.path is not None:
+            patterns = ("config.json", "*.safetensors", "tokenizer*")
+            return sorted(str(file) for pattern in patterns for file in Path(self.path).glob(pattern))
+        return []
 
     @model_validator(mode="after")
     def exactly_one_source(self) -> "Weights":

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from homogenization.config.study import Config, Section
+from homogenization.config.study import Section, Study
 
 SCHEMA = Path("workflow/schemas/config.schema.json")
 README = Path("config/README.md")
@@ -22,12 +22,12 @@ BEGIN, END = "<!-- keys: begin -->", "<!-- keys: end -->"
 
 def schema() -> str:
     """The JSON schema of the configuration, as text."""
-    return json.dumps(Config.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(Study.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def key_table() -> str:
     """A Markdown table of every key: dotted name, type, default, meaning."""
-    rows = ["| key | type | default | meaning |", "| --- | --- | --- | --- |", *_rows(Config, "")]
+    rows = ["| key | type | default | meaning |", "| --- | --- | --- | --- |", *_rows(Study, "")]
     return "\n".join(rows) + "\n"
 
 

@@ -3,7 +3,8 @@
 Imported whenever the Snakefile is parsed, so it imports neither torch nor transformers nor zarr.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from homogenization.config.base import ExpandedPath, Name, Section, Weights, who
 from homogenization.config.claims import load_claims
 from homogenization.config.messages import describe_problem, nearest, one_of
 from homogenization.config.texts import Prompt, Rewriting, Writer
-from homogenization.figures.catalogue import FIGURE_TITLES
+from homogenization.figures.catalogue import CORRELATED_METRICS, FIGURE_TITLES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import ATTENTION_METRICS, METRIC_NAMES, describe_metric
 from homogenization.run.errors import HomogenizationError
@@ -242,7 +243,7 @@ class Figures(Section):
         return titles
 
 
-class Config(Section):
+class Study(Section):
     """The whole configuration."""
 
     results: ExpandedPath = Field("results", min_length=1, description="Folder of everything that is made.")
@@ -327,15 +328,87 @@ class Config(Section):
             raise ValueError(f"labels for {unknown}: no such model or variant; allowed: {', '.join(known)}")
         return figures
 
-    def contrast_pairs(self) -> list[tuple[str, str]]:
+    @property
+    def shards(self) -> list[str]:
+        """Numbers of the shards, three digits each."""
+        return [f"{number:03d}" for number in range(-(-self.corpus.n_reviews // self.corpus.shard_size))]
+
+    def ranks(self, shard: str) -> tuple[int, int]:
+        """Rank of the first review of a shard, and the rank after its last."""
+        start = int(shard) * self.corpus.shard_size
+        return start, min(start + self.corpus.shard_size, self.corpus.n_reviews)
+
+    @property
+    def rewritten(self) -> list[str]:
+        """Variants other than the original, in the order of the configuration."""
+        return [name for name in self.variants if name != "original"]
+
+    @property
+    def written(self) -> list[str]:
+        """Variants that a language model writes."""
+        return [name for name, variant in self.variants.items() if variant.rewriter == "llm"]
+
+    @property
+    def jobs(self) -> list[tuple[str, str, str]]:
+        """Every model, variant and shard, sorted: tables do not depend on the order of the configuration."""
+        return [
+            (model, variant, shard)
+            for model in sorted(self.models)
+            for variant in sorted(self.variants)
+            for shard in self.shards
+        ]
+
+    @property
+    def counted_jobs(self) -> list[tuple[str, str, str]]:
+        """(variant, shard, what is counted in its place): the original of what a language model is yet to write."""
+        return [
+            (variant, shard, "original" if variant in self.written else variant)
+            for variant in sorted(self.variants)
+            for shard in self.shards
+        ]
+
+    @property
+    def component_jobs(self) -> list[tuple[str, str, str]]:
+        """The jobs whose blocks are taken apart."""
+        chosen = self.components
+        if chosen is None:
+            return []
+        models = chosen.models or list(self.models)
+        return [job for job in self.jobs if job[0] in models and job[1] in chosen.variants]
+
+    @property
+    def tabulated_metrics(self) -> list[str]:
+        """The configured metrics, less those of attention where it is not recorded."""
+        return [name for name in self.metrics if self.states.record_attention or name not in ATTENTION_METRICS]
+
+    @property
+    def contrasted(self) -> list[tuple[str, str]]:
         """The contrasts, (variant, minus): as configured, or by default."""
         if self.contrasts.pairs is not None:
             return [(variant, minus) for variant, minus in self.contrasts.pairs]
-        rewritten = [name for name in self.variants if name != "original"]
-        controls = [name for name in rewritten if self.variants[name].is_control]
-        positioned = [name for name in rewritten if name not in controls]
-        return [(name, "original") for name in rewritten] + [(name, c) for name in positioned for c in controls]
+        controls = [name for name in self.rewritten if self.variants[name].is_control]
+        positioned = [name for name in self.rewritten if name not in controls]
+        return [(name, "original") for name in self.rewritten] + [(name, c) for name in positioned for c in controls]
 
+    @property
+    def contrasted_metrics(self) -> list[str]:
+        """The metrics that are contrasted, sorted: as configured, or by default."""
+        chosen = self.contrasts.metrics
+        if chosen is None:
+            described = [(name, describe_metric(name)) for name in self.metrics]
+            chosen = [
+                name
+                for name, metric in described
+                if not metric.extensive and (metric.homogenization or name in ATTENTION_METRICS)
+            ]
+        return sorted(set(chosen) & set(self.tabulated_metrics))
+
+    @property
+    def correlates_first_token(self) -> bool:
+        """Whether the metrics that are correlated with the first token are all there."""
+        return set(CORRELATED_METRICS) <= set(self.tabulated_metrics)
+
+    @cached_property
     def judged_claims(self) -> list[dict[str, Any]]:
         """The claims as plain values; `control` stands for the first control variant, where there is one.
 
@@ -347,21 +420,19 @@ class Config(Section):
         roles = ("variant", "minus")
         return [claim | {role: control for role in roles if claim.get(role) == "control"} for claim in claims]
 
-    def takes_apart(self, model: str, variant: str) -> bool:
-        """Whether the blocks of a model are taken apart on a variant."""
-        chosen = self.components
-        return chosen is not None and variant in chosen.variants and model in (chosen.models or self.models)
+    def labelled(self, names: Iterable[str]) -> list[list[str]]:
+        """[name, display name] pairs for figures, in the order of `names`."""
+        return [[name, self.figures.labels.get(name, name)] for name in names]
 
-    def contrast_metrics(self) -> list[str]:
-        """The metrics that are contrasted: as configured, or by default."""
-        if self.contrasts.metrics is not None:
-            return self.contrasts.metrics
-        described = [(name, describe_metric(name)) for name in self.metrics]
-        return [
-            name
-            for name, metric in described
-            if not metric.extensive and (metric.homogenization or name in ATTENTION_METRICS)
-        ]
+    @staticmethod
+    def axis_label(metric: str) -> str:
+        """What stands at the axis of a metric."""
+        return describe_metric(metric).label
+
+    def title(self, figure: str) -> str:
+        """The configured title of a figure or metric, or its own."""
+        own = FIGURE_TITLES[figure] if figure in FIGURE_TITLES else describe_metric(figure).title
+        return self.figures.titles.get(figure, own)
 
 
 def _check_names(names: Sequence[str], info: ValidationInfo, key: str, where: str) -> None:
@@ -378,8 +449,8 @@ def _check_writer(name: str | None, info: ValidationInfo, where: str = "") -> No
         raise ValueError(f"{where}no writer is called {name!r}{nearest(name, writers)}; allowed: {allowed}")
 
 
-def load_config(raw: Mapping[str, Any], source: str = "config") -> Config:
-    """Check `raw` (as Snakemake merged it) and return it as a `Config`.
+def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
+    """Check `raw` (as Snakemake merged it) and return it as a `Study`.
 
     A model, variant or writer that is set to null is dropped, so that an overlay can take away what its base has.
 
@@ -390,9 +461,9 @@ def load_config(raw: Mapping[str, Any], source: str = "config") -> Config:
         key: _without_nulls(value) if key in ("models", "variants", "writers") else value for key, value in raw.items()
     }
     try:
-        return Config.model_validate(kept)
+        return Study.model_validate(kept)
     except ValidationError as error:
-        problems = [describe_problem(problem, Config) for problem in error.errors()]
+        problems = [describe_problem(problem, Study) for problem in error.errors()]
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         listed = "\n".join(f"  - {problem}" for problem in problems)
         raise HomogenizationError(f"{source}: {count}\n{listed}\nEvery key is described in config/README.md.") from None

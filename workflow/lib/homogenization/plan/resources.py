@@ -47,6 +47,51 @@ def billions_of_parameters(weights: Mapping[str, Any], billions: float | None) -
         return None
 
 
+def gpus(entry: Any) -> int:
+    """GPUs that a job of a model or writer asks for: none where it runs on the CPU, or behind an endpoint."""
+    return entry.gpus if _runs_here(entry) and entry.device in ("auto", "cuda") else 0
+
+
+def encoder_gpus(similarity: Any) -> int:
+    """GPUs that a job asks for which computes BERTScore, by the section `similarity`."""
+    return int(similarity.device in ("auto", "cuda"))
+
+
+def extraction_memory(model: Any, attempt: int) -> int:
+    """MB of a job in which a model of the configuration reads, see `extraction_memory_mb`."""
+    return extraction_memory_mb(*_size(model), attempt)
+
+
+def extraction_runtime(model: Any, n_reviews: int, attempt: int) -> int:
+    """Minutes of a job in which a model of the configuration reads, see `extraction_runtime_minutes`."""
+    billions, _, on_gpu = _size(model)
+    return extraction_runtime_minutes(billions, on_gpu, n_reviews, attempt)
+
+
+def writer_memory(writer: Any, attempt: int) -> int:
+    """MB of a job in which a writer of the configuration writes; 4 GB where it waits for an endpoint."""
+    return writer_memory_mb(*_size(writer), attempt) if _runs_here(writer) else 4000 * attempt
+
+
+def writer_runtime(writer: Any, n_reviews: int, candidates: int, attempt: int) -> int:
+    """Minutes of a job in which a writer of the configuration writes; 240 where it waits for an endpoint."""
+    if not _runs_here(writer):
+        return 240 * attempt
+    billions, _, on_gpu = _size(writer)
+    return writer_runtime_minutes(
+        billions, on_gpu, n_reviews, candidates, writer.max_new_tokens, writer.batch_size, attempt
+    )
+
+
+def _runs_here(entry: Any) -> bool:
+    return getattr(entry, "backend", "transformers") == "transformers"
+
+
+def _size(entry: Any) -> tuple[float | None, str, bool]:
+    """Billions of parameters, precision, and whether on a GPU: what memory and run time follow from."""
+    return billions_of_parameters(entry.weights.params(), entry.billions), entry.dtype, entry.device != "cpu"
+
+
 def _local_folder(weights: Mapping[str, Any]) -> Path:
     """The folder of weights in a package, which is not imported, or at a path."""
     if "path" in weights:

@@ -50,6 +50,11 @@ def job(snakemake: Any) -> Iterator[None]:
             sys.stdout, sys.stderr = stdout, stderr
 
 
+def arguments(snakemake: Any) -> dict[str, Any]:
+    """The parameters that the rule gives its module: all but the hash of the code and the module's name."""
+    return {name: value for name, value in snakemake.params.items() if name not in ("code", "module")}
+
+
 def job_record() -> dict[str, Any]:
     """What made the files of this job: rule, parameters, versions of libraries. Empty outside of a job."""
     return dict(_record.get() or {})

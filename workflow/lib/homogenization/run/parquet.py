@@ -6,14 +6,14 @@ table still gives other columns or values in one case of 25 (pyarrow 25, `page_c
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from homogenization.run.files import damage, read_bytes, written_whole
+from homogenization.run.files import damage, read_bytes, write_csv, written_whole
 from homogenization.run.job import job_record
 
 METADATA_KEY = "homogenization"
@@ -30,6 +30,17 @@ def write_table(table: pl.DataFrame, path: str | Path, metadata: Mapping[str, An
     table.write_parquet(content, compression="zstd", metadata={METADATA_KEY: json.dumps(described, sort_keys=True)})
     with written_whole(path) as partial:
         partial.write_bytes(_with_checksum(content.getvalue()))
+
+
+def write_tables(
+    tables: pl.DataFrame | Sequence[pl.DataFrame], paths: Sequence[str | Path], metadata: Mapping[str, Any]
+) -> None:
+    """Write one table to each of `paths`, whole: as CSV where a path ends so, otherwise as `write_table` does."""
+    for table, path in zip([tables] if isinstance(tables, pl.DataFrame) else tables, paths, strict=True):
+        if Path(path).suffix == ".csv":
+            write_csv(table, path)
+        else:
+            write_table(table, path, metadata)
 
 
 def read_table(path: str | Path) -> pl.DataFrame:

@@ -1,0 +1,13 @@
+"""Measure the states of one model, variant and shard, by the function `measure` of a module of the library."""
+
+from importlib import import_module
+
+from homogenization.measures.reviews import provenance
+from homogenization.run.job import arguments, job
+from homogenization.run.parquet import write_tables
+from homogenization.states.store import open_store
+
+with job(snakemake), open_store(snakemake.input.states) as store:
+    module = import_module(f"homogenization.{snakemake.params.module}")
+    chosen = arguments(snakemake)
+    write_tables(module.measure(store, **chosen), snakemake.output, {**chosen, "states": provenance(store)})
