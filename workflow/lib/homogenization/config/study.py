@@ -15,9 +15,10 @@ from homogenization.config.base import ExpandedPath, Name, Section, Weights, who
 from homogenization.config.claims import load_claims
 from homogenization.config.messages import describe_problem, nearest, one_of
 from homogenization.config.texts import Prompt, Rewriting, Writer
-from homogenization.figures.catalogue import CORRELATED_METRICS, FIGURE_TITLES
+from homogenization.figures.catalogue import FIGURE_TITLES
 from homogenization.measures.views import VIEWS
-from homogenization.metrics.catalogue import ATTENTION_METRICS, METRIC_NAMES, describe_metric
+from homogenization.metrics.attention import ATTENTION_METRICS
+from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, describe_metric
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.positions import POSITIONS
 
