@@ -1,7 +1,7 @@
 """Metrics of the attention that tokens receive.
 
-Each is a function of the columns of the table `attention` (a mapping of name to array) and of the tokens that are looked
-at: `all_tokens` or `without_first`. To add a metric, write one such function and decorate it.
+Each is a function of the columns of the table `attention` (a mapping of name to array) and of the tokens that are
+looked at: `all_tokens` or `without_first`. To add a metric, write one such function and decorate it.
 
 Imports numpy alone: the names are read whenever the Snakefile is parsed.
 """
