@@ -1,8 +1,8 @@
 """Components of a block: the points between them, their sums, and how alike tokens are at each."""
 
-import importlib.util
 import logging
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -26,7 +26,8 @@ from homogenization.states.extraction import extract
 from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.network import packed_model, run_packed
 from homogenization.states.store import open_store
-from homogenization.tables.components import COMPONENTS_SCHEMA, component_changes
+from homogenization.tables.components import COMPONENTS_SCHEMA, component_changes, tabulate
+from script import run_script
 from tiny_models import _GROUPED, _SIZE, CONFIGS, network, random_texts
 
 NETWORKS = CONFIGS | {
@@ -136,6 +137,8 @@ def test_points_and_numbers_equal_those_of_single_texts_through_transformers(nam
     texts = ["Short and good.", EMBEDDED[0], EMBEDDED[1]]
     table, metadata = measure(model, texts)
     assert table.schema == pl.Schema(COMPONENT_STATES_SCHEMA)
+    assert table.select("model", "variant").unique().rows() == [("tiny", "front")]
+    assert table.filter(pl.col("depth") != pl.col("layer") / model.packed.n_blocks).is_empty()
     plain = network(NETWORKS[name])
     plain.set_attn_implementation("eager")
     values = {row[:4]: row[4:] for row in table.select(*KEYS, "n_tokens", "width", *NUMBERS).rows()}
@@ -417,24 +420,34 @@ def similarity(analysed):
 def states_table(value):
     """Component states of two blocks whose numbers `value(layer, point, view, number)` gives."""
     rows = [
-        (review_id, layer, point, 9, 4, view, *(value(layer, point, view, number) for number in NUMBERS))
+        {
+            **{"model": "tiny", "variant": "front", "review_id": review_id, "layer": layer, "depth": layer / 2},
+            **{"point": point, "n_tokens": 9, "width": 4, "view": view},
+            **{number: value(layer, point, view, number) for number in NUMBERS},
+        }
         for review_id in ("b", "a")
         for layer in (1, 2)
         for point in ("resid_pre", "ln1_out", "attn_out", "resid_post")
         for view in ("all_tokens", "without_first")
     ]
-    return pl.DataFrame(rows, COMPONENT_STATES_SCHEMA, orient="row")
+    return pl.DataFrame(rows, COMPONENT_STATES_SCHEMA)
 
 
-def test_changes_are_output_less_input():
+def changes_of(folder, states, components, analysed):
+    """The table of one file of component states."""
+    write_table(states, folder / "states", {"components": components})
+    write_table(similarity(analysed), folder / "similarity")
+    return tabulate(SimpleNamespace(components=[str(folder / "states")], similarity=str(folder / "similarity")))
+
+
+def test_changes_are_output_less_input(tmp_path):
     order = {"resid_pre": 1.0, "ln1_out": 3.0, "attn_out": 7.0, "resid_post": 20.0}
 
     def value(layer, point, view, number):
         return order[point] * layer + 100 * (view == "without_first") + (np.nan if number == "mean_norm" else 0)
 
     components = {"attention": ["ln1_out", "attn_out"], "addition": ["resid_pre", "resid_post"]}
-    job = ("tiny", "front", components, states_table(value))
-    table = component_changes([job], similarity({"a": True, "b": False}))
+    table = changes_of(tmp_path, states_table(value), components, {"a": True, "b": False})
     assert table.schema == pl.Schema(COMPONENTS_SCHEMA)
     assert table["review_id"].unique().to_list() == ["a"]
     assert len(table) == 2 * 2 * 2 * 2
@@ -462,18 +475,16 @@ def test_what_is_missing_before_is_missing_in_the_change():
     def value(layer, point, view, number):
         return np.nan if point == "ln1_out" else 1.0
 
-    table = component_changes(
-        [("tiny", "front", {"attention": ["ln1_out", "attn_out"]}, states_table(value))],
-        similarity({"a": True, "b": True}),
-    )
+    components = {"attention": ["ln1_out", "attn_out"]}
+    table = component_changes(states_table(value), components)
     assert table["change"].is_nan().all()
-    assert component_changes([], similarity({"a": True})).schema == pl.Schema(COMPONENTS_SCHEMA)
+    assert component_changes(states_table(value).clear(), components).schema == pl.Schema(COMPONENTS_SCHEMA)
 
 
-def test_the_changes_of_a_block_add_up_along_the_stream(measured):
+def test_the_changes_of_a_block_add_up_along_the_stream(measured, tmp_path):
     """BERT: additions and norms lead from what enters a block to what leaves it, which enters the next."""
     table, metadata = measured
-    changes = component_changes([("m", "v", metadata["components"], table)], similarity({"r0": True, "r2": True}))
+    changes = changes_of(tmp_path, table, metadata["components"], {"r0": True, "r2": True})
     along = changes.filter(
         pl.col("component").is_in(["attention_addition", "norm_1", "feed_forward_addition", "norm_2"])
     )
@@ -487,13 +498,6 @@ def test_the_changes_of_a_block_add_up_along_the_stream(measured):
     np.testing.assert_allclose(total["change"], ends["after"] - ends["before"], rtol=1e-9)
 
 
-def script(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "workflow" / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
     entry = {"weights": MINILM, "dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": 50}
     reviews = pl.DataFrame({"review_id": ["a", "b"], "text": EMBEDDED[:2]})
@@ -501,11 +505,12 @@ def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
     write_table(similarity({"a": True, "b": False}), tmp_path / "similarity.parquet")
     states, table = str(tmp_path / "states.parquet"), str(tmp_path / "components.parquet")
     model = {"name": "minilm", "token_budget": 100, **entry}
-    script("extract_components").main(str(tmp_path / "variant.parquet"), [], states, model, "front", "000", 1, 0)
+    inputs = {"variant": str(tmp_path / "variant.parquet"), "weights": []}
+    params = {"model": model, "variant": "front", "shard": "000"}
+    run_script("extract_components", tmp_path / "log", inputs, {"components": states}, params)
     assert table_metadata(states)["states"]["variant"] == "front"
-    script("tabulate_components").main(
-        [states], str(tmp_path / "similarity.parquet"), table, [["minilm", "front", "000"]]
-    )
+    inputs = {"components": [states], "similarity": str(tmp_path / "similarity.parquet")}
+    run_script("tabulate", tmp_path / "log", inputs, {"components": table}, {"module": "tables.components"})
     written = read_table(table)
     assert written.schema == pl.Schema(COMPONENTS_SCHEMA)
     assert written.select("model", "variant", "review_id").unique().rows() == [("minilm", "front", "a")]

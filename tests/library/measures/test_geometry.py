@@ -7,9 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import find_peaks
 
-from homogenization.measures.geometry import GEOMETRY_SCHEMA, geometry_table, token_geometry
-from homogenization.metrics.geometry import ATTENTION_METRICS, GEOMETRY_METRICS
+from homogenization.measures.geometry import GEOMETRY_SCHEMA, measure, token_geometry
+from homogenization.metrics.attention import ATTENTION_METRICS
+from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.tables.metrics import registered_values
+
+IDENTITY = {"model": "m", "variant": "front"}
 
 
 def metric(name, geometry, view="all_tokens", n_tokens=None):
@@ -133,6 +136,8 @@ def test_zero_tokens_have_no_direction():
 
 def test_table():
     class Store:
+        attributes = IDENTITY
+        n_blocks = 1
         review_ids = ("a", "b")
         review_offsets = np.array([0, 2, 5])
         layers = (0,)
@@ -143,7 +148,7 @@ def test_table():
         def final_norm(self):
             return None
 
-    table = geometry_table(Store(), n_bins=10)
+    table = measure(Store(), n_bins=10)
     assert dict(table.schema) == GEOMETRY_SCHEMA
     assert table["n_tokens"].to_list() == [2, 3]
     assert table["cosine_histogram"].list.len().to_list() == [10, 10]
