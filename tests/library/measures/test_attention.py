@@ -58,7 +58,7 @@ def test_bins():
 
 
 @given(n=st.integers(1, 60), n_bins=st.integers(1, 25), causal=st.booleans(), seed=st.integers(0, 99))
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 def test_profile_accounts_for_all_attention(n, n_bins, causal, seed):
     received = causal_map(n, seed).sum(axis=0)
     profile = attention_profile(received, causal, n_bins)

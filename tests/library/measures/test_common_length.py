@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy import stats
-from threadpoolctl import threadpool_limits
 
 from homogenization.measures import geometry, spectra
 from homogenization.measures.common_length import drawn_positions, measure
@@ -32,13 +31,6 @@ WIDTH = 16
 N_TOKENS, DRAWS, SEED = 12, 3, 5
 KEYS = ("review_id", "point", "layer", "view", "metric")
 METRICS = ["effective_rank", "alpha_req", "cosine_anisotropy", "first_token_norm_ratio", "first_token_attention_share"]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """As in the workflow."""
-    with threadpool_limits(1):
-        yield
 
 
 def store_of(lengths=LENGTHS, order=None, scale_of_layer=None, width=WIDTH):

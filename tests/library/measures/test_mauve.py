@@ -43,14 +43,14 @@ def test_disjoint_histograms_closed_form(scale):
 
 
 @given(counts=HISTOGRAMS)
-@settings(max_examples=50, deadline=None)
+@settings(deadline=None)
 def test_equal_histograms_give_one(counts):
     p = counts / counts.sum()
     assert frontier_area(p, p.copy()) == 1.0
 
 
 @given(first=HISTOGRAMS, second=HISTOGRAMS)
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 def test_bounds_symmetry_and_order(first, second):
     p, q = first / first.sum(), second / second.sum()
     area = frontier_area(p, q)
@@ -126,7 +126,7 @@ def test_seed_decides():
 
 
 @given(n=st.integers(40, 500), n_tokens=st.one_of(st.none(), st.integers(20, 300)), seed=st.integers(0, 1000))
-@settings(max_examples=50, deadline=None)
+@settings(deadline=None)
 def test_halves_are_disjoint(n, n_tokens, seed):
     first, second = draw_halves(n, n_tokens, seed)
     assert len(first) == len(second) == min(n_tokens or n, n // 2)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
 from homogenization.measures import views
 from homogenization.measures.spectra import SPECTRA_SCHEMA, measure, singular_values
@@ -15,13 +14,6 @@ from homogenization.run.errors import HomogenizationError
 
 IDENTITY = {"model": "m", "variant": "front"}
 TOLERANCE = 1e-6
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """As in the workflow; matrices as small as these gain nothing from more."""
-    with threadpool_limits(1):
-        yield
 
 
 def every_metric(values):
@@ -141,7 +133,7 @@ def test_real_states():
     width=st.integers(1, 12),
     scale=st.sampled_from([1e-6, 1, 1e5]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_any_small_matrix(seed, n, width, scale):
     tokens = np.random.default_rng(seed).standard_normal((n, width)) * scale
     for view, values in singular_values(tokens, VIEWS).items():
