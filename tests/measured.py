@@ -1,4 +1,4 @@
-"""Measures of three made-up reviews of a model of two blocks, as the files of one job hold them."""
+"""Measures by the definitions; and those of three made-up reviews of a model of two blocks, as the files of a job."""
 
 import numpy as np
 import polars as pl
@@ -58,3 +58,16 @@ def _places(reviews):
             tokens = states(review, layer)
             place = {"review_id": review, "point": point, "layer": layer, "n_tokens": len(tokens), "width": 7}
             yield place, tokens
+
+
+def plain_numbers(tokens):
+    """Of (n, d) tokens by the definitions: a loop over pairs' worth of cosines, and the SVD."""
+    tokens = np.asarray(tokens, dtype=np.float64)
+    if len(tokens) == 0:
+        return [np.nan] * 3
+    norms = np.linalg.norm(tokens, axis=1)
+    units = tokens / np.where(norms > 0, norms, 1)[:, None]
+    above = np.triu_indices(len(tokens), k=1)
+    cosine = (units @ units.T)[above].mean() if len(tokens) > 1 else np.nan
+    values = np.linalg.svd(tokens, compute_uv=False)
+    return [norms.mean(), cosine, values[0] ** 2 / (values**2).sum()]
