@@ -25,6 +25,7 @@ from homogenization.statistics.resampling import (
     means,
     medians,
     percentile_interval,
+    resampled,
     reviews_for_power,
     sign_flip_p,
     sign_flips,
@@ -141,6 +142,13 @@ class TestIntervals:
         assert np.isnan(draws).any()
         for low, high in (percentile_interval(draws, 0.95), mean_interval(values, weights)):
             assert (low[0], high[0]) == (1, 3)
+
+    def test_a_statistic_is_resampled_as_by_hand(self):
+        values, weights = with_gaps(skewed(25, 1)), bootstrap_weights(25, 800, seed=1)
+        found = resampled(lambda drawn: weighted_means(values, drawn)[:, 0] ** 2, weights, 0.9)
+        low, high = np.quantile(weighted_means(values, weights)[:, 0] ** 2, [0.05, 0.95])
+        assert found == pytest.approx((np.nanmean(values) ** 2, low, high), rel=1e-12)
+        assert np.isnan(resampled(lambda drawn: np.full(len(drawn), np.nan), weights, 0.9)).all()
 
     def test_ties_count_half(self):
         """Whole numbers: many draws equal the estimate, and rounding must not decide on which side they fall."""

@@ -82,7 +82,7 @@ def _row(claim: Claim, model: str | None, evidence: Evidence) -> dict[str, Any]:
 
 
 def _test(claim: Claim, found: Measurement, evidence: Evidence) -> dict[str, float]:
-    """Effect size, p and reviews for a power of 80 %, of what is tested by sign flips; else nothing."""
+    """Effect size, p of the sign flips and reviews for a power of 80 %; empty where the interval decides."""
     if found.values is None or "between" in claim:
         return {}
     excess = (found.values - claim.get("above", claim.get("below")))[:, None]

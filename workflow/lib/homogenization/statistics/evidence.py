@@ -1,4 +1,4 @@
-"""The statistics that claims are about: what each is of one model, with its interval over reviews.
+"""The statistics that claims are about, each measured on one model with its interval over reviews.
 
 To add one, write a function of a claim, a model and the evidence here, decorate it with `claim_statistic`, and give it
 its section in config/claims.py: a class of its keys, a field of `Claim` under the function's name, and that name in
@@ -16,21 +16,8 @@ import polars as pl
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.statistics.correlation import pooled_pearson
-from homogenization.statistics.layers import (
-    REGIONS,
-    RESIDUAL_STREAM,
-    layer_steps,
-    layer_values,
-    slopes,
-    steepest_depth,
-)
-from homogenization.statistics.resampling import (
-    bootstrap_weights,
-    mean_interval,
-    resampled,
-    sign_flips,
-    weighted_means,
-)
+from homogenization.statistics.layers import REGIONS, RESIDUAL_STREAM, layer_steps, layer_values, slopes, steepest_depth
+from homogenization.statistics.resampling import bootstrap_weights, mean_interval, resampled, sign_flips, weighted_means
 
 Claim = Mapping[str, Any]
 
