@@ -56,7 +56,10 @@ def _at(long: pl.DataFrame, point: str, name: str) -> pl.DataFrame:
 
 
 def tabulate(inputs: Any) -> pl.DataFrame:
-    """The table `components` of the files `inputs.components`, over the reviews that `inputs.similarity` analyses, sorted."""
+    """The table `components` of the files `inputs.components`, sorted by its keys.
+
+    `inputs.similarity` says which reviews are analysed.
+    """
     similarity = read_table(inputs.similarity)
     parts = [
         component_changes(keep_analysed(read_table(path), similarity), table_metadata(path)["components"])

@@ -1,14 +1,17 @@
-# Tables of metrics -> contrasts, depth, the first token, what metrics answer to -> verdicts.
+# The table of metrics -> contrasts, depth, the first token, verdicts on claims; and what the metrics answer to.
 
+# how reviews are resampled, the same in every table
+RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence")}
 
 if STUDY.contrasted and STUDY.contrasted_metrics:
 
     rule test_contrasts:
+        """Differences between variants of a review, with intervals and tests."""
         input:
             metrics="<results>/tables/metrics.parquet",
-            common="<results>/tables/common_length.parquet" if STUDY.contrasts.common_tokens else [],
+            common_length="<results>/tables/common_length.parquet" if STUDY.contrasts.common_tokens else [],
         output:
-            contrasts="<results>/tables/contrasts.parquet",
+            "<results>/tables/contrasts.parquet",
         log:
             "<logs>/tables/test_contrasts.log",
         conda:
@@ -17,21 +20,21 @@ if STUDY.contrasted and STUDY.contrasted_metrics:
             mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
             runtime=per_attempt(120),
         params:
-            code=code("test_contrasts"),
+            **RESAMPLING,
+            code=code("tabulate", "statistics.contrasts"),
+            module="statistics.contrasts",
             contrasts=sorted(STUDY.contrasted),
             metrics=STUDY.contrasted_metrics,
-            draws=STUDY.contrasts.draws,
-            confidence=STUDY.contrasts.confidence,
-            seed=STUDY.seed,
         script:
-            "../scripts/test_contrasts.py"
+            "../scripts/tabulate.py"
 
 
 rule measure_depth:
+    """Slopes, rates and steepest steps of metrics over depth."""
     input:
         metrics="<results>/tables/metrics.parquet",
     output:
-        depth="<results>/tables/depth.parquet",
+        "<results>/tables/depth.parquet",
     log:
         "<logs>/tables/measure_depth.log",
     conda:
@@ -40,22 +43,22 @@ rule measure_depth:
         mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
         runtime=per_attempt(120),
     params:
-        code=code("measure_depth"),
+        **RESAMPLING,
+        code=code("tabulate", "statistics.depth"),
+        module="statistics.depth",
         metrics=STUDY.contrasted_metrics,
-        draws=STUDY.contrasts.draws,
-        confidence=STUDY.contrasts.confidence,
-        seed=STUDY.seed,
     script:
-        "../scripts/measure_depth.py"
+        "../scripts/tabulate.py"
 
 
 if STUDY.correlates_first_token:
 
     rule correlate_first_token:
+        """Correlations of singular anisotropy with the first token's norm, energy and attention."""
         input:
             metrics="<results>/tables/metrics.parquet",
         output:
-            first_token="<results>/tables/first_token.parquet",
+            "<results>/tables/first_token.parquet",
         log:
             "<logs>/tables/correlate_first_token.log",
         conda:
@@ -64,17 +67,17 @@ if STUDY.correlates_first_token:
             mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
             runtime=per_attempt(120),
         params:
-            code=code("correlate_first_token"),
-            draws=STUDY.contrasts.draws,
-            confidence=STUDY.contrasts.confidence,
-            seed=STUDY.seed,
+            **RESAMPLING,
+            code=code("tabulate", "statistics.first_token"),
+            module="statistics.first_token",
         script:
-            "../scripts/correlate_first_token.py"
+            "../scripts/tabulate.py"
 
 
 if STUDY.sensitivity:
 
     rule probe_metrics:
+        """Every metric on matrices whose tokens are made alike, compressed, or ruled by one token."""
         output:
             sensitivity="<results>/tables/sensitivity.parquet",
             responses="<results>/tables/sensitivity.csv",
@@ -83,16 +86,18 @@ if STUDY.sensitivity:
         conda:
             "../../envs/homogenization.yaml"
         params:
-            code=code("probe_metrics"),
-            shape=STUDY.sensitivity.params(),
+            **STUDY.sensitivity.params(),
+            code=code("tabulate", "statistics.sensitivity"),
+            module="statistics.sensitivity",
             seed=STUDY.seed,
         script:
-            "../scripts/probe_metrics.py"
+            "../scripts/tabulate.py"
 
 
 if STUDY.judged_claims:
 
     rule judge_claims:
+        """A verdict on every claim for every model."""
         input:
             metrics="<results>/tables/metrics.parquet",
             similarity="<results>/tables/similarity.parquet",
@@ -113,11 +118,10 @@ if STUDY.judged_claims:
             mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
             runtime=per_attempt(120),
         params:
-            code=code("judge_claims"),
+            **RESAMPLING,
+            code=code("tabulate", "statistics.claims"),
+            module="statistics.claims",
             claims=STUDY.judged_claims,
             models=sorted(STUDY.models),
-            draws=STUDY.contrasts.draws,
-            confidence=STUDY.contrasts.confidence,
-            seed=STUDY.seed,
         script:
-            "../scripts/judge_claims.py"
+            "../scripts/tabulate.py"
