@@ -23,7 +23,7 @@ SUMMARY_FIGURES = {
 REPORT = {"make_report": 1}
 # everything that is computed of the metrics of reviews
 STATISTICS = {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1}
-METRIC_TABLES = {"tabulate_metrics": 1, "tabulate_summary": 1, **STATISTICS}
+METRIC_TABLES = {"tabulate_metrics": 1, "summarise_metrics": 1, **STATISTICS}
 COMMON_LENGTH = {"tabulate_common_length": 1}
 SENSITIVITY = {"probe_metrics": 1, "plot_sensitivity": 1}
 COMPONENTS = {"tabulate_components": 1, "plot_components": 1}

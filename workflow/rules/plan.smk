@@ -29,8 +29,8 @@ rule plan_extraction:
         tokens=expand("<results>/plan/{model}.parquet", model=STUDY.models),
         architectures=expand("<results>/plan/{model}.json", model=STUDY.models),
     output:
-        plan="<results>/plan/plan.csv",
-        text="<results>/plan/plan.txt",
+        plan="<results>/tables/plan.csv",
+        text="<results>/tables/plan.txt",
     log:
         "<logs>/tables/plan_extraction.log",
     conda:

@@ -33,6 +33,6 @@ FIGURES = [
 
 
 def made_in(folder, reported=False):
-    """What the rules that stand so far make in a folder of results, or what the report shows of it."""
+    """Files that the rules above make in a folder of results; with `reported`, those that the report shows."""
     files = [str(file) for rule in workflow.rules for file in rule.output if not reported or is_flagged(file, "report")]
     return [file for file in files if Path(file).is_relative_to(Path(STUDY.results, folder))]
