@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from homogenization.config.base import Name, whole_numbers_count
-from homogenization.config.messages import describe_problem, nearest, one_of
+from homogenization.config.base import Name, describe_problems, one_of
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
-from homogenization.run.errors import HomogenizationError
+from homogenization.run.errors import HomogenizationError, nearest
 
 STATISTICS = ("level", "contrast", "slope", "steepest", "correlation", "component", "similarity")
 
@@ -103,12 +102,6 @@ class SimilarityOf(_Strict):
     variant: Name = Field(description="A rewritten variant.")
 
 
-def _ordered(bounds: list[float]) -> list[float]:
-    if bounds[0] >= bounds[1]:
-        raise ValueError(f"{bounds} is no range; write [lower, upper]")
-    return bounds
-
-
 class Claim(_Strict):
     """A published statement and how it is tested."""
 
@@ -129,14 +122,13 @@ class Claim(_Strict):
         None, min_length=2, max_length=2, description="The statistic lies in this range, ends included."
     )
 
-    _above = field_validator("above", "below", mode="before")(whole_numbers_count)
-    _between = field_validator("between")(lambda bounds: None if bounds is None else _ordered(bounds))
-
-    @field_validator("between", mode="before")
+    @field_validator("between")
     @classmethod
-    def whole_bounds_count(cls, bounds: Any) -> Any:
-        """`[0, 1]` is a range of numbers too."""
-        return [whole_numbers_count(bound) for bound in bounds] if isinstance(bounds, list) else bounds
+    def bounds_in_order(cls, bounds: list[float] | None) -> list[float] | None:
+        """The lower one comes first."""
+        if bounds is not None and bounds[0] >= bounds[1]:
+            raise ValueError(f"{bounds} is no range; write [lower, upper]")
+        return bounds
 
     @model_validator(mode="after")
     def one_statistic_and_one_criterion(self) -> "Claim":
@@ -184,7 +176,7 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
             claims.append(Claim.model_validate(entry))
         except ValidationError as error:
             name = entry.get("claim", f"number {number + 1}") if isinstance(entry, dict) else f"number {number + 1}"
-            problems += [f"{name}: {describe_problem(problem, Claim)}" for problem in error.errors()]
+            problems += [f"{name}: {problem}" for problem in describe_problems(error, Claim)]
     names = [claim.claim for claim in claims]
     problems += [f"{name}: stands twice" for name in sorted({name for name in names if names.count(name) > 1})]
     if problems:
