@@ -1,8 +1,10 @@
 """Every mistake in a configuration is named, all of them at once, before anything runs."""
 
 import copy
+import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
@@ -186,6 +188,28 @@ def test_schema_and_key_table_are_those_of_the_model():
     assert Path(config_docs.SCHEMA).read_text(encoding="utf-8") == config_docs.schema(), regenerate
     readme = config_docs.README.read_text(encoding="utf-8")
     assert readme == config_docs.with_key_table(readme), regenerate
+
+
+@pytest.mark.parametrize("name", ["config", "laptop", "paper"])
+def test_the_schema_accepts_the_configurations_that_come_along(name):
+    content = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())
+    schema = json.loads(config_docs.schema())
+    jsonschema.validate(content, schema)
+    content["models"] = {"m": {"weights": {"hub": "a/b", "folder": "x"}}}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, schema)
+
+
+def test_the_key_table_tells_which_form_takes_a_key():
+    rows = [line.strip("| ").split(" | ") for line in config_docs.key_table().splitlines()]
+    cells = {(row[0].strip("`"), row[3].split(")")[0] if row[3].startswith("(") else ""): row for row in rows}
+    assert cells["writers.NAME.backend", ""][1:3] == ["`transformers`, `openai`", "required"]
+    assert cells["writers.NAME.temperature", ""][2] == "`0.7`"
+    assert cells["writers.NAME.model", "(`openai`"][2] == "required"
+    assert cells["writers.NAME.weights", "(`transformers`"][1] == "as `models.NAME.weights`"
+    assert cells["keyphrases.scorer", ""][1:3] == ["`tfidf`, `keybert`, `llm`", '`"tfidf"`']
+    assert cells["models.NAME.weights.hub", ""][2] == "one of these"
+    assert cells["models.NAME.weights.seed", "(`random`"][2] == "`0`"
 
 
 def test_every_key_is_described():
