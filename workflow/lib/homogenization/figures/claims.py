@@ -12,8 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from homogenization.figures.short_numbers import short_number
-from homogenization.figures.style import DARK, GREY, Named, counted, finish, house_style
+from homogenization.figures.panels import counted, finish
+from homogenization.figures.shown import Named, Shown, Tables, require_rows
+from homogenization.figures.style import DARK, GREY, house_style
+from homogenization.figures.words import short_number
 
 COLUMNS = {  # of tables/claims.csv: what the board shows
     **dict.fromkeys(("claim", "statement", "source", "model", "statistic", "verdict"), pl.String),
@@ -71,15 +73,16 @@ class _Row:
 
 
 @house_style()
-def draw_claims(table: pl.DataFrame, title: str, models: Named) -> Figure:
-    """The board, claims grouped by source; sources and claims stand in the order of the table.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The board from the table claims, grouped by source; sources and claims keep their order.
 
-    Args:
-        table: tables/claims.csv. A claim whose model is null has one cell for all models; one that has no row for a
-            model was not tested in it.
-        title: of the figure.
-        models: (name, label) in the order of the columns.
+    A claim whose model is null has one cell for all models; one that has no row for a model was not tested in it.
+
+    Raises:
+        HomogenizationError: the table holds no claim.
     """
+    table, models = tables["claims"], shown.models
+    require_rows(table, shown, "any claim", table["claim"])
     groups = {
         source: [_lay_out(claim) for _, claim in of_source.group_by("claim", maintain_order=True)]
         for (source,), of_source in table.group_by("source", maintain_order=True)
@@ -110,7 +113,7 @@ def draw_claims(table: pl.DataFrame, title: str, models: Named) -> Figure:
     handles = [
         Patch(fc=look.colour, ec=GREY, lw=0.8, label=f"{look.sign}  {look.meaning}") for look in VERDICTS.values()
     ]
-    return finish(figure, title, note, handles)
+    return finish(figure, shown.title, note, handles)
 
 
 def _lay_out(claim: pl.DataFrame) -> _Row:
