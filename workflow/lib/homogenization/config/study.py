@@ -3,7 +3,7 @@
 Imported whenever the Snakefile is parsed, so it imports neither torch nor transformers nor zarr.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -15,9 +15,9 @@ from homogenization.config.base import ExpandedPath, Name, Section, Weights, who
 from homogenization.config.claims import load_claims
 from homogenization.config.messages import describe_problem, nearest, one_of
 from homogenization.config.texts import Prompt, Rewriting, Writer
-from homogenization.figures.catalogue import CORRELATED_METRICS, FIGURE_TITLES
+from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
-from homogenization.metrics.catalogue import ATTENTION_METRICS, METRIC_NAMES, describe_metric
+from homogenization.metrics.catalogue import ATTENTION_METRICS, CORRELATED_METRICS, METRIC_NAMES, describe_metric
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.positions import POSITIONS
 
@@ -239,7 +239,7 @@ class Figures(Section):
     @classmethod
     def titles_of_figures(cls, titles: dict[str, str]) -> dict[str, str]:
         """Titles belong to figures that exist."""
-        one_of((*FIGURE_TITLES, *METRIC_NAMES))(list(titles))
+        one_of((*(name for name, figure in FIGURES.items() if figure.title), *METRIC_NAMES))(list(titles))
         return titles
 
 
@@ -419,20 +419,6 @@ class Study(Section):
         claims = load_claims(self.claims) if self.claims else []
         roles = ("variant", "minus")
         return [claim | {role: control for role in roles if claim.get(role) == "control"} for claim in claims]
-
-    def labelled(self, names: Iterable[str]) -> list[list[str]]:
-        """[name, display name] pairs for figures, in the order of `names`."""
-        return [[name, self.figures.labels.get(name, name)] for name in names]
-
-    @staticmethod
-    def axis_label(metric: str) -> str:
-        """What stands at the axis of a metric."""
-        return describe_metric(metric).label
-
-    def title(self, figure: str) -> str:
-        """The configured title of a figure or metric, or its own."""
-        own = FIGURE_TITLES[figure] if figure in FIGURE_TITLES else describe_metric(figure).title
-        return self.figures.titles.get(figure, own)
 
 
 def _check_names(names: Sequence[str], info: ValidationInfo, key: str, where: str) -> None:

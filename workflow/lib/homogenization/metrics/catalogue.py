@@ -7,6 +7,8 @@ from homogenization.metrics.spectral import SPECTRAL_METRICS
 _METRICS = {**SPECTRAL_METRICS, **GEOMETRY_METRICS, **ATTENTION_METRICS}
 
 METRIC_NAMES = tuple(_METRICS)
+# A study that has all of these correlates them: the table `first_token` and its figure.
+CORRELATED_METRICS = ("max_explainable_variance", "first_token_norm", "first_token_energy_share")
 
 
 def describe_metric(name: str) -> Metric:
