@@ -1,0 +1,148 @@
+"""The heat map of what the metrics answer to."""
+
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+
+from drawings import require_refusal, saved, shown, texts
+from homogenization.figures.sensitivity import COLUMNS, draw
+from homogenization.measures.views import VIEWS
+from homogenization.metrics.geometry import GEOMETRY_METRICS
+from homogenization.metrics.spectral import SPECTRAL_METRICS
+from homogenization.statistics.sensitivity import CAUSES, RESPONSE_SCHEMA
+
+NAMES = list(CAUSES)
+SPECIAL = {  # what stands apart among responses of .1
+    ("max_explainable_variance", "raw"): {"cone": 0.834, "compression": 0.499},
+    ("schatten_inf", "raw"): {"massive_first_token": -56.4},
+    ("stable_rank", "unit"): {"antipodal_pairs": 0.5, "cone": -0.7, "matrix_shape": -0.001},
+}
+
+
+@cache
+def responses():
+    """A table like sensitivity.csv: every metric and view in the order of the registries."""
+    places = [(metric, view) for metric in SPECTRAL_METRICS for view in VIEWS]
+    places += [(name, view) for name, metric in GEOMETRY_METRICS.items() for view in metric.views]
+    rows = []
+    for place in places:
+        values = dict.fromkeys(NAMES, 0.1) | {"collapse": 1.0} | SPECIAL.get(place, {})
+        answers = "collapse"
+        if place[0] == "cosine_modes":  # a collapse does not move it
+            values, answers = dict.fromkeys(NAMES, float("nan")), "antipodal_pairs"
+        rows.append({"metric": place[0], "view": place[1], **values, "answers_to": answers, "confuses": ""})
+    return pl.DataFrame(rows, schema=RESPONSE_SCHEMA)
+
+
+def figure_of(table):
+    return draw({"sensitivity": table}, shown(source="results/tables/sensitivity.csv"))
+
+
+@cache
+def drawn():
+    return figure_of(responses())
+
+
+def panel(figure, heading):
+    return next(axes for axes in figure.axes if axes.get_title(loc="left") == heading)
+
+
+def written(axes):
+    """(row, column) -> what is written in a cell."""
+    return {(int(text.get_position()[1]), int(text.get_position()[0])): text for text in axes.texts}
+
+
+def test_colours_and_numbers_are_the_responses():
+    axes = panel(drawn(), "As is, all tokens")
+    mesh = axes.collections[-1]
+    table = responses().filter(view="raw")
+    np.testing.assert_allclose(np.ma.getdata(mesh.get_array()).reshape(len(table), -1), table.select(NAMES).to_numpy())
+    assert (mesh.norm.vmin, mesh.norm.vmax) == (-1, 1)
+    metrics = [label.get_text() for label in axes.get_yticklabels()]
+    assert metrics[:3] == ["Effective rank", "Normalised effective rank", "Maximum explainable variance"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == [cause.title for cause in CAUSES.values()]
+    cells = written(axes)
+    assert len(cells) == len(table) * len(NAMES)
+    assert cells[2, NAMES.index("cone")].get_text() == "0.83"
+    assert cells[2, NAMES.index("cone")].get_fontweight() == "bold"
+    assert cells[2, NAMES.index("compression")].get_fontweight() == "normal"
+    assert cells[2, NAMES.index("collapse")].get_fontweight() == "normal"
+    assert cells[6, NAMES.index("massive_first_token")].get_text() == "−56"
+    assert axes.get_ylim() == (len(table), 0)  # the first metric is on top
+
+
+def test_half_a_collapse_is_bold_and_zero_has_no_sign():
+    table = responses().filter(view="unit")
+    row = table["metric"].to_list().index("stable_rank")
+    cells = written(panel(drawn(), "Unit rows, all tokens"))
+    assert cells[row, NAMES.index("antipodal_pairs")].get_fontweight() == "bold"
+    assert cells[row, NAMES.index("cone")].get_fontweight() == "normal"
+    assert cells[row, NAMES.index("matrix_shape")].get_text() == "0"
+
+
+def test_cells_without_a_response_are_grey_with_a_dot_for_what_moves_the_metric():
+    axes = panel(drawn(), "Norms and directions, all tokens")
+    metrics = [label.get_text() for label in axes.get_yticklabels()]
+    row = metrics.index("Modes of the cosines")
+    assert not any(y == row for y, _ in written(axes))
+    dots = [(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in axes.lines if line.get_marker() == "o"]
+    assert [x for x, y in dots if int(y) == row] == [NAMES.index("antipodal_pairs") + 0.5]
+    # the norm of the other tokens has no view of all tokens: an empty row, not a grey one
+    grey_rows = sorted(round(patch.get_y()) for patch in axes.patches)
+    assert metrics.index("Norm of the other tokens") not in grey_rows
+    assert row in grey_rows
+
+
+def test_nothing_lies_over_anything_else():
+    figure = drawn()
+    assert figure.texts[0].get_text() == "T"
+    renderer = figure.canvas.get_renderer()
+    panels = [axes.get_tightbbox(renderer) for axes in figure.axes]
+    around = [text.get_window_extent(renderer) for text in figure.texts]
+    for index, box in enumerate([*panels, *around]):
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.width
+        assert box.y0 >= 0
+        assert box.y1 <= figure.bbox.height
+        assert not any(box.overlaps(other) for other in [*panels, *around][index + 1 :])
+    for axes in figure.axes:
+        for text in axes.texts:  # a number stays within its cell
+            box = text.get_window_extent(renderer).transformed(axes.transData.inverted())
+            assert int(box.x0) == int(box.x1)
+            assert int(box.y0) == int(box.y1)
+
+
+def test_a_table_of_few_metrics_is_drawn_with_the_same_bytes_again(tmp_path):
+    few = responses().filter(view="unit", metric="stable_rank")
+    figure = figure_of(few)
+    assert len(figure.axes) == 3  # two panels, one of them empty, and the colour bar
+    assert saved(figure, tmp_path) == saved(figure_of(few), tmp_path)
+
+
+def test_the_note_names_the_range_of_shapes_and_the_share_from_which_a_cause_is_confused():
+    assert "from 0.125 to 2" in texts(drawn())
+    assert "Bold: at least 0.5" in texts(drawn())
+
+
+def test_a_table_without_rows_is_refused_by_name_and_moved_aside(tmp_path):
+    path = tmp_path / "sensitivity.csv"
+    path.write_text(",".join(RESPONSE_SCHEMA) + "\n")
+    said = "with a row for each metric and view.*again"
+    require_refusal(draw, {"sensitivity": responses().clear()}, shown(source=str(path)), said)
+    assert [file.name for file in tmp_path.iterdir()] == ["sensitivity.csv.damaged"]
+
+
+def test_the_table_has_the_columns_that_it_is_drawn_from():
+    assert set(COLUMNS.items()) <= set(RESPONSE_SCHEMA.items())
+
+
+@pytest.mark.parametrize("answers", ["", "cone"])
+def test_a_cause_that_moves_nothing_is_written_and_read_as_such(answers, tmp_path):
+    """The script reads what `probe_metrics` writes, empty texts included."""
+    from homogenization.run.files import read_csv, write_csv
+
+    table = responses().head(1).with_columns(answers_to=pl.lit(answers))
+    write_csv(table, tmp_path / "sensitivity.csv")
+    assert read_csv(tmp_path / "sensitivity.csv", COLUMNS).equals(table.select(*COLUMNS))
