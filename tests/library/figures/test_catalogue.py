@@ -17,7 +17,7 @@ from homogenization.figures.shown import Shown
 from homogenization.metrics.catalogue import METRIC_NAMES
 
 LIBRARY = ROOT / "workflow/lib/homogenization"
-SHARED = {"__init__", "catalogue", "curves", "panels", "shown", "style", "words"}
+SHARED = {"__init__", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
 OF_TABLES = {"acceptance", "rewriting"}
 
 

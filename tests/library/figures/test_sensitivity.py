@@ -11,9 +11,11 @@ from homogenization.figures.sensitivity import COLUMNS, draw
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS
-from homogenization.statistics.sensitivity import CAUSES, RESPONSE_SCHEMA
+from homogenization.run.files import read_csv, write_csv
+from homogenization.statistics.causes import CAUSES, RESPONSE_SCHEMA
 
 NAMES = list(CAUSES)
+TITLES = {name: metric.title for name, metric in (SPECTRAL_METRICS | GEOMETRY_METRICS).items()}
 SPECIAL = {  # what stands apart among responses of .1
     ("max_explainable_variance", "raw"): {"cone": 0.834, "compression": 0.499},
     ("schatten_inf", "raw"): {"massive_first_token": -56.4},
@@ -37,7 +39,7 @@ def responses():
 
 
 def figure_of(table):
-    return draw({"sensitivity": table}, shown(source="results/tables/sensitivity.csv"))
+    return draw({"sensitivity": table}, shown(source="results/tables/sensitivity.csv", metric_titles=TITLES))
 
 
 @cache
@@ -141,8 +143,6 @@ def test_the_table_has_the_columns_that_it_is_drawn_from():
 @pytest.mark.parametrize("answers", ["", "cone"])
 def test_a_cause_that_moves_nothing_is_written_and_read_as_such(answers, tmp_path):
     """The script reads what `probe_metrics` writes, empty texts included."""
-    from homogenization.run.files import read_csv, write_csv
-
     table = responses().head(1).with_columns(answers_to=pl.lit(answers))
     write_csv(table, tmp_path / "sensitivity.csv")
     assert read_csv(tmp_path / "sensitivity.csv", COLUMNS).equals(table.select(*COLUMNS))

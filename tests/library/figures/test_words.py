@@ -2,7 +2,7 @@
 
 import pytest
 
-from homogenization.figures.words import percent, short_number, two_decimals, view_label
+from homogenization.figures.words import percent, short_number, two_decimals
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,3 @@ def test_two_decimals_of_small_numbers_and_none_of_large_ones(value, written):
 )
 def test_a_share_is_never_rounded_up_to_all(share, written):
     assert percent(share) == written
-
-
-def test_views_are_called_by_their_look_and_their_tokens():
-    assert view_label("raw") == "as is, all tokens"
-    assert view_label("centred_without_first") == "centred, without the first token"
-    assert view_label("without_first") == "without the first token"
-    assert view_label("of_my_own") == "of my own"

@@ -5,7 +5,7 @@ from typing import Any
 
 from homogenization.config.study import Study
 from homogenization.figures.catalogue import Figure
-from homogenization.metrics.catalogue import describe_metric
+from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
 
 
 def presentation(study: Study, figure: Figure, metric: str | None = None) -> dict[str, Any]:
@@ -23,6 +23,7 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
         "views": study.figures.views,
         "contrasts": study.contrasted,
         "alpha": 1 - study.contrasts.confidence,
+        "metric_titles": {name: describe_metric(name).title for name in METRIC_NAMES},
         "threshold": study.similarity.threshold,
     }
     titles = [study.figures.titles.get(figure.name, figure.title)]

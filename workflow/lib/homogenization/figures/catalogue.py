@@ -154,7 +154,7 @@ _ENTRIES = (
         category="Metrics",
         labels={"metric": "what the metrics answer to"},
         tables=("sensitivity.csv",),
-        shows=(),
+        shows=("metric_titles",),
         when=lambda study: study.sensitivity,
     ),
     Figure(

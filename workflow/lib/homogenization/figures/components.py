@@ -14,7 +14,8 @@ from matplotlib.patches import Patch
 from homogenization.figures.panels import counted, finish, mark_empty, panel_grid
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows, rows_of
 from homogenization.figures.style import DARK, GREY, house_style
-from homogenization.figures.words import short_number, view_label
+from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import short_number
 from homogenization.tables.over_reviews import summarise
 
 _COMPONENTS = {  # in the order of a block

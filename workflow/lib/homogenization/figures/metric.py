@@ -24,7 +24,7 @@ from homogenization.figures.panels import (
 )
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import house_style, variant_styles
-from homogenization.figures.words import view_label
+from homogenization.figures.view_labels import view_label
 
 
 @house_style()

@@ -11,14 +11,10 @@ from homogenization.figures.panels import finish
 from homogenization.figures.shown import Shown, Tables
 from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.words import two_decimals
-from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.files import damage
-from homogenization.statistics.sensitivity import CAUSES, COLLAPSE, CONFUSES
+from homogenization.statistics.causes import CAUSES, COLLAPSE, CONFUSES, RESPONSE_SCHEMA
 
-# of tables/sensitivity.csv: what the figure shows
-COLUMNS = {"metric": pl.String, "view": pl.String, **dict.fromkeys(CAUSES, pl.Float64), "answers_to": pl.String}
-
-
+COLUMNS = RESPONSE_SCHEMA  # of tables/sensitivity.csv
 _PANELS = (  # rows of (view, heading); the views left out say much the same
     (("raw", "As is, all tokens"), ("raw_without_first", "As is, without the first token")),
     (("unit", "Unit rows, all tokens"), ("centred", "Centred, all tokens")),
@@ -41,6 +37,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     table = tables["sensitivity"]
     if table.is_empty():
         raise damage(shown.source, f"its columns should be {', '.join(COLUMNS)}, with a row for each metric and view")
+    titles = {metric: title.split(" (")[0] for metric, title in shown.metric_titles.items()}
     blocks = []  # rows of panels, each with the metrics that one of its views has
     for panels in _PANELS:
         views = [view for view, _ in panels]
@@ -56,6 +53,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             axes = figure.add_subplot(grid[row, column])
             axes.set_title(heading, loc="left")
             mesh = _draw_panel(axes, table.filter(pl.col("view") == view), metrics)
+            axes.set_yticks(np.arange(len(metrics)) + 0.5, [titles[metric] for metric in metrics])
             if column:
                 axes.tick_params(labelleft=False)
     bar = figure.colorbar(mesh, ax=figure.axes, extend="both", fraction=0.02, pad=0.015, aspect=45, shrink=0.5)
@@ -97,15 +95,10 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, metrics: list[str]) -> QuadMesh
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     axes.set(ylim=(len(metrics), 0), xlim=(0, len(causes)))
-    axes.set_yticks(np.arange(len(metrics)) + 0.5, [_short_title(metric) for metric in metrics])
     axes.xaxis.tick_top()
     titles = [cause.title for cause in CAUSES.values()]
     axes.set_xticks(np.arange(len(causes)) + 0.5, titles, rotation=35, ha="left", rotation_mode="anchor")
     return mesh
-
-
-def _short_title(metric: str) -> str:
-    return describe_metric(metric).title.split(" (")[0]
 
 
 def _write_response(axes: Axes, x: float, y: float, response: float, weight: str) -> None:

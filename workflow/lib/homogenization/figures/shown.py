@@ -1,7 +1,7 @@
 """What a figure shows: which rows of its tables, under which names, and the refusal to draw nothing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -27,6 +27,7 @@ class Shown:
         homogenization: sign of the metric's change when tokens grow alike, as in `metrics.registry.Metric`.
         contrasts: (variant, variant that is subtracted from it); rows of panels keep the order of the latter.
         alpha: level of significance; intervals have the confidence 1 - `alpha`.
+        metric_titles: title of each metric by its name, for a figure of all metrics.
         threshold: least F1 at which a rewritten review is accepted.
     """
 
@@ -41,6 +42,7 @@ class Shown:
     homogenization: int = 0
     contrasts: Sequence[Sequence[str]] = ()
     alpha: float = 0.05
+    metric_titles: Mapping[str, str] = field(default_factory=dict)
     threshold: float = 0.0
 
 

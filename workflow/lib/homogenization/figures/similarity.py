@@ -12,8 +12,8 @@ from matplotlib.ticker import MaxNLocator
 from homogenization.figures.panels import finish, panel_grid
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, GREY, house_style, variant_styles
+from homogenization.tables.similarity import RANDOM_PAIRS
 
-_RANDOM_PAIRS = "random_pairs"
 _N_BINS = 40
 
 
@@ -28,10 +28,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     """
     table = tables["similarity"]
     variants = names_of(shown.rewritten)
-    scored = table.filter(pl.col("f1").is_finite(), pl.col("variant").is_in([*variants, _RANDOM_PAIRS]))
+    scored = table.filter(pl.col("f1").is_finite(), pl.col("variant").is_in([*variants, RANDOM_PAIRS]))
     require_rows(scored, shown, f"variants {', '.join(variants)}", table["variant"])
     styles = variant_styles(shown.rewritten)
-    rows = [*shown.rewritten, (_RANDOM_PAIRS, "Random pairs of originals")]
+    rows = [*shown.rewritten, (RANDOM_PAIRS, "Random pairs of originals")]
     rows = [(name, label) for name, label in rows if name in set(scored["variant"])]
     edges = _bin_edges(np.append(scored["f1"].to_numpy(), shown.threshold))
     figure, panels = panel_grid([("f1", "")], [(name, "") for name, _ in rows], row_height=1.35)
@@ -60,7 +60,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         "Each rewritten review is compared with its original. A review is analysed when all of its variants reach the "
         f"threshold: {analysed:,} are."
     )
-    if _RANDOM_PAIRS not in dict(rows):
+    if RANDOM_PAIRS not in dict(rows):
         note += " The table holds no random pairs."
     handle = Line2D([], [], color=DARK, ls="--", lw=1.2, label=f"threshold of acceptance, F1 = {shown.threshold:g}")
     return finish(figure, shown.title, note, [handle])
@@ -69,7 +69,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
 def _panel_title(table: pl.DataFrame, name: str, label: str, scores: np.ndarray) -> str:
     """The variant's label with its median and how many reviews the threshold accepts."""
     title = f"{label}: median {np.median(scores):.3f}"
-    if name == _RANDOM_PAIRS:
+    if name == RANDOM_PAIRS:
         return f"{title}, {scores.size:,} pair" + ("s" if scores.size > 1 else "")
     accepted = table.filter(pl.col("variant") == name)["accepted"].sum()
     return f"{title}, {accepted:,} of {scores.size:,} accepted ({100 * accepted / scores.size:.1f} %)"
