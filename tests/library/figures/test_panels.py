@@ -13,6 +13,7 @@ from homogenization.figures.panels import (
     fit_vertical_axis,
     label_outer,
     panel_grid,
+    range_with_zero,
     variant_handles,
     views_present,
 )
@@ -79,6 +80,19 @@ def test_a_vertical_axis_fits_its_values(values, logarithmic, scale, said):
     fit_vertical_axis(axes, pl.Series(values, dtype=pl.Float64), logarithmic)
     assert axes.get_yscale() == scale
     assert [text.get_text() for text in axes.texts] == said
+
+
+@pytest.mark.parametrize(
+    ("values", "limits"),
+    [
+        ([[0.2, 0.5], [np.nan, 0.1]], (0, 0.5)),
+        ([-3.0, -1.0], (-3, 0)),
+        ([1e-15, -1e-15], (-0.05, 0.05)),
+        ([np.nan], (-0.05, 0.05)),
+    ],
+)
+def test_a_range_holds_zero_and_is_not_blown_up_to_rounding_noise(values, limits):
+    assert range_with_zero(np.array(values)) == limits
 
 
 def test_views_keep_the_wanted_order_and_fall_back_to_all_there_are():

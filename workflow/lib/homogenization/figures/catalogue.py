@@ -23,15 +23,15 @@ class Figure:
     """What is known of a figure before it is drawn.
 
     Attributes:
-        name: of its module, its rule (after `plot_`) and its caption.
-        title: above the figure, unless the configuration gives another; "" for the metric's own.
+        name: name of its module, of its caption and, after `plot_`, of its rule.
+        title: text above the figure where the configuration gives no other; "" for the title of its metric.
         category: heading in the report.
         labels: columns of its entry below that heading.
         tables: files in results/tables that it is drawn from; messages name the first.
         shows: fields of `shown.Shown` that it uses besides the title: an edit of anything else redraws nothing.
-        when: whether a study (`config.study.Study`) draws it.
-        metrics: the metrics of a study, for a figure that is drawn once for each of them.
-        folder: of the files of such a figure.
+        when: test whether a study (`config.study.Study`) draws it.
+        metrics: metrics of a study, for a figure that is drawn once for each of them.
+        folder: folder of the files of such a figure.
     """
 
     name: str

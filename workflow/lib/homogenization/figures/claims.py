@@ -138,7 +138,7 @@ def _wrap_evenly(text: str, width: int) -> str:
 
 
 def _write_header(axes: Axes, table: pl.DataFrame, models: Named, headers: Sequence[str], height: float) -> None:
-    """The models' names, and below each how often it got which verdict."""
+    """Write the names of the models, and below each the number of each verdict."""
     for index, ((model, _), header) in enumerate(zip(models, headers, strict=True)):
         centre = _STATEMENT_WIDTH + (index + 0.5) * _CELL_WIDTH
         axes.text(centre, height - _HEADER_LINE - 0.1, header, ha="center", va="bottom", fontsize=11, weight="bold")

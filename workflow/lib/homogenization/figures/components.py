@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from homogenization.figures.panels import counted, finish, mark_empty, panel_grid
+from homogenization.figures.panels import counted, finish, mark_empty, panel_grid, range_with_zero
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows, rows_of
 from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.view_labels import view_label
@@ -91,13 +91,14 @@ def _panel_rows(table: pl.DataFrame) -> list[tuple[str, str]]:
 def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Mean change over reviews by quarter of the depth, and over all blocks.
 
-    A review's changes are averaged over the blocks first, so an interval is one over reviews.
+    The changes of a review are averaged over the blocks first: intervals are over reviews.
 
     Args:
         table: rows of tables/components.parquet.
 
     Returns:
-        Two tables as of `summarise`, by model, variant, metric, view and component; the first also by quarter (0 to 3).
+        Two tables as `summarise` makes them, by model, variant, metric, view and component, the first one by quarter
+        (0 to 3) too.
     """
     keys = ["model", "variant", "metric", "view", "component"]
     # block 7 of 28 ends the first quarter: its depth is .25, or a rounding error more
@@ -113,13 +114,11 @@ def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _limits(by_quarter: pl.DataFrame, overall: pl.DataFrame) -> tuple[float, float]:
-    """Of the horizontal axis: all bars, whiskers and zero, and room for the numbers at the right."""
+    """Limits of the horizontal axis: all bars, whiskers and zero, and room for the numbers at the right."""
     columns = ("mean", "ci_low", "ci_high")
-    values = np.concatenate([part.select(columns).to_numpy().ravel() for part in (by_quarter, overall)])
-    values = values[np.isfinite(values)]
-    low, high = (min(values.min(), 0.0), max(values.max(), 0.0)) if values.size else (0.0, 0.0)
-    if high - low < 1e-9:
-        low, high = -0.05, 0.05
+    low, high = range_with_zero(
+        np.concatenate([part.select(columns).to_numpy().ravel() for part in (by_quarter, overall)])
+    )
     room = 0.04 * (high - low)
     low, high = low - room, high + room
     return low, low + (high - low) / (1 - _NUMBER_ROOM)

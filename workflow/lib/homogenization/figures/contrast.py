@@ -20,6 +20,7 @@ from homogenization.figures.panels import (
     label_outer,
     mark_empty,
     panel_grid,
+    range_with_zero,
     variant_handles,
     views_present,
 )
@@ -30,7 +31,6 @@ from homogenization.figures.view_labels import view_label
 _ALIKE_COLOUR = "#f3f3f3"
 _COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5))}
 _LARGEST_MARKER, _SMALLEST_MARKER = 4.8, 2.0  # points
-_NO_DIFFERENCE = 1e-9  # smaller ones are rounding, and would fill the panel with noise
 
 
 @house_style()
@@ -96,7 +96,7 @@ def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantSt
 
 
 def _marker_size(axes: Axes, n_markers: int) -> float:
-    """Points: as large as neighbours allow, in a panel that takes some three quarters of its place in the grid."""
+    """Size in points: as large as neighbours allow, in a panel that takes three quarters of its place in the grid."""
     width = 0.75 * axes.figure.get_figwidth() / axes.get_subplotspec().get_gridspec().ncols
     return float(np.clip(0.7 * 72 * width / max(n_markers, 1), _SMALLEST_MARKER, _LARGEST_MARKER))
 
@@ -113,11 +113,7 @@ def _draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, Varia
 
 def _set_vertical_scale(axes: Axes, table: pl.DataFrame) -> None:
     """Room on both sides of zero, and no panel full of rounding errors."""
-    values = table.select("mean", "ci_low", "ci_high", "mean_common").to_numpy()
-    values = values[np.isfinite(values)]
-    low, high = (min(values.min(), 0.0), max(values.max(), 0.0)) if values.size else (0.0, 0.0)
-    if high - low < _NO_DIFFERENCE:
-        low, high = -0.05, 0.05
+    low, high = range_with_zero(table.select("mean", "ci_low", "ci_high", "mean_common").to_numpy())
     room = 0.12 * (high - low)
     axes.set_ylim(low - room, high + room)
 

@@ -103,7 +103,7 @@ def paired_values(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _set_scales(axes: Axes, points: pl.DataFrame) -> None:
-    """The vertical axis from 0 to 1; the horizontal one too, unless the first token is never more than a small part."""
+    """Set the vertical axis from 0 to 1; the horizontal one too, unless all shares are small."""
     ticks = [0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"]
     axes.set_ylim(-0.02, 1.02)
     axes.set_yticks(*ticks)

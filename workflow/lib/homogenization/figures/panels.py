@@ -25,11 +25,11 @@ def panel_grid(
     """A figure with a panel for each row and column; more columns than `max_columns` go on below, rows and all.
 
     Args:
-        columns: (name, label) of each column; the label stands above the column.
-        rows: (name, label) of each row; the label stands at the right of the row, rotated.
-        row_height: inches.
-        max_columns: columns side by side.
-        share_y: one vertical scale for all panels of a row.
+        columns: name and label of each column; the label stands above the column.
+        rows: name and label of each row; the label stands at the right of the row, rotated.
+        row_height: height of a row, in inches.
+        max_columns: largest number of columns side by side.
+        share_y: whether all panels of a row have one vertical scale.
 
     Returns:
         The figure, as high as its panels alone, and the axes by (row name, column name).
@@ -86,10 +86,10 @@ def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist] = ()
     The figure grows by what these three need, measured, so that nothing lies over anything else.
 
     Args:
-        figure: as from `panel_grid`: as high as its panels alone.
-        title: in bold, wrapped to the width.
-        note: what is drawn, how many reviews; wrapped to the width.
-        handles: the entries of the legend, labelled; none: no legend.
+        figure: figure as high as its panels alone, as `panel_grid` makes it.
+        title: text in bold, wrapped to the width.
+        note: text on what is drawn and of how many reviews, wrapped to the width.
+        handles: labelled entries of the legend; without any there is no legend.
     """
     width, panels_height = figure.get_size_inches()
     renderer = FigureCanvasAgg(figure).get_renderer()
@@ -170,6 +170,13 @@ def set_log_scale(axes: Axes) -> None:
     axes.set_yscale("log")
     for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
         formatter(LogFormatterSciNotation(minor_thresholds=(1.5, 0.5)))
+
+
+def range_with_zero(values: np.ndarray, smallest: float = 1e-9) -> tuple[float, float]:
+    """The range of the finite `values` and zero; ±.05 where it is below `smallest`, that is rounding errors alone."""
+    values = values[np.isfinite(values)]
+    low, high = (min(values.min(), 0.0), max(values.max(), 0.0)) if values.size else (0.0, 0.0)
+    return (-0.05, 0.05) if high - low < smallest else (low, high)
 
 
 def widen_if_flat(axes: Axes) -> None:

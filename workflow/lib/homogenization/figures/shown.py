@@ -16,16 +16,16 @@ class Shown:
     """What the configuration says about a figure; the fields that the figure uses are the parameters of its rule.
 
     Attributes:
-        source: file of the first table of the figure, for messages.
-        title: above the figure.
-        models: (name, label), in the order of the panels.
-        variants: (name, label), in the order of the legend.
-        rewritten: the variants other than the original, as `variants`.
-        views: ways of looking at the token matrix, in the order of the rows.
+        source: file of the figure's first table, for messages.
+        title: text above the figure.
+        models: (name, label) pairs in the order of the panels.
+        variants: (name, label) pairs in the order of the legend.
+        rewritten: `variants` without the original.
+        views: views of the token matrix in the order of the rows.
         metric: name of the metric, for a figure of one metric.
         label: axis label of the metric, with its unit.
         homogenization: sign of the metric's change when tokens grow alike, as in `metrics.registry.Metric`.
-        contrasts: (variant, variant that is subtracted from it); rows of panels keep the order of the latter.
+        contrasts: pairs of a variant and the one that is subtracted from it; rows keep the order of the latter.
         alpha: level of significance; intervals have the confidence 1 - `alpha`.
         metric_titles: title of each metric by its name, for a figure of all metrics.
         threshold: least F1 at which a rewritten review is accepted.
@@ -63,9 +63,9 @@ def require_rows(rows: pl.DataFrame, shown: Shown, wanted: str, present: pl.Seri
 
     Args:
         rows: the part of the table that the figure is drawn from.
-        shown: whose `source` the message names.
-        wanted: description of that part.
-        present: the column of the table in which the wanted names should be.
+        shown: description of the figure, whose `source` the message names.
+        wanted: description of `rows`.
+        present: column of the table in which the wanted names should be.
 
     Raises:
         HomogenizationError: `rows` is empty.
