@@ -26,10 +26,10 @@ def draw_depth_curves(
 
     Args:
         axes: the panel.
-        table: columns variant, depth and the three of `values`, one row a variant and depth.
-        styles: of the variants, in the order of drawing.
-        values: the columns of the line and of the lower and upper edge of the band.
-        plain: a thin line without markers, for a second quantity in the same panel.
+        table: columns variant, depth and the three of `values`; one row for each variant and depth.
+        styles: styles of the variants, in the order of drawing.
+        values: columns of the line, and of the lower and upper edge of its band.
+        plain: whether lines are thin and without markers, for a second quantity in the same panel.
     """
     for name, style in styles.items():
         rows = table.filter(pl.col("variant") == name).sort("depth")
@@ -54,8 +54,8 @@ def draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, Varian
 
     Args:
         axes: the panel.
-        table: columns variant, mean, ci_low, ci_high; one row a variant.
-        styles: of the variants, in the order of drawing.
+        table: columns variant, mean, ci_low, ci_high; one row for each variant.
+        styles: styles of the variants, in the order of drawing.
     """
     table = table.filter(pl.col("mean").is_finite())
     for index, (name, style) in enumerate(styles.items()):
@@ -84,6 +84,6 @@ def set_depth_axis(axes: Axes, n_final_norm: int) -> None:
 
 
 def spans_decades(table: pl.DataFrame) -> bool:
-    """Whether the column mean wants a logarithmic axis: positive, beyond 1, and a hundredfold from low to high."""
+    """Whether the column mean needs a logarithmic axis: positive, beyond 1, and a hundredfold from low to high."""
     means = table["mean"].drop_nulls().drop_nans()
     return len(means) > 0 and means.min() > 0 and means.max() > 1 and means.max() / means.min() >= 100
