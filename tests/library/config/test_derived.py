@@ -6,9 +6,9 @@ import pytest
 
 from conftest import ROOT, SMALL
 from homogenization.config.study import Study, load_study
-from homogenization.figures.catalogue import CORRELATED_METRICS, FIGURE_TITLES
-from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
-from homogenization.metrics.geometry import ATTENTION_METRICS
+from homogenization.figures.catalogue import FIGURE_TITLES
+from homogenization.metrics.attention import ATTENTION_METRICS
+from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, describe_metric
 
 PARAPHRASE = {"rewriter": "llm", "writer": "served", "prompt": str(ROOT / "config/prompts/paraphrase.yaml")}
 VARIANTS = {

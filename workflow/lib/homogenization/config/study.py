@@ -25,9 +25,10 @@ from homogenization.config.texts import (
     WrittenVariant,
 )
 from homogenization.config.writers import AnyWriter
-from homogenization.figures.catalogue import CORRELATED_METRICS, FIGURE_TITLES
+from homogenization.figures.catalogue import FIGURE_TITLES
 from homogenization.measures.views import VIEWS
-from homogenization.metrics.catalogue import ATTENTION_METRICS, METRIC_NAMES, describe_metric
+from homogenization.metrics.attention import ATTENTION_METRICS
+from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, describe_metric
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.variants.names import RANDOM_PAIRS
 
