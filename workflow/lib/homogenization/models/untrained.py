@@ -16,7 +16,7 @@ from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import BpeTrainer
 from transformers import CONFIG_MAPPING, AutoModel, PreTrainedConfig, PreTrainedTokenizerFast
 
-from homogenization.models.weights import DIGESTS_FILE, list_digests
+from homogenization.models.digests import DIGESTS_FILE, list_digests
 from homogenization.run.errors import HomogenizationError
 
 _NETWORK_AND_TOKENIZER = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")

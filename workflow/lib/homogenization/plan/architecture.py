@@ -55,16 +55,15 @@ def resolve_configuration(weights: Mapping[str, Any]) -> str:
     Raises:
         HomogenizationError: as `resolve_weights`; or the hub model has no config.json.
     """
-    given = {key: value for key, value in weights.items() if value is not None}
-    if "hub" not in given:
-        return resolve_weights(given).folder
+    if "hub" not in weights:
+        return resolve_weights(weights).folder
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
-    asked = f"the configuration of the hub model '{given['hub']}' at revision {given.get('revision') or 'main'}"
+    asked = f"the configuration of the hub model '{weights['hub']}' at revision {weights.get('revision') or 'main'}"
     patterns = [pattern for pattern in HUB_FILES if not pattern.endswith(".safetensors")]
     try:
-        folder = snapshot_download(given["hub"], revision=given.get("revision"), allow_patterns=patterns)
+        folder = snapshot_download(weights["hub"], revision=weights.get("revision"), allow_patterns=patterns)
     except (OSError, HfHubHTTPError, HFValidationError) as error:
         raise HomogenizationError(f"weights: {asked} could not be fetched: {hub_advice(error)}") from error
     if not (Path(folder) / "config.json").is_file():
