@@ -16,8 +16,8 @@ include: "workflow/rules/variants.smk"
 include: "workflow/rules/writers.smk"
 include: "workflow/rules/states.smk"
 include: "workflow/rules/plan.smk"
-include: "workflow/rules/metrics.smk"
-include: "workflow/rules/claims.smk"
+include: "workflow/rules/measures.smk"
+include: "workflow/rules/tables.smk"
 include: "workflow/rules/statistics.smk"
 include: "workflow/rules/figures.smk"
 
@@ -29,7 +29,7 @@ rule all:
     default_target: True
     input:
         rules.make_report.output.report,
-        TABLES,
+        made_in("tables"),
         FIGURES,
         SAMPLES,
 
@@ -60,9 +60,10 @@ rule states:
 
 rule tables:
     input:
-        TABLES,
+        made_in("tables"),
 
 
 rule figures:
     input:
-        REPORTED,
+        FIGURES,
+        made_in("tables", reported=True),

@@ -84,24 +84,26 @@ rule rewrite_with_llm:
         "../scripts/rewrite_with_llm.py"
 
 
-rule tabulate_rewriting:
-    input:
-        shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
-        candidates=over_variants("<results>/variants/{variant}/{shard}.candidates.parquet", STUDY.written),
-    output:
-        candidates="<results>/tables/candidates.parquet",
-        rewriting=report(
-            "<results>/tables/rewriting.csv",
-            caption="../report/rewriting.rst",
-            category="Data",
-            labels={"table": "rejected rewritings"},
-        ),
-    log:
-        "<logs>/tables/tabulate_rewriting.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        code=code("tabulate_rewriting"),
-        jobs=[[v, s] for v in sorted(STUDY.written) for s in STUDY.shards],
-    script:
-        "../scripts/tabulate_rewriting.py"
+if STUDY.written:
+
+    rule tabulate_rewriting:
+        input:
+            shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
+            candidates=over_variants("<results>/variants/{variant}/{shard}.candidates.parquet", STUDY.written),
+        output:
+            candidates="<results>/tables/candidates.parquet",
+            rewriting=report(
+                "<results>/tables/rewriting.csv",
+                caption="../report/rewriting.rst",
+                category="Data",
+                labels={"table": "rejected rewritings"},
+            ),
+        log:
+            "<logs>/tables/tabulate_rewriting.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate_rewriting"),
+            jobs=[[v, s] for v in sorted(STUDY.written) for s in STUDY.shards],
+        script:
+            "../scripts/tabulate_rewriting.py"

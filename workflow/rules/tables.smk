@@ -1,74 +1,4 @@
-# States -> singular values, geometry, received attention, MAUVE -> long tables.
-
-
-rule compute_spectra:
-    input:
-        states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
-    output:
-        spectra="<results>/spectra/{model}/{variant}/{shard}.parquet",
-    log:
-        "<logs>/spectra/{model}/{variant}/{shard}.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    resources:
-        runtime=per_attempt(240),
-    params:
-        code=code("compute_spectra"),
-        views=sorted(STUDY.views),
-    script:
-        "../scripts/compute_spectra.py"
-
-
-rule compute_geometry:
-    input:
-        states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
-    output:
-        geometry="<results>/geometry/{model}/{variant}/{shard}.parquet",
-    log:
-        "<logs>/geometry/{model}/{variant}/{shard}.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        code=code("compute_geometry"),
-        n_bins=40,
-    script:
-        "../scripts/compute_geometry.py"
-
-
-rule compute_attention:
-    input:
-        states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
-    output:
-        attention="<results>/attention/{model}/{variant}/{shard}.parquet",
-    log:
-        "<logs>/attention/{model}/{variant}/{shard}.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        code=code("compute_attention"),
-        n_bins=20,
-    script:
-        "../scripts/compute_attention.py"
-
-
-rule compute_mauve:
-    input:
-        states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
-    output:
-        mauve="<results>/mauve/{model}/{variant}/{shard}.parquet",
-    log:
-        "<logs>/mauve/{model}/{variant}/{shard}.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    resources:
-        runtime=per_attempt(240),
-    params:
-        code=code("compute_mauve"),
-        n_tokens=STUDY.mauve.n_tokens,
-        seeds=list(range(STUDY.seed, STUDY.seed + STUDY.mauve.seeds)),
-        scale=STUDY.mauve.scale,
-    script:
-        "../scripts/compute_mauve.py"
+# Measures -> long tables, one for each of them over all models, variants and shards.
 
 
 rule tabulate_similarity:
@@ -113,6 +43,7 @@ rule tabulate_placement:
 
 
 rule tabulate_metrics:
+    """Every metric of every analysed review."""
     input:
         spectra=over_jobs("<results>/spectra/{model}/{variant}/{shard}.parquet"),
         geometry=over_jobs("<results>/geometry/{model}/{variant}/{shard}.parquet"),
@@ -129,32 +60,35 @@ rule tabulate_metrics:
     resources:
         mem_mb=per_attempt(2000 + 60 * len(STUDY.jobs)),
     params:
-        code=code("tabulate_metrics"),
-        jobs=STUDY.jobs,
+        code=code("tabulate", "tables.metrics"),
+        module="tables.metrics",
         metrics=sorted(STUDY.tabulated_metrics),
     script:
-        "../scripts/tabulate_metrics.py"
+        "../scripts/tabulate.py"
 
 
-rule summarise_metrics:
+rule tabulate_summary:
+    """Every metric averaged over reviews."""
     input:
         metrics="<results>/tables/metrics.parquet",
     output:
         summary="<results>/tables/summary.parquet",
         csv="<results>/tables/summary.csv",
     log:
-        "<logs>/tables/summarise_metrics.log",
+        "<logs>/tables/tabulate_summary.log",
     conda:
         "../../envs/homogenization.yaml"
     resources:
         mem_mb=per_attempt(2000 + 60 * len(STUDY.jobs)),
     params:
-        code=code("summarise_metrics"),
+        code=code("tabulate", "tables.summary"),
+        module="tables.summary",
     script:
-        "../scripts/summarise_metrics.py"
+        "../scripts/tabulate.py"
 
 
 rule tabulate_mauve:
+    """MAUVE between layers over shards and seeds."""
     input:
         mauve=over_jobs("<results>/mauve/{model}/{variant}/{shard}.parquet"),
     output:
@@ -164,30 +98,34 @@ rule tabulate_mauve:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("tabulate_mauve"),
-        jobs=STUDY.jobs,
+        code=code("tabulate", "tables.mauve"),
+        module="tables.mauve",
     script:
-        "../scripts/tabulate_mauve.py"
+        "../scripts/tabulate.py"
 
 
-rule tabulate_attention:
-    input:
-        attention=over_jobs("<results>/attention/{model}/{variant}/{shard}.parquet"),
-        similarity="<results>/tables/similarity.parquet",
-    output:
-        attention="<results>/tables/attention.parquet",
-    log:
-        "<logs>/tables/tabulate_attention.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        code=code("tabulate_attention"),
-        jobs=STUDY.jobs,
-    script:
-        "../scripts/tabulate_attention.py"
+if STUDY.states.record_attention:
+
+    rule tabulate_attention:
+        """Received attention by relative position, averaged over reviews."""
+        input:
+            attention=over_jobs("<results>/attention/{model}/{variant}/{shard}.parquet"),
+            similarity="<results>/tables/similarity.parquet",
+        output:
+            attention="<results>/tables/attention.parquet",
+        log:
+            "<logs>/tables/tabulate_attention.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "tables.attention"),
+            module="tables.attention",
+        script:
+            "../scripts/tabulate.py"
 
 
 rule tabulate_cosines:
+    """Cosines of token pairs, averaged over reviews."""
     input:
         geometry=over_jobs("<results>/geometry/{model}/{variant}/{shard}.parquet"),
         similarity="<results>/tables/similarity.parquet",
@@ -198,13 +136,14 @@ rule tabulate_cosines:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("tabulate_cosines"),
-        jobs=STUDY.jobs,
+        code=code("tabulate", "tables.cosines"),
+        module="tables.cosines",
     script:
-        "../scripts/tabulate_cosines.py"
+        "../scripts/tabulate.py"
 
 
 rule tabulate_extraction:
+    """Time, memory and tokens of every extraction."""
     input:
         runs=over_jobs("<results>/states/{model}/{variant}/{shard}.json"),
     output:
@@ -214,7 +153,51 @@ rule tabulate_extraction:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("tabulate_extraction"),
-        jobs=STUDY.jobs,
+        code=code("tabulate", "tables.extraction"),
+        module="tables.extraction",
     script:
-        "../scripts/tabulate_extraction.py"
+        "../scripts/tabulate.py"
+
+
+if STUDY.contrasted and STUDY.contrasted_metrics and STUDY.contrasts.common_tokens:
+
+    rule tabulate_common_length:
+        """Metrics of every analysed review on a common number of tokens."""
+        input:
+            spectra=over_jobs("<results>/common_length/{model}/{variant}/{shard}.spectra.parquet"),
+            geometry=over_jobs("<results>/common_length/{model}/{variant}/{shard}.geometry.parquet"),
+            similarity="<results>/tables/similarity.parquet",
+        output:
+            common_length="<results>/tables/common_length.parquet",
+        log:
+            "<logs>/tables/tabulate_common_length.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            mem_mb=per_attempt(2000 + 60 * len(STUDY.jobs)),
+        params:
+            code=code("tabulate", "tables.common_length"),
+            module="tables.common_length",
+            metrics=STUDY.contrasted_metrics,
+        script:
+            "../scripts/tabulate.py"
+
+
+if STUDY.component_jobs:
+
+    rule tabulate_components:
+        """What each component of a block does to the anisotropies of the analysed reviews."""
+        input:
+            components=over_jobs("<results>/components/{model}/{variant}/{shard}.parquet", STUDY.component_jobs),
+            similarity="<results>/tables/similarity.parquet",
+        output:
+            components="<results>/tables/components.parquet",
+        log:
+            "<logs>/tables/tabulate_components.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "tables.components"),
+            module="tables.components",
+        script:
+            "../scripts/tabulate.py"
