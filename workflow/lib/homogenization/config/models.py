@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, field_validator
 
 from homogenization.config.base import ExpandedPath, Option, Section, without_nulls
+from homogenization.models.dtypes import Dtype
 
 BUILT_FILES = {  # of a model that the workflow builds
     "config": "config.json",
@@ -16,7 +17,6 @@ BUILT_FILES = {  # of a model that the workflow builds
     "digests": "weights.sha256",
 }
 
-Dtype = Literal["float32", "bfloat16", "float16"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
 from homogenization.states.attention import QUERY_CHUNK
 from homogenization.states.extraction import chosen_layers
@@ -31,7 +32,6 @@ TOTAL = "total"
 
 # Bytes of a number in a store. bfloat16 is compressed: 0.72 to 0.75 of its two bytes were measured in three models.
 _STORED_BYTES = {"float32": 4.0, "float16": 2.0, "bfloat16": 1.5}
-_COMPUTED_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 _TOKEN_BYTES = 8 + 4 + 8  # id, position, span of characters
 _REVIEW_BYTES = 8 + 8  # offset, tokens before truncation
 _CUDA_BYTES = 0.6 * 2**30  # the CUDA context and the kernels of torch
@@ -114,11 +114,11 @@ def gpu_bytes(
         n_layers: Number of stored layers of the residual stream.
         record_attention: Whether attention received is recorded.
     """
-    size = _COMPUTED_BYTES[dtype]
+    size = BYTES[dtype]
     weights = architecture.n_parameters * size
     activations = pass_tokens * size * (5 * architecture.widest + 4 * architecture.width)
     points = n_layers + architecture.final_norm
-    states = pass_tokens * architecture.width * points * _COMPUTED_BYTES[storage_dtype]
+    states = pass_tokens * architecture.width * points * BYTES[storage_dtype]
     scores = architecture.heads * QUERY_CHUNK * longest * (2 * size + 4) if record_attention else 0
     return round(weights + activations + states + scores + _CUDA_BYTES)
 

@@ -1,8 +1,7 @@
 """What jobs ask for, by their entries of the configuration: GPUs, memory, run time; and how large a model is.
 
-Nothing is loaded. Imported whenever the Snakefile is parsed, so it imports the standard library alone. The estimates
-are generous: a job that asks for too much waits a little longer, a job that asks for too little is killed and starts
-again.
+Nothing is loaded. Imported whenever the Snakefile is parsed, so it imports nothing heavy. The estimates are generous: a
+job that asks for too much waits a little longer, a job that asks for too little is killed and starts again.
 """
 
 import importlib.util
@@ -13,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+from homogenization.models.dtypes import BYTES
+
 _LARGEST_HEADER = 100_000_000  # bytes; what the safetensors library itself allows
 # `8B` in Meta-Llama-3-8B, `135M` in SmolLM2-135M; neither the 2.5 of Qwen2.5-7B nor the A3B of Qwen3-30B-A3B
 _SIZE_IN_NAME = re.compile(r"(?:^|-)(\d+(?:\.\d+)?)([bm])(?![a-z0-9.])", re.IGNORECASE)

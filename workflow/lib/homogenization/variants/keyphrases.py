@@ -156,7 +156,8 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
     from sentence_transformers import SentenceTransformer
     from sklearn.feature_extraction.text import CountVectorizer
 
-    from homogenization.models.weights import resolve_weights, verified_digests
+    from homogenization.models.digests import verified_digests
+    from homogenization.models.weights import resolve_weights
 
     if weights is None:
         raise HomogenizationError(

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.models.weights import resolve_weights, verified_digests
+from homogenization.models.digests import verified_digests
+from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 
 LONGEST_INPUT = 512

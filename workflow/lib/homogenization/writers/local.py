@@ -20,8 +20,9 @@ from transformers import (
 )
 
 from homogenization.models.devices import placement
-from homogenization.models.loading import DTYPES, context_of, load_config, load_network, load_tokenizer
-from homogenization.models.weights import ResolvedWeights, resolve_weights, verified_digests
+from homogenization.models.digests import verified_digests
+from homogenization.models.loading import context_of, load_config, load_network, load_tokenizer
+from homogenization.models.weights import ResolvedWeights, resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.requests import Completion, Failure, Request, request_seed
 from homogenization.writers.sampling import GrammarMask, Grammars, SeededSampling
@@ -208,7 +209,7 @@ def _load_chat_model(weights: ResolvedWeights, entry: Mapping[str, Any]) -> _Cha
     config = load_config(folder)
     places = placement(entry["device"], entry.get("gpus", 1))
     torch.set_num_threads(entry.get("threads", torch.get_num_threads()))
-    network = load_network(AutoModelForCausalLM, folder, DTYPES[entry["dtype"]], **places)
+    network = load_network(AutoModelForCausalLM, folder, entry["dtype"], **places)
     configured = network.generation_config.eos_token_id
     ends = [*(configured if isinstance(configured, list) else [configured]), tokenizer.eos_token_id]
     end_tokens = sorted({token for token in ends if token is not None})
