@@ -71,47 +71,6 @@ rule compute_mauve:
         "../scripts/compute_mauve.py"
 
 
-rule tabulate_similarity:
-    input:
-        similarity=over_variants("<results>/similarity/{variant}/{shard}.parquet", STUDY.rewritten),
-        random_pairs=expand("<results>/similarity/random_pairs/{shard}.parquet", shard=STUDY.shards),
-    output:
-        similarity="<results>/tables/similarity.parquet",
-        acceptance=report(
-            "<results>/tables/acceptance.csv",
-            caption="../report/acceptance.rst",
-            category="Data",
-            labels={"table": "accepted rewritings"},
-        ),
-    log:
-        "<logs>/tables/tabulate_similarity.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        code=code("tabulate_similarity"),
-        jobs=[[v, s] for v in sorted(STUDY.rewritten) for s in STUDY.shards],
-        threshold=STUDY.similarity.threshold,
-        n_reviews=STUDY.corpus.n_reviews,
-    script:
-        "../scripts/tabulate_similarity.py"
-
-
-rule tabulate_placement:
-    input:
-        variants=over_variants("<results>/variants/{variant}/{shard}.parquet", STUDY.variants),
-    output:
-        placement="<results>/tables/placement.parquet",
-    log:
-        "<logs>/tables/tabulate_placement.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        code=code("tabulate_placement"),
-        jobs=[[v, s] for v in sorted(STUDY.variants) for s in STUDY.shards],
-    script:
-        "../scripts/tabulate_placement.py"
-
-
 rule tabulate_metrics:
     input:
         spectra=over_jobs("<results>/spectra/{model}/{variant}/{shard}.parquet"),

@@ -15,16 +15,15 @@ from homogenization.config.base import ExpandedPath, Name, Section, Weights, who
 from homogenization.config.claims import load_claims
 from homogenization.config.messages import describe_problem, nearest, one_of
 from homogenization.config.texts import Prompt, Rewriting, Writer
+from homogenization.corpus.sources import BUILDERS, is_local
 from homogenization.figures.catalogue import CORRELATED_METRICS, FIGURE_TITLES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import ATTENTION_METRICS, METRIC_NAMES, describe_metric
 from homogenization.run.errors import HomogenizationError
+from homogenization.variants.names import RANDOM_PAIRS, SIDES
 from homogenization.variants.positions import POSITIONS
 
-LOCAL_CORPUS_SUFFIXES = (".parquet", ".csv", ".json", ".jsonl")
-RESERVED_VARIANTS = ("random_pairs",)
-# where a language model can be asked to put key phrases, and be held to it
-SIDES = ("front", "end")
+RESERVED_VARIANTS = (RANDOM_PAIRS,)
 
 
 class Corpus(Section):
@@ -47,11 +46,11 @@ class Corpus(Section):
     @classmethod
     def local_file_exists(cls, source: str) -> str:
         """A source that looks like a file has to be one."""
-        path = Path(source)
-        if path.suffix in LOCAL_CORPUS_SUFFIXES or path.exists():
-            if path.suffix not in LOCAL_CORPUS_SUFFIXES:
-                raise ValueError(f"{source!r} ends in {path.suffix!r}; allowed: {', '.join(LOCAL_CORPUS_SUFFIXES)}")
-            if not path.is_file():
+        if is_local(source):
+            suffix = Path(source).suffix
+            if suffix.lower() not in BUILDERS:
+                raise ValueError(f"{source!r} ends in {suffix!r}; allowed: {', '.join(BUILDERS)}")
+            if not Path(source).is_file():
                 raise ValueError(f"the file {source!r} does not exist; relative paths start at the working directory")
         return source
 
@@ -66,7 +65,7 @@ class Corpus(Section):
     @property
     def is_local(self) -> bool:
         """Whether the corpus is a file on this machine."""
-        return Path(self.source).suffix in LOCAL_CORPUS_SUFFIXES
+        return is_local(self.source)
 
 
 class Keyphrases(Section):
