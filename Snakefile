@@ -15,9 +15,9 @@ include: "workflow/rules/corpus.smk"
 include: "workflow/rules/variants.smk"
 include: "workflow/rules/states.smk"
 include: "workflow/rules/plan.smk"
-include: "workflow/rules/texts_tables.smk"
-include: "workflow/rules/metrics.smk"
-include: "workflow/rules/claims.smk"
+include: "workflow/rules/measures.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/statistics.smk"
 include: "workflow/rules/figures.smk"
 
 
@@ -28,7 +28,7 @@ rule all:
     default_target: True
     input:
         rules.make_report.output.report,
-        TABLES,
+        made_in("tables"),
         FIGURES,
         SAMPLES,
 
@@ -59,9 +59,10 @@ rule states:
 
 rule tables:
     input:
-        TABLES,
+        made_in("tables"),
 
 
 rule figures:
     input:
-        REPORTED,
+        FIGURES,
+        made_in("tables", reported=True),

@@ -21,24 +21,28 @@ from homogenization.measures.geometry import GEOMETRY_SCHEMA, token_geometry
 from homogenization.measures.mauve import MAUVE_SCHEMA
 from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
 from homogenization.metrics import spectral as spectral_metrics
+from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import METRIC_NAMES
-from homogenization.metrics.geometry import ATTENTION_METRICS, GEOMETRY_METRICS
+from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch
 from homogenization.plan.costs import PLAN_SCHEMA
-from homogenization.statistics import sensitivity
+from homogenization.statistics import causes
+from homogenization.statistics.causes import RESPONSE_SCHEMA
 from homogenization.statistics.claims import CLAIMS_SCHEMA
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA
-from homogenization.statistics.sensitivity import RESPONSE_SCHEMA, SENSITIVITY_SCHEMA
-from homogenization.tables import metrics as tables_metrics
+from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
+from homogenization.tables.attention import ATTENTION_PROFILE_SCHEMA
 from homogenization.tables.components import COMPONENTS_SCHEMA
+from homogenization.tables.cosines import COSINES_SCHEMA
 from homogenization.tables.extraction import EXTRACTION_SCHEMA
 from homogenization.tables.mauve import MAUVE_SUMMARY_SCHEMA
+from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.placement import PLACEMENT_SCHEMA
-from homogenization.tables.profiles import ATTENTION_PROFILE_SCHEMA, COSINES_SCHEMA
 from homogenization.tables.rewriting import CANDIDATES_SCHEMA, REWRITING_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA
+from homogenization.tables.summary import summary_table
 from homogenization.variants import keyphrases, positions, schemas, scorers
 from homogenization.variants import rules as rewriting
 from homogenization.variants.phrases import Phrase
@@ -49,20 +53,20 @@ METRICS_PAGE = (DOCS / "metrics.md").read_text(encoding="utf-8")
 TABLES_PAGE = (DOCS / "tables.md").read_text(encoding="utf-8")
 CLAIMS_PAGE = (DOCS / "claims.md").read_text(encoding="utf-8")
 EXTENDING_PAGE = (DOCS / "extending.md").read_text(encoding="utf-8")
-SUMMARY_SCHEMA = tables_metrics.summary_table(pl.DataFrame(schema=tables_metrics.METRICS_SCHEMA)).schema
+SUMMARY_SCHEMA = summary_table(pl.DataFrame(schema=METRICS_SCHEMA)).schema
 SCHEMAS = {
     "similarity.parquet": SIMILARITY_SCHEMA,
     "acceptance.csv": ACCEPTANCE_SCHEMA,
     "candidates.parquet": CANDIDATES_SCHEMA,
     "rewriting.csv": REWRITING_SCHEMA,
     "placement.parquet": PLACEMENT_SCHEMA,
-    "metrics.parquet": tables_metrics.METRICS_SCHEMA,
+    "metrics.parquet": METRICS_SCHEMA,
     "summary.parquet": SUMMARY_SCHEMA,
     "mauve.parquet": MAUVE_SUMMARY_SCHEMA,
     "attention.parquet": ATTENTION_PROFILE_SCHEMA,
     "cosines.parquet": COSINES_SCHEMA,
     "extraction.parquet": EXTRACTION_SCHEMA,
-    "common_length.parquet": tables_metrics.METRICS_SCHEMA,
+    "common_length.parquet": METRICS_SCHEMA,
     "contrasts.parquet": CONTRASTS_SCHEMA,
     "depth.parquet": DEPTH_SCHEMA,
     "first_token.parquet": FIRST_TOKEN_SCHEMA,
@@ -262,8 +266,8 @@ def test_the_example_of_a_scorer_works(monkeypatch):
 
 
 def test_the_example_of_a_cause_works(monkeypatch):
-    run_example(sensitivity, monkeypatch, "CAUSES")
-    added = sensitivity.CAUSES["repeated_tokens"]
+    run_example(causes, monkeypatch, "CAUSES")
+    added = causes.CAUSES["repeated_tokens"]
     tokens = np.random.default_rng(0).normal(size=(6, 4))
     repeated = added.distort(tokens, 1.0, np.random.default_rng(0))
     np.testing.assert_array_equal(repeated, np.tile(tokens[0], (6, 1)))

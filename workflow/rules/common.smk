@@ -11,7 +11,7 @@ SCRIPTS = Path(workflow.basedir, "workflow", "scripts")
 sys.path.insert(0, str(LIBRARY))
 os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
 
-from homogenization.config.base import BUILT_FILES
+from homogenization.config.models import BUILT_FILES
 from homogenization.config.study import load_study
 from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash

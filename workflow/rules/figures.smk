@@ -321,7 +321,8 @@ rule plot_claims:
 
 rule make_report:
     input:
-        REPORTED,
+        FIGURES,
+        made_in("tables", reported=True),
     output:
         report="<results>/report.html",
     log:

@@ -1,32 +1,7 @@
 # Transitional: goes when rule files collect their own outputs.
+from snakemake.io import is_flagged
+
 SAMPLES = over_jobs("<results>/samples/{model}/{variant}/{shard}.zarr.zip") if STUDY.states.sample_tokens else []
-TABLES = [
-    f"<results>/tables/{table}"
-    for table in (
-        "similarity.parquet",
-        "acceptance.csv",
-        *(["candidates.parquet", "rewriting.csv"] if STUDY.written else []),
-        "placement.parquet",
-        "metrics.parquet",
-        "summary.parquet",
-        "summary.csv",
-        "mauve.parquet",
-        *(["attention.parquet"] if STUDY.states.record_attention else []),
-        "cosines.parquet",
-        "extraction.parquet",
-        *(["contrasts.parquet"] if STUDY.contrasted and STUDY.contrasted_metrics else []),
-        *(
-            ["common_length.parquet"]
-            if STUDY.contrasted and STUDY.contrasted_metrics and STUDY.contrasts.common_tokens
-            else []
-        ),
-        "depth.parquet",
-        *(["first_token.parquet"] if STUDY.correlates_first_token else []),
-        *(["components.parquet"] if STUDY.component_jobs else []),
-        *(["sensitivity.parquet", "sensitivity.csv"] if STUDY.sensitivity else []),
-        *(["claims.csv", "verdicts.csv"] if STUDY.judged_claims else []),
-    )
-]
 FIGURES = [
     f"<results>/figures/{figure}.{suffix}"
     for figure in (
@@ -55,12 +30,9 @@ FIGURES = [
     )
     for suffix in ("svg", "png")
 ]
-# what the report shows
-REPORTED = FIGURES + [
-    f"<results>/tables/{table}"
-    for table in (
-        "acceptance.csv",
-        *(["rewriting.csv"] if STUDY.written else []),
-        *(["claims.csv", "verdicts.csv"] if STUDY.judged_claims else []),
-    )
-]
+
+
+def made_in(folder, reported=False):
+    """Files that the rules above make in a folder of results; with `reported`, those that the report shows."""
+    files = [str(file) for rule in workflow.rules for file in rule.output if not reported or is_flagged(file, "report")]
+    return [file for file in files if Path(file).is_relative_to(Path(STUDY.results, folder))]

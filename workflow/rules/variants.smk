@@ -10,8 +10,8 @@ def code_of_writer(script):
 
 
 def means_of_writer(name):
-    """How a job runs its writer, or sends the requests: a resource, which reruns nothing; 0 where the backend has none."""
-    return lambda wildcards: getattr(writer_of(wildcards), name, 0)
+    """How the requests of a writer are sent: a resource, since it reruns nothing."""
+    return lambda wildcards: getattr(writer_of(wildcards), name)
 
 
 if STUDY.keyphrases.scorer == "llm":

@@ -26,6 +26,3 @@ FIRST_TOKEN_METRICS = (
     "first_token_attention_share",
     "cosine_to_first_token",
 )
-
-# The table `first_token` and the figure `first_token_scatter` are made where all of these are configured.
-CORRELATED_METRICS = ("max_explainable_variance", "first_token_norm", "first_token_energy_share")

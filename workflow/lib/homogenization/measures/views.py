@@ -8,7 +8,7 @@ dropped before anything else is done.
 To add a look (`raw`, `centred` and `unit` are looks, each makes two views), write one function that takes the token
 matrix to the look's rows and decorate it with `look`. The rest of what `look` takes saves time alone.
 
-Imports numpy alone: the names are read whenever the Snakefile is parsed.
+Needs numpy alone: the names are read whenever the Snakefile is parsed.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+
+from homogenization.measures.directions import inverse, norms, unit_rows
 
 _WITHOUT_FIRST = "_without_first"
 # Above this ratio of the subtracted mean to a token's norm, undoing the subtraction would cost that token precision.
@@ -40,7 +42,7 @@ class TokenGram:
     @cached_property
     def norms(self) -> np.ndarray:
         """(n,) Euclidean norms of the tokens."""
-        return _norms(self._tokens)
+        return norms(self._tokens)
 
     @cached_property
     def shifted(self) -> np.ndarray:
@@ -116,22 +118,13 @@ def view_rows(view: str, tokens: np.ndarray) -> np.ndarray:
     return chosen.rows(tokens[1:] if without_first else tokens)
 
 
-def _norms(tokens: np.ndarray) -> np.ndarray:
-    return np.sqrt(np.einsum("ij,ij->i", tokens, tokens))
-
-
-def _inverse(norms: np.ndarray) -> np.ndarray:
-    """1 / norms, and 0 for a zero norm: a zero token has no direction and counts as a zero row."""
-    return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-
-
 def _mean_without_first(tokens: np.ndarray) -> np.ndarray:
     """(d,) mean of all tokens but the first; zero where there is only one."""
     return tokens[1:].mean(axis=0) if len(tokens) > 1 else np.zeros(tokens.shape[1])
 
 
 def _unit_gram(gram: TokenGram) -> np.ndarray:
-    scale = _inverse(gram.norms)
+    scale = inverse(gram.norms)
     return gram.raw * scale * scale[:, None]
 
 
@@ -170,7 +163,7 @@ def centred(tokens: np.ndarray) -> np.ndarray:
 @look("unit", "unit rows", rowwise=True, gram=_unit_gram)
 def unit(tokens: np.ndarray) -> np.ndarray:
     """The tokens scaled to length 1; zero tokens stay zero."""
-    return tokens * _inverse(_norms(tokens))[:, None]
+    return unit_rows(tokens)
 
 
 VIEWS = (*_LOOKS, *(name + _WITHOUT_FIRST for name in _LOOKS))

@@ -8,7 +8,7 @@ workflow built has its digests beside it, and any local folder may have.
 import hashlib
 import importlib.util
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,28 +47,47 @@ def resolve_weights(weights: Mapping[str, Any]) -> ResolvedWeights:
 
     Args:
         weights: {"package": import name, "folder": folder in it (default "model")}, {"path": folder}, {"built": folder
-            that this workflow made}, or {"hub": id, "revision": commit, branch or tag (optional)}. Keys that are None
-            count as absent.
+            that this workflow made}, or {"hub": id, "revision": commit, branch or tag (optional)}.
 
     Raises:
         HomogenizationError: the package is not installed, files are missing, or the hub can't be reached, does not
             know the model or wants a login.
     """
-    given = {key: value for key, value in weights.items() if value is not None}
-    if "package" in given:
-        inside = given.get("folder", "model")
-        described = f"the Python package {given['package']}, folder {inside}"
-        return ResolvedWeights(_checked(_package_folder(given["package"]) / inside, described), described, "package")
-    if "path" in given:
-        described = f"the local folder {given['path']}"
-        return ResolvedWeights(_checked(Path(given["path"]).expanduser(), described), described, "path")
-    if "built" in given:
-        return ResolvedWeights(str(Path(given["built"]).absolute()), f"the local folder {given['built']}", "built")
-    if "hub" in given:
-        return _downloaded(given["hub"], given.get("revision"))
-    raise HomogenizationError(
-        f"weights: {given} names no source. Allowed: 'package' (with 'folder'), 'path', or 'hub' (with 'revision')."
-    )
+    source = next((source for source in RESOLVERS if weights.get(source) is not None), None)
+    if source is None:
+        raise HomogenizationError(
+            f"weights: {dict(weights)} names no source. Allowed: 'package' (with 'folder'), 'path', or 'hub' (with "
+            "'revision')."
+        )
+    return RESOLVERS[source](weights)
+
+
+def _in_package(weights: Mapping[str, Any]) -> ResolvedWeights:
+    inside = weights.get("folder", "model")
+    described = f"the Python package {weights['package']}, folder {inside}"
+    return ResolvedWeights(_checked(_package_folder(weights["package"]) / inside, described), described, "package")
+
+
+def _at_path(weights: Mapping[str, Any]) -> ResolvedWeights:
+    described = f"the local folder {weights['path']}"
+    return ResolvedWeights(_checked(Path(weights["path"]).expanduser(), described), described, "path")
+
+
+def _built(weights: Mapping[str, Any]) -> ResolvedWeights:
+    return ResolvedWeights(str(Path(weights["built"]).absolute()), f"the local folder {weights['built']}", "built")
+
+
+def _on_hub(weights: Mapping[str, Any]) -> ResolvedWeights:
+    return _downloaded(weights["hub"], weights.get("revision"))
+
+
+# A source of your own is one function here, by the key that names it, and its class in `homogenization.config.models`
+RESOLVERS: dict[str, Callable[[Mapping[str, Any]], ResolvedWeights]] = {
+    "package": _in_package,
+    "path": _at_path,
+    "built": _built,
+    "hub": _on_hub,
+}
 
 
 def weights_digest(folder: str | Path) -> dict[str, str]:

@@ -61,8 +61,7 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
         HomogenizationError: files that are missing or damaged, an architecture that is unknown or can't be honoured, a
             device that is not there or too small, `max_tokens` above the context, no BOS token where one is wanted.
     """
-    # the config names every kind of source and leaves all but one empty
-    weights = resolve_weights({key: value for key, value in entry["weights"].items() if value is not None})
+    weights = resolve_weights(entry["weights"])
     folder = Path(weights.folder)
     digests = verified_digests(weights)
     places = placement(entry["device"], gpus)

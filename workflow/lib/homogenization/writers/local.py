@@ -53,8 +53,7 @@ class LocalWriter:
             "seed": seed,
         }
         self._entry = entry
-        # the config names every kind of source and leaves all but one empty
-        self._weights = {key: value for key, value in entry["weights"].items() if value is not None}
+        self._weights = entry["weights"]
 
     @cached_property
     def identity(self) -> dict[str, Any]:
