@@ -12,7 +12,6 @@ if not workflow.overwrite_configfiles:
 include: "workflow/rules/common.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/variants.smk"
-include: "workflow/rules/writers.smk"
 include: "workflow/rules/states.smk"
 include: "workflow/rules/plan.smk"
 include: "workflow/rules/measures.smk"

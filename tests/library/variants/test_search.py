@@ -1,22 +1,24 @@
 from pathlib import Path
 
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.corpus.reading import clean_reviews, clean_text, read_reviews
+from homogenization.corpus.cleaning import clean_reviews, clean_text
+from homogenization.corpus.reading import read_reviews
 from homogenization.corpus.sentences import sentence_spans, words
-from homogenization.variants.keyphrases import candidates, count_document_frequencies, extract_keyphrases, tfidf_scorer
-from homogenization.variants.phrases import find_again
-from homogenization.variants.rules import Phrase, Placement, keep_text, move_by_rules
+from homogenization.variants.frequencies import count_document_frequencies
+from homogenization.variants.keyphrases import candidates, extract_keyphrases
+from homogenization.variants.phrases import Placement, phrases_by_review
+from homogenization.variants.rules import keep_text, move_by_rules
+from homogenization.variants.scorers import tfidf_scorer
+from homogenization.variants.search import find_again
 
 EMBEDDED = Path(__file__).parents[3] / "config" / "reviews.jsonl"
 
 
 def phrases_of(text, *terms):
-    places = [place for place in candidates(text, (1, 3)) if place.term in terms]
-    return [Phrase(place.term, place.sentence, place.start, place.end) for place in places]
+    return [phrase for phrase in candidates(text, (1, 3)) if phrase.term in terms]
 
 
 def found(original, terms, rewritten):
@@ -91,7 +93,7 @@ def test_a_placement_never_points_to_anything_but_its_phrase(rewritten, data):
                     places.setdefault(term, []).append(first / others if others else None)
     for term in terms:
         positions = [placement.position for placement in placements if placement.phrase == term]
-        assert len(positions) <= sum(phrase.phrase == term for phrase in phrases)
+        assert len(positions) <= sum(phrase.term == term for phrase in phrases)
         for position in positions:
             places.get(term, []).remove(position)  # each stands there, and serves once
     # no word is counted twice
@@ -104,9 +106,8 @@ def reviews_with_phrases():
     reviews = clean_reviews(read_reviews(str(EMBEDDED), "text", "label")).head(40)
     frequencies = count_document_frequencies(reviews["text"], (1, 3))
     table = extract_keyphrases(reviews, tfidf_scorer(frequencies, len(reviews)), 8, (1, 3))
-    places = table.group_by("review_id").agg(pl.struct("phrase", "sentence", "start", "end").alias("places"))
-    rows = reviews.join(places, on="review_id").select("text", "places").iter_rows()
-    return [(text, [Phrase(**place) for place in found]) for text, found in rows]
+    texts = dict(reviews.select("review_id", "text").iter_rows())
+    return [(texts[name], phrases) for name, phrases in phrases_by_review(table).items()]
 
 
 def test_an_untouched_review_has_its_phrases_where_they_were(reviews_with_phrases):
@@ -121,7 +122,7 @@ def test_it_finds_what_the_rules_moved(reviews_with_phrases, position, place):
     for text, phrases in reviews_with_phrases:
         rewritten, moved = move_by_rules(text, phrases, position, 0, "")
         found = find_again(text, phrases, rewritten)
-        assert [placement.phrase for placement in found] == [phrase.phrase for phrase in phrases]
+        assert [placement.phrase for placement in found] == [phrase.term for phrase in phrases]
         n_phrases += len(phrases)
         n_exact += sum(one == other for one, other in zip(found, moved, strict=True))
         distances += [abs(one.position - place) for one in found if one.position is not None]
