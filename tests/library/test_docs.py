@@ -26,11 +26,12 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.metrics.geometry import ATTENTION_METRICS, GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch
 from homogenization.plan.costs import PLAN_SCHEMA
+from homogenization.statistics.causes import RESPONSE_SCHEMA
 from homogenization.statistics.claims import CLAIMS_SCHEMA
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA
-from homogenization.statistics.sensitivity import RESPONSE_SCHEMA, SENSITIVITY_SCHEMA
+from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
 from homogenization.tables import metrics as tables_metrics
 from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.extraction import EXTRACTION_SCHEMA
@@ -290,7 +291,6 @@ def test_the_example_of_a_scorer_works(monkeypatch):
     assert [(place.term, score) for place, score in found] == [("slow train", 2.0), ("slow train", 2.0)]
 
 
-@MERGING
 def test_the_example_of_a_cause_works(monkeypatch):
     added = run_example("statistics.causes", monkeypatch, "CAUSES").CAUSES["repeated_tokens"]
     tokens = np.random.default_rng(0).normal(size=(6, 4))
