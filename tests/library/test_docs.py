@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from conftest import ROOT, SMALL, Project, copy_workflow
+from homogenization.config.analysis import Mauve
 from homogenization.config.claims import STATISTICS, Claim, Contrast, load_claims
-from homogenization.config.study import Mauve, Study, load_study
+from homogenization.config.study import Study, load_study
 from homogenization.corpus.sentences import words
 from homogenization.measures import views
 from homogenization.measures.attention import ATTENTION_SCHEMA, attention_profile, uniform_attention
@@ -22,8 +23,9 @@ from homogenization.measures.components import COMPONENT_STATES_SCHEMA
 from homogenization.measures.geometry import GEOMETRY_SCHEMA, token_geometry
 from homogenization.measures.mauve import MAUVE_SCHEMA
 from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
+from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import METRIC_NAMES
-from homogenization.metrics.geometry import ATTENTION_METRICS, GEOMETRY_METRICS
+from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch
 from homogenization.plan.costs import PLAN_SCHEMA
 from homogenization.statistics.causes import RESPONSE_SCHEMA
@@ -32,15 +34,20 @@ from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA
 from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
-from homogenization.tables import metrics as tables_metrics
+from homogenization.tables.attention import ATTENTION_PROFILE_SCHEMA
 from homogenization.tables.components import COMPONENTS_SCHEMA
+from homogenization.tables.cosines import COSINES_SCHEMA
 from homogenization.tables.extraction import EXTRACTION_SCHEMA
 from homogenization.tables.mauve import MAUVE_SUMMARY_SCHEMA
-from homogenization.tables.profiles import ATTENTION_PROFILE_SCHEMA, COSINES_SCHEMA
+from homogenization.tables.metrics import METRICS_SCHEMA
+from homogenization.tables.placement import PLACEMENT_SCHEMA
 from homogenization.tables.rewriting import CANDIDATES_SCHEMA, REWRITING_SCHEMA
-from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, PLACEMENT_SCHEMA, SIMILARITY_SCHEMA
-from homogenization.variants import keyphrases, similarity
-from homogenization.variants import rules as rewriting
+from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA
+from homogenization.tables.summary import summary_table
+from homogenization.variants.keyphrases import key_phrases
+from homogenization.variants.phrases import Phrase
+from homogenization.variants.rules import move_by_rules
+from homogenization.variants.schemas import KEYPHRASE_SCHEMA, SCORE_SCHEMA
 
 DOCS = ROOT / "docs"
 LIBRARY = ROOT / "workflow/lib/homogenization"
@@ -51,20 +58,20 @@ MEASURES_PAGE = (DOCS / "measures.md").read_text(encoding="utf-8")
 TABLES_PAGE = (DOCS / "tables.md").read_text(encoding="utf-8")
 CLAIMS_PAGE = (DOCS / "claims.md").read_text(encoding="utf-8")
 EXAMPLE_PAGES = ("corpus.md", "variants.md", "writers.md", "states.md", "extending.md")  # examples of a configuration
-SUMMARY_SCHEMA = tables_metrics.summary_table(pl.DataFrame(schema=tables_metrics.METRICS_SCHEMA)).schema
+SUMMARY_SCHEMA = summary_table(pl.DataFrame(schema=METRICS_SCHEMA)).schema
 SCHEMAS = {
     "similarity.parquet": SIMILARITY_SCHEMA,
     "acceptance.csv": ACCEPTANCE_SCHEMA,
     "candidates.parquet": CANDIDATES_SCHEMA,
     "rewriting.csv": REWRITING_SCHEMA,
     "placement.parquet": PLACEMENT_SCHEMA,
-    "metrics.parquet": tables_metrics.METRICS_SCHEMA,
+    "metrics.parquet": METRICS_SCHEMA,
     "summary.parquet": SUMMARY_SCHEMA,
     "mauve.parquet": MAUVE_SUMMARY_SCHEMA,
     "attention.parquet": ATTENTION_PROFILE_SCHEMA,
     "cosines.parquet": COSINES_SCHEMA,
     "extraction.parquet": EXTRACTION_SCHEMA,
-    "common_length.parquet": tables_metrics.METRICS_SCHEMA,
+    "common_length.parquet": METRICS_SCHEMA,
     "contrasts.parquet": CONTRASTS_SCHEMA,
     "depth.parquet": DEPTH_SCHEMA,
     "first_token.parquet": FIRST_TOKEN_SCHEMA,
@@ -78,8 +85,8 @@ SCHEMAS = {
     "components/{model}/{variant}/{shard}.parquet": COMPONENT_STATES_SCHEMA,
 }
 FILE_SCHEMAS = {
-    "keyphrases/{shard}.parquet": keyphrases.KEYPHRASE_SCHEMA,
-    "similarity/{variant}/{shard}.parquet": similarity.SIMILARITY_SCHEMA,
+    "keyphrases/{shard}.parquet": KEYPHRASE_SCHEMA,
+    "similarity/{variant}/{shard}.parquet": SCORE_SCHEMA,
     "spectra/{model}/{variant}/{shard}.parquet": SPECTRA_SCHEMA,
     "mauve/{model}/{variant}/{shard}.parquet": MAUVE_SCHEMA,
 }
@@ -270,8 +277,8 @@ def test_the_example_of_a_view_works(monkeypatch):
 def test_the_example_of_a_position_works(monkeypatch):
     run_example("variants.positions", monkeypatch, "POSITIONS")
     text = "Splendid acting saves this slow and rather long film."
-    phrase = rewriting.Phrase("splendid acting", 0, 0, 15)
-    moved, placements = rewriting.move_by_rules(text, [phrase], "middle", 0, "a")
+    phrase = Phrase("splendid acting", 0, 0, 15)
+    moved, placements = move_by_rules(text, [phrase], "middle", 0, "a")
     assert sorted(words(moved)) == sorted(words(text))
     assert placements[0].original_position == 0
     assert placements[0].position == pytest.approx(3 / 7)
@@ -281,7 +288,7 @@ def test_the_example_of_a_scorer_works(monkeypatch):
     scorers = run_example("variants.scorers", monkeypatch, "SCORERS")
     frequencies = pl.DataFrame({"term": ["slow train", "bridge"], "document_frequency": [2, 2]})
     scorer = scorers.make_scorer("frequency", frequencies, 10)
-    found = keyphrases.key_phrases("The slow train left. A slow train crossed the bridge.", scorer, 1, (1, 3))
+    found = key_phrases("The slow train left. A slow train crossed the bridge.", scorer, 1, (1, 3))
     assert [(place.term, score) for place, score in found] == [("slow train", 2.0), ("slow train", 2.0)]
 
 
