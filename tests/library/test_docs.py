@@ -39,11 +39,13 @@ from homogenization.tables.cosines import COSINES_SCHEMA
 from homogenization.tables.extraction import EXTRACTION_SCHEMA
 from homogenization.tables.mauve import MAUVE_SUMMARY_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
+from homogenization.tables.placement import PLACEMENT_SCHEMA
 from homogenization.tables.rewriting import CANDIDATES_SCHEMA, REWRITING_SCHEMA
-from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, PLACEMENT_SCHEMA, SIMILARITY_SCHEMA
+from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA
 from homogenization.tables.summary import summary_table
-from homogenization.variants import keyphrases, positions, similarity
+from homogenization.variants import keyphrases, positions, schemas, scorers
 from homogenization.variants import rules as rewriting
+from homogenization.variants.phrases import Phrase
 
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), ROOT / "config/README.md", *DOCS.glob("*.md")])
@@ -78,8 +80,8 @@ SCHEMAS = {
     "components/{model}/{variant}/{shard}.parquet": COMPONENT_STATES_SCHEMA,
 }
 FILE_SCHEMAS = {
-    "keyphrases/{shard}.parquet": keyphrases.KEYPHRASE_SCHEMA,
-    "similarity/{variant}/{shard}.parquet": similarity.SIMILARITY_SCHEMA,
+    "keyphrases/{shard}.parquet": schemas.KEYPHRASE_SCHEMA,
+    "similarity/{variant}/{shard}.parquet": schemas.SCORE_SCHEMA,
     "spectra/{model}/{variant}/{shard}.parquet": SPECTRA_SCHEMA,
     "mauve/{model}/{variant}/{shard}.parquet": MAUVE_SCHEMA,
 }
@@ -248,7 +250,7 @@ def test_the_example_of_a_view_works(monkeypatch):
 def test_the_example_of_a_position_works(monkeypatch):
     run_example(positions, monkeypatch, "POSITIONS")
     text = "Splendid acting saves this slow and rather long film."
-    phrase = rewriting.Phrase("splendid acting", 0, 0, 15)
+    phrase = Phrase("splendid acting", 0, 0, 15)
     moved, placements = rewriting.move_by_rules(text, [phrase], "middle", 0, "a")
     assert sorted(words(moved)) == sorted(words(text))
     assert placements[0].original_position == 0
@@ -256,9 +258,9 @@ def test_the_example_of_a_position_works(monkeypatch):
 
 
 def test_the_example_of_a_scorer_works(monkeypatch):
-    run_example(keyphrases, monkeypatch, "SCORERS")
+    run_example(scorers, monkeypatch, "SCORERS")
     frequencies = pl.DataFrame({"term": ["slow train", "bridge"], "document_frequency": [2, 2]})
-    scorer = keyphrases.make_scorer("frequency", frequencies, 10)
+    scorer = scorers.make_scorer("frequency", frequencies, 10)
     found = keyphrases.key_phrases("The slow train left. A slow train crossed the bridge.", scorer, 1, (1, 3))
     assert [(place.term, score) for place, score in found] == [("slow train", 2.0), ("slow train", 2.0)]
 

@@ -7,9 +7,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.run.errors import HomogenizationError
-
-RESIDUAL_STREAM = "residual_stream"
-FINAL_NORM = "final_norm"
+from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 
 OVERFLOW = (
     "float16 overflows at 65504: set 'dtype' of this model and of 'states' to bfloat16 or float32; its states are then "

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.measures.reviews import RESIDUAL_STREAM
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.registry import Metric
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.run.parquet import read_table
+from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.tables.over_reviews import keep_analysed
 
 METRICS_SCHEMA = {
