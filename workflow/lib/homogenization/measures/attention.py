@@ -86,7 +86,7 @@ def attention_profile(received: np.ndarray, causal: bool, n_bins: int = 20) -> A
 
     Args:
         received: (n,) c_j, n >= 1.
-        causal: whether the model is.
+        causal: whether the model's attention is causal.
         n_bins: bins of relative position.
     """
     received = received.astype(np.float64)

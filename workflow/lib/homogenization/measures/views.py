@@ -5,8 +5,8 @@ differently, and one token can decide the outcome: the first token's norm is oft
 Centring and normalising are never combined: centring first leaks the first token into every row. The first token is
 dropped before anything else is done.
 
-To add a look (`raw`, `centred` and `unit` are looks, each makes two views), write one function that takes the token
-matrix to the look's rows and decorate it with `look`. The rest of what `look` takes saves time alone.
+To add a look (`raw`, `centred` and `unit` are looks, and each makes two views), write one function from the token
+matrix to the look's rows and decorate it with `look`. The other arguments of `look` only save time.
 
 Needs numpy alone: the names are read whenever the Snakefile is parsed.
 """
@@ -27,7 +27,7 @@ Rows = Callable[[np.ndarray], np.ndarray]
 
 
 class TokenGram:
-    """Inner products between the tokens of one review: all looks' worth from one matrix product.
+    """Inner products between the tokens of one review; those of all looks follow from one matrix product.
 
     The product is taken after the mean of all tokens but the first is subtracted. Everything else follows by adding
     what was subtracted or by scaling rows: steps that cancel nothing, unlike centring a product of uncentred rows,
@@ -35,7 +35,7 @@ class TokenGram:
     """
 
     def __init__(self, tokens: np.ndarray) -> None:
-        """Of `tokens`, (n, d) float64, n >= 1."""
+        """Take `tokens`, (n, d) float64, n >= 1."""
         self._tokens = tokens
         self._mean = _mean_without_first(tokens)
 
@@ -65,12 +65,12 @@ class Look:
     """One way of looking at a token matrix, with or without its first token.
 
     Attributes:
-        name: of the view of all tokens; the other one's has `_without_first` behind it.
-        title: for readers.
-        rows: (n, d) float64 tokens -> (n, d) float64, n >= 0: the definition.
-        nested: tokens, n >= 1 -> (n, d) rows that have the singular values of `rows(tokens)` and, without the first of
-            them, those of `rows(tokens[1:])` (zeros apart). None where there are no such rows.
-        gram: `nested(tokens) @ nested(tokens).T` from the review's `TokenGram`; None where it does not give it.
+        name: name of the view of all tokens; the view without the first one adds `_without_first`.
+        title: name for readers.
+        rows: the definition, (n, d) float64 tokens -> (n, d) float64, n >= 0.
+        nested: tokens, n >= 1 -> (n, d) rows with the singular values of `rows(tokens)`; without their first row, they
+            have those of `rows(tokens[1:])` (zeros apart). None where there are no such rows.
+        gram: `nested(tokens) @ nested(tokens).T` from the review's `TokenGram`; None where it can't give them.
     """
 
     name: str

@@ -17,10 +17,10 @@ class Metric:
     """A registered metric.
 
     Attributes:
-        name: as in the config and in every table.
+        name: its name in the configuration and in every table.
         compute: values of the metric, (rows,) float64, NaN where it is undefined.
-        title: of its figure.
-        label: of its axis, with the symbol or the unit.
+        title: title of its figure.
+        label: label of its axis, with the symbol or the unit.
         bounds: smallest and largest possible value; None where there is none.
         views: the views that it is computed for; empty for a spectral metric, which is computed for every view.
         homogenization: the way it goes when tokens grow alike: 1 up, -1 down, 0 neither.

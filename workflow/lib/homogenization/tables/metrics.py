@@ -94,7 +94,7 @@ def _long(keys: pl.DataFrame, values: Mapping[str, np.ndarray]) -> pl.DataFrame:
 
 
 def tabulate(inputs: Any, metrics: Sequence[str]) -> pl.DataFrame:
-    """The table `metrics`, one job after the other, so that the spectra of one alone are in memory.
+    """The table `metrics`, one job after the other: the spectra of only one are in memory.
 
     Args:
         inputs: the files `spectra`, `geometry` and `attention` (which may be empty) in the same order of jobs, and
