@@ -10,10 +10,8 @@ if not workflow.overwrite_configfiles:
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/targets.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/variants.smk"
-include: "workflow/rules/writers.smk"
 include: "workflow/rules/states.smk"
 include: "workflow/rules/plan.smk"
 include: "workflow/rules/measures.smk"
@@ -31,7 +29,7 @@ rule all:
         rules.make_report.output.report,
         made_in("tables"),
         FIGURES,
-        SAMPLES,
+        over_jobs("<results>/samples/{model}/{variant}/{shard}.zarr.zip") if STUDY.states.sample_tokens else [],
 
 
 # What the study will take, before anything runs on a GPU: snakemake --cores 4 plan

@@ -19,7 +19,7 @@ import polars as pl
 import torch
 from threadpoolctl import threadpool_limits
 
-from homogenization.corpus.reading import clean_text
+from homogenization.corpus.cleaning import clean_text
 from homogenization.measures import spectra
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.states.extraction import extract

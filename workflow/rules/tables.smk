@@ -2,6 +2,7 @@
 
 
 rule tabulate_similarity:
+    """Applies the threshold of acceptance to the similarity of all rewritten reviews."""
     input:
         similarity=over_variants("<results>/similarity/{variant}/{shard}.parquet", STUDY.rewritten),
         random_pairs=expand("<results>/similarity/random_pairs/{shard}.parquet", shard=STUDY.shards),
@@ -18,15 +19,16 @@ rule tabulate_similarity:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("tabulate_similarity"),
-        jobs=[[v, s] for v in sorted(STUDY.rewritten) for s in STUDY.shards],
+        code=code("tabulate", "tables.similarity"),
+        module="tables.similarity",
         threshold=STUDY.similarity.threshold,
         n_reviews=STUDY.corpus.n_reviews,
     script:
-        "../scripts/tabulate_similarity.py"
+        "../scripts/tabulate.py"
 
 
 rule tabulate_placement:
+    """Collects where every key phrase stood and where it stands."""
     input:
         variants=over_variants("<results>/variants/{variant}/{shard}.parquet", STUDY.variants),
     output:
@@ -36,10 +38,36 @@ rule tabulate_placement:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        code=code("tabulate_placement"),
-        jobs=[[v, s] for v in sorted(STUDY.variants) for s in STUDY.shards],
+        code=code("tabulate", "tables.placement"),
+        module="tables.placement",
     script:
-        "../scripts/tabulate_placement.py"
+        "../scripts/tabulate.py"
+
+
+if STUDY.written:
+
+    rule tabulate_rewriting:
+        """Collects what became of the candidates of language models."""
+        input:
+            shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
+            candidates=over_variants("<results>/variants/{variant}/{shard}.candidates.parquet", STUDY.written),
+        output:
+            candidates="<results>/tables/candidates.parquet",
+            rewriting=report(
+                "<results>/tables/rewriting.csv",
+                caption="../report/rewriting.rst",
+                category="Data",
+                labels={"table": "rejected rewritings"},
+            ),
+        log:
+            "<logs>/tables/tabulate_rewriting.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "tables.rewriting"),
+            module="tables.rewriting",
+        script:
+            "../scripts/tabulate.py"
 
 
 rule tabulate_metrics:

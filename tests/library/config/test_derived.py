@@ -1,4 +1,4 @@
-"""What follows from a configuration: shards, jobs, metrics, contrasts, labels; and what rules track of it."""
+"""What follows from a configuration: shards, jobs, metrics, contrasts; and what rules track of it."""
 
 import copy
 
@@ -6,7 +6,6 @@ import pytest
 
 from conftest import ROOT, SMALL
 from homogenization.config.study import Study, load_study
-from homogenization.figures.catalogue import FIGURE_TITLES
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, describe_metric
 
@@ -115,17 +114,6 @@ def test_claims_are_plain_values_and_none_without_a_file():
     claims = study_of().judged_claims
     assert {"claim", "statement", "source", "published", "statistic"} <= set(claims[0])
     assert study_of(claims=None).judged_claims == []
-
-
-def test_figures_call_things_by_their_labels_and_titles():
-    figures = {"labels": {"front": "Front loaded"}, "titles": {"mauve": "M", "effective_rank": "E"}}
-    study = study_of(figures=figures)
-    assert study.labelled(["original", "front"]) == [["original", "original"], ["front", "Front loaded"]]
-    assert [study.title(name) for name in ("mauve", "effective_rank")] == ["M", "E"]
-    plain = study_of()
-    assert plain.title("mauve") == FIGURE_TITLES["mauve"]
-    assert plain.title("effective_rank") == describe_metric("effective_rank").title
-    assert plain.axis_label("effective_rank") == describe_metric("effective_rank").label
 
 
 def test_params_are_plain_sorted_and_those_that_are_named():

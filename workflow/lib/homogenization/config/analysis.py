@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, field_validator
 
 from homogenization.config.base import ExpandedPath, Section, one_of
 from homogenization.config.claims import load_claims
-from homogenization.figures.catalogue import FIGURE_TITLES
+from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.run.errors import HomogenizationError
@@ -103,5 +103,5 @@ class Figures(Section):
     @classmethod
     def titles_of_figures(cls, titles: dict[str, str]) -> dict[str, str]:
         """Titles belong to figures that exist."""
-        one_of((*FIGURE_TITLES, *METRIC_NAMES))(list(titles))
+        one_of((*FIGURES, *METRIC_NAMES))(list(titles))
         return titles

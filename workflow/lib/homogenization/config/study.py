@@ -3,7 +3,7 @@
 Imported whenever the Snakefile is parsed, so it imports neither torch nor transformers nor zarr.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,6 @@ from homogenization.config.texts import (
     WrittenVariant,
 )
 from homogenization.config.writers import AnyWriter
-from homogenization.figures.catalogue import FIGURE_TITLES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, describe_metric
@@ -213,20 +212,6 @@ class Study(Section):
         claims = load_claims(self.claims) if self.claims else []
         roles = ("variant", "minus")
         return [claim | {role: control for role in roles if claim.get(role) == "control"} for claim in claims]
-
-    def labelled(self, names: Iterable[str]) -> list[list[str]]:
-        """[name, display name] pairs for figures, in the order of `names`."""
-        return [[name, self.figures.labels.get(name, name)] for name in names]
-
-    @staticmethod
-    def axis_label(metric: str) -> str:
-        """What stands at the axis of a metric."""
-        return describe_metric(metric).label
-
-    def title(self, figure: str) -> str:
-        """The configured title of a figure or metric, or its own."""
-        own = FIGURE_TITLES[figure] if figure in FIGURE_TITLES else describe_metric(figure).title
-        return self.figures.titles.get(figure, own)
 
 
 def _check_names(names: Sequence[str], info: ValidationInfo, key: str, where: str) -> None:

@@ -15,7 +15,7 @@ from homogenization.writers.prompts import load_prompt
 class Writer(Option):
     """A language model that finds key phrases or rewrites reviews.
 
-    Another backend is a class here, an entry of `AnyWriter`, and a function in `homogenization.writers.requests`.
+    Another backend is a class here and in `AnyWriter`, a module in `writers`, and an entry in `writers.backends`.
     """
 
     told_by: ClassVar[str] = "backend"

@@ -24,11 +24,6 @@ def keep_analysed(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame
     return table.filter(pl.col("review_id").is_in(analysed.implode()))
 
 
-def tagged(table: pl.DataFrame, **values: str) -> pl.DataFrame:
-    """`table` with constant text columns in front."""
-    return table.select(*(pl.lit(value).alias(name) for name, value in values.items()), pl.all())
-
-
 def t_factor(counts: np.ndarray) -> np.ndarray:
     """Half-width of the 95 % Student t interval of a mean over `counts` values, in standard deviations; NaN below 2."""
     counts = np.asarray(counts, dtype=np.float64)
