@@ -14,9 +14,10 @@ import hypothesis
 import pytest
 import yaml
 
-# the same examples in each run; to look for others: pytest --hypothesis-profile default
-hypothesis.settings.register_profile("reproducible", derandomize=True)
-hypothesis.settings.load_profile("reproducible")
+# The same examples in each run, so that a failure can be looked at. Others: pytest --hypothesis-profile default
+hypothesis.settings.register_profile("fast", derandomize=True, max_examples=50, deadline=None)
+hypothesis.settings.register_profile("thorough", derandomize=True, max_examples=1000, deadline=None)
+hypothesis.settings.load_profile("fast")
 
 ROOT = Path(__file__).parents[1]
 WORKFLOW_PARTS = ("Snakefile", "config", "envs", "profiles", "workflow")

@@ -8,11 +8,11 @@ from pydantic import ValidationError
 
 from conftest import LLAMA, ROOT, SMALL
 from homogenization.config.base import sections_in
-from homogenization.config.models import BUILT_FILES, SOURCES, Dtype, Model, RandomWeights
+from homogenization.config.models import BUILT_FILES, SOURCES, Model, RandomWeights
 from homogenization.config.study import Study, load_study
 from homogenization.config.writers import AnyWriter
+from homogenization.models.dtypes import BYTES, Dtype
 from homogenization.models.weights import resolve_weights
-from homogenization.plan.resources import BYTES
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.keyphrases import SCORERS
 from homogenization.variants.rules import REWRITERS
