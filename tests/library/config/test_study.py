@@ -66,6 +66,7 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("views", ["rwa"], ["views", "did you mean 'raw'?"]),
         ("figures.views", ["unit"], ["figures", "['unit']", "not among the computed 'views'"]),
         ("figures.titles", {"muave": "M"}, ["figures.titles", "did you mean 'mauve'?"]),
+        ("figures.titles", {"metric": "M"}, ["figures.titles", "'metric'"]),
         ("figures.labels", {"tinny": "T"}, ["labels for ['tinny']", "tiny"]),
         ("variants.front.position", "middle", ["variants.front", "'middle'", "front", "end", "scattered"]),
         ("variants.front.position", None, ["variants.front", "'rules' needs a position"]),

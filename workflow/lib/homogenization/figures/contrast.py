@@ -27,6 +27,7 @@ from homogenization.figures.panels import (
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import DARK, VariantStyle, house_style, variant_styles
 from homogenization.figures.view_labels import view_label
+from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 
 _ALIKE_COLOUR = "#f3f3f3"
 _COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5))}
@@ -48,7 +49,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     views = views_present(table, shown.views)
     subtracted = dict.fromkeys(minus for _, minus in shown.contrasts)
     styles = {name: style for name, style in variant_styles(shown.variants).items() if (table["variant"] == name).any()}
-    has_final_norm = (table["point"] == "final_norm").any()
+    has_final_norm = (table["point"] == FINAL_NORM).any()
     rows = {
         f"{minus} {view}": (minus, view, f"minus {labels.get(minus, minus)}; {view_label(view)}")
         for minus in subtracted
@@ -60,8 +61,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         minus, view, _ = rows[row]
         of_panel = table.filter(minus=minus, view=view, model=model)
         axes.axhline(0, color=DARK, lw=0.9, label="zero")
-        _draw_curves(axes, of_panel.filter(pl.col("point") == "residual_stream"), styles, alpha)
-        _draw_final_norm(axes, of_panel.filter(pl.col("point") == "final_norm"), styles, alpha)
+        _draw_curves(axes, of_panel.filter(pl.col("point") == RESIDUAL_STREAM), styles, alpha)
+        _draw_final_norm(axes, of_panel.filter(pl.col("point") == FINAL_NORM), styles, alpha)
         set_depth_axis(axes, len(styles) if has_final_norm else 0)
         _set_vertical_scale(axes, of_panel)
         if not of_panel["mean"].is_finite().any():

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid
 from homogenization.figures.shown import Named, Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import DARK, GREY, VariantStyle, house_style, variant_styles
+from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 
 _MAX_RIDGES = 9
 _RIDGE_HEIGHT = 0.88  # of the distance between two ridges
@@ -58,14 +59,14 @@ def _line_handles(variants: Named, styles: Mapping[str, VariantStyle], present: 
 
 def _draw_ridges(axes: Axes, rows: pl.DataFrame, styles: Mapping[str, VariantStyle]) -> None:
     """Draw a few layers of one model, deeper ones higher, and the state after the final norm on top."""
-    layers = np.unique(rows.filter(pl.col("point") == "residual_stream")["layer"].to_numpy())
+    layers = np.unique(rows.filter(pl.col("point") == RESIDUAL_STREAM)["layer"].to_numpy())
     if layers.size > _MAX_RIDGES:
         layers = np.unique(layers[np.linspace(0, layers.size - 1, _MAX_RIDGES).round().astype(int)])
-    ridges = [("residual_stream", int(layer)) for layer in layers]
-    ridges += [("final_norm", int(layer)) for layer in rows.filter(pl.col("point") == "final_norm")["layer"].unique()]
+    ridges = [(RESIDUAL_STREAM, int(layer)) for layer in layers]
+    ridges += [(FINAL_NORM, int(layer)) for layer in rows.filter(pl.col("point") == FINAL_NORM)["layer"].unique()]
     heights, labels = [], []
     for rank, (point, layer) in enumerate(ridges):
-        height = rank + (_FINAL_NORM_GAP if point == "final_norm" else 0)
+        height = rank + (_FINAL_NORM_GAP if point == FINAL_NORM else 0)
         of_layer = rows.filter(pl.col("point") == point, pl.col("layer") == layer)
         scale = _RIDGE_HEIGHT / max(of_layer["density"].max(), 1e-12)
         for name, style in styles.items():
@@ -79,9 +80,7 @@ def _draw_ridges(axes: Axes, rows: pl.DataFrame, styles: Mapping[str, VariantSty
             axes.plot(centres, density, color=style.colour, ls=style.dashes, lw=1.3, label=name)
         axes.axhline(height, color=GREY, lw=0.6)
         heights.append(height)
-        labels.append(
-            f"{layer} ({of_layer['depth'][0]:.2f})" if point == "residual_stream" else "after the\nfinal norm"
-        )
+        labels.append(f"{layer} ({of_layer['depth'][0]:.2f})" if point == RESIDUAL_STREAM else "after the\nfinal norm")
     axes.axvline(0, color=DARK, lw=0.8, ls=":")
     axes.set_yticks(heights, labels)
     axes.set_ylim(-0.1, heights[-1] + 1)

@@ -15,6 +15,7 @@ from homogenization.figures.panels import (
 )
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import DARK, house_style, variant_styles
+from homogenization.states.points import RESIDUAL_STREAM
 
 _FIRST_NORM, _OTHER_NORM = "first_token_norm", "other_token_norm"
 _ATTENTION, _ATTENTION_EXCESS = "first_token_attention_share", "first_token_attention_excess"
@@ -38,7 +39,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     table = rows_of(summary, shown).filter(pl.col("metric").is_in(METRICS))
     require_rows(table, shown, f"metrics {', '.join(METRICS)}", summary["metric"])
     # each of these metrics has one view; the metric figures show the state after the final norm
-    table = table.filter(point="residual_stream")
+    table = table.filter(point=RESIDUAL_STREAM)
     styles = variant_styles(shown.variants)
     rows_shown = [row for row, (metrics, _, _) in _ROWS.items() if table["metric"].is_in(metrics).any()]
     figure, panels = panel_grid(shown.models, [(row, _ROWS[row][2]) for row in rows_shown])

@@ -16,6 +16,7 @@ from homogenization.figures.panels import counted, finish, mark_empty, panel_gri
 from homogenization.figures.shown import Named, Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import DARK, house_style
 from homogenization.figures.words import percent, true_minus
+from homogenization.states.points import RESIDUAL_STREAM
 
 SHARE, VARIANCE = "first_token_energy_share", "max_explainable_variance"
 VIEWS = {  # view of the maximum explainable variance -> what is said of its row
@@ -94,7 +95,7 @@ def paired_values(table: pl.DataFrame) -> pl.DataFrame:
         model, review_id, layer, depth, view (of `VIEWS`), variance, share; the rows in which both are finite, in an
         order that is random but always the same, so that no depth hides another.
     """
-    table = table.filter(pl.col("point") == "residual_stream", pl.col("value").is_finite())
+    table = table.filter(pl.col("point") == RESIDUAL_STREAM, pl.col("value").is_finite())
     keys = ["model", "review_id", "layer"]
     share = table.filter(pl.col("metric") == SHARE).select(*keys, share="value")
     variance = table.filter(pl.col("metric") == VARIANCE, pl.col("view").is_in(list(VIEWS)))

@@ -25,6 +25,7 @@ from homogenization.figures.panels import (
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import house_style, variant_styles
 from homogenization.figures.view_labels import view_label
+from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 
 
 @house_style()
@@ -43,7 +44,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     views = views_present(table, shown.views)
     styles = variant_styles(shown.variants)
     figure, panels = panel_grid(shown.models, [(view, view_label(view)) for view in views])
-    has_final_norm = (table["point"] == "final_norm").any()
+    has_final_norm = (table["point"] == FINAL_NORM).any()
     y_labels = {}
     for view in views:
         of_view = table.filter(pl.col("view") == view)
@@ -52,8 +53,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         for model, _ in shown.models:
             axes = panels[view, model]
             rows = of_view.filter(pl.col("model") == model)
-            draw_depth_curves(axes, rows.filter(pl.col("point") == "residual_stream"), styles)
-            draw_final_norm(axes, rows.filter(pl.col("point") == "final_norm"), styles)
+            draw_depth_curves(axes, rows.filter(pl.col("point") == RESIDUAL_STREAM), styles)
+            draw_final_norm(axes, rows.filter(pl.col("point") == FINAL_NORM), styles)
             set_depth_axis(axes, len(styles) if has_final_norm else 0)
             fit_vertical_axis(axes, rows["mean"], logarithmic)
     label_outer(panels, DEPTH_LABEL, y_labels)
