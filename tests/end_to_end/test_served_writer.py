@@ -110,7 +110,8 @@ def served(server: Server, **changes) -> dict:
 
 def asking(server: Server, **changes) -> Writer:
     defaults = {"revision": None, "api_key_variable": "NO_SUCH_KEY", "structured_output": "json_schema"}
-    return make_writer(defaults | served(server, **changes), seed=0, connections=4, timeout_seconds=60, max_retries=2)
+    means = {"connections": 4, "timeout_seconds": 60, "max_retries": 2}
+    return make_writer("writers.endpoint", defaults | served(server, **changes), seed=0, **means)
 
 
 @pytest.mark.parametrize("variant", ["front", "paraphrase"])
@@ -168,6 +169,7 @@ def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, 
     ]
     greedy = {"temperature": 0.0, "structured_output": "none"}
     local = make_writer(
+        "writers.local",
         {
             "backend": "transformers",
             "weights": {"path": str(chat)},

@@ -1,12 +1,10 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> how similar it stayed.
-from homogenization.writers.backends import BACKENDS
-
 ENCODER = STUDY.similarity.params("encoder", "layer", "device", "batch_size")
 
 
 def code_of_writer(script):
-    """The hash of a script whose writer runs in one of the backends."""
-    return lambda wildcards: code(script, BACKENDS[writer_of(wildcards).backend])
+    """The hash of a script with the backend of its writer."""
+    return lambda wildcards: code(script, writer_of(wildcards).module)
 
 
 def means_of_writer(name):
@@ -42,6 +40,7 @@ if STUDY.keyphrases.scorer == "llm":
             # the key of the between-workflow cache holds parameters, not wildcards
             code=code_of_writer("extract_keyphrases_with_llm"),
             shard=lambda wildcards: wildcards.shard,
+            module=lambda wildcards: writer_of(wildcards).module,
             writer=lambda wildcards: writer_of(wildcards).params(),
             prompt=lambda wildcards: load_prompt(STUDY.keyphrases.prompt),
             max_phrases=STUDY.keyphrases.max_phrases,
@@ -148,6 +147,7 @@ if STUDY.written:
             code=code_of_writer("rewrite_with_llm"),
             variant=lambda wildcards: wildcards.variant,
             shard=lambda wildcards: wildcards.shard,
+            module=lambda wildcards: writer_of(wildcards).module,
             writer=lambda wildcards: writer_of(wildcards).params(),
             prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
             position=lambda wildcards: STUDY.variants[wildcards.variant].position,

@@ -12,6 +12,7 @@ from homogenization.writers.backends import make_writer
 with job(snakemake):
     params, resources = snakemake.params, snakemake.resources
     writer = make_writer(
+        params.module,
         params.writer,
         params.seed,
         gpus=resources.gpu,

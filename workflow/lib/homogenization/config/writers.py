@@ -15,10 +15,12 @@ from homogenization.writers.prompts import load_prompt
 class Writer(Option):
     """A language model that finds key phrases or rewrites reviews.
 
-    Another backend is a class here and in `AnyWriter`, a module in `writers`, and an entry in `writers.backends`.
+    Another backend is a class here, one of `AnyWriter`, and the module of the library that it names: a function
+    `make_writer(entry, seed)` that returns a `homogenization.writers.requests.Writer`.
     """
 
     told_by: ClassVar[str] = "backend"
+    module: ClassVar[str]
 
     temperature: float = Field(0.7, ge=0, description="Sampling temperature; 0: the most likely token each time.")
     top_p: float = Field(0.95, gt=0, le=1, description="Sampling is from the likeliest tokens of this probability.")
@@ -27,6 +29,8 @@ class Writer(Option):
 
 class LocalWriter(Writer):
     """A language model that runs in the job."""
+
+    module: ClassVar[str] = "writers.local"
 
     backend: Literal["transformers"] = Field(description="`transformers` runs the weights in the job.")
     weights: TrainedWeights = Field(description="An instruction-tuned model with a chat template.")
@@ -51,6 +55,8 @@ class LocalWriter(Writer):
 
 class EndpointWriter(Writer):
     """A language model behind an endpoint."""
+
+    module: ClassVar[str] = "writers.endpoint"
 
     backend: Literal["openai"] = Field(
         description="`openai` asks an OpenAI-compatible endpoint (vLLM, `transformers serve`, llama.cpp)."
