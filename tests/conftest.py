@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -138,6 +138,18 @@ def copy_workflow(folder: Path) -> None:
             shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy2(source, folder / part)
+
+
+@pytest.fixture(scope="session")
+def progress(request) -> Callable[[str], None]:
+    """Prints a line at once, past pytest's capture, so that a long test is seen to live."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def say(line: str) -> None:
+        with capture.global_and_fixture_disabled():
+            print(f"    {line}", file=sys.stderr, flush=True)
+
+    return say
 
 
 @pytest.fixture

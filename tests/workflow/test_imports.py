@@ -1,4 +1,4 @@
-"""Imports of the library run down, package to package, and never in a circle: import-linter finds the one that doesn't."""
+"""Imports of the library run down, package to package, and never in a circle: import-linter names the one that does."""
 
 import shutil
 import subprocess
