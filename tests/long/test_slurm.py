@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import copy_workflow
+from conftest import ROOT, copy_workflow
 from slurm import single_node
 
 needs_slurm = pytest.mark.skipif(single_node.why_not() is not None, reason=str(single_node.why_not()))
@@ -38,10 +38,11 @@ STARVED = ("random-llama", "front", "000")
 MEMORY = f"500 * attempt ** 2 if tuple(wildcards) == {STARVED} else 4000"
 SNAKEMAKE = (
     sys.executable,
-    *("-m", "snakemake", "--workflow-profile", "profiles/slurm"),
+    str(ROOT / "tests/slurm/impatient_snakemake.py"),
+    *("--workflow-profile", "profiles/slurm"),
     *("--configfile", "config/config.yaml", "overlay.yaml"),
-    # no accounting database here; and no time to lose
-    *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "4"),
+    # no accounting database here
+    *("--slurm-status-command", "squeue"),
     *("--set-resources", f"extract_states:mem_mb={MEMORY}", "--set-threads", "extract_states=1"),
 )
 LONGEST_SECONDS = 1800
