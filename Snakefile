@@ -18,6 +18,7 @@ include: "workflow/rules/states.smk"
 include: "workflow/rules/plan.smk"
 include: "workflow/rules/metrics.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/statistics.smk"
 include: "workflow/rules/figures.smk"
 
 

@@ -25,12 +25,13 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.metrics.geometry import ATTENTION_METRICS, GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch
 from homogenization.plan.costs import PLAN_SCHEMA
-from homogenization.statistics import sensitivity
+from homogenization.statistics import causes
+from homogenization.statistics.causes import RESPONSE_SCHEMA
 from homogenization.statistics.claims import CLAIMS_SCHEMA
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA
-from homogenization.statistics.sensitivity import RESPONSE_SCHEMA, SENSITIVITY_SCHEMA
+from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
 from homogenization.tables import metrics as tables_metrics
 from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.extraction import EXTRACTION_SCHEMA
@@ -260,8 +261,8 @@ def test_the_example_of_a_scorer_works(monkeypatch):
 
 
 def test_the_example_of_a_cause_works(monkeypatch):
-    run_example(sensitivity, monkeypatch, "CAUSES")
-    added = sensitivity.CAUSES["repeated_tokens"]
+    run_example(causes, monkeypatch, "CAUSES")
+    added = causes.CAUSES["repeated_tokens"]
     tokens = np.random.default_rng(0).normal(size=(6, 4))
     repeated = added.distort(tokens, 1.0, np.random.default_rng(0))
     np.testing.assert_array_equal(repeated, np.tile(tokens[0], (6, 1)))

@@ -6,7 +6,7 @@ from homogenization.figures.sensitivity import draw_sensitivity
 from homogenization.figures.style import save_figure
 from homogenization.run.files import damage, gone
 from homogenization.run.job import job
-from homogenization.statistics.sensitivity import RESPONSE_SCHEMA
+from homogenization.statistics.causes import RESPONSE_SCHEMA
 
 
 def main(responses: str, svg: str, png: str, title: str) -> None:

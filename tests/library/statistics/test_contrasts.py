@@ -1,8 +1,5 @@
 """The table of contrasts: each number by another route, and what it must not depend on."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -14,8 +11,8 @@ from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, contrast_table
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, reviews_for_power
 from homogenization.tables.metrics import METRICS_SCHEMA
+from library.statistics.shared import run_tabulate
 
-ROOT = Path(__file__).parents[3]
 REVIEWS = [f"r{index}" for index in range(9)]
 VARIANTS = ("original", "front", "end")
 CELLS = [
@@ -239,24 +236,15 @@ def test_planted_effect_is_found_and_nothing_else():
     assert (table.filter(variant="end")["q_value"] > 0.05).all()
 
 
-def test_script(tmp_path):
+def test_the_script_writes_the_table(tmp_path):
     """From tables on the disk to the table with its metadata; that of a common number of tokens may be missing."""
-    spec = importlib.util.spec_from_file_location("script", ROOT / "workflow" / "scripts" / "test_contrasts.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    metrics = metrics_table()
-    write_table(metrics, tmp_path / "metrics.parquet")
-    write_table(common_of(metrics, 2.0), tmp_path / "common.parquet")
-    arguments = {
-        "contrasts": [list(pair) for pair in PAIRS],
-        "names": NAMES,
-        "draws": DRAWS,
-        "confidence": 0.95,
-        "seed": 1,
-    }
-    output = tmp_path / "contrasts.parquet"
-    script.main(str(tmp_path / "metrics.parquet"), str(tmp_path / "common.parquet"), str(output), **arguments)
-    assert_frame_equal(read_table(output), contrast(metrics, common_of(metrics, 2.0)), check_exact=True)
-    assert table_metadata(output)["draws"] == DRAWS
-    script.main(str(tmp_path / "metrics.parquet"), [], str(output), **arguments)
-    assert read_table(output)["n_common"].null_count() == len(PAIRS) * len(CELLS)
+    metrics, written = metrics_table(), tmp_path / "contrasts.parquet"
+    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "common_length")}
+    write_table(metrics, paths["metrics"])
+    write_table(common_of(metrics, 2.0), paths["common_length"])
+    arguments = {"contrasts": PAIRS, "metrics": NAMES, "draws": DRAWS, "confidence": 0.95, "seed": 1}
+    run_tabulate(tmp_path, "statistics.contrasts", paths, [written], **arguments)
+    assert_frame_equal(read_table(written), contrast(metrics, common_of(metrics, 2.0)), check_exact=True)
+    assert table_metadata(written)["draws"] == DRAWS
+    run_tabulate(tmp_path, "statistics.contrasts", {**paths, "common_length": []}, [written], **arguments)
+    assert read_table(written)["n_common"].null_count() == len(PAIRS) * len(CELLS)

@@ -1,33 +1,23 @@
-"""What the metrics answer to: the matrices, the table of values, the responses, the figure and the scripts."""
+"""What the metrics answer to: the table of values, and the responses."""
 
-import importlib.util
 import warnings
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from homogenization.figures.sensitivity import draw_sensitivity
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS
-from homogenization.run.errors import HomogenizationError
-from homogenization.statistics.sensitivity import (
-    CAUSES,
-    RESPONSE_SCHEMA,
-    SENSITIVITY_SCHEMA,
-    response_table,
-    sensitivity_table,
-)
+from homogenization.statistics.causes import CAUSES, RESPONSE_SCHEMA
+from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA, response_table, sensitivity_table
+from library.statistics.shared import mean_cosine, run_tabulate
 
-ROOT = Path(__file__).parents[3]
 N, WIDTH = 128, 256
 SEEDS = 8
 NAMES = list(CAUSES)
-UNRANGED = [name for name in NAMES if not CAUSES[name].ranged]
 
 
 @cache
@@ -42,87 +32,6 @@ def responses():
 
 def response(metric, view, cause):
     return responses().row(by_predicate=(pl.col("metric") == metric) & (pl.col("view") == view), named=True)[cause]
-
-
-def script_main(rule):
-    spec = importlib.util.spec_from_file_location(rule, ROOT / "workflow" / "scripts" / f"{rule}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.main
-
-
-def gaussian(n=N, seed=0):
-    return np.random.default_rng(seed).standard_normal((n, WIDTH))
-
-
-def made(cause, strength=1.0, n=N, seed=0):
-    return CAUSES[cause].distort(gaussian(n, seed), strength, np.random.default_rng(seed + 100))
-
-
-def mean_cosine(tokens):
-    units = tokens / np.linalg.norm(tokens, axis=1)[:, None]
-    return (units @ units.T)[np.triu_indices(len(tokens), 1)].mean()
-
-
-# the matrices
-
-
-@pytest.mark.parametrize("cause", UNRANGED)
-def test_without_strength_the_tokens_stay_as_they_are_and_the_given_ones_always_do(cause):
-    tokens = gaussian()
-    np.testing.assert_allclose(CAUSES[cause].distort(tokens, 0.0, np.random.default_rng(1)), tokens, atol=1e-13)
-    CAUSES[cause].distort(tokens, 1.0, np.random.default_rng(1))
-    np.testing.assert_array_equal(tokens, gaussian())
-
-
-def test_a_collapse_shrinks_all_distances_alike_and_keeps_the_mean():
-    tokens, collapsed = gaussian(), made("collapse")
-    np.testing.assert_allclose(collapsed.mean(axis=0), tokens.mean(axis=0), atol=1e-13)
-    np.testing.assert_allclose(collapsed[1:] - collapsed[:-1], 1e-3 * (tokens[1:] - tokens[:-1]), atol=1e-13)
-    assert mean_cosine(collapsed) > 0.999
-    # half the strength twice: equal steps are equal rounds of averaging
-    step = CAUSES["collapse"].distort(made("collapse", 0.5), 0.5, np.random.default_rng(0))
-    np.testing.assert_allclose(step, collapsed, atol=1e-13)
-
-
-def test_compression_leaves_few_dimensions_and_no_common_direction():
-    tokens, compressed = gaussian(), made("compression")
-    assert np.linalg.matrix_rank(compressed) == N / 16
-    assert np.linalg.norm(compressed) == pytest.approx(np.linalg.norm(tokens))
-    assert abs(mean_cosine(compressed)) < 0.02
-    spectrum = np.linalg.svd(compressed, compute_uv=False)[:8]
-    assert spectrum[0] < 2 * spectrum[-1]  # within the subspace, no direction rules
-
-
-@pytest.mark.parametrize("n", [N, N + 1])
-def test_antipodal_pairs_have_rank_one_and_no_mean_direction(n):
-    pairs = made("antipodal_pairs", n=n)
-    assert np.linalg.matrix_rank(pairs) == 1
-    cosines = pairs[1:] @ pairs[0] / WIDTH
-    np.testing.assert_allclose(cosines, np.where(np.arange(1, n) % 2, -1, 1))
-    resultant = (n % 2) / n
-    assert mean_cosine(pairs) == pytest.approx((n * resultant**2 - 1) / (n - 1))
-
-
-def test_a_cone_keeps_differences_and_has_a_mean_cosine():
-    tokens, cone = gaussian(), made("cone")
-    np.testing.assert_allclose(cone[1:] - cone[:-1], tokens[1:] - tokens[:-1], atol=1e-12)
-    assert mean_cosine(cone) == pytest.approx(1.5**2 / (1 + 1.5**2), abs=0.02)
-
-
-@pytest.mark.parametrize(("cause", "place"), [("massive_first_token", 0), ("massive_later_token", N // 2)])
-def test_one_token_alone_grows_massive(cause, place):
-    tokens, massive = gaussian(), made(cause)
-    factors = np.ones(N)
-    factors[place] = 100
-    np.testing.assert_allclose(massive, factors[:, None] * tokens)
-
-
-@pytest.mark.parametrize("ratio", CAUSES["matrix_shape"].strengths)
-def test_the_shape_of_noise_is_its_strength(ratio):
-    noise = made("matrix_shape", ratio)
-    assert noise.shape == (ratio * WIDTH, WIDTH)
-    assert noise.std() == pytest.approx(1, abs=0.03)
 
 
 def test_a_collapse_of_full_strength_is_nearly_the_end_of_the_scale():
@@ -363,112 +272,16 @@ def test_modes_of_cosines_tell_antipodal_pairs_and_nothing_else():
         assert response("cosine_modes", view, "answers_to") == "antipodal_pairs"
 
 
-# figure and scripts
-
-
-@cache
-def drawn():
-    return draw_sensitivity(responses(), "T")
-
-
-def panel(figure, heading):
-    return next(axes for axes in figure.axes if axes.get_title(loc="left") == heading)
-
-
-def written(axes):
-    """(row, column) -> what is written in a cell."""
-    return {(int(text.get_position()[1]), int(text.get_position()[0])): text for text in axes.texts}
-
-
-def test_colours_and_numbers_of_the_figure_are_the_responses():
-    axes = panel(drawn(), "As is, all tokens")
-    mesh = axes.collections[-1]
-    table = responses().filter(view="raw")
-    np.testing.assert_allclose(np.ma.getdata(mesh.get_array()).reshape(len(table), -1), table.select(NAMES).to_numpy())
-    assert (mesh.norm.vmin, mesh.norm.vmax) == (-1, 1)
-    metrics = [label.get_text() for label in axes.get_yticklabels()]
-    assert metrics[:3] == ["Effective rank", "Normalised effective rank", "Maximum explainable variance"]
-    assert [label.get_text() for label in axes.get_xticklabels()] == [cause.title for cause in CAUSES.values()]
-    cells = written(axes)
-    assert len(cells) == len(table) * len(NAMES)
-    cone = response("max_explainable_variance", "raw", "cone")
-    assert cells[2, NAMES.index("cone")].get_text() == f"{cone:.2f}"
-    assert cells[2, NAMES.index("cone")].get_fontweight() == "bold"
-    assert cells[2, NAMES.index("compression")].get_fontweight() == "normal"
-    assert cells[2, NAMES.index("collapse")].get_fontweight() == "normal"
-    norm = response("schatten_inf", "raw", "massive_first_token")
-    assert cells[6, NAMES.index("massive_first_token")].get_text() == f"−{-norm:.0f}"
-    assert axes.get_ylim() == (len(table), 0)  # the first metric is on top
-
-
-def test_cells_without_a_response_are_grey_with_a_dot_for_what_moves_the_metric():
-    axes = panel(drawn(), "Norms and directions, all tokens")
-    metrics = [label.get_text() for label in axes.get_yticklabels()]
-    row = metrics.index("Modes of the cosines")
-    assert not any(y == row for y, _ in written(axes))
-    dots = [(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in axes.lines if line.get_marker() == "o"]
-    assert [x for x, y in dots if int(y) == row] == [NAMES.index("antipodal_pairs") + 0.5]
-    # the norm of the other tokens has no view of all tokens: an empty row, not a grey one
-    grey_rows = sorted(round(patch.get_y()) for patch in axes.patches)
-    assert metrics.index("Norm of the other tokens") not in grey_rows
-    assert row in grey_rows
-
-
-def test_nothing_in_the_figure_lies_over_anything_else():
-    figure = drawn()
-    renderer = figure.canvas.get_renderer()
-    panels = [axes.get_tightbbox(renderer) for axes in figure.axes]
-    around = [text.get_window_extent(renderer) for text in figure.texts]
-    for index, box in enumerate([*panels, *around]):
-        assert box.x0 >= 0
-        assert box.x1 <= figure.bbox.width
-        assert box.y0 >= 0
-        assert box.y1 <= figure.bbox.height
-        assert not any(box.overlaps(other) for other in [*panels, *around][index + 1 :])
-    for axes in figure.axes:
-        for text in axes.texts:  # a number stays within its cell
-            box = text.get_window_extent(renderer).transformed(axes.transData.inverted())
-            assert int(box.x0) == int(box.x1)
-            assert int(box.y0) == int(box.y1)
-
-
-def test_a_table_of_few_metrics_is_drawn():
-    figure = draw_sensitivity(responses().filter(view="unit", metric="stable_rank"), "T")
-    assert len(figure.axes) == 3  # two panels, one of them empty, and the colour bar
-
-
-def test_the_scripts_write_tables_and_figure_and_the_same_bytes_again(tmp_path):
+def test_the_script_writes_both_tables_and_the_same_bytes_again(tmp_path):
     shape = {"n_tokens": 16, "width": 24, "seeds": 2}
     contents = []
     for run in ("first", "second"):
-        paths = [tmp_path / run / name for name in ("sensitivity.parquet", "sensitivity.csv", "f.svg", "f.png")]
-        script_main("probe_metrics")(sensitivity=paths[0], responses=paths[1], shape=shape, seed=5)
-        some = tmp_path / f"{run}.csv"  # drawing all takes seconds
-        some.write_text("".join(line for line in paths[1].open() if line.startswith(("metric", "stable_rank"))))
-        script_main("plot_sensitivity")(responses=some, svg=paths[2], png=paths[3], title="Some title")
+        (tmp_path / run).mkdir()
+        paths = [tmp_path / run / name for name in ("sensitivity.parquet", "sensitivity.csv")]
+        run_tabulate(tmp_path, "statistics.sensitivity", {}, paths, **shape, seed=5)
         assert sorted((tmp_path / run).iterdir()) == sorted(paths)
         contents.append([path.read_bytes() for path in paths])
     assert contents[0] == contents[1]
     assert_frame_equal(pl.read_parquet(paths[0]), sensitivity_table(**shape, seed=5))
-    assert b"Some title" in contents[0][2]
     read = pl.read_csv(paths[1], schema_overrides=RESPONSE_SCHEMA, empty_string_is_null=False)
     assert_frame_equal(read, response_table(sensitivity_table(**shape, seed=5)), check_exact=True)
-
-
-@pytest.mark.parametrize(
-    "content", ["", "metric,view\nstable_rank,raw\n", ",".join(RESPONSE_SCHEMA) + "\n", '"cut short'], ids=repr
-)
-def test_a_table_that_is_none_is_refused_by_name_and_moved_aside(tmp_path, content):
-    path = tmp_path / "sensitivity.csv"
-    path.write_text(content)
-    with pytest.raises(HomogenizationError, match="again") as refused:
-        script_main("plot_sensitivity")(responses=path, svg=tmp_path / "f.svg", png=tmp_path / "f.png", title="T")
-    assert str(path) in str(refused.value)
-    assert [file.name for file in tmp_path.iterdir()] == ["sensitivity.csv.damaged"]
-
-
-def test_a_table_that_is_gone_is_refused_by_name(tmp_path):
-    with pytest.raises(HomogenizationError, match="gone"):
-        script_main("plot_sensitivity")(
-            responses=tmp_path / "no.csv", svg=tmp_path / "f.svg", png=tmp_path / "f.png", title="T"
-        )

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from homogenization.figures.style import DARK, GREY, finish, house_style
 from homogenization.metrics.catalogue import describe_metric
-from homogenization.statistics.sensitivity import CAUSES, COLLAPSE, CONFUSES
+from homogenization.statistics.causes import CAUSES, COLLAPSE, CONFUSES
 
 _PANELS = (  # rows of (view, heading); the views left out say much the same
     (("raw", "As is, all tokens"), ("raw_without_first", "As is, without the first token")),

@@ -1,11 +1,13 @@
-"""Paired differences between two variants, review by review: how large they are, and how sure."""
+"""The table `contrasts`: paired differences between variants, review by review, how large and how sure they are."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.parquet import read_table
 from homogenization.statistics.resampling import (
     benjamini_hochberg,
     bootstrap_weights,
@@ -67,9 +69,9 @@ def contrast_table(
         common: the table `common_length`; None where it is not computed.
         contrasts: pairs (variant, minus).
         names: metrics to contrast; those that `metrics` lacks are left out.
-        draws: of the bootstrap, and flips of the test.
-        confidence: of intervals; sample sizes are for a test at 1 less it.
-        seed: of draws and flips; every model has the same.
+        draws: number of bootstrap draws, and of flips of the test.
+        confidence: level of the intervals; sample sizes are for a test at 1 less it.
+        seed: seed of draws and flips, the same for every model.
 
     Returns:
         `CONTRASTS_SCHEMA`. Differences are variant - minus, per review, and 0 within 1e-9 of the values. `q_value`
@@ -190,3 +192,19 @@ def _on_common_length(
         "ci_high_common": high,
         "n_common": pl.Series(counts).replace(0, None),
     }
+
+
+def tabulate(
+    inputs: Any,
+    contrasts: Sequence[tuple[str, str]],
+    metrics: Sequence[str],
+    draws: int,
+    confidence: float,
+    seed: int,
+) -> pl.DataFrame:
+    """The table `contrasts` of the metrics named `metrics`; `inputs` names the files of the tables behind it.
+
+    These are `metrics` and `common_length`, which may be empty: nothing is computed on a common number of tokens.
+    """
+    common_length = read_table(inputs.common_length) if inputs.common_length else None
+    return contrast_table(read_table(inputs.metrics), common_length, contrasts, metrics, draws, confidence, seed)

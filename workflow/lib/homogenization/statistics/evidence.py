@@ -1,7 +1,8 @@
-"""The statistics that claims are about: what each is of one model, with its interval over reviews.
+"""The statistics that claims are about, each measured on one model with its interval over reviews.
 
-To add one, write a function of a claim (`Claim.as_params()`), a model and a study, decorate it with `claim_statistic`,
-and give it its section in config_claims.py.
+To add one, write a function of a claim, a model and the evidence here, decorate it with `claim_statistic`, and give it
+its section in config/claims.py: a class of its keys, a field of `Claim` under the function's name, and that name in
+`STATISTICS`. A claim reaches the function as `Claim.as_params()` returns it.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,15 +15,9 @@ import polars as pl
 
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
-from homogenization.statistics.depth import REGIONS, layer_steps, layer_values, slopes, steepest_depth, uniform_weights
-from homogenization.statistics.first_token import pooled_pearson
-from homogenization.statistics.resampling import (
-    bootstrap_weights,
-    mean_interval,
-    percentile_interval,
-    sign_flips,
-    weighted_means,
-)
+from homogenization.statistics.correlation import pooled_pearson
+from homogenization.statistics.layers import REGIONS, RESIDUAL_STREAM, layer_steps, layer_values, slopes, steepest_depth
+from homogenization.statistics.resampling import bootstrap_weights, mean_interval, resampled, sign_flips, weighted_means
 
 Claim = Mapping[str, Any]
 
@@ -40,16 +35,16 @@ class UnavailableError(Exception):
 
 
 @dataclass(frozen=True)
-class Study:
+class Evidence:
     """What claims are judged by.
 
     Attributes:
         metrics: tables/metrics.parquet.
         similarity: tables/similarity.parquet.
         components: tables/components.parquet; None where no block was taken apart.
-        draws: bootstrap draws and sign flips of the reviews.
-        confidence: of intervals, between 0 and 1.
-        seed: of the draws.
+        draws: number of bootstrap draws, and of sign flips, of the reviews.
+        confidence: level of the intervals, between 0 and 1.
+        seed: seed of the draws.
     """
 
     metrics: pl.DataFrame
@@ -78,11 +73,12 @@ class Measurement:
     """A statistic of one model.
 
     Attributes:
-        estimate: its value.
+        estimate: value of the statistic.
         low: lower end of its interval over reviews; NaN where there is none.
-        high: upper end.
-        n_reviews: reviews that it is of.
-        values: (n_reviews,) float64 whose mean it is, in the order of the reviews' names; None for what is no mean.
+        high: upper end of that interval.
+        n_reviews: number of reviews behind it.
+        values: (n_reviews,) float64 whose mean is the estimate, in the order of the reviews' names; None where the
+            statistic is another than a mean.
     """
 
     estimate: float
@@ -92,10 +88,9 @@ class Measurement:
     values: np.ndarray | None = None
 
 
-ClaimStatistic = Callable[[Claim, str, Study], Measurement]
+ClaimStatistic = Callable[[Claim, str, Evidence], Measurement]
 CLAIM_STATISTICS: dict[str, ClaimStatistic] = {}
-# a model has no say in how alike two texts are
-WITHOUT_MODEL = ("similarity",)
+WITHOUT_MODEL = ("similarity",)  # statistics of the texts alone, whatever the model
 
 
 def claim_statistic(function: ClaimStatistic) -> ClaimStatistic:
@@ -104,77 +99,77 @@ def claim_statistic(function: ClaimStatistic) -> ClaimStatistic:
     return function
 
 
-def measure(claim: Claim, model: str, study: Study) -> Measurement:
+def measure(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The statistic that `claim` is about.
 
     Raises:
         UnavailableError: the study does not have the variant, metric, view, point, layers or components.
     """
-    return CLAIM_STATISTICS[claim["statistic"]](claim, model, study)
+    return CLAIM_STATISTICS[claim["statistic"]](claim, model, evidence)
 
 
 @claim_statistic
-def level(claim: Claim, model: str, study: Study) -> Measurement:
+def level(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The metric averaged over layers, and over reviews."""
-    return _mean_over_reviews(_at_layers(_values(claim, model, claim["variant"], study), claim), study)
+    return _mean_over_reviews(_at_layers(_values(claim, model, claim["variant"], evidence), claim), evidence)
 
 
 @claim_statistic
-def contrast(claim: Claim, model: str, study: Study) -> Measurement:
+def contrast(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The difference of the metric between two variants of a review, averaged over layers, and over reviews."""
-    variant, minus = (_values(claim, model, claim[role], study) for role in ("variant", "minus"))
+    variant, minus = (_values(claim, model, claim[role], evidence) for role in ("variant", "minus"))
     paired = variant.join(minus, on=("review_id", "layer"), suffix="_minus", maintain_order="left")
     difference = paired.with_columns(pl.col("value") - pl.col("value_minus"))
     if difference.is_empty():
         raise UnavailableError(f"no review has {claim['metric']} in both '{claim['variant']}' and '{claim['minus']}'")
-    return _mean_over_reviews(_at_layers(difference, claim), study)
+    return _mean_over_reviews(_at_layers(difference, claim), evidence)
 
 
 @claim_statistic
-def slope(claim: Claim, model: str, study: Study) -> Measurement:
+def slope(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The slope of the least-squares line of a review's metric over depth, averaged over reviews."""
-    job = layer_values(_values(claim, model, claim["variant"], study))
+    job = layer_values(_values(claim, model, claim["variant"], evidence))
     by_review = pl.DataFrame({"review_id": job.review_ids, "value": slopes(job.values[0], job.depth)})
-    return _mean_over_reviews(by_review, study)
+    return _mean_over_reviews(by_review, evidence)
 
 
 @claim_statistic
-def steepest(claim: Claim, model: str, study: Study) -> Measurement:
+def steepest(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The depth at which the metric's mean over reviews changes fastest towards homogenization."""
-    job = layer_values(_values(claim, model, claim["variant"], study))
+    job = layer_values(_values(claim, model, claim["variant"], evidence))
     steps = layer_steps(job.values[0], job.layers, job.depth)
     direction = describe_metric(claim["metric"]).homogenization
-    found = _of_draws(lambda weights: steepest_depth(steps, direction, weights), len(job.review_ids), study)
+    found = _of_draws(lambda weights: steepest_depth(steps, direction, weights), len(job.review_ids), evidence)
     if np.isnan(found.estimate):
         raise UnavailableError(f"{claim['metric']} moves towards homogenization between no two layers")
     return found
 
 
 @claim_statistic
-def correlation(claim: Claim, model: str, study: Study) -> Measurement:
+def correlation(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The Pearson correlation of two metrics over reviews and layers."""
     other = claim["with_metric"]
     second = {**claim, "metric": other, "view": (describe_metric(other).views or VIEWS)[0]}
-    rows = [_values(one, model, claim["variant"], study) for one in (claim, second)]
+    rows = [_values(one, model, claim["variant"], evidence) for one in (claim, second)]
     job = layer_values(pl.concat(rows))
     x, y = (job.of(one["view"], one["metric"]) for one in (claim, second))
     counted = ~np.isnan(x + y).all(axis=1)
     if not counted.any():
         raise UnavailableError(f"no review has {claim['metric']} and {other} at the same layer")
     x, y = x[counted], y[counted]
-    found = _of_draws(lambda weights: pooled_pearson(x, y, weights), len(x), study)
+    found = _of_draws(lambda weights: pooled_pearson(x, y, weights), len(x), evidence)
     if np.isnan(found.estimate):
         raise UnavailableError(f"{claim['metric']} or {other} is the same everywhere")
     return found
 
 
 @claim_statistic
-def component(claim: Claim, model: str, study: Study) -> Measurement:
+def component(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The lead of the named components of a block over all others.
 
     The smallest mean contribution of a named one, less the largest of another; averaged over layers and reviews.
     """
-    contributions = _contributions(claim, model, study)
+    contributions = _contributions(claim, model, evidence)
     groups = contributions.columns[1:]
     missing = [name for name in claim["largest"] if name not in groups]
     others = [name for name in groups if name not in claim["largest"]]
@@ -189,22 +184,22 @@ def component(claim: Claim, model: str, study: Study) -> Measurement:
         means = weighted_means(values, weights)
         return means[:, named].min(axis=1) - means[:, rest].max(axis=1)
 
-    return _of_draws(lead, len(values), study)
+    return _of_draws(lead, len(values), evidence)
 
 
 @claim_statistic
-def similarity(claim: Claim, model: str, study: Study) -> Measurement:
+def similarity(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """BERTScore F1 of a variant over all its reviews, analysed or not: acceptance selects by F1 itself."""
-    scores = study.similarity.filter(pl.col("variant") == claim["variant"])
+    scores = evidence.similarity.filter(pl.col("variant") == claim["variant"])
     if scores.is_empty():
         raise UnavailableError(f"the study has no similarity of a variant '{claim['variant']}'")
-    return _mean_over_reviews(scores.select("review_id", pl.col("f1").alias("value")), study)
+    return _mean_over_reviews(scores.select("review_id", pl.col("f1").alias("value")), evidence)
 
 
-def _values(claim: Claim, model: str, variant: str, study: Study) -> pl.DataFrame:
+def _values(claim: Claim, model: str, variant: str, evidence: Evidence) -> pl.DataFrame:
     """review_id, layer, depth, view, metric, value of the claim's metric, without NaN, sorted."""
-    point = claim.get("point", "residual_stream")
-    rows = study.metrics.filter(pl.col("model") == model)
+    point = claim.get("point", RESIDUAL_STREAM)
+    rows = evidence.metrics.filter(pl.col("model") == model)
     for column, value, lacking in (
         ("metric", claim["metric"], f"no metric {claim['metric']}"),
         ("variant", variant, f"no variant '{variant}'"),
@@ -237,11 +232,11 @@ def _layers(name: str) -> pl.Expr:
     return {"all": pl.lit(True), "input": pl.col("layer") == 0, "output": depth >= _OUTPUT_DEPTH}[name]
 
 
-def _contributions(claim: Claim, model: str, study: Study) -> pl.DataFrame:
+def _contributions(claim: Claim, model: str, evidence: Evidence) -> pl.DataFrame:
     """review_id and a column for each group of components that there is: its mean contribution over layers."""
-    if study.components is None:
+    if evidence.components is None:
         raise UnavailableError("the study takes no blocks apart")
-    rows = study.components.filter(
+    rows = evidence.components.filter(
         pl.col("model") == model,
         pl.col("variant") == claim["variant"],
         pl.col("metric") == claim["metric"],
@@ -261,16 +256,15 @@ def _contributions(claim: Claim, model: str, study: Study) -> pl.DataFrame:
     )
 
 
-def _mean_over_reviews(by_review: pl.DataFrame, study: Study) -> Measurement:
-    """The mean of `value`, a row a review, with its BCa interval."""
+def _mean_over_reviews(by_review: pl.DataFrame, evidence: Evidence) -> Measurement:
+    """The mean of `value` over rows, each of another review, with its BCa interval."""
     values = by_review.drop_nulls("value").filter(pl.col("value").is_not_nan()).sort("review_id")["value"].to_numpy()
     if not len(values):
         raise UnavailableError("undefined in every review")
-    low, high = mean_interval(values[:, None], study.weights(len(values)), study.confidence)
+    low, high = mean_interval(values[:, None], evidence.weights(len(values)), evidence.confidence)
     return Measurement(float(values.mean()), float(low[0]), float(high[0]), len(values), values)
 
 
-def _of_draws(statistic: Callable[[np.ndarray], np.ndarray], n: int, study: Study) -> Measurement:
+def _of_draws(statistic: Callable[[np.ndarray], np.ndarray], n: int, evidence: Evidence) -> Measurement:
     """A statistic of weights of `n` reviews, with its percentile interval."""
-    low, high = percentile_interval(statistic(study.weights(n))[:, None], study.confidence)
-    return Measurement(float(statistic(uniform_weights(n))[0]), float(low[0]), float(high[0]), n)
+    return Measurement(*resampled(statistic, evidence.weights(n), evidence.confidence), n)

@@ -6,7 +6,7 @@ A cell with fewer than two values has no interval, p or effect: NaN. All cells s
 sign flips, so that a whole study is a few matrix products, and so that the dependence between cells is kept.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import stats
@@ -34,6 +34,11 @@ def bootstrap_weights(n: int, draws: int, seed: int) -> np.ndarray:
     drawn = np.random.default_rng(seed).integers(n, size=(draws, n))
     drawn += np.arange(draws)[:, None] * n
     return np.bincount(drawn.ravel(), minlength=draws * n).reshape(draws, n) / n
+
+
+def uniform_weights(n: int) -> np.ndarray:
+    """(1, n) weights of the sample itself: the draw in which each review comes once."""
+    return np.full((1, n), 1 / n)
 
 
 def sign_flips(n: int, draws: int, seed: int) -> np.ndarray:
@@ -99,6 +104,23 @@ def percentile_interval(draws: np.ndarray, confidence: float) -> tuple[np.ndarra
         for level in ((1 - confidence) / 2, (1 + confidence) / 2)
     )
     return low, high
+
+
+def resampled(
+    statistic: Callable[[np.ndarray], np.ndarray], weights: np.ndarray, confidence: float
+) -> tuple[float, float, float]:
+    """A statistic of the sample, and low and high of its percentile interval; three NaN where the sample has none.
+
+    Args:
+        statistic: function of weights (rows, n) of the reviews, (rows,).
+        weights: (draws, n) of `bootstrap_weights`.
+        confidence: between 0 and 1.
+    """
+    estimate = float(statistic(uniform_weights(weights.shape[1]))[0])
+    if np.isnan(estimate):
+        return (np.nan,) * 3
+    low, high = percentile_interval(statistic(weights)[:, None], confidence)
+    return estimate, float(low[0]), float(high[0])
 
 
 def _quantile(ordered: np.ndarray, counts: np.ndarray, share: np.ndarray) -> np.ndarray:
@@ -195,7 +217,7 @@ def _squared_t(shares: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """False-discovery rates q, (m,), of p (m,) (Benjamini & Hochberg 1995); NaN stays NaN and is no test."""
+    """False-discovery rates q, (m,), of p (m,) (Benjamini & Hochberg 1995); NaN stays NaN and does not count."""
     q = np.full(len(p), np.nan)
     tested = ~np.isnan(p)
     if tested.any():

@@ -1,13 +1,9 @@
-"""What each metric answers to: all of them on matrices made to collapse, to lose dimensions, to follow one token.
+"""The tables of sensitivity: how all metrics answer to each cause, and how that compares with a collapse.
 
-Every matrix starts as iid Gaussian tokens, and one cause changes it with a strength from 0 to 1. A metric that moves as
-far under another cause as under a collapse can't tell the two apart.
-
-To add a cause, write one function and decorate it with `cause`.
+A metric that moves as far under another cause as under a collapse can't tell the two apart.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,111 +13,8 @@ from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS
+from homogenization.statistics.causes import ANSWERS, CAUSES, COLLAPSE, CONFUSES, RESPONSE_SCHEMA
 from homogenization.tables.metrics import registered_values, spectral_values
-
-# tokens (n, d) float64, strength, generator -> (n', d) float64
-Distortion = Callable[[np.ndarray, float, np.random.Generator], np.ndarray]
-
-
-@dataclass(frozen=True)
-class Cause:
-    """A way of making a matrix.
-
-    Attributes:
-        title: of its column in the figure.
-        distort: the function; at strength 0 it returns the tokens as they are, up to rounding.
-        strengths: ascending; the last one is the full strength.
-        ranged: there is no baseline among the strengths: how far a metric moves is its range over them.
-    """
-
-    title: str
-    distort: Distortion
-    strengths: tuple[float, ...]
-    ranged: bool
-
-
-CAUSES: dict[str, Cause] = {}
-COLLAPSE = "collapse"  # the cause that the others are measured by
-
-
-def cause(
-    title: str, strengths: tuple[float, ...] = (0, 0.25, 0.5, 0.75, 1), ranged: bool = False
-) -> Callable[[Distortion], Distortion]:
-    """Register the decorated function as the `distort` of a `Cause` under its own name."""
-
-    def register(distort: Distortion) -> Distortion:
-        CAUSES[distort.__name__] = Cause(title, distort, strengths, ranged)
-        return distort
-
-    return register
-
-
-@cause("Collapse")
-def collapse(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
-    """Averaging, again and again: the tokens' distances to their mean shrink alike, to a thousandth at full strength.
-
-    Not to 0, where the views that centre would have nothing to look at.
-    """
-    mean = tokens.mean(axis=0)
-    return mean + 0.001**strength * (tokens - mean)
-
-
-@cause("Compression")
-def compression(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
-    """Few dimensions, but no common direction: at full strength Gaussian tokens in a random subspace.
-
-    The subspace has min(n, d) / 16 dimensions, at least 2; the sum of the squared norms stays.
-    """
-    n_dimensions = max(2, min(tokens.shape) // 16)
-    basis = np.linalg.qr(generator.standard_normal((tokens.shape[1], n_dimensions)))[0]
-    inside = tokens @ basis @ basis.T
-    compressed = inside + (1 - strength) * (tokens - inside)
-    return compressed * (np.linalg.norm(tokens) / np.linalg.norm(compressed))
-
-
-@cause("Antipodal pairs")
-def antipodal_pairs(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
-    """Every other token turns to one direction, the others to its opposite: rank one, and a mean cosine near 0."""
-    signs = np.where(np.arange(len(tokens)) % 2, -1.0, 1.0)
-    pairs = signs[:, None] * _direction(tokens, generator)
-    return np.sqrt(1 - strength) * tokens + np.sqrt(strength) * pairs
-
-
-@cause("Cone")
-def cone(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
-    """An offset that all tokens share, their differences as before: a mean cosine of .69 at full strength."""
-    return tokens + 1.5 * strength * _direction(tokens, generator)
-
-
-@cause("Massive first token")
-def massive_first_token(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
-    """The first token grows longer, 100 times at full strength."""
-    return _stretched(tokens, 0, strength)
-
-
-@cause("Massive later token")
-def massive_later_token(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
-    """The token in the middle grows longer, 100 times at full strength."""
-    return _stretched(tokens, len(tokens) // 2, strength)
-
-
-@cause("Shape of noise", strengths=(0.125, 0.25, 0.5, 1, 2), ranged=True)
-def matrix_shape(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
-    """Gaussian tokens of the same width in another number; the strength is n / d."""
-    return generator.standard_normal((max(2, round(strength * tokens.shape[1])), tokens.shape[1]))
-
-
-def _direction(tokens: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """(d,) a random direction, as long as a standard Gaussian token is on average: sqrt(d)."""
-    direction = generator.standard_normal(tokens.shape[1])
-    return direction * np.sqrt(direction.size / (direction @ direction))
-
-
-def _stretched(tokens: np.ndarray, place: int, strength: float) -> np.ndarray:
-    stretched = tokens.copy()
-    stretched[place] *= 100**strength
-    return stretched
-
 
 _MATRIX = {"cause": pl.String, "strength": pl.Float64, "n_tokens": pl.Int32, "width": pl.Int32, "seed": pl.Int64}
 SENSITIVITY_SCHEMA = {
@@ -130,29 +23,19 @@ SENSITIVITY_SCHEMA = {
     "metric": pl.String,
     "value": pl.Float64,
 }
-RESPONSE_SCHEMA = {
-    "metric": pl.String,
-    "view": pl.String,
-    **dict.fromkeys(CAUSES, pl.Float64),
-    "answers_to": pl.String,
-    "confuses": pl.String,
-}
-
-# Shares of the response to a collapse from which on a metric answers to a cause, and can't tell it from a collapse.
-ANSWERS, CONFUSES = 0.2, 0.5
 _SPREADS = 2.0  # standard deviations over seeds that a move has to exceed
 _ROUNDING = 1e-9  # of the values: what is constant up to rounding has no spread either
 
 
-def sensitivity_table(n_tokens: int = 128, width: int = 256, seeds: int = 8, seed: int = 0) -> pl.DataFrame:
+def sensitivity_table(n_tokens: int, width: int, seeds: int, seed: int = 0) -> pl.DataFrame:
     """Every spectral and geometry metric in all of its views of every matrix: `SENSITIVITY_SCHEMA`.
 
     Args:
         n_tokens: rows of the matrices; `matrix_shape` has its own numbers.
-        width: their columns.
-        seeds: draws of each matrix, at least 2; the seeds are `seed`, `seed` + 1, …. One seed gives all causes and
-            strengths the same Gaussian tokens and the same random direction.
-        seed: the first.
+        width: columns of the matrices.
+        seeds: number of draws of each matrix, at least 2; the seeds are `seed`, `seed` + 1, …. One seed gives all
+            causes and strengths the same Gaussian tokens and the same random direction.
+        seed: first seed.
     """
     matrices, spectra, geometry = [], [], []
     for name, registered in CAUSES.items():
@@ -234,3 +117,9 @@ def _response(moves: dict[str, tuple[float, bool]]) -> dict[str, float | str]:
         answered = [name for name, (_, moved) in moves.items() if moved]
     confused = [name for name, response in responses.items() if response >= CONFUSES and name != COLLAPSE]
     return {**responses, "answers_to": ", ".join(answered), "confuses": ", ".join(confused)}
+
+
+def tabulate(inputs: Any, n_tokens: int, width: int, seeds: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `sensitivity` and `responses`; they need no `inputs`."""
+    values = sensitivity_table(n_tokens, width, seeds, seed)
+    return values, response_table(values)

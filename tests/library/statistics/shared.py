@@ -1,0 +1,122 @@
+"""What tests of statistics share: rows of the tables that statistics read, and the script that writes their tables."""
+
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+from scipy import stats
+from snakemake.iocontainers import Namedlist
+
+from homogenization.config.claims import Claim
+from homogenization.statistics.evidence import Evidence
+from homogenization.tables.components import COMPONENTS_SCHEMA
+from homogenization.tables.metrics import METRICS_SCHEMA
+from homogenization.tables.similarity import SIMILARITY_SCHEMA
+
+SCRIPT = Path(__file__).parents[3] / "workflow" / "scripts" / "tabulate.py"
+RANK, COSINE, NORM = "normalized_effective_rank", "cosine_anisotropy", "first_token_norm"
+N_REVIEWS, N_BLOCKS = 30, 8
+DRAWS, CONFIDENCE, SEED = 2000, 0.95, 0
+
+
+def noise(seed, scale=0.1):
+    return scale * np.random.default_rng(seed).standard_normal((N_REVIEWS, N_BLOCKS + 1))
+
+
+def metric_rows(values, metric=RANK, view="raw", variant="original", model="m", point="residual_stream"):
+    """Rows of tables/metrics.parquet from (reviews, layers) values, of all layers from the input to the last."""
+    review, layer = (index.ravel() for index in np.indices(values.shape))
+    columns = {
+        "model": model,
+        "variant": variant,
+        "review_id": [f"r{number:03d}" for number in review],
+        "point": point,
+        "layer": layer,
+        "depth": layer / (values.shape[1] - 1),
+        "view": view,
+        "metric": metric,
+        "value": values.ravel(),
+    }
+    return pl.DataFrame(columns, schema=METRICS_SCHEMA)
+
+
+def similarity_rows(f1, variant="front", analysed=True):
+    columns = {"variant": variant, "review_id": [f"r{number:03d}" for number in range(len(f1))], "f1": f1}
+    scores = pl.DataFrame(columns).with_columns(precision="f1", recall="f1", accepted=analysed, analysed=analysed)
+    return scores.select(*SIMILARITY_SCHEMA).cast(SIMILARITY_SCHEMA)
+
+
+def component_rows(changes, metric="cosine_anisotropy", view="all_tokens", model="m", variant="original"):
+    """Rows of tables/components.parquet from {component: (reviews, blocks) changes}."""
+    parts = []
+    for component, of_component in changes.items():
+        review, block = (index.ravel() for index in np.indices(of_component.shape))
+        columns = {
+            "model": model,
+            "variant": variant,
+            "review_id": [f"r{number:03d}" for number in review],
+            "layer": block + 1,
+            "depth": (block + 1) / of_component.shape[1],
+            "component": component,
+            "view": view,
+            "metric": metric,
+            "before": 0.0,
+            "after": of_component.ravel(),
+            "change": of_component.ravel(),
+        }
+        parts.append(pl.DataFrame(columns, schema=COMPONENTS_SCHEMA))
+    return pl.concat(parts)
+
+
+def component_changes(parallel=False):
+    """{component: (reviews, blocks) changes}, attention the most and feed-forward the least."""
+    generator = np.random.default_rng(0)
+    means = {"attention": 0.5, "feed_forward": -0.1, "norm_1": 0.1, "norm_2": 0.15}
+    means |= {"addition": 0.4} if parallel else {"attention_addition": 0.1, "feed_forward_addition": 0.3}
+    return {name: mean + 0.2 * generator.standard_normal((N_REVIEWS, N_BLOCKS)) for name, mean in means.items()}
+
+
+def evidence_of(*metrics, similarity=None, components=None, draws=DRAWS):
+    table = pl.concat([pl.DataFrame(schema=METRICS_SCHEMA), *metrics])
+    scores = pl.DataFrame(schema=SIMILARITY_SCHEMA) if similarity is None else similarity
+    return Evidence(table, scores, components, draws, CONFIDENCE, SEED)
+
+
+def claim_of(name="c", statement="It is so.", source="s", **measured):
+    """A claim as the configuration gives it."""
+    return Claim(claim=name, statement=statement, source=source, **measured).as_params()
+
+
+def by_scipy(statistic, x, y):
+    """A statistic of statistics/correlation.py, of the sample, one correlation of scipy at a time."""
+    correlate = stats.spearmanr if "spearman" in statistic.__name__ else stats.pearsonr
+
+    def of(x, y):
+        there = ~np.isnan(x + y)
+        return correlate(x[there], y[there]).statistic
+
+    if statistic.__name__.endswith("within_layers"):
+        return np.mean([of(x[:, layer], y[:, layer]) for layer in range(x.shape[1])])
+    if statistic.__name__.endswith("within_reviews"):
+        return np.mean([of(x[review], y[review]) for review in range(len(x))])
+    return of(x, y)
+
+
+def mean_cosine(tokens):
+    units = tokens / np.linalg.norm(tokens, axis=1)[:, None]
+    return (units @ units.T)[np.triu_indices(len(tokens), 1)].mean()
+
+
+def run_tabulate(folder, module, inputs, outputs, **params):
+    """Run the script of the tables of statistics in `folder`, as a rule with these inputs, outputs and parameters."""
+    snakemake = SimpleNamespace(
+        rule="a_rule",
+        input=Namedlist(fromdict=inputs),
+        output=Namedlist(outputs),
+        params=Namedlist(fromdict={"code": "hash", "module": module, **params}),
+        log=[str(folder / "log")],
+        threads=1,
+    )
+    runpy.run_path(str(SCRIPT), init_globals={"snakemake": snakemake})

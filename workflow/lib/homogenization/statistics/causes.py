@@ -1,0 +1,125 @@
+"""The causes that metrics are tried on: what they may answer to, each a function that makes a matrix.
+
+Every matrix starts as iid Gaussian tokens, and one cause changes it with a strength from 0 to 1. To add a cause, write
+one function and decorate it with `cause`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+# tokens (n, d) float64, strength, generator -> (n', d) float64
+Distortion = Callable[[np.ndarray, float, np.random.Generator], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A way of making a matrix.
+
+    Attributes:
+        title: heading of its column in the figure.
+        distort: function that makes it; at strength 0 it returns the tokens as they are, up to rounding.
+        strengths: ascending strengths; the last one is the full strength.
+        ranged: whether a baseline is missing among the strengths: how far a metric moves is then its range over them.
+    """
+
+    title: str
+    distort: Distortion
+    strengths: tuple[float, ...]
+    ranged: bool
+
+
+CAUSES: dict[str, Cause] = {}
+COLLAPSE = "collapse"  # the cause that the others are measured by
+# Shares of the response to a collapse from which on a metric answers to a cause, and can't tell it from a collapse.
+ANSWERS, CONFUSES = 0.2, 0.5
+
+
+def cause(
+    title: str, strengths: tuple[float, ...] = (0, 0.25, 0.5, 0.75, 1), ranged: bool = False
+) -> Callable[[Distortion], Distortion]:
+    """Register the decorated function as the `distort` of a `Cause` under its own name."""
+
+    def register(distort: Distortion) -> Distortion:
+        CAUSES[distort.__name__] = Cause(title, distort, strengths, ranged)
+        return distort
+
+    return register
+
+
+@cause("Collapse")
+def collapse(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
+    """Averaging, again and again: the tokens' distances to their mean shrink alike, to a thousandth at full strength.
+
+    Not to 0, where the views that centre would have nothing to look at.
+    """
+    mean = tokens.mean(axis=0)
+    return mean + 0.001**strength * (tokens - mean)
+
+
+@cause("Compression")
+def compression(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
+    """Few dimensions, but no common direction: at full strength Gaussian tokens in a random subspace.
+
+    The subspace has min(n, d) / 16 dimensions, at least 2; the sum of the squared norms stays.
+    """
+    n_dimensions = max(2, min(tokens.shape) // 16)
+    basis = np.linalg.qr(generator.standard_normal((tokens.shape[1], n_dimensions)))[0]
+    inside = tokens @ basis @ basis.T
+    compressed = inside + (1 - strength) * (tokens - inside)
+    return compressed * (np.linalg.norm(tokens) / np.linalg.norm(compressed))
+
+
+@cause("Antipodal pairs")
+def antipodal_pairs(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
+    """Every other token turns to one direction, the others to its opposite: rank one, and a mean cosine near 0."""
+    signs = np.where(np.arange(len(tokens)) % 2, -1.0, 1.0)
+    pairs = signs[:, None] * _direction(tokens, generator)
+    return np.sqrt(1 - strength) * tokens + np.sqrt(strength) * pairs
+
+
+@cause("Cone")
+def cone(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
+    """An offset that all tokens share, their differences as before: a mean cosine of .69 at full strength."""
+    return tokens + 1.5 * strength * _direction(tokens, generator)
+
+
+@cause("Massive first token")
+def massive_first_token(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
+    """The first token grows longer, 100 times at full strength."""
+    return _stretched(tokens, 0, strength)
+
+
+@cause("Massive later token")
+def massive_later_token(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
+    """The token in the middle grows longer, 100 times at full strength."""
+    return _stretched(tokens, len(tokens) // 2, strength)
+
+
+@cause("Shape of noise", strengths=(0.125, 0.25, 0.5, 1, 2), ranged=True)
+def matrix_shape(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
+    """Gaussian tokens of the same width in another number; the strength is n / d."""
+    return generator.standard_normal((max(2, round(strength * tokens.shape[1])), tokens.shape[1]))
+
+
+def _direction(tokens: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """(d,) a random direction, as long as a standard Gaussian token is on average: sqrt(d)."""
+    direction = generator.standard_normal(tokens.shape[1])
+    return direction * np.sqrt(direction.size / (direction @ direction))
+
+
+def _stretched(tokens: np.ndarray, place: int, strength: float) -> np.ndarray:
+    stretched = tokens.copy()
+    stretched[place] *= 100**strength
+    return stretched
+
+
+RESPONSE_SCHEMA = {
+    "metric": pl.String,
+    "view": pl.String,
+    **dict.fromkeys(CAUSES, pl.Float64),
+    "answers_to": pl.String,
+    "confuses": pl.String,
+}

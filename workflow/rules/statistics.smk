@@ -1,0 +1,127 @@
+# The table of metrics -> contrasts, depth, the first token, verdicts on claims; and what the metrics answer to.
+
+# how reviews are resampled, the same in every table
+RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence")}
+
+if STUDY.contrasted and STUDY.contrasted_metrics:
+
+    rule test_contrasts:
+        """Differences between variants of a review, with intervals and tests."""
+        input:
+            metrics="<results>/tables/metrics.parquet",
+            common_length="<results>/tables/common_length.parquet" if STUDY.contrasts.common_tokens else [],
+        output:
+            "<results>/tables/contrasts.parquet",
+        log:
+            "<logs>/tables/test_contrasts.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+            runtime=per_attempt(120),
+        params:
+            **RESAMPLING,
+            code=code("tabulate", "statistics.contrasts"),
+            module="statistics.contrasts",
+            contrasts=sorted(STUDY.contrasted),
+            metrics=STUDY.contrasted_metrics,
+        script:
+            "../scripts/tabulate.py"
+
+
+rule measure_depth:
+    """Slopes, rates and steepest steps of metrics over depth."""
+    input:
+        metrics="<results>/tables/metrics.parquet",
+    output:
+        "<results>/tables/depth.parquet",
+    log:
+        "<logs>/tables/measure_depth.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    resources:
+        mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+        runtime=per_attempt(120),
+    params:
+        **RESAMPLING,
+        code=code("tabulate", "statistics.depth"),
+        module="statistics.depth",
+        metrics=STUDY.contrasted_metrics,
+    script:
+        "../scripts/tabulate.py"
+
+
+if STUDY.correlates_first_token:
+
+    rule correlate_first_token:
+        """Correlations of singular anisotropy with the first token's norm, energy and attention."""
+        input:
+            metrics="<results>/tables/metrics.parquet",
+        output:
+            "<results>/tables/first_token.parquet",
+        log:
+            "<logs>/tables/correlate_first_token.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+            runtime=per_attempt(120),
+        params:
+            **RESAMPLING,
+            code=code("tabulate", "statistics.first_token"),
+            module="statistics.first_token",
+        script:
+            "../scripts/tabulate.py"
+
+
+if STUDY.sensitivity:
+
+    rule probe_metrics:
+        """Every metric on matrices whose tokens are made alike, compressed, or ruled by one token."""
+        output:
+            sensitivity="<results>/tables/sensitivity.parquet",
+            responses="<results>/tables/sensitivity.csv",
+        log:
+            "<logs>/tables/probe_metrics.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            **STUDY.sensitivity.params(),
+            code=code("tabulate", "statistics.sensitivity"),
+            module="statistics.sensitivity",
+            seed=STUDY.seed,
+        script:
+            "../scripts/tabulate.py"
+
+
+if STUDY.judged_claims:
+
+    rule judge_claims:
+        """A verdict on every claim for every model."""
+        input:
+            metrics="<results>/tables/metrics.parquet",
+            similarity="<results>/tables/similarity.parquet",
+            components="<results>/tables/components.parquet" if STUDY.component_jobs else [],
+        output:
+            claims=report(
+                "<results>/tables/claims.csv",
+                caption="../report/claims.rst",
+                category="Claims",
+                labels={"table": "every claim and model"},
+            ),
+            verdicts="<results>/tables/verdicts.csv",
+        log:
+            "<logs>/tables/judge_claims.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+            runtime=per_attempt(120),
+        params:
+            **RESAMPLING,
+            code=code("tabulate", "statistics.claims"),
+            module="statistics.claims",
+            claims=STUDY.judged_claims,
+            models=sorted(STUDY.models),
+        script:
+            "../scripts/tabulate.py"
