@@ -32,8 +32,11 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
 
 @cache
 def loaded_rules() -> dict[str, Rule]:
-    """Name -> rule with a script, of the small study and of one in which language models write."""
-    return {rule.name: rule for config in (WRITTEN, SMALL) for rule in _rules_of(config) if rule.script is not None}
+    """Name -> rule with a script, of the small study and of one in which language models write.
+
+    Functions among their parameters answer for the latter: Snakemake keeps one set of global names.
+    """
+    return {rule.name: rule for config in (SMALL, WRITTEN) for rule in _rules_of(config) if rule.script is not None}
 
 
 def _rules_of(config: dict) -> list[Rule]:

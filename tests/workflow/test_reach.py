@@ -61,10 +61,13 @@ def test_a_figure_reaches_no_other_figure():
 
 @pytest.mark.parametrize("package", ["measures", "tables", "statistics"])
 def test_what_makes_one_table_does_not_reach_what_makes_another_unless_it_computes_with_it(package):
-    """The modules that rules of a stage name; common_length measures spectra and geometry anew."""
+    """The modules that rules of a stage name; what is of a common length is measured and tabulated as the whole is."""
     named = {module: name for name, rule in loaded_rules().items() for module in named_modules(rule)}
     named = {module: name for module, name in named.items() if module.startswith(f"{package}.")}
-    allowed = {"measures.common_length": {"measures.spectra", "measures.geometry"}}
+    allowed = {
+        "measures.common_length": {"measures.spectra", "measures.geometry"},
+        "tables.common_length": {"tables.metrics"},
+    }
     for module, name in named.items():
         others = named.keys() - {module} - allowed.get(module, set())
         assert modules_of(name).isdisjoint(others), name
