@@ -28,6 +28,10 @@ import yaml
 
 from snakemake_process import call_snakemake
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # processes side by side take a core each
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # The same examples in each run, so that a failure can be looked at. Others: pytest --hypothesis-profile default
 hypothesis.settings.register_profile("fast", derandomize=True, max_examples=50, deadline=None)
 hypothesis.settings.register_profile("thorough", derandomize=True, max_examples=1000, deadline=None)
