@@ -10,14 +10,12 @@ if not workflow.overwrite_configfiles:
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/targets.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/variants.smk"
-include: "workflow/rules/writers.smk"
 include: "workflow/rules/states.smk"
 include: "workflow/rules/plan.smk"
-include: "workflow/rules/metrics.smk"
-include: "workflow/rules/claims.smk"
+include: "workflow/rules/measures.smk"
+include: "workflow/rules/tables.smk"
 include: "workflow/rules/statistics.smk"
 include: "workflow/rules/figures.smk"
 
@@ -29,9 +27,9 @@ rule all:
     default_target: True
     input:
         rules.make_report.output.report,
-        TABLES,
+        made_in("tables"),
         FIGURES,
-        SAMPLES,
+        over_jobs("<results>/samples/{model}/{variant}/{shard}.zarr.zip") if STUDY.states.sample_tokens else [],
 
 
 # What the study will take, before anything runs on a GPU: snakemake --cores 4 plan
@@ -60,9 +58,10 @@ rule states:
 
 rule tables:
     input:
-        TABLES,
+        made_in("tables"),
 
 
 rule figures:
     input:
-        REPORTED,
+        FIGURES,
+        made_in("tables", reported=True),

@@ -86,7 +86,7 @@ def run_job(name: str, texts: list[str], with_attention: bool) -> tuple[int, flo
             path=Path(folder) / "states.zarr.zip",
             identity={"model": name, "variant": "original", "shard": "000"},
             token_budget=2048,
-            storage_dtype="auto",
+            dtype="auto",
             chunk_tokens=4096,
             record_attention=with_attention,
         )

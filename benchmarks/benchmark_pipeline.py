@@ -19,8 +19,8 @@ import polars as pl
 import torch
 from threadpoolctl import threadpool_limits
 
-from homogenization.corpus.reading import clean_text
-from homogenization.measures.spectra import spectra_table
+from homogenization.corpus.cleaning import clean_text
+from homogenization.measures import spectra
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.states.extraction import extract
 from homogenization.states.model import load_model
@@ -65,7 +65,7 @@ def decompose(path: str) -> tuple[pl.DataFrame, float]:
     """The table of singular values of one store, with one BLAS thread as in a job, and the seconds it took."""
     started = time.perf_counter()
     with threadpool_limits(1), open_store(path) as store:
-        return spectra_table(store, VIEWS), time.perf_counter() - started
+        return spectra.measure(store, VIEWS), time.perf_counter() - started
 
 
 def workflow_route(shards: list[list[str]], folder: Path, pool: ProcessPoolExecutor) -> dict:
@@ -95,17 +95,16 @@ def workflow_route(shards: list[list[str]], folder: Path, pool: ProcessPoolExecu
 
 def time_in_decompositions(paths: list[str]) -> float:
     """Seconds that Gram matrices and eigenvalues alone take, over all stores, in one process with one thread."""
-    from homogenization.measures.reviews import iterate_reviews, iterate_states
+    from homogenization.measures.reviews import iterate_reviews
     from homogenization.measures.spectra import singular_values
 
     seconds = 0.0
     for path in paths:
         with threadpool_limits(1), open_store(path) as store:
-            for point, layer, states in iterate_states(store):
-                for _, tokens in iterate_reviews(store, point, layer, states):
-                    started = time.perf_counter()
-                    singular_values(tokens, VIEWS)
-                    seconds += time.perf_counter() - started
+            for _, tokens in iterate_reviews(store):
+                started = time.perf_counter()
+                singular_values(tokens, VIEWS)
+                seconds += time.perf_counter() - started
     return seconds
 
 

@@ -32,7 +32,7 @@ from homogenization.models.untrained import train_tokenizer
 from homogenization.states.extraction import extract
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import packed_model, run_packed
-from homogenization.states.packing import pack_reviews
+from homogenization.states.packs import pack_reviews
 from homogenization.states.store import open_store
 
 EMBEDDED_REVIEWS = Path(__file__).parents[1] / "config" / "reviews.jsonl"

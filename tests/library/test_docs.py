@@ -1,7 +1,9 @@
 """The documentation says what the code does: names, end values, columns, examples, links, the rule graph."""
 
 import re
+import shutil
 import tomllib
+from importlib import import_module
 from math import log, sqrt
 from pathlib import Path
 
@@ -11,8 +13,9 @@ import pytest
 import yaml
 
 from conftest import ROOT, SMALL, Project, copy_workflow
+from homogenization.config.analysis import Mauve
 from homogenization.config.claims import STATISTICS, Claim, Contrast, load_claims
-from homogenization.config.study import Mauve, Study, load_study
+from homogenization.config.study import Study, load_study
 from homogenization.corpus.sentences import words
 from homogenization.measures import views
 from homogenization.measures.attention import ATTENTION_SCHEMA, attention_profile, uniform_attention
@@ -20,48 +23,55 @@ from homogenization.measures.components import COMPONENT_STATES_SCHEMA
 from homogenization.measures.geometry import GEOMETRY_SCHEMA, token_geometry
 from homogenization.measures.mauve import MAUVE_SCHEMA
 from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
-from homogenization.metrics import spectral as spectral_metrics
+from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import METRIC_NAMES
-from homogenization.metrics.geometry import ATTENTION_METRICS, GEOMETRY_METRICS
+from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch
 from homogenization.plan.costs import PLAN_SCHEMA
-from homogenization.statistics import causes
 from homogenization.statistics.causes import RESPONSE_SCHEMA
 from homogenization.statistics.claims import CLAIMS_SCHEMA
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA
 from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
-from homogenization.tables import metrics as tables_metrics
+from homogenization.tables.attention import ATTENTION_PROFILE_SCHEMA
 from homogenization.tables.components import COMPONENTS_SCHEMA
+from homogenization.tables.cosines import COSINES_SCHEMA
 from homogenization.tables.extraction import EXTRACTION_SCHEMA
 from homogenization.tables.mauve import MAUVE_SUMMARY_SCHEMA
-from homogenization.tables.profiles import ATTENTION_PROFILE_SCHEMA, COSINES_SCHEMA
+from homogenization.tables.metrics import METRICS_SCHEMA
+from homogenization.tables.placement import PLACEMENT_SCHEMA
 from homogenization.tables.rewriting import CANDIDATES_SCHEMA, REWRITING_SCHEMA
-from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, PLACEMENT_SCHEMA, SIMILARITY_SCHEMA
-from homogenization.variants import keyphrases, positions, similarity
-from homogenization.variants import rules as rewriting
+from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA
+from homogenization.tables.summary import summary_table
+from homogenization.variants.keyphrases import key_phrases
+from homogenization.variants.phrases import Phrase
+from homogenization.variants.rules import move_by_rules
+from homogenization.variants.schemas import KEYPHRASE_SCHEMA, SCORE_SCHEMA
 
 DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), ROOT / "config/README.md", *DOCS.glob("*.md")])
+LIBRARY = ROOT / "workflow/lib/homogenization"
+STAGES = ("corpus", "variants", "states", "measures", "tables", "statistics", "figures", "plan")
+PAGES = sorted([*ROOT.glob("*.md"), ROOT / "config/README.md", ROOT / "benchmarks/README.md", *DOCS.glob("**/*.md")])
 METRICS_PAGE = (DOCS / "metrics.md").read_text(encoding="utf-8")
+MEASURES_PAGE = (DOCS / "measures.md").read_text(encoding="utf-8")
 TABLES_PAGE = (DOCS / "tables.md").read_text(encoding="utf-8")
 CLAIMS_PAGE = (DOCS / "claims.md").read_text(encoding="utf-8")
-EXTENDING_PAGE = (DOCS / "extending.md").read_text(encoding="utf-8")
-SUMMARY_SCHEMA = tables_metrics.summary_table(pl.DataFrame(schema=tables_metrics.METRICS_SCHEMA)).schema
+EXAMPLE_PAGES = ("corpus.md", "variants.md", "writers.md", "states.md", "extending.md")  # examples of a configuration
+SUMMARY_SCHEMA = summary_table(pl.DataFrame(schema=METRICS_SCHEMA)).schema
 SCHEMAS = {
     "similarity.parquet": SIMILARITY_SCHEMA,
     "acceptance.csv": ACCEPTANCE_SCHEMA,
     "candidates.parquet": CANDIDATES_SCHEMA,
     "rewriting.csv": REWRITING_SCHEMA,
     "placement.parquet": PLACEMENT_SCHEMA,
-    "metrics.parquet": tables_metrics.METRICS_SCHEMA,
+    "metrics.parquet": METRICS_SCHEMA,
     "summary.parquet": SUMMARY_SCHEMA,
     "mauve.parquet": MAUVE_SUMMARY_SCHEMA,
     "attention.parquet": ATTENTION_PROFILE_SCHEMA,
     "cosines.parquet": COSINES_SCHEMA,
     "extraction.parquet": EXTRACTION_SCHEMA,
-    "common_length.parquet": tables_metrics.METRICS_SCHEMA,
+    "common_length.parquet": METRICS_SCHEMA,
     "contrasts.parquet": CONTRASTS_SCHEMA,
     "depth.parquet": DEPTH_SCHEMA,
     "first_token.parquet": FIRST_TOKEN_SCHEMA,
@@ -75,8 +85,8 @@ SCHEMAS = {
     "components/{model}/{variant}/{shard}.parquet": COMPONENT_STATES_SCHEMA,
 }
 FILE_SCHEMAS = {
-    "keyphrases/{shard}.parquet": keyphrases.KEYPHRASE_SCHEMA,
-    "similarity/{variant}/{shard}.parquet": similarity.SIMILARITY_SCHEMA,
+    "keyphrases/{shard}.parquet": KEYPHRASE_SCHEMA,
+    "similarity/{variant}/{shard}.parquet": SCORE_SCHEMA,
     "spectra/{model}/{variant}/{shard}.parquet": SPECTRA_SCHEMA,
     "mauve/{model}/{variant}/{shard}.parquet": MAUVE_SCHEMA,
 }
@@ -159,11 +169,13 @@ def test_every_metric_says_which_tokens_it_is_for():
 
 
 def test_views_metrics_and_their_configuration_are_documented():
-    for name in (*METRIC_NAMES, *views.VIEWS):
+    for name in METRIC_NAMES:
         assert f"`{name}`" in METRICS_PAGE, name
+    for name in views.VIEWS:
+        assert f"`{name}`" in MEASURES_PAGE, name
     keys = ["views", "metrics", "figures.views", "states.dtype", "states.record_attention"]
     for key in (*keys, *(f"mauve.{name}" for name in Mauve.model_fields)):
-        assert re.search(rf"`{re.escape(key)}[`:]", METRICS_PAGE), key
+        assert re.search(rf"`{re.escape(key)}[`:]", METRICS_PAGE + MEASURES_PAGE), key
         section = Study
         for part in key.split("."):
             field = section.model_fields[part]
@@ -182,12 +194,33 @@ def test_an_intermediate_file_is_documented_with_its_columns_in_their_order(file
 
 
 def test_every_table_of_the_workflow_is_documented():
-    rules = (ROOT / "workflow/rules/common.smk").read_text(encoding="utf-8")
-    named = re.findall(r'"(\w+\.(?:parquet|csv))"', rules[rules.index("TABLES = [") : rules.index("FIGURES = [")])
-    assert "summary.csv" in named
+    rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow/rules").glob("*.smk"))
+    named = set(re.findall(r'"<results>/(?:tables|plan)/(\w+\.(?:parquet|csv))"', rules))
+    assert {"summary.csv", "plan.csv"} < named
     headings = re.findall(r"^### `(\w+\.\w+)`$", TABLES_PAGE, re.MULTILINE)
-    assert sorted(headings) == sorted(set(named) - {"summary.csv"} | {"plan.csv"})
+    assert sorted(headings) == sorted(named - {"summary.csv"})
     assert "`summary.csv`" in TABLES_PAGE
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_has_a_package_a_page_and_a_place_in_the_index(stage):
+    assert (LIBRARY / stage / "__init__.py").is_file()
+    assert f"[{stage}]({stage}.md)" in (DOCS / "README.md").read_text(encoding="utf-8")
+    assert (DOCS / f"{stage}.md").read_text(encoding="utf-8").startswith(f"# {stage.title()}\n")
+
+
+@pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != "figures"])
+def test_the_page_of_a_stage_names_its_rules(stage):
+    """The rules of figures are not named: they are made from the catalogue."""
+    rules = (ROOT / f"workflow/rules/{stage}.smk").read_text(encoding="utf-8")
+    page = (DOCS / f"{stage}.md").read_text(encoding="utf-8")
+    assert [rule for rule in re.findall(r"^ *rule (\w+):", rules, re.MULTILINE) if f"`{rule}`" not in page] == []
+
+
+def test_every_module_that_the_documentation_names_is_there():
+    for page in PAGES:
+        for name in re.findall(r"`((?:workflow/lib/homogenization/)?[a-z_]+/[a-z_]+\.py)`", page.read_text("utf-8")):
+            assert (LIBRARY / name.removeprefix("workflow/lib/homogenization/")).is_file(), f"{page.name}: {name}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -208,32 +241,31 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def blocks(language: str) -> list[str]:
-    """The fenced blocks of docs/extending.md in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", EXTENDING_PAGE, re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: str = "extending.md") -> list[str]:
+    """The fenced blocks of a page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", (DOCS / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
-def run_example(module, monkeypatch, *registries: str) -> dict:
-    """Run the example that docs/extending.md gives for `module`, in the module's own names; its registries recover."""
-    (code,) = blocks(f"python {module.__name__.rpartition('.')[2]}")
-    for registry in registries:
-        entries = getattr(module, registry)
-        for name in set(re.findall(r"^def (\w+)", code, re.MULTILINE)) | set(re.findall(r'\["(\w+)"\]', code)):
-            monkeypatch.delitem(entries, name, raising=False)
-            monkeypatch.setitem(entries, name, None)
-    names = dict(vars(module))
-    exec(compile(code, "docs/extending.md", "exec"), names)
-    return names
+def run_example(module_name: str, monkeypatch, registry: str):
+    """Run the example that docs/extending.md gives for a module, in the module's own names; its registry recovers."""
+    (code,) = blocks(f"python {module_name}")
+    module = import_module(f"homogenization.{module_name}")
+    entries = getattr(module, registry)
+    for name in set(re.findall(r"^def (\w+)", code, re.MULTILINE)) | set(re.findall(r'\["(\w+)"\]', code)):
+        monkeypatch.delitem(entries, name, raising=False)
+        monkeypatch.setitem(entries, name, None)
+    exec(compile(code, "docs/extending.md", "exec"), dict(vars(module)))
+    return module
 
 
 def test_the_example_of_a_metric_works(monkeypatch):
-    run_example(spectral_metrics, monkeypatch, "SPECTRAL_METRICS")
+    spectral = run_example("metrics.spectral", monkeypatch, "SPECTRAL_METRICS")
     batch = SpectrumBatch(np.array([[3.0, 3.0, 0.01, 0.0], [1.0, 0, 0, 0], [0.0, 0, 0, 0]]), np.array([4, 4, 4]))
-    np.testing.assert_array_equal(spectral_metrics.evaluate("directions_for_99_percent", batch), [2, 1, np.nan])
+    np.testing.assert_array_equal(spectral.evaluate("directions_for_99_percent", batch), [2, 1, np.nan])
 
 
 def test_the_example_of_a_view_works(monkeypatch):
-    run_example(views, monkeypatch, "_LOOKS")
+    run_example("measures.views", monkeypatch, "_LOOKS")
     tokens = np.random.default_rng(0).normal(size=(7, 5)) * [1, 10, 100, 1, 0] + 3
     spectra = singular_values(tokens, ["standardised", "standardised_without_first"])
     for name, kept in (("standardised", tokens), ("standardised_without_first", tokens[1:])):
@@ -243,26 +275,25 @@ def test_the_example_of_a_view_works(monkeypatch):
 
 
 def test_the_example_of_a_position_works(monkeypatch):
-    run_example(positions, monkeypatch, "POSITIONS")
+    run_example("variants.positions", monkeypatch, "POSITIONS")
     text = "Splendid acting saves this slow and rather long film."
-    phrase = rewriting.Phrase("splendid acting", 0, 0, 15)
-    moved, placements = rewriting.move_by_rules(text, [phrase], "middle", 0, "a")
+    phrase = Phrase("splendid acting", 0, 0, 15)
+    moved, placements = move_by_rules(text, [phrase], "middle", 0, "a")
     assert sorted(words(moved)) == sorted(words(text))
     assert placements[0].original_position == 0
     assert placements[0].position == pytest.approx(3 / 7)
 
 
 def test_the_example_of_a_scorer_works(monkeypatch):
-    run_example(keyphrases, monkeypatch, "SCORERS")
+    scorers = run_example("variants.scorers", monkeypatch, "SCORERS")
     frequencies = pl.DataFrame({"term": ["slow train", "bridge"], "document_frequency": [2, 2]})
-    scorer = keyphrases.make_scorer("frequency", frequencies, 10)
-    found = keyphrases.key_phrases("The slow train left. A slow train crossed the bridge.", scorer, 1, (1, 3))
+    scorer = scorers.make_scorer("frequency", frequencies, 10)
+    found = key_phrases("The slow train left. A slow train crossed the bridge.", scorer, 1, (1, 3))
     assert [(place.term, score) for place, score in found] == [("slow train", 2.0), ("slow train", 2.0)]
 
 
 def test_the_example_of_a_cause_works(monkeypatch):
-    run_example(causes, monkeypatch, "CAUSES")
-    added = causes.CAUSES["repeated_tokens"]
+    added = run_example("statistics.causes", monkeypatch, "CAUSES").CAUSES["repeated_tokens"]
     tokens = np.random.default_rng(0).normal(size=(6, 4))
     repeated = added.distort(tokens, 1.0, np.random.default_rng(0))
     np.testing.assert_array_equal(repeated, np.tile(tokens[0], (6, 1)))
@@ -280,17 +311,20 @@ def test_statistics_and_keys_of_claims_are_documented():
         assert f"`{name}`" in CLAIMS_PAGE, name
 
 
-@pytest.mark.parametrize("example", blocks("yaml"))
+@pytest.mark.parametrize("example", [example for page in EXAMPLE_PAGES for example in blocks("yaml", page)])
 def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    model = ("models/mine/config.json", "models/mine/model.safetensors")
-    for file in (*model, "data/my_reviews.csv", "config/reviews.jsonl"):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    for file in ("models/mine/config.json", "models/mine/model.safetensors", "data/my_reviews.csv"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).touch()
+    writers = {}
+    for written in blocks("yaml", "writers.md"):
+        writers |= yaml.safe_load(written)["writers"]
     raw = yaml.safe_load(example)
     if "variants" in raw:
-        raw["variants"] |= SMALL["variants"]
-    load_study(SMALL | raw)
+        raw["variants"] = SMALL["variants"] | raw["variants"]
+    load_study(SMALL | {"writers": writers} | raw)
 
 
 def test_the_citation_names_the_version_of_the_project():

@@ -20,7 +20,7 @@ def fails(project, *targets: str, **environment: str) -> str:
 
 
 def leftovers(project) -> list[str]:
-    """Files under results/ that are neither logs nor benchmarks nor whole outputs of a finished rule."""
+    """Hidden files under results/, as which outputs are written until they are whole."""
     results = project.folder / "results"
     return sorted(str(path.relative_to(results)) for path in results.rglob(".*"))
 

@@ -9,7 +9,7 @@ def test_the_plan_is_printed_whenever_it_is_asked_for(finished):
         done = finished.run("--cores", "2", "plan")
         assert done.returncode == 0, done.stdout
         assert "\ntotal " in done.stdout
-    plan = pl.read_csv(finished.folder / "results/tables/plan.csv")
+    plan = pl.read_csv(finished.folder / "results/plan/plan.csv")
     planned = dict(zip(plan["model"], plan["tokens"], strict=True))
     extraction = pl.read_parquet(finished.folder / "results/tables/extraction.parquet")
     assert planned == {"tiny": extraction["n_tokens"].sum(), "total": extraction["n_tokens"].sum()}

@@ -17,12 +17,15 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from conftest import ROOT
-from homogenization.corpus.reading import clean_text
-from homogenization.variants.keyphrases import count_document_frequencies, extract_keyphrases, make_scorer
+from homogenization.corpus.cleaning import clean_text
+from homogenization.variants.frequencies import count_document_frequencies
+from homogenization.variants.keyphrases import extract_keyphrases
 from homogenization.variants.llm_rewriting import rewrite_with_llm
+from homogenization.variants.scorers import make_scorer
 from homogenization.writers.answers import RequestStore
+from homogenization.writers.backends import make_writer
 from homogenization.writers.prompts import load_prompt
-from homogenization.writers.requests import Request, Writer, make_writer
+from homogenization.writers.requests import Request, Writer
 from tiny_chat import KEY_PHRASES, REVIEWS, build_chat_model
 
 LONGEST_START_SECONDS = 120
@@ -117,7 +120,7 @@ def test_a_server_rewrites_reviews_and_is_asked_nothing_twice(server, reviews, k
     store = RequestStore(tmp_path)
     before = server.n_requests
     rewritten, candidates = rewrite_with_llm(
-        reviews, keyphrases, asking(server), store, prompt, position, LENIENT, None
+        reviews, keyphrases, variant, asking(server), store, prompt, position, LENIENT, None
     )
     assert server.n_requests - before == len(candidates) == len(list(tmp_path.rglob("*.json")))
     # every review is accounted for: rewritten, or refused as often as it may be asked
@@ -134,7 +137,7 @@ def test_a_server_rewrites_reviews_and_is_asked_nothing_twice(server, reviews, k
     # a new writer, as in a job that is tried again
     after = server.n_requests
     again = rewrite_with_llm(
-        reviews, keyphrases, asking(server), RequestStore(tmp_path), prompt, position, LENIENT, None
+        reviews, keyphrases, variant, asking(server), RequestStore(tmp_path), prompt, position, LENIENT, None
     )
     assert_frame_equal(again[0], rewritten)
     assert_frame_equal(again[1], candidates)
@@ -147,7 +150,8 @@ def test_another_prompt_or_revision_is_asked_anew_and_more_candidates_alone(serv
     def requests_of(prompt, **changes) -> int:
         before = server.n_requests
         filters = LENIENT | changes.pop("filters", {})
-        rewrite_with_llm(reviews[:4], keyphrases, asking(server, **changes), store, prompt, None, filters, None)
+        writer = asking(server, **changes)
+        rewrite_with_llm(reviews[:4], keyphrases, "paraphrase", writer, store, prompt, None, filters, None)
         return server.n_requests - before
 
     assert requests_of(prompt) >= 4
@@ -174,9 +178,6 @@ def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, 
             **greedy,
         },
         seed=0,
-        connections=1,
-        timeout_seconds=60,
-        max_retries=0,
     )
     there, here = (dict(writer.complete(requests)) for writer in (asking(server, **greedy), local))
     for number in range(len(requests)):

@@ -57,3 +57,16 @@ def test_an_edit_asks_again_what_it_changes(project):
 
     project.config["writers"]["tiny"]["temperature"] = 0.1
     assert project.planned("variants") == Counter({"rewrite_with_llm": 2 * JOBS, "variants": 1})
+
+
+def test_an_edit_of_code_asks_again_those_who_run_it(project):
+    library = "workflow/lib/homogenization"
+    # the endpoint's client is no part of what a model on this machine writes, nor is the rewriting by rule
+    project.edit(f"{library}/writers/endpoint.py", "LONGEST_REASON = 300", "LONGEST_REASON = 301")
+    assert project.planned("variants") == Counter()
+    project.edit(f"{library}/variants/atoms.py", "FINAL = 4", "FINAL = 2 * 2")
+    assert project.planned("variants") == Counter({"rewrite_reviews": 2 * JOBS, "variants": 1})
+    project.edit(f"{library}/variants/atoms.py", "FINAL = 2 * 2", "FINAL = 4")
+
+    project.edit(f"{library}/writers/local.py", '"*.json", "*.jinja"', '"*.jinja", "*.json"')
+    assert project.planned("variants") == Counter({"rewrite_with_llm": 2 * JOBS, "variants": 1})

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.io import is_flagged
 
 LIBRARY = Path(workflow.basedir, "workflow", "lib")
 SCRIPTS = Path(workflow.basedir, "workflow", "scripts")
@@ -11,7 +12,7 @@ SCRIPTS = Path(workflow.basedir, "workflow", "scripts")
 sys.path.insert(0, str(LIBRARY))
 os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
 
-from homogenization.config.base import BUILT_FILES
+from homogenization.config.models import BUILT_FILES
 from homogenization.config.study import load_study
 from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash
@@ -79,3 +80,9 @@ def weights_of(wildcards):
 def kept_if_asked(file):
     """A file of an extraction, which goes when all has been read from it unless the configuration keeps it."""
     return file if STUDY.states.keep else temp(file)
+
+
+def made_in(folder, reported=False):
+    """Files that the rules above make in a folder of results; with `reported`, those that the report shows."""
+    files = [str(file) for rule in workflow.rules for file in rule.output if not reported or is_flagged(file, "report")]
+    return [file for file in files if Path(file).is_relative_to(Path(STUDY.results, folder))]

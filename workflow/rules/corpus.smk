@@ -2,6 +2,7 @@
 
 
 rule download_corpus:
+    """Reads the reviews of the source as they are."""
     input:
         source=[STUDY.corpus.source] if STUDY.corpus.is_local else [],
     output:
@@ -12,18 +13,15 @@ rule download_corpus:
     conda:
         "../../envs/homogenization.yaml"
     params:
+        **STUDY.corpus.params("subset", "revision", "split", "text_column", "label_column"),
         code=code("download_corpus"),
         hub=None if STUDY.corpus.is_local else STUDY.corpus.source,
-        subset=STUDY.corpus.subset,
-        revision=STUDY.corpus.revision,
-        split=STUDY.corpus.split,
-        text_column=STUDY.corpus.text_column,
-        label_column=STUDY.corpus.label_column,
     script:
         "../scripts/download_corpus.py"
 
 
 rule clean_corpus:
+    """Cleans the reviews and drops duplicates."""
     input:
         raw="<results>/corpus/raw.parquet",
     output:
@@ -39,6 +37,7 @@ rule clean_corpus:
 
 
 rule sample_corpus:
+    """Takes one shard of the sample."""
     input:
         clean="<results>/corpus/clean.parquet",
     output:
@@ -48,12 +47,11 @@ rule sample_corpus:
     conda:
         "../../envs/homogenization.yaml"
     params:
+        **STUDY.corpus.params("min_words", "max_words"),
         code=code("sample_corpus"),
         seed=STUDY.seed,
         start=lambda wildcards: STUDY.ranks(wildcards.shard)[0],
         stop=lambda wildcards: STUDY.ranks(wildcards.shard)[1],
         balance=STUDY.corpus.label_column is not None,
-        min_words=STUDY.corpus.min_words,
-        max_words=STUDY.corpus.max_words,
     script:
         "../scripts/sample_corpus.py"

@@ -2,6 +2,7 @@
 
 
 rule count_tokens:
+    """Tokens that a model reads, and its network, from configuration and tokenizer alone."""
     input:
         texts=[f"<results>/variants/{counted_as}/{shard}.parquet" for _, shard, counted_as in STUDY.counted_jobs],
         weights=weights_of,
@@ -9,36 +10,33 @@ rule count_tokens:
         tokens="<results>/plan/{model}.parquet",
         architecture="<results>/plan/{model}.json",
     log:
-        "<logs>/plan/{model}.log",
+        "<logs>/plan/count_tokens/{model}.log",
     conda:
         "../../envs/homogenization.yaml"
     params:
         code=code("count_tokens"),
-        model=lambda wildcards: {
-            key: value
-            for key, value in model_of(wildcards).params().items()
-            if key in ("weights", "bos", "max_tokens")
-        },
+        model=lambda wildcards: model_of(wildcards).params("weights", "bos", "max_tokens"),
         jobs=STUDY.counted_jobs,
     script:
         "../scripts/count_tokens.py"
 
 
 rule plan_extraction:
+    """What extraction takes, for each model and in all."""
     input:
         tokens=expand("<results>/plan/{model}.parquet", model=STUDY.models),
         architectures=expand("<results>/plan/{model}.json", model=STUDY.models),
     output:
-        plan="<results>/tables/plan.csv",
-        text="<results>/tables/plan.txt",
+        plan="<results>/plan/plan.csv",
+        text="<results>/plan/plan.txt",
     log:
-        "<logs>/tables/plan_extraction.log",
+        "<logs>/plan/plan_extraction.log",
     conda:
         "../../envs/homogenization.yaml"
     params:
         code=code("plan_extraction"),
         models=[
-            {"name": name, **model.model_dump(include={"dtype", "device", "gpus", "token_budget"})}
+            {"name": name, "gpus": model.gpus, **model.params("dtype", "device", "token_budget")}
             for name, model in STUDY.models.items()
         ],
         states=STUDY.states.params(),

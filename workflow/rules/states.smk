@@ -2,6 +2,7 @@
 
 
 rule build_random_model:
+    """A model with random weights, and a tokenizer trained on the corpus."""
     input:
         corpus="<results>/corpus/clean.parquet",
     output:
@@ -20,6 +21,7 @@ rule build_random_model:
 
 
 rule extract_states:
+    """The states of one model for one shard of a variant, a forward pass over each review."""
     input:
         variant="<results>/variants/{variant}/{shard}.parquet",
         weights=weights_of,
@@ -43,13 +45,13 @@ rule extract_states:
         model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
         variant=lambda wildcards: wildcards.variant,
         shard=lambda wildcards: wildcards.shard,
-        storage=STUDY.states.params("dtype", "chunk_tokens", "layers"),
-        record_attention=STUDY.states.record_attention,
+        storage=STUDY.states.params("dtype", "chunk_tokens", "layers", "record_attention"),
     script:
         "../scripts/extract_states.py"
 
 
 rule sample_states:
+    """The states of a few tokens of each review, which stay when the whole is deleted."""
     input:
         states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
     output:

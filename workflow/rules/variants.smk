@@ -1,46 +1,98 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> how similar it stayed.
+from homogenization.writers.backends import BACKENDS
+
+ENCODER = STUDY.similarity.params("encoder", "layer", "device", "batch_size")
 
 
-rule count_document_frequencies:
-    input:
-        clean="<results>/corpus/clean.parquet",
-    output:
-        frequencies="<results>/keyphrases/document_frequencies.parquet",
-    log:
-        "<logs>/keyphrases/count_document_frequencies.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        code=code("count_document_frequencies"),
-        ngram_range=list(STUDY.keyphrases.ngram_range),
-        min_document_frequency=STUDY.keyphrases.min_document_frequency,
-    script:
-        "../scripts/count_document_frequencies.py"
+def code_of_writer(script):
+    """The hash of a script whose writer runs in one of the backends."""
+    return lambda wildcards: code(script, BACKENDS[writer_of(wildcards).backend])
 
 
-rule extract_keyphrases:
-    input:
-        shard="<results>/corpus/{shard}.parquet",
-        frequencies="<results>/keyphrases/document_frequencies.parquet",
-    output:
-        keyphrases="<results>/keyphrases/{shard}.parquet",
-    log:
-        "<logs>/keyphrases/{shard}.log",
-    wildcard_constraints:
-        shard=r"(?!)" if STUDY.keyphrases.scorer == "llm" else r"\d+",
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        code=code("extract_keyphrases"),
-        scorer=STUDY.keyphrases.scorer,
-        max_phrases=STUDY.keyphrases.max_phrases,
-        ngram_range=list(STUDY.keyphrases.ngram_range),
-        keybert=STUDY.keyphrases.keybert.params() if STUDY.keyphrases.scorer == "keybert" else None,
-    script:
-        "../scripts/extract_keyphrases.py"
+def means_of_writer(name):
+    """How the requests of a writer are sent: a resource, since it reruns nothing."""
+    return lambda wildcards: getattr(writer_of(wildcards), name)
+
+
+if STUDY.keyphrases.scorer == "llm":
+
+    rule extract_keyphrases_with_llm:
+        """Lets a language model find the key phrases of a shard's reviews."""
+        input:
+            shard="<results>/corpus/{shard}.parquet",
+        output:
+            keyphrases="<results>/keyphrases/{shard}.parquet",
+        log:
+            "<logs>/keyphrases/{shard}.log",
+        cache: "omit-software"
+        conda:
+            "../../envs/homogenization.yaml"
+        threads: 2
+        resources:
+            mem_mb=lambda wildcards, attempt: ask.writer_memory(writer_of(wildcards), attempt),
+            runtime=lambda wildcards, attempt: ask.writer_runtime(
+                writer_of(wildcards), STUDY.corpus.shard_size, STUDY.rewriting.candidates, attempt
+            ),
+            gpu=lambda wildcards: ask.gpus(writer_of(wildcards)),
+            # `resources: connections` in a profile caps the sum over all jobs
+            connections=means_of_writer("connections"),
+            timeout_seconds=means_of_writer("timeout_seconds"),
+            max_retries=means_of_writer("max_retries"),
+        params:
+            # the key of the between-workflow cache holds parameters, not wildcards
+            code=code_of_writer("extract_keyphrases_with_llm"),
+            shard=lambda wildcards: wildcards.shard,
+            writer=lambda wildcards: writer_of(wildcards).params(),
+            prompt=lambda wildcards: load_prompt(STUDY.keyphrases.prompt),
+            max_phrases=STUDY.keyphrases.max_phrases,
+            ngram_range=list(STUDY.keyphrases.ngram_range),
+            candidates=STUDY.rewriting.candidates,
+            seed=STUDY.seed,
+        script:
+            "../scripts/extract_keyphrases_with_llm.py"
+
+else:
+
+    rule count_document_frequencies:
+        """Counts in how many reviews of the corpus each phrase occurs."""
+        input:
+            clean="<results>/corpus/clean.parquet",
+        output:
+            frequencies="<results>/keyphrases/document_frequencies.parquet",
+        log:
+            "<logs>/keyphrases/count_document_frequencies.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("count_document_frequencies"),
+            ngram_range=list(STUDY.keyphrases.ngram_range),
+            min_document_frequency=STUDY.keyphrases.min_document_frequency,
+        script:
+            "../scripts/count_document_frequencies.py"
+
+    rule extract_keyphrases:
+        """Finds the key phrases of a shard's reviews by their scores."""
+        input:
+            shard="<results>/corpus/{shard}.parquet",
+            frequencies="<results>/keyphrases/document_frequencies.parquet",
+        output:
+            keyphrases="<results>/keyphrases/{shard}.parquet",
+        log:
+            "<logs>/keyphrases/{shard}.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("extract_keyphrases"),
+            scorer=STUDY.keyphrases.scorer,
+            max_phrases=STUDY.keyphrases.max_phrases,
+            ngram_range=list(STUDY.keyphrases.ngram_range),
+            keybert=STUDY.keyphrases.keybert.params() if STUDY.keyphrases.scorer == "keybert" else None,
+        script:
+            "../scripts/extract_keyphrases.py"
 
 
 rule rewrite_reviews:
+    """Moves the key phrases of a shard's reviews by rule, or keeps the reviews."""
     input:
         shard="<results>/corpus/{shard}.parquet",
         keyphrases="<results>/keyphrases/{shard}.parquet",
@@ -61,7 +113,53 @@ rule rewrite_reviews:
         "../scripts/rewrite_reviews.py"
 
 
+if STUDY.written:
+
+    rule rewrite_with_llm:
+        """Lets a language model write one variant of a shard's reviews."""
+        input:
+            shard="<results>/corpus/{shard}.parquet",
+            keyphrases="<results>/keyphrases/{shard}.parquet",
+        output:
+            variant="<results>/variants/{variant}/{shard}.parquet",
+            candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
+        log:
+            "<logs>/variants/{variant}/{shard}.log",
+        wildcard_constraints:
+            variant=any_of(STUDY.written),
+        cache: "omit-software"
+        conda:
+            "../../envs/homogenization.yaml"
+        threads: 2
+        resources:
+            mem_mb=lambda wildcards, attempt: ask.writer_memory(writer_of(wildcards), attempt),
+            runtime=lambda wildcards, attempt: ask.writer_runtime(
+                writer_of(wildcards), STUDY.corpus.shard_size, STUDY.rewriting.candidates, attempt
+            ),
+            # the encoder of `similarity` judges candidates too
+            gpu=lambda wildcards: max(
+                ask.gpus(writer_of(wildcards)),
+                ask.encoder_gpus(STUDY.similarity) if STUDY.rewriting.min_f1 is not None else 0,
+            ),
+            connections=means_of_writer("connections"),
+            timeout_seconds=means_of_writer("timeout_seconds"),
+            max_retries=means_of_writer("max_retries"),
+        params:
+            code=code_of_writer("rewrite_with_llm"),
+            variant=lambda wildcards: wildcards.variant,
+            shard=lambda wildcards: wildcards.shard,
+            writer=lambda wildcards: writer_of(wildcards).params(),
+            prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
+            position=lambda wildcards: STUDY.variants[wildcards.variant].position,
+            filters=STUDY.rewriting.params(),
+            encoder=ENCODER if STUDY.rewriting.min_f1 is not None else None,
+            seed=STUDY.seed,
+        script:
+            "../scripts/rewrite_with_llm.py"
+
+
 rule score_similarity:
+    """Scores a shard of a variant against the originals by BERTScore."""
     input:
         original="<results>/corpus/{shard}.parquet",
         variant="<results>/variants/{variant}/{shard}.parquet",
@@ -75,15 +173,13 @@ rule score_similarity:
         gpu=ask.encoder_gpus(STUDY.similarity),
     params:
         code=code("score_similarity"),
-        encoder=STUDY.similarity.encoder.params(),
-        layer=STUDY.similarity.layer,
-        device=STUDY.similarity.device,
-        batch_size=STUDY.similarity.batch_size,
+        encoder=ENCODER,
     script:
         "../scripts/score_similarity.py"
 
 
 rule score_random_pairs:
+    """Scores pairs of unrelated reviews of a shard, the baseline of similarity."""
     input:
         original="<results>/corpus/{shard}.parquet",
     output:
@@ -96,10 +192,7 @@ rule score_random_pairs:
         gpu=ask.encoder_gpus(STUDY.similarity),
     params:
         code=code("score_random_pairs"),
-        encoder=STUDY.similarity.encoder.params(),
-        layer=STUDY.similarity.layer,
-        device=STUDY.similarity.device,
-        batch_size=STUDY.similarity.batch_size,
+        encoder=ENCODER,
         seed=STUDY.seed,
     script:
         "../scripts/score_random_pairs.py"

@@ -5,32 +5,21 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
 from homogenization.run.job import job
 
-
-def main(snakefile: Path, config: dict[str, Any], report: str) -> None:
-    """Write the report of the target `figures` to `report`, with the configuration of the running workflow."""
-    with tempfile.TemporaryDirectory() as folder, written_whole(report) as partial:
-        configfile = Path(folder) / "config.json"
-        configfile.write_text(json.dumps(config))
-        command = [sys.executable, "-m", "snakemake", "figures", "--snakefile", str(snakefile)]
-        command += ["--configfile", str(configfile), "--report", str(partial)]
-        # the running workflow holds the lock; its profile may name an executor that a report has no use for
-        command += ["--nolock", "--workflow-profile", "none"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        print(done.stdout)
-        if done.returncode != 0:
-            raise HomogenizationError(f"{report}: Snakemake could not make the report; its own words stand above")
-
-
-if __name__ == "__main__":
-    with job(snakemake):
-        main(
-            snakefile=Path(snakemake.scriptdir).resolve().parents[1] / "Snakefile",
-            config=snakemake.params.config,
-            report=snakemake.output.report,
-        )
+report = snakemake.output.report
+with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(report) as partial:
+    configfile = Path(folder) / "config.json"
+    configfile.write_text(json.dumps(snakemake.params.config))
+    snakefile = Path(snakemake.scriptdir).resolve().parents[1] / "Snakefile"
+    command = [sys.executable, "-m", "snakemake", "figures", "--snakefile", str(snakefile)]
+    command += ["--configfile", str(configfile), "--report", str(partial)]
+    # the running workflow holds the lock; its profile may name an executor that a report has no use for
+    command += ["--nolock", "--workflow-profile", "none"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(done.stdout)
+    if done.returncode != 0:
+        raise HomogenizationError(f"{report}: Snakemake could not make the report; its own words stand above")

@@ -124,17 +124,17 @@ VARIANTS = {
 
 def test_control_is_the_first_control_variant(write):
     claims = write({"contrast": {"metric": "stable_rank", "variant": "front", "minus": "control"}, "below": 0})
-    assert config_of(variants=VARIANTS, claims=claims).judged_claims()[0]["minus"] == "scattered"
-    assert config_of(claims=claims).judged_claims()[0]["minus"] == "control"
+    assert config_of(variants=VARIANTS, claims=claims).judged_claims[0]["minus"] == "scattered"
+    assert config_of(claims=claims).judged_claims[0]["minus"] == "control"
 
 
 def test_default_contrasts_are_with_the_original_and_the_controls():
-    assert config_of(variants=VARIANTS).contrast_pairs() == [
+    assert config_of(variants=VARIANTS).contrasted == [
         ("front", "original"),
         ("scattered", "original"),
         ("front", "scattered"),
     ]
-    assert config_of(variants={"original": VARIANTS["original"]}).contrast_pairs() == []
+    assert config_of(variants={"original": VARIANTS["original"]}).contrasted == []
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_components_of_what_is_not_there(components, said):
 
 def test_contrasts_leave_out_what_grows_with_the_number_of_tokens():
     metrics = ["effective_rank", "normalized_effective_rank", "first_token_norm", "early_attention_share"]
-    assert config_of(metrics=metrics).contrast_metrics() == ["normalized_effective_rank", "early_attention_share"]
-    assert config_of(metrics=metrics, contrasts={"metrics": ["effective_rank"]}).contrast_metrics() == [
+    assert config_of(metrics=metrics).contrasted_metrics == ["early_attention_share", "normalized_effective_rank"]
+    assert config_of(metrics=metrics, contrasts={"metrics": ["effective_rank"]}).contrasted_metrics == [
         "effective_rank"
     ]

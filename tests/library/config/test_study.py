@@ -1,13 +1,16 @@
 """Every mistake in a configuration is named, all of them at once, before anything runs."""
 
 import copy
+import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
 from conftest import LLAMA, ROOT, SMALL
 from homogenization.config import docs as config_docs
+from homogenization.config.base import sections_in
 from homogenization.config.study import Study, load_study
 from homogenization.run.errors import HomogenizationError
 
@@ -63,6 +66,7 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("views", ["rwa"], ["views", "did you mean 'raw'?"]),
         ("figures.views", ["unit"], ["figures", "['unit']", "not among the computed 'views'"]),
         ("figures.titles", {"muave": "M"}, ["figures.titles", "did you mean 'mauve'?"]),
+        ("figures.titles", {"metric": "M"}, ["figures.titles", "'metric'"]),
         ("figures.labels", {"tinny": "T"}, ["labels for ['tinny']", "tiny"]),
         ("variants.front.position", "middle", ["variants.front", "'middle'", "front", "end", "scattered"]),
         ("variants.front.position", None, ["variants.front", "'rules' needs a position"]),
@@ -147,12 +151,12 @@ def test_the_address_of_an_endpoint_is_read_in_the_job():
 
 def test_what_changes_no_result_is_told_apart():
     raw = {**SMALL, "writers": {"served": {"backend": "openai", "model": "m"}, "local": LOCAL}}
-    writers = load_study(raw).writers
-    kept = {name: set(type(writer).model_fields) - writer.without_effect() for name, writer in writers.items()}
+    tracked = {name: set(writer.params()) for name, writer in load_study(raw).writers.items()}
     answers = {"backend", "structured_output", "temperature", "top_p", "max_new_tokens"}
-    assert kept["served"] == answers | {"model", "revision", "base_url", "api_key_variable"}
-    assert kept["local"] == answers | {"weights", "dtype", "device", "batch_size"}
-    assert load_study(raw).models["tiny"].without_effect() == {"gpus", "billions"}
+    assert tracked["served"] == answers | {"model", "revision", "base_url", "api_key_variable"}
+    assert tracked["local"] == answers | {"weights", "dtype", "device", "batch_size"}
+    model = load_study(raw).models["tiny"]
+    assert set(type(model).model_fields) - set(model.params()) == {"gpus", "billions"}
 
 
 def test_null_takes_a_model_or_variant_away():
@@ -187,13 +191,35 @@ def test_schema_and_key_table_are_those_of_the_model():
     assert readme == config_docs.with_key_table(readme), regenerate
 
 
+@pytest.mark.parametrize("name", ["config", "laptop", "paper"])
+def test_the_schema_accepts_the_configurations_that_come_along(name):
+    content = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())
+    schema = json.loads(config_docs.schema())
+    jsonschema.validate(content, schema)
+    content["models"] = {"m": {"weights": {"hub": "a/b", "folder": "x"}}}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, schema)
+
+
+def test_the_key_table_tells_which_form_takes_a_key():
+    rows = [line.strip("| ").split(" | ") for line in config_docs.key_table().splitlines()]
+    cells = {(row[0].strip("`"), row[3].split(")")[0] if row[3].startswith("(") else ""): row for row in rows}
+    assert cells["writers.NAME.backend", ""][1:3] == ["`transformers`, `openai`", "required"]
+    assert cells["writers.NAME.temperature", ""][2] == "`0.7`"
+    assert cells["writers.NAME.model", "(`openai`"][2] == "required"
+    assert cells["writers.NAME.weights", "(`transformers`"][1] == "as `models.NAME.weights`"
+    assert cells["keyphrases.scorer", ""][1:3] == ["`tfidf`, `keybert`, `llm`", '`"tfidf"`']
+    assert cells["models.NAME.weights.hub", ""][2] == "one of these"
+    assert cells["models.NAME.weights.seed", "(`random`"][2] == "`0`"
+
+
 def test_every_key_is_described():
     def undescribed(section, prefix=""):
         for name, field in section.model_fields.items():
-            inner, _ = config_docs._section_of(field.annotation)
-            if inner is not None:
-                yield from undescribed(inner, f"{prefix}{name}.")
-            elif not field.description:
+            inner = sections_in(field.annotation)
+            for form in inner:
+                yield from undescribed(form, f"{prefix}{name}.")
+            if not inner and not field.description:
                 yield prefix + name
 
     assert list(undescribed(Study)) == []

@@ -1,41 +1,50 @@
-"""The figure of what the metrics answer to, and its script."""
+"""The heat map of what the metrics answer to."""
 
-import importlib.util
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from homogenization.figures.sensitivity import draw_sensitivity
-from homogenization.run.errors import HomogenizationError
+from drawings import require_refusal, saved, shown, texts
+from homogenization.figures.sensitivity import COLUMNS, draw
+from homogenization.measures.views import VIEWS
+from homogenization.metrics.geometry import GEOMETRY_METRICS
+from homogenization.metrics.spectral import SPECTRAL_METRICS
+from homogenization.run.files import read_csv, write_csv
 from homogenization.statistics.causes import CAUSES, RESPONSE_SCHEMA
-from homogenization.statistics.sensitivity import response_table, sensitivity_table
 
-ROOT = Path(__file__).parents[3]
 NAMES = list(CAUSES)
+TITLES = {name: metric.title for name, metric in (SPECTRAL_METRICS | GEOMETRY_METRICS).items()}
+SPECIAL = {  # what stands apart among responses of .1
+    ("max_explainable_variance", "raw"): {"cone": 0.834, "compression": 0.499},
+    ("schatten_inf", "raw"): {"massive_first_token": -56.4},
+    ("stable_rank", "unit"): {"antipodal_pairs": 0.5, "cone": -0.7, "matrix_shape": -0.001},
+}
 
 
 @cache
 def responses():
-    return response_table(sensitivity_table(128, 256, 8))
+    """A table like sensitivity.csv: every metric and view in the order of the registries."""
+    places = [(metric, view) for metric in SPECTRAL_METRICS for view in VIEWS]
+    places += [(name, view) for name, metric in GEOMETRY_METRICS.items() for view in metric.views]
+    rows = []
+    for place in places:
+        values = dict.fromkeys(NAMES, 0.1) | {"collapse": 1.0} | SPECIAL.get(place, {})
+        answers = "collapse"
+        if place[0] == "cosine_modes":  # a collapse does not move it
+            values, answers = dict.fromkeys(NAMES, float("nan")), "antipodal_pairs"
+        rows.append({"metric": place[0], "view": place[1], **values, "answers_to": answers, "confuses": ""})
+    return pl.DataFrame(rows, schema=RESPONSE_SCHEMA)
 
 
-def response(metric, view, cause):
-    return responses().row(by_predicate=(pl.col("metric") == metric) & (pl.col("view") == view), named=True)[cause]
-
-
-def script_main(rule):
-    spec = importlib.util.spec_from_file_location(rule, ROOT / "workflow" / "scripts" / f"{rule}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.main
+def figure_of(table):
+    return draw({"sensitivity": table}, shown(source="results/tables/sensitivity.csv", metric_titles=TITLES))
 
 
 @cache
 def drawn():
-    return draw_sensitivity(responses(), "T")
+    return figure_of(responses())
 
 
 def panel(figure, heading):
@@ -47,7 +56,7 @@ def written(axes):
     return {(int(text.get_position()[1]), int(text.get_position()[0])): text for text in axes.texts}
 
 
-def test_colours_and_numbers_of_the_figure_are_the_responses():
+def test_colours_and_numbers_are_the_responses():
     axes = panel(drawn(), "As is, all tokens")
     mesh = axes.collections[-1]
     table = responses().filter(view="raw")
@@ -58,14 +67,21 @@ def test_colours_and_numbers_of_the_figure_are_the_responses():
     assert [label.get_text() for label in axes.get_xticklabels()] == [cause.title for cause in CAUSES.values()]
     cells = written(axes)
     assert len(cells) == len(table) * len(NAMES)
-    cone = response("max_explainable_variance", "raw", "cone")
-    assert cells[2, NAMES.index("cone")].get_text() == f"{cone:.2f}"
+    assert cells[2, NAMES.index("cone")].get_text() == "0.83"
     assert cells[2, NAMES.index("cone")].get_fontweight() == "bold"
     assert cells[2, NAMES.index("compression")].get_fontweight() == "normal"
     assert cells[2, NAMES.index("collapse")].get_fontweight() == "normal"
-    norm = response("schatten_inf", "raw", "massive_first_token")
-    assert cells[6, NAMES.index("massive_first_token")].get_text() == f"−{-norm:.0f}"
+    assert cells[6, NAMES.index("massive_first_token")].get_text() == "−56"
     assert axes.get_ylim() == (len(table), 0)  # the first metric is on top
+
+
+def test_half_a_collapse_is_bold_and_zero_has_no_sign():
+    table = responses().filter(view="unit")
+    row = table["metric"].to_list().index("stable_rank")
+    cells = written(panel(drawn(), "Unit rows, all tokens"))
+    assert cells[row, NAMES.index("antipodal_pairs")].get_fontweight() == "bold"
+    assert cells[row, NAMES.index("cone")].get_fontweight() == "normal"
+    assert cells[row, NAMES.index("matrix_shape")].get_text() == "0"
 
 
 def test_cells_without_a_response_are_grey_with_a_dot_for_what_moves_the_metric():
@@ -81,8 +97,9 @@ def test_cells_without_a_response_are_grey_with_a_dot_for_what_moves_the_metric(
     assert row in grey_rows
 
 
-def test_nothing_in_the_figure_lies_over_anything_else():
+def test_nothing_lies_over_anything_else():
     figure = drawn()
+    assert figure.texts[0].get_text() == "T"
     renderer = figure.canvas.get_renderer()
     panels = [axes.get_tightbbox(renderer) for axes in figure.axes]
     around = [text.get_window_extent(renderer) for text in figure.texts]
@@ -99,38 +116,33 @@ def test_nothing_in_the_figure_lies_over_anything_else():
             assert int(box.y0) == int(box.y1)
 
 
-def test_a_table_of_few_metrics_is_drawn():
-    figure = draw_sensitivity(responses().filter(view="unit", metric="stable_rank"), "T")
+def test_a_table_of_few_metrics_is_drawn_with_the_same_bytes_again(tmp_path):
+    few = responses().filter(view="unit", metric="stable_rank")
+    figure = figure_of(few)
     assert len(figure.axes) == 3  # two panels, one of them empty, and the colour bar
+    assert saved(figure, tmp_path) == saved(figure_of(few), tmp_path)
 
 
-def test_the_script_writes_the_same_bytes_again(tmp_path):
-    few = tmp_path / "few.csv"  # drawing all takes seconds
-    responses().filter(metric="stable_rank").write_csv(few)
-    contents = []
-    for run in ("first", "second"):
-        paths = [tmp_path / run / name for name in ("f.svg", "f.png")]
-        script_main("plot_sensitivity")(responses=few, svg=paths[0], png=paths[1], title="Some title")
-        assert sorted((tmp_path / run).iterdir()) == sorted(paths)
-        contents.append([path.read_bytes() for path in paths])
-    assert contents[0] == contents[1]
-    assert b"Some title" in contents[0][0]
+def test_the_note_names_the_range_of_shapes_and_the_share_from_which_a_cause_is_confused():
+    assert "from 0.125 to 2" in texts(drawn())
+    assert "Bold: at least 0.5" in texts(drawn())
 
 
-@pytest.mark.parametrize(
-    "content", ["", "metric,view\nstable_rank,raw\n", ",".join(RESPONSE_SCHEMA) + "\n", '"cut short'], ids=repr
-)
-def test_a_table_that_is_none_is_refused_by_name_and_moved_aside(tmp_path, content):
+def test_a_table_without_rows_is_refused_by_name_and_moved_aside(tmp_path):
     path = tmp_path / "sensitivity.csv"
-    path.write_text(content)
-    with pytest.raises(HomogenizationError, match="again") as refused:
-        script_main("plot_sensitivity")(responses=path, svg=tmp_path / "f.svg", png=tmp_path / "f.png", title="T")
-    assert str(path) in str(refused.value)
+    path.write_text(",".join(RESPONSE_SCHEMA) + "\n")
+    said = "with a row for each metric and view.*again"
+    require_refusal(draw, {"sensitivity": responses().clear()}, shown(source=str(path)), said)
     assert [file.name for file in tmp_path.iterdir()] == ["sensitivity.csv.damaged"]
 
 
-def test_a_table_that_is_gone_is_refused_by_name(tmp_path):
-    with pytest.raises(HomogenizationError, match="gone"):
-        script_main("plot_sensitivity")(
-            responses=tmp_path / "no.csv", svg=tmp_path / "f.svg", png=tmp_path / "f.png", title="T"
-        )
+def test_the_table_has_the_columns_that_it_is_drawn_from():
+    assert set(COLUMNS.items()) <= set(RESPONSE_SCHEMA.items())
+
+
+@pytest.mark.parametrize("answers", ["", "cone"])
+def test_a_cause_that_moves_nothing_is_written_and_read_as_such(answers, tmp_path):
+    """The script reads what `probe_metrics` writes, empty texts included."""
+    table = responses().head(1).with_columns(answers_to=pl.lit(answers))
+    write_csv(table, tmp_path / "sensitivity.csv")
+    assert read_csv(tmp_path / "sensitivity.csv", COLUMNS).equals(table.select(*COLUMNS))

@@ -8,13 +8,15 @@ from hypothesis import strategies as st
 from homogenization.measures.attention import (
     ATTENTION_SCHEMA,
     attention_profile,
-    attention_table,
     check_sum,
+    measure,
     position_bins,
     uniform_attention,
 )
-from homogenization.metrics.geometry import ATTENTION_METRICS
+from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.run.errors import HomogenizationError
+
+IDENTITY = {"model": "m", "variant": "front"}
 
 
 def causal_map(n, seed=0):
@@ -56,7 +58,7 @@ def test_bins():
 
 
 @given(n=st.integers(1, 60), n_bins=st.integers(1, 25), causal=st.booleans(), seed=st.integers(0, 99))
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 def test_profile_accounts_for_all_attention(n, n_bins, causal, seed):
     received = causal_map(n, seed).sum(axis=0)
     profile = attention_profile(received, causal, n_bins)
@@ -117,6 +119,8 @@ def test_wrong_sums_are_refused():
 
 
 class Store:
+    attributes = IDENTITY
+    n_blocks = 2
     review_ids = ("a", "b")
     review_offsets = np.array([0, 4, 10])
     causal = True
@@ -127,8 +131,12 @@ class Store:
 
 
 def test_table():
-    table = attention_table(Store(), n_bins=5)
+    table = measure(Store(), n_bins=5)
     assert dict(table.schema) == ATTENTION_SCHEMA
+    assert table.select("model", "variant", "layer", "depth").unique(maintain_order=True).rows() == [
+        ("m", "front", 1, 0.5),
+        ("m", "front", 2, 1.0),
+    ]
     assert table.select("layer", "review_id", "n_tokens").rows() == [(1, "a", 4), (1, "b", 6), (2, "a", 4), (2, "b", 6)]
     assert table["received"].list.len().unique().to_list() == [5]
     assert table["first_token_share"][3] == pytest.approx(causal_map(6, 1)[:, 0].sum() / 6)
@@ -140,4 +148,4 @@ def test_no_attention_in_the_store():
             return None
 
     with pytest.raises(HomogenizationError, match="record_attention: true"):
-        attention_table(Silent())
+        measure(Silent())

@@ -1,8 +1,6 @@
 """Metrics on a common number of tokens: which tokens are drawn, and that the numbers are those of the drawn tokens."""
 
-import importlib.util
 import math
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy import stats
-from threadpoolctl import threadpool_limits
 
-from homogenization.measures.common_length import DrawnTokens, drawn_positions
-from homogenization.measures.geometry import geometry_table
-from homogenization.measures.spectra import spectra_table
+from homogenization.measures import geometry, spectra
+from homogenization.measures.common_length import drawn_positions, measure
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.tokens import Tokens
@@ -25,23 +21,16 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.states.store import layer_name
 from homogenization.states.writer import StoreShape, written_store
-from homogenization.tables.common_length import common_length_of_job
-from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_job
+from homogenization.tables.common_length import mean_over_draws, tabulate
+from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_reviews
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
+from script import run_script
 
-ROOT = Path(__file__).parents[3]
 LENGTHS = {"long": 40, "short": 9, "exact": 12, "longer": 61}
 WIDTH = 16
 N_TOKENS, DRAWS, SEED = 12, 3, 5
 KEYS = ("review_id", "point", "layer", "view", "metric")
 METRICS = ["effective_rank", "alpha_req", "cosine_anisotropy", "first_token_norm_ratio", "first_token_attention_share"]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """As in the workflow."""
-    with threadpool_limits(1):
-        yield
 
 
 def store_of(lengths=LENGTHS, order=None, scale_of_layer=None, width=WIDTH):
@@ -57,6 +46,7 @@ def store_of(lengths=LENGTHS, order=None, scale_of_layer=None, width=WIDTH):
         return np.concatenate(of_reviews).astype(np.float32)
 
     return SimpleNamespace(
+        attributes={"model": "tiny", "variant": "front"},
         review_ids=names,
         review_offsets=np.cumsum([0, *(lengths[name] for name in names)]),
         layers=[0, 2],
@@ -67,14 +57,12 @@ def store_of(lengths=LENGTHS, order=None, scale_of_layer=None, width=WIDTH):
 
 
 def common(store, metrics=METRICS, views=("raw", "unit_without_first"), n_tokens=N_TOKENS, draws=DRAWS, seed=SEED):
-    drawn = DrawnTokens(store, n_tokens, draws, seed)
-    tables = spectra_table(drawn, views), geometry_table(drawn)
-    return common_length_of_job("tiny", "front", 2, *tables, pl.DataFrame(schema=SIMILARITY_SCHEMA), metrics)
+    return mean_over_draws(*measure(store, n_tokens, draws, seed, views), metrics)
 
 
 class TestPositions:
     @given(n=st.integers(1, 60), more=st.integers(0, 60), draw=st.integers(0, 9), seed=st.integers(0, 2**32))
-    @settings(max_examples=100, deadline=None)
+    @settings(deadline=None)
     def test_ascending_distinct_and_with_the_first(self, n, more, draw, seed):
         positions = drawn_positions("review", n + more, n, draw, seed)
         assert positions.shape == (n,)
@@ -137,23 +125,23 @@ def test_rows():
     assert len(table) == 3 * 3 * 7
 
 
-def test_only_analysed_reviews():
-    drawn = DrawnTokens(store_of(), N_TOKENS, DRAWS, SEED)
+def test_only_analysed_reviews(tmp_path):
     scores = {"variant": "front", "precision": 1.0, "recall": 1.0, "f1": 1.0, "accepted": True}
     rows = [{**scores, "review_id": name, "analysed": name != "exact"} for name in LENGTHS]
-    similarity = pl.DataFrame(rows, schema=SIMILARITY_SCHEMA)
-    tables = spectra_table(drawn, ["raw"]), geometry_table(drawn)
-    table = common_length_of_job("tiny", "front", 2, *tables, similarity, METRICS)
+    files = {name: str(tmp_path / name) for name in ("spectra", "geometry", "similarity")}
+    made = *measure(store_of(), N_TOKENS, DRAWS, SEED, ["raw"]), pl.DataFrame(rows, schema=SIMILARITY_SCHEMA)
+    for path, table in zip(files.values(), made, strict=True):
+        write_table(table, path)
+    inputs = {"spectra": [files["spectra"]], "geometry": [files["geometry"]], "similarity": files["similarity"]}
+    table = tabulate(SimpleNamespace(**inputs), METRICS)
     assert set(table["review_id"]) == {"long", "longer"}
 
 
 def test_review_of_that_very_length_has_the_metrics_of_the_study():
     """Every metric, through the tables that the study itself makes."""
     store = store_of()
-    similarity = pl.DataFrame(schema=SIMILARITY_SCHEMA)
-    study = metrics_of_job(
-        "tiny", "front", 2, spectra_table(store, VIEWS), geometry_table(store), None, similarity, METRIC_NAMES
-    ).filter(review_id="exact")
+    study = metrics_of_reviews(spectra.measure(store, VIEWS), geometry.measure(store), None, METRIC_NAMES)
+    study = study.filter(review_id="exact")
     table = common(store, metrics=METRIC_NAMES, views=VIEWS).filter(review_id="exact")
     both = table.join(study, on=KEYS, how="full", suffix="_study")
     assert both["value"].null_count() == both["value_study"].null_count() == 0
@@ -190,10 +178,8 @@ def test_length_alone_no_longer_shows():
     lengths = {f"review{index}": 30 + 2 * index for index in range(30)}
     store = store_of(lengths, width=64)
     table = common(store, ["effective_rank"], ["raw"], n_tokens=30).filter(layer=0)
-    whole = metrics_of_job(
-        "m", "v", 2, spectra_table(store, ["raw"]), geometry_table(store), None,
-        pl.DataFrame(schema=SIMILARITY_SCHEMA), ["effective_rank"],
-    ).filter(layer=0)  # fmt: skip
+    measures = spectra.measure(store, ["raw"]), geometry.measure(store)
+    whole = metrics_of_reviews(*measures, None, ["effective_rank"]).filter(layer=0)
     counts = list(lengths.values())
     assert stats.spearmanr(counts, whole["value"]).statistic > 0.95
     assert abs(stats.spearmanr(counts, table["value"]).statistic) < 0.5  # p .005 for 30 reviews
@@ -222,13 +208,6 @@ def test_states_that_are_not_finite_are_refused():
         common(store)
 
 
-def script_of(rule):
-    spec = importlib.util.spec_from_file_location("script", ROOT / "workflow" / "scripts" / f"{rule}.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
-
-
 def test_scripts(tmp_path):
     """From a store on the disk to the table."""
     lengths, rng = [14, 5], np.random.default_rng(0)
@@ -243,13 +222,20 @@ def test_scripts(tmp_path):
         for layer in (0, 1):
             writer.append(layer_name(layer), 0, states * (1 + layer))
     spectra, geometry, similarity, table = (str(tmp_path / name) for name in ("s", "g", "similarity", "table"))
-    script_of("compute_common_length").main(str(path), spectra, geometry, 8, 2, SEED, ["raw"])
-    assert read_table(spectra)["review_id"].unique(maintain_order=True).to_list() == ["a/0", "a/1"]
+    chosen = {"n_tokens": 8, "draws": 2, "seed": SEED, "views": ["raw"]}
+    measures = {"spectra": spectra, "geometry": geometry}
+    module = "measures.common_length"
+    run_script("measure", tmp_path / "log", {"states": str(path)}, measures, {"module": module, **chosen})
+    found = read_table(spectra).select("model", "variant", "review_id", "draw").unique(maintain_order=True)
+    assert found.rows() == [("tiny", "front", "a", 0), ("tiny", "front", "a", 1)]
     metadata = table_metadata(geometry)
-    assert (metadata["n_tokens"], metadata["draws"], metadata["seed"]) == (8, 2, SEED)
+    assert {key: metadata[key] for key in chosen} == chosen
+    assert metadata["states"] | attributes == metadata["states"]
     write_table(pl.DataFrame(schema=SIMILARITY_SCHEMA), similarity)
-    job = ["tiny", "front", "000"]
-    script_of("tabulate_common_length").main([spectra], [geometry], similarity, table, [job], ["stable_rank"])
+    inputs = {"spectra": [spectra], "geometry": [geometry], "similarity": similarity}
+    module = "tables.common_length"
+    chosen = {"module": module, "metrics": ["stable_rank"]}
+    run_script("tabulate", tmp_path / "log", inputs, {"common": table}, chosen)
     made = read_table(table)
     assert made.select("model", "variant", "review_id", "layer", "depth").rows() == [
         ("tiny", "front", "a", 0, 0.0),

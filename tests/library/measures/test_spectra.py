@@ -5,22 +5,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
 from homogenization.measures import views
-from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values, spectra_table
+from homogenization.measures.spectra import SPECTRA_SCHEMA, measure, singular_values
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.run.errors import HomogenizationError
 
+IDENTITY = {"model": "m", "variant": "front"}
 TOLERANCE = 1e-6
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """As in the workflow; matrices as small as these gain nothing from more."""
-    with threadpool_limits(1):
-        yield
 
 
 def every_metric(values):
@@ -140,7 +133,7 @@ def test_real_states():
     width=st.integers(1, 12),
     scale=st.sampled_from([1e-6, 1, 1e5]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_any_small_matrix(seed, n, width, scale):
     tokens = np.random.default_rng(seed).standard_normal((n, width)) * scale
     for view, values in singular_values(tokens, VIEWS).items():
@@ -203,6 +196,7 @@ def test_a_look_needs_no_more_than_its_rows(monkeypatch, rowwise, shape):
 class FakeStore(SimpleNamespace):
     """Two reviews of 3 and 5 tokens, two layers and a state after the final norm."""
 
+    attributes = IDENTITY
     review_ids = ("a", "b")
     review_offsets = np.array([0, 3, 8])
     n_blocks = 1
@@ -216,7 +210,7 @@ class FakeStore(SimpleNamespace):
 
 
 def test_table():
-    table = spectra_table(FakeStore(), ["raw", "unit_without_first"])
+    table = measure(FakeStore(), ["raw", "unit_without_first"])
     assert dict(table.schema) == SPECTRA_SCHEMA
     assert table.select("point", "layer").unique(maintain_order=True).rows() == [
         ("residual_stream", 0),
@@ -224,6 +218,7 @@ def test_table():
         ("final_norm", 1),
     ]
     assert table["n_tokens"].to_list() == [3, 3, 5, 5] * 3
+    assert dict(table.select("layer", "depth").rows()) == {0: 0.0, 1: 1.0}
     row = table.row(6, named=True)
     assert (row["review_id"], row["layer"], row["view"], row["width"]) == ("b", 1, "raw", 4)
     expected = np.linalg.svd(gaussian(8, 4, seed=1)[3:], compute_uv=False)
@@ -238,4 +233,4 @@ def test_states_that_are_not_finite_are_refused():
             return states
 
     with pytest.raises(HomogenizationError, match=r"review b: .* residual_stream, layer 1.* bfloat16 or float32"):
-        spectra_table(Overflown(), ["raw"])
+        measure(Overflown(), ["raw"])

@@ -50,7 +50,7 @@ def test_zero_token_has_no_direction():
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 9), width=st.integers(1, 9), cone=st.sampled_from([0.0, 30.0]))
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_nested_rows_hold_both_views(seed, n, width, cone):
     """The promise of `Look.nested`: all of its rows give the one view, all but the first the other."""
     tokens = token_matrix(seed, n, width, cone=cone)

@@ -175,7 +175,7 @@ def test_no_spectra():
     values=arrays(np.float64, st.integers(1, 30), elements=st.floats(1e-2, 1e3)),
     scale=st.floats(1e-150, 1e150),
 )
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 def test_bounds_and_scale(values, scale):
     values = np.sort(values)[::-1]
     n = len(values)

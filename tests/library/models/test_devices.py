@@ -54,7 +54,7 @@ def test_weights_are_loaded_straight_to_where_the_map_says(tmp_path):
     made.save_pretrained(tmp_path / "model")
     device_map = {**PLACES["llama"], **dict.fromkeys(REST["llama"], "cpu")}
     spread = load_network(
-        AutoModel, tmp_path / "model", torch.float32, device_map=device_map, offload_folder=tmp_path / "disk"
+        AutoModel, tmp_path / "model", "float32", device_map=device_map, offload_folder=tmp_path / "disk"
     )
     assert spread.layers[1].mlp.up_proj.weight.device.type == "meta"
     packed = packed_model(spread)

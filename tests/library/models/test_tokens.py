@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
@@ -83,7 +83,6 @@ def test_truncation_keeps_the_closing_token_and_is_counted(bert):
 
 
 @pytest.mark.parametrize("bos", ["default", "always", "never"])
-@settings(max_examples=40, deadline=None)
 @given(max_tokens=st.integers(1, 12))
 def test_no_text_is_longer_than_allowed(bert, llama, bos, max_tokens):
     for tokenizer in (bert, llama):

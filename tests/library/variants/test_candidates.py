@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.tables import rewriting as tables_rewriting
-from homogenization.variants.candidates import FILTERS, REASONS, REVIEW_SCHEMA, _Answer, judge, judge_similarity
+from homogenization.tables.rewriting import REWRITING_SCHEMA
+from homogenization.variants.candidates import DISTANCES, FILTERS, REVIEW_SCHEMA, _Answer, judge, judge_similarity
 from homogenization.variants.keyphrases import candidates
-from homogenization.variants.rules import Phrase
+from homogenization.variants.names import SIDES
+from homogenization.variants.refusals import REASONS
 from homogenization.writers.requests import Completion
 
 LIMITS = {"min_coverage": 0.8, "max_distance": 0.35, "length_ratio": [0.6, 1.5], "min_f1": 0.9}
@@ -18,8 +19,7 @@ FRONT = "Slow zombie was what we saw eat. Plot and clever cast, though thin, wer
 
 
 def phrases_of(text, *terms):
-    places = [place for place in candidates(text, (1, 3)) if place.term in terms]
-    return [Phrase(place.term, place.sentence, place.start, place.end) for place in places]
+    return [phrase for phrase in candidates(text, (1, 3)) if phrase.term in terms]
 
 
 def answer(text, finish_reason="stop"):
@@ -138,8 +138,14 @@ def test_the_schema_is_what_is_read():
     ]
 
 
-def test_every_reason_has_a_column_in_the_table():
-    assert set(REASONS) == set(tables_rewriting.REASONS)
+def test_every_filter_is_a_reason_with_a_column_in_the_table():
+    assert REASONS[:3] == ("truncated", "malformed", "empty")
+    assert REASONS[3:] == tuple(FILTERS)
+    assert set(REASONS) <= set(REWRITING_SCHEMA)
+
+
+def test_there_is_a_distance_from_each_side():
+    assert set(DISTANCES) == set(SIDES)
 
 
 WORDS = ("slow", "zombie", "Plot", "clever", "cast", "fine", "a", "the", ".", ",")

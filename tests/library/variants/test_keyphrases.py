@@ -8,18 +8,14 @@ import polars as pl
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from homogenization.corpus.reading import clean_reviews, read_reviews
+from homogenization.corpus.cleaning import clean_reviews
+from homogenization.corpus.reading import read_reviews
 from homogenization.corpus.sentences import folded, is_stop_word, sentence_spans, words
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants import keyphrases
-from homogenization.variants.keyphrases import (
-    candidates,
-    count_document_frequencies,
-    extract_keyphrases,
-    key_phrases,
-    make_scorer,
-    tfidf_scorer,
-)
+from homogenization.variants import scorers
+from homogenization.variants.frequencies import count_document_frequencies
+from homogenization.variants.keyphrases import candidates, extract_keyphrases, key_phrases
+from homogenization.variants.scorers import make_scorer, tfidf_scorer
 
 EMBEDDED = Path(__file__).parents[3] / "config" / "reviews.jsonl"
 NGRAMS = (1, 3)
@@ -161,7 +157,7 @@ def test_a_scorer_of_your_own_is_one_entry(monkeypatch, embedded):
     def longest(frequencies, n_documents, weights):
         return lambda text, counts: {term: float(len(term)) for term in counts}
 
-    monkeypatch.setitem(keyphrases.SCORERS, "longest", longest)
+    monkeypatch.setitem(scorers.SCORERS, "longest", longest)
     score = make_scorer("longest", pl.DataFrame(), 0)
     assert key_phrases("A cat met hippopotamuses.", score, 1, (1, 1))[0][0].term == "hippopotamuses"
 

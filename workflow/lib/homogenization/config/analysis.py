@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator
 
-from homogenization.config.base import ExpandedPath, Section
+from homogenization.config.base import ExpandedPath, Section, one_of
 from homogenization.config.claims import load_claims
-from homogenization.config.messages import one_of
+from homogenization.figures.catalogue import FIGURES
+from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.run.errors import HomogenizationError
 
@@ -85,3 +86,22 @@ class Sensitivity(Section):
     n_tokens: int = Field(128, ge=16, description="Rows of the matrices.")
     width: int = Field(256, ge=16, description="Columns of the matrices.")
     seeds: int = Field(8, ge=2, description="Draws of each matrix.")
+
+
+class Figures(Section):
+    """What figures say and show; nothing here reruns a computation."""
+
+    views: list[str] = Field(
+        ["raw", "raw_without_first"], min_length=1, description="Views that the metric figures show, a row each."
+    )
+    titles: dict[str, str] = Field({}, description="Title of a figure, by figure or metric name.")
+    labels: dict[str, str] = Field({}, description="Display name of a model or variant.")
+
+    _views = field_validator("views")(one_of(VIEWS))
+
+    @field_validator("titles")
+    @classmethod
+    def titles_of_figures(cls, titles: dict[str, str]) -> dict[str, str]:
+        """Titles belong to figures that exist; a figure of one metric has the metric's title."""
+        one_of((*(name for name, figure in FIGURES.items() if figure.title), *METRIC_NAMES))(list(titles))
+        return titles

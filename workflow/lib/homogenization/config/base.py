@@ -1,22 +1,49 @@
-"""The configuration's groundwork: strict sections, paths with variables, and where weights come from."""
+"""The configuration's groundwork: strict sections, checked names and paths, and how a mistake is told.
 
-import importlib.util
+Imported whenever the Snakefile is parsed.
+"""
+
 import json
 import os
 import re
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, ClassVar, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-BUILT_FILES = {  # of a model that the workflow builds
-    "config": "config.json",
-    "weights": "model.safetensors",
-    "tokenizer": "tokenizer.json",
-    "tokenizer_config": "tokenizer_config.json",
-    "digests": "weights.sha256",
-}
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+from homogenization.run.errors import nearest
+
+_Location = tuple[str | int, ...]
+_NO_MAPPING = ("model_type", "model_attributes_type", "dict_type")  # pydantic's names of errors
+
+
+class Section(BaseModel):
+    """A mapping of the configuration: unknown keys are refused, values are not coerced."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    def params(self, *keys: str) -> dict[str, Any]:
+        """Plain values that the `params` of a rule can track: those of `keys`, or of all keys.
+
+        Keys that change no result are fields with `exclude=True`, which never stand here.
+        """
+        return json.loads(json.dumps(self.model_dump(mode="json", include=set(keys) or None), sort_keys=True))
+
+
+class Option(Section):
+    """One of several forms of a section. The value of the key `told_by` says which form it is."""
+
+    told_by: ClassVar[str]
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The values of `told_by` that stand for this form."""
+        return get_args(cls.model_fields[cls.told_by].annotation)
+
+
+def without_nulls(given: Any) -> Any:
+    """A mapping without its empty keys, so that an overlay can take away what its base has; else `given` itself."""
+    return {key: value for key, value in given.items() if value is not None} if isinstance(given, dict) else given
 
 
 def expanded(value: str) -> str:
@@ -29,82 +56,103 @@ def expanded(value: str) -> str:
 
 
 ExpandedPath = Annotated[str, AfterValidator(expanded)]
-Name = Annotated[str, Field(pattern=NAME)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
-def whole_numbers_count(value: Any) -> Any:
-    """Let 0 and 1 stand for 0.0 and 1.0, which a strict number does not."""
-    return float(value) if type(value) is int else value
+def one_of(names: tuple[str, ...]) -> Callable[[list[str]], list[str]]:
+    """A validator: every entry of a list is among `names`, none stands twice."""
+
+    def check(values: list[str]) -> list[str]:
+        for value in values:
+            if value not in names:
+                raise ValueError(f"unknown name {value!r}{nearest(value, names)}; allowed: {', '.join(names)}")
+        if len(set(values)) < len(values):
+            raise ValueError(f"{sorted({v for v in values if values.count(v) > 1})} stand twice; name each once")
+        return values
+
+    return check
 
 
-class Section(BaseModel):
-    """A mapping of the configuration; unknown keys are refused, values are not coerced."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    def params(self, *keys: str) -> dict[str, Any]:
-        """Sorted JSON values, which a rule's `params` can track; all keys that have an effect, or `keys` of them."""
-        dumped = self.model_dump(mode="json", include=set(keys) or None, exclude=self.without_effect())
-        return json.loads(json.dumps(dumped, sort_keys=True))
-
-    def without_effect(self) -> set[str]:
-        """Keys that change no result here, only how it is come by; they go into no parameters and rerun nothing."""
-        return set()
+def sections_in(annotation: Any) -> list[type[Section]]:
+    """The sections that a key of this type can hold: one, the several forms of one, or none for a plain value."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [section for argument in get_args(annotation) for section in sections_in(argument)]
 
 
-class Weights(Section):
-    """Where weights and tokenizer come from: exactly one of `hub`, `path`, `package`, `random`."""
-
-    hub: str | None = Field(None, description="Model id on the Hugging Face hub. Pin it with `revision`.")
-    revision: str | None = Field(None, description="Commit, tag or branch on the hub; a commit makes it reproducible.")
-    path: ExpandedPath | None = Field(None, description="Folder with `config.json`, `*.safetensors` and the tokenizer.")
-    package: str | None = Field(None, description="Installed Python package that carries the model's folder.")
-    folder: str = Field("model", description="The model's folder inside `package`.")
-    random: dict[str, Any] | None = Field(
-        None,
-        description="Untrained control: the fields of a transformers configuration, `model_type` among them. The "
-        "weights are drawn with `seed`; a byte-level BPE tokenizer is trained on the corpus.",
-    )
-    seed: int = Field(0, ge=0, description="Seed of the random weights.")
-    vocab_size: int = Field(2000, ge=300, description="Vocabulary of the tokenizer trained for random weights.")
-
-    def files(self, built: str) -> list[str]:
-        """The files that jobs depend on: those in `built` of a model that the workflow builds, those of a local folder.
-
-        A package, or the hub's cache, is not tracked.
-        """
-        if self.random is not None:
-            return [f"{built}/{file}" for file in BUILT_FILES.values()]
-        if self.path is not None:
-            patterns = ("config.json", "*.safetensors", "tokenizer*")
-            return sorted(str(file) for pattern in patterns for file in Path(self.path).glob(pattern))
-        return []
-
-    @model_validator(mode="after")
-    def exactly_one_source(self) -> "Weights":
-        """Check that one source is named and, where it lies on this machine, that it is whole."""
-        named = [source for source in ("hub", "path", "package", "random") if getattr(self, source) is not None]
-        if len(named) != 1:
-            raise ValueError(f"name exactly one of hub, path, package, random; found {named or 'none'}")
-        if self.revision is not None and self.hub is None:
-            raise ValueError("'revision' goes with 'hub' alone")
-        if self.path is not None:
-            check_model_folder(Path(self.path))
-        if self.package is not None and importlib.util.find_spec(self.package.partition(".")[0]) is None:
-            raise ValueError(f"the Python package {self.package!r} is not installed; install it or use 'path'")
-        if self.random is not None and "model_type" not in self.random:
-            raise ValueError("'random' needs 'model_type', for example llama, qwen2, gpt2")
-        return self
+def describe_problems(error: ValidationError, root: type[BaseModel]) -> Iterator[str]:
+    """One line for each problem that pydantic found in a `root`: where, what stands there, what is allowed."""
+    return (_described(problem, root) for problem in error.errors())
 
 
-def check_model_folder(folder: Path) -> None:
-    """Raise ValueError where `folder` holds no model that can be loaded safely."""
-    if not folder.is_dir():
-        raise ValueError(f"the folder {str(folder)!r} does not exist; relative paths start at the working directory")
-    if not (folder / "config.json").is_file():
-        raise ValueError(f"{str(folder)!r} has no config.json, so it is no model folder in the Hugging Face format")
-    if not any(folder.glob("*.safetensors")):
-        raise ValueError(
-            f"{str(folder)!r} has no *.safetensors file; other weight formats can run code when they are loaded and "
-            "are refused. Save the model again with save_pretrained(), which writes safetensors"
+def _described(problem: Any, root: type[BaseModel]) -> str:
+    location, kind, given = problem["loc"], problem["type"], problem["input"]
+    if kind == "extra_forbidden":
+        return _unknown_key(root, location)
+    if kind == "missing":
+        return _missing_key(root, location)
+    if location and location[-1] == "[key]":
+        return f"{_dotted(location[:-2])}: the name {given!r} is not allowed; letters, digits, '.', '_', '-'"
+    path, forms, _ = _place(root, location)
+    if kind.startswith("union_tag"):
+        told_by, names = forms[0].told_by, [name for form in forms for name in form.names()]
+        found = (
+            f"{given[told_by]!r} is not allowed{nearest(str(given[told_by]), names)}" if told_by in given else "missing"
         )
+        return f"{_dotted((*path, told_by))}: {found}; allowed: {', '.join(names)}"
+    message = problem["msg"].removeprefix("Value error, ")
+    if kind == "value_error":
+        return f"{_dotted(path)}: {message}"
+    if kind in _NO_MAPPING:
+        message = "input should be a mapping of keys"
+    return f"{_dotted(path)}: {given!r} is not allowed; {message[0].lower()}{message[1:]}"
+
+
+def _unknown_key(root: type[BaseModel], location: _Location) -> str:
+    key = str(location[-1])
+    path, forms, chosen = _place(root, location[:-1])
+    takers = [name for form in forms if key in form.model_fields for name in form.names()]
+    if takers:
+        has = f"{forms[0].told_by} {chosen!r}".strip()
+        return f"{_dotted(path)}: {has} takes no {key}; {key!r} goes with {' or '.join(map(repr, takers))} alone"
+    own = [form for form in forms if chosen in form.names()] if chosen and forms[0].told_by else forms
+    allowed = list(dict.fromkeys(name for form in own for name in form.model_fields))
+    return f"{_dotted((*path, key))}: unknown key{nearest(key, allowed)}; allowed: {', '.join(allowed)}"
+
+
+def _missing_key(root: type[BaseModel], location: _Location) -> str:
+    key = str(location[-1])
+    path, forms, chosen = _place(root, location[:-1])
+    field = next(form.model_fields[key] for form in forms if key in form.model_fields)
+    if chosen:
+        return f"{_dotted(path)}: {forms[0].told_by} {chosen!r} needs {key!r}; {field.description}"
+    return f"{_dotted((*path, key))}: missing; {field.description or 'a section that has to be there'}"
+
+
+def _place(root: type[BaseModel], location: _Location) -> tuple[_Location, list[type[Any]], str]:
+    """What stands at one of pydantic's locations, in which the name of a form follows a section that has several.
+
+    Returns:
+        The location as the user writes it; the section there, in all its forms; and the name of the form that was
+        chosen, empty for a section that has one form.
+    """
+    path: list[str | int] = []
+    here: Any = root
+    forms, chosen = [root], ""
+    for part in location:
+        if get_origin(here) is not dict and len(forms) > 1 and not chosen:
+            here, chosen = next(form for form in forms if part in form.names()), str(part)
+            continue
+        path.append(part)
+        if get_origin(here) is dict:
+            here = get_args(here)[1]
+        else:
+            field = getattr(here, "model_fields", {}).get(part)
+            here = field.annotation if field else None
+        forms, chosen = sections_in(here), ""
+    return tuple(path), forms, chosen
+
+
+def _dotted(location: _Location) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return path.lstrip(".") or "(top level)"

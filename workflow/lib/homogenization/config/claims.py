@@ -8,19 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from homogenization.config.base import Name, whole_numbers_count
-from homogenization.config.messages import describe_problem, nearest, one_of
+from homogenization.config.base import Name, Section, describe_problems, one_of
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
-from homogenization.run.errors import HomogenizationError
+from homogenization.run.errors import HomogenizationError, nearest
 
 STATISTICS = ("level", "contrast", "slope", "steepest", "correlation", "component", "similarity")
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def _metric(name: str) -> str:
@@ -31,24 +26,26 @@ def _metric(name: str) -> str:
 MetricName = Annotated[str, AfterValidator(_metric)]
 
 
-class _OfMetric(_Strict):
+class _OfMetric(Section):
     """A metric of every review, at one point of the blocks and in one view."""
 
     metric: MetricName = Field(description="Name of a metric.")
-    view: str | None = Field(None, description="View; null: the first that the metric has (`raw`, `all_tokens`).")
+    view: str | None = Field(
+        None, validate_default=True, description="View; null: the first that the metric has (`raw`, `all_tokens`)."
+    )
     variant: Name = Field("original", description="Variant whose values count.")
 
-    @model_validator(mode="after")
-    def view_of_metric(self) -> "_OfMetric":
+    @field_validator("view")
+    @classmethod
+    def view_of_metric(cls, view: str | None, info: ValidationInfo) -> str | None:
         """Spectral metrics have every view, the others their own."""
-        allowed = describe_metric(self.metric).views or VIEWS
-        if self.view is None:
-            self.view = allowed[0]
-        elif self.view not in allowed:
-            raise ValueError(
-                f"{self.metric} has no view {self.view!r}{nearest(self.view, allowed)}; allowed: {', '.join(allowed)}"
-            )
-        return self
+        if "metric" not in info.data:
+            return view
+        metric = info.data["metric"]
+        allowed = describe_metric(metric).views or VIEWS
+        if view is not None and view not in allowed:
+            raise ValueError(f"{metric} has no view {view!r}{nearest(view, allowed)}; allowed: {', '.join(allowed)}")
+        return view or allowed[0]
 
 
 class _AtLayers(_OfMetric):
@@ -86,7 +83,7 @@ class Correlation(_OfMetric):
     with_metric: MetricName = Field(description="The other metric, in its first view.")
 
 
-class Component(_Strict):
+class Component(Section):
     """Which components of a block contribute most to an anisotropy, averaged over layers."""
 
     metric: Literal["cosine_anisotropy", "singular_anisotropy"] = Field(description="Which anisotropy.")
@@ -97,19 +94,13 @@ class Component(_Strict):
     )
 
 
-class SimilarityOf(_Strict):
+class SimilarityOf(Section):
     """BERTScore F1 of a variant against the original reviews."""
 
     variant: Name = Field(description="A rewritten variant.")
 
 
-def _ordered(bounds: list[float]) -> list[float]:
-    if bounds[0] >= bounds[1]:
-        raise ValueError(f"{bounds} is no range; write [lower, upper]")
-    return bounds
-
-
-class Claim(_Strict):
+class Claim(Section):
     """A published statement and how it is tested."""
 
     claim: Name = Field(description="Short name of the claim; each stands once.")
@@ -129,14 +120,13 @@ class Claim(_Strict):
         None, min_length=2, max_length=2, description="The statistic lies in this range, ends included."
     )
 
-    _above = field_validator("above", "below", mode="before")(whole_numbers_count)
-    _between = field_validator("between")(lambda bounds: None if bounds is None else _ordered(bounds))
-
-    @field_validator("between", mode="before")
+    @field_validator("between")
     @classmethod
-    def whole_bounds_count(cls, bounds: Any) -> Any:
-        """`[0, 1]` is a range of numbers too."""
-        return [whole_numbers_count(bound) for bound in bounds] if isinstance(bounds, list) else bounds
+    def bounds_in_order(cls, bounds: list[float] | None) -> list[float] | None:
+        """The lower one comes first."""
+        if bounds is not None and bounds[0] >= bounds[1]:
+            raise ValueError(f"{bounds} is no range; write [lower, upper]")
+        return bounds
 
     @model_validator(mode="after")
     def one_statistic_and_one_criterion(self) -> "Claim":
@@ -184,7 +174,7 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
             claims.append(Claim.model_validate(entry))
         except ValidationError as error:
             name = entry.get("claim", f"number {number + 1}") if isinstance(entry, dict) else f"number {number + 1}"
-            problems += [f"{name}: {describe_problem(problem, Claim)}" for problem in error.errors()]
+            problems += [f"{name}: {problem}" for problem in describe_problems(error, Claim)]
     names = [claim.claim for claim in claims]
     problems += [f"{name}: stands twice" for name in sorted({name for name in names if names.count(name) > 1})]
     if problems:

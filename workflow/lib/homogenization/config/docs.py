@@ -6,18 +6,24 @@ writes both; a test fails when they differ from the model.
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_origin
 
 from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from homogenization.config.study import Section, Study
+from homogenization.config.base import sections_in
+from homogenization.config.models import SOURCES
+from homogenization.config.study import Study
 
 SCHEMA = Path("workflow/schemas/config.schema.json")
 README = Path("config/README.md")
+_WEIGHTS = "models.NAME.weights"
 BEGIN, END = "<!-- keys: begin -->", "<!-- keys: end -->"
+
+Row = tuple[str, str, str, str]  # key, type, default, meaning
 
 
 def schema() -> str:
@@ -27,8 +33,8 @@ def schema() -> str:
 
 def key_table() -> str:
     """A Markdown table of every key: dotted name, type, default, meaning."""
-    rows = ["| key | type | default | meaning |", "| --- | --- | --- | --- |", *_rows(Study, "")]
-    return "\n".join(rows) + "\n"
+    rows = [("key", "type", "default", "meaning"), ("---",) * 4, *_rows([Study], "")]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
 def with_key_table(readme: str) -> str:
@@ -38,29 +44,35 @@ def with_key_table(readme: str) -> str:
     return f"{before}{BEGIN}\n\n{key_table()}\n{END}{after}"
 
 
-def _rows(section: type[Section], prefix: str) -> list[str]:
-    rows = []
-    for name, field in section.model_fields.items():
-        key = f"{prefix}{name}"
-        inner, by_name = _section_of(field.annotation)
-        if inner is None:
-            described = field.description
-            rows.append(f"| `{key}` | {_type_name(field.annotation)} | {_default(field)} | {described} |")
-        elif inner.__name__ == "Weights" and prefix != "models.NAME.":
-            rows.append(f"| `{key}` | as `models.NAME.weights` | {_default(field)} | {field.description} |")
+def _rows(forms: list[type[Any]], prefix: str) -> Iterator[Row]:
+    """The rows of a section; those that hold for some of its forms alone begin their meaning with their names."""
+    told_by = getattr(forms[0], "told_by", "")
+    if told_by:
+        fields = [form.model_fields[told_by] for form in forms]
+        names = ", ".join(f"`{name}`" for form in forms for name in form.names())
+        default = next((default for default in map(_default, fields) if default != "required"), "required")
+        yield f"`{prefix}{told_by}`", names, default, " ".join(str(field.description) for field in fields)
+    found: dict[Row, list[type[Any]]] = {}
+    for form in forms:
+        for name, field in form.model_fields.items():
+            for row in _rows_of_key(f"{prefix}{name}", field) if name != told_by else ():
+                found.setdefault(row, []).append(form)
+    for (key, kind, default, meaning), having in found.items():
+        names = [name for form in having for name in form.names()] if len(having) < len(forms) else []
+        if not told_by and key == f"`{prefix}{names[0] if names else ''}`":  # the key that tells the form
+            yield key, kind, "one of these", meaning
         else:
-            rows += _rows(inner, f"{key}.NAME." if by_name else f"{key}.")
-    return rows
+            yield key, kind, default, f"({', '.join(f'`{name}`' for name in names)}) {meaning}" if names else meaning
 
 
-def _section_of(annotation: Any) -> tuple[type[Section] | None, bool]:
-    """The section that a key holds, and whether it holds one under every name of a mapping."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return annotation, False
-    for argument in get_args(annotation):
-        if isinstance(argument, type) and issubclass(argument, Section):
-            return argument, getattr(annotation, "__origin__", None) is dict
-    return None, False
+def _rows_of_key(key: str, field: FieldInfo) -> Iterator[Row]:
+    forms = sections_in(field.annotation)
+    if not forms:
+        yield f"`{key}`", _type_name(field.annotation), _default(field), str(field.description)
+    elif tuple(forms) == SOURCES and key != _WEIGHTS:
+        yield f"`{key}`", f"as `{_WEIGHTS}`", _default(field), str(field.description)
+    else:
+        yield from _rows(forms, f"{key}.NAME." if get_origin(field.annotation) is dict else f"{key}.")
 
 
 def _type_name(annotation: Any) -> str:
@@ -75,9 +87,7 @@ def _words(described: dict[str, Any]) -> str:
     if described["type"] == "array":
         items = described.get("items") or described["prefixItems"][0]
         return f"list of {_words(items)}"
-    return {"object": "mapping", "integer": "integer", "number": "number", "boolean": "true or false"}.get(
-        described["type"], described["type"]
-    )
+    return {"object": "mapping", "boolean": "true or false"}.get(described["type"], described["type"])
 
 
 def _default(field: FieldInfo) -> str:

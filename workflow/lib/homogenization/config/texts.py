@@ -1,99 +1,136 @@
-"""The part of the configuration that is about language models that write: which they are, and what they are held to."""
+"""The part of the configuration that is about texts: reviews, their key phrases, their variants."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from homogenization.config.base import ExpandedPath, Section, Weights, whole_numbers_count
-from homogenization.run.errors import HomogenizationError
-from homogenization.writers.prompts import load_prompt
-
-# what each backend needs and takes, besides what both take
-_OF_BACKEND = {
-    "transformers": {"weights", "dtype", "device", "batch_size", "gpus", "billions"},
-    "openai": {"model", "revision", "base_url", "api_key_variable", "connections", "timeout_seconds", "max_retries"},
-}
-# how the requests are sent; no answer depends on it
-_OPERATIONAL = frozenset({"gpus", "billions", "connections", "timeout_seconds", "max_retries"})
+from homogenization.config.base import ExpandedPath, Option, Section, one_of, without_nulls
+from homogenization.config.models import Device, TrainedWeights
+from homogenization.config.writers import Prompt
+from homogenization.corpus.sources import BUILDERS, is_local
+from homogenization.variants.names import SIDES
+from homogenization.variants.positions import POSITIONS
 
 
-def readable_prompt(path: str) -> str:
-    """`path`, whose file has to hold a prompt."""
-    try:
-        load_prompt(Path(path))
-    except HomogenizationError as error:
-        raise ValueError(str(error)) from None
-    return path
+class Corpus(Section):
+    """Which reviews are read, and how many of them."""
 
-
-Prompt = Annotated[ExpandedPath, AfterValidator(readable_prompt)]
-
-
-class Writer(Section):
-    """A language model that finds key phrases or rewrites reviews: one of its own, or one behind an endpoint."""
-
-    backend: Literal["transformers", "openai"] = Field(
-        description="`transformers` runs the weights in the job; `openai` asks an OpenAI-compatible endpoint (vLLM, "
-        "`transformers serve`, llama.cpp)."
+    source: ExpandedPath = Field(description="Local .parquet, .csv, .json or .jsonl file, or a data set id on the hub.")
+    subset: str | None = Field(None, description="Configuration name of a hub data set, where it has several.")
+    revision: str | None = Field(None, description="Commit of a hub data set; pin it.")
+    split: str = Field("train", description="Split of a hub data set.")
+    text_column: str = Field("text", description="Column that holds the review.")
+    label_column: str | None = Field("label", description="Column to balance the sample over; null: no balancing.")
+    n_reviews: int = Field(ge=2, description="Reviews in the sample. The sample is nested: raising it adds shards.")
+    shard_size: int = Field(
+        50,
+        ge=2,
+        description="Reviews of a shard, the unit of work: each model reads each variant of a shard in one job.",
     )
-    weights: Weights | None = Field(None, description="transformers: an instruction-tuned model with a chat template.")
-    dtype: Literal["float32", "bfloat16", "float16"] = Field("bfloat16", description="transformers: its precision.")
-    device: Literal["auto", "cpu", "cuda", "mps"] = Field(
-        "auto", description="transformers: `auto` is CUDA, then MPS, then CPU."
-    )
-    batch_size: int = Field(16, ge=1, description="transformers: requests a batch. Halves when memory runs out.")
-    gpus: int = Field(1, ge=1, description="transformers: GPUs of a job. Nothing reruns.")
-    billions: float | None = Field(
-        None, gt=0, description="transformers: billions of parameters, as `models.NAME.billions`. Nothing reruns."
-    )
-    model: str | None = Field(None, min_length=1, description="openai: the endpoint's name for the model.")
-    revision: str | None = Field(
-        None, description="openai: your label of what is served (a commit, say); another label asks everything again."
-    )
-    base_url: str | None = Field(
-        None,
-        description="openai: address of the endpoint, to `/v1`. `$VARIABLES` in it are read in the job; null: "
-        "`OPENAI_BASE_URL`.",
-    )
-    api_key_variable: str = Field(
-        "OPENAI_API_KEY",
-        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="openai: environment variable that holds the key, for an endpoint that wants one.",
-    )
-    structured_output: Literal["json_schema", "json_object", "none"] = Field(
-        "json_schema",
-        description="How the form of answers is enforced: by their JSON schema, as some JSON object (openai alone), or "
-        "by the prompt alone. Answers are read strictly in any case.",
-    )
-    connections: int = Field(8, ge=1, description="openai: requests at a time. Nothing reruns.")
-    timeout_seconds: int = Field(120, ge=1, description="openai: patience for an answer. Nothing reruns.")
-    max_retries: int = Field(6, ge=0, description="openai: further tries of a failed request. Nothing reruns.")
-    temperature: float = Field(0.7, ge=0, description="Sampling temperature; 0: the most likely token each time.")
-    top_p: float = Field(0.95, gt=0, le=1, description="Sampling is from the likeliest tokens of this probability.")
-    max_new_tokens: int = Field(1024, ge=1, description="Longest answer in tokens; a longer one is rejected.")
+    min_words: int = Field(20, ge=1, description="Shorter reviews (in words, cleaned) are left out.")
+    max_words: int = Field(400, ge=1, description="Longer reviews are left out; keep it within the models' context.")
 
-    _numbers = field_validator("temperature", "top_p", "billions", mode="before")(whole_numbers_count)
+    @field_validator("source")
+    @classmethod
+    def local_file_exists(cls, source: str) -> str:
+        """A source that looks like a file is one, of a kind that can be read."""
+        if is_local(source):
+            suffix = Path(source).suffix
+            if suffix.lower() not in BUILDERS:
+                raise ValueError(f"{source!r} ends in {suffix!r}; allowed: {', '.join(BUILDERS)}")
+            if not Path(source).is_file():
+                raise ValueError(f"the file {source!r} does not exist; relative paths start at the working directory")
+        return source
 
-    @model_validator(mode="after")
-    def what_the_backend_needs(self) -> "Writer":
-        """Keys of the other backend would be ignored, so they are refused."""
-        other = next(keys for backend, keys in _OF_BACKEND.items() if backend != self.backend)
-        foreign = sorted(other & self.model_fields_set)
-        if foreign:
-            raise ValueError(f"backend {self.backend!r} takes no {', '.join(foreign)}; leave them out")
-        if self.backend == "openai" and self.model is None:
-            raise ValueError("backend 'openai' needs 'model': the endpoint's name for the model")
-        if self.backend == "transformers":
-            if self.weights is None or self.weights.random is not None:
-                raise ValueError("backend 'transformers' needs 'weights' of a trained model: hub, path or package")
-            if self.structured_output == "json_object":
-                raise ValueError("structured_output 'json_object' goes with backend 'openai'; use json_schema or none")
-        return self
+    @field_validator("max_words")
+    @classmethod
+    def bounds_in_order(cls, max_words: int, info: ValidationInfo) -> int:
+        """The upper bound is not below the lower one."""
+        if max_words < info.data.get("min_words", 1):
+            raise ValueError(f"{max_words} is below min_words ({info.data['min_words']})")
+        return max_words
 
-    def without_effect(self) -> set[str]:
-        """How requests are sent, and what belongs to the other backend."""
-        return set().union(_OPERATIONAL, *(keys for backend, keys in _OF_BACKEND.items() if backend != self.backend))
+    @property
+    def is_local(self) -> bool:
+        """Whether the corpus is a file on this machine."""
+        return is_local(self.source)
+
+
+def _asked(told_by: str, by_itself: str | None, *others: type[Option]) -> Callable[[Any], Any]:
+    """A validator that comes first: `llm` needs `writer` and `prompt`, which none of the `others` takes.
+
+    It leaves out empty keys, and puts `by_itself` where `told_by` is not given.
+    """
+    names = [name for other in others for name in other.names()]
+
+    def check(given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        given = ({told_by: by_itself} if by_itself else {}) | without_nulls(given)
+        chosen, writer, prompt = given.get(told_by), given.get("writer"), given.get("prompt")
+        wrong = (writer, prompt) != (None, None) if chosen in names else None in (writer, prompt)
+        if wrong and chosen in ("llm", *names):
+            raise ValueError(
+                f"{told_by} {chosen!r} with writer {writer!r} and prompt {prompt!r}: 'llm' needs both, the others take "
+                "neither"
+            )
+        return given
+
+    return check
+
+
+class Keyphrases(Option):
+    """How key phrases are found."""
+
+    told_by: ClassVar[str] = "scorer"
+
+    max_phrases: int = Field(8, ge=1, description="Distinct key phrases of a review at most.")
+    ngram_range: tuple[int, int] = Field((1, 3), description="Shortest and longest phrase in words.")
+    min_document_frequency: int = Field(
+        2, ge=1, description="Rarer terms are key phrases only where a review repeats them."
+    )
+
+    @field_validator("ngram_range", mode="before")
+    @classmethod
+    def pair(cls, value: Any) -> Any:
+        """YAML has lists, no tuples; the lower bound comes first."""
+        if isinstance(value, list) and len(value) == 2 and all(type(v) is int for v in value):
+            if not 1 <= value[0] <= value[1]:
+                raise ValueError(f"{value} is no range of phrase lengths; write [shortest, longest], from 1 on")
+            return tuple(value)
+        return value
+
+
+class CountedKeyphrases(Keyphrases):
+    """Key phrases by the words of the corpus."""
+
+    scorer: Literal["tfidf"] = Field("tfidf", description="`tfidf` knows no position.")
+
+
+class EmbeddedKeyphrases(Keyphrases):
+    """Key phrases by a sentence encoder."""
+
+    scorer: Literal["keybert"] = Field(
+        description="`keybert` knows no position but what its encoder sees within a sentence."
+    )
+    keybert: TrainedWeights = Field(description="Weights of a sentence encoder.")
+
+
+class WrittenKeyphrases(Keyphrases):
+    """Key phrases that a language model names."""
+
+    scorer: Literal["llm"] = Field(description="`llm` asks a language model, which sees all positions.")
+    writer: str = Field(description="Name under `writers` of the language model that is asked.")
+    prompt: Prompt = Field(description="File of the prompt.")
+
+
+AnyKeyphrases = Annotated[
+    CountedKeyphrases | EmbeddedKeyphrases | WrittenKeyphrases,
+    Field(discriminator="scorer"),
+    BeforeValidator(_asked("scorer", "tfidf", CountedKeyphrases, EmbeddedKeyphrases)),
+]
 
 
 class Rewriting(Section):
@@ -117,14 +154,85 @@ class Rewriting(Section):
         None, ge=0, le=1, description="Least BERTScore F1 against the review (`similarity`'s encoder); null: not asked."
     )
 
-    _numbers = field_validator("min_coverage", "max_distance", "min_f1", mode="before")(whole_numbers_count)
-
-    @field_validator("length_ratio", mode="before")
+    @field_validator("length_ratio")
     @classmethod
-    def bounds_in_order(cls, bounds: Any) -> Any:
-        """YAML's whole numbers are ratios too; the lower one comes first."""
-        if isinstance(bounds, list) and len(bounds) == 2 and all(type(bound) in (int, float) for bound in bounds):
-            if not 0 <= bounds[0] < bounds[1]:
-                raise ValueError(f"{bounds} is no range; write [least, largest], from 0 on")
-            return [float(bound) for bound in bounds]
+    def bounds_in_order(cls, bounds: list[float]) -> list[float]:
+        """The lower one comes first."""
+        if not 0 <= bounds[0] < bounds[1]:
+            raise ValueError(f"{bounds} is no range; write [least, largest], from 0 on")
         return bounds
+
+
+class Variant(Option):
+    """How a variant of each review is made."""
+
+    told_by: ClassVar[str] = "rewriter"
+
+
+class RuleVariant(Variant):
+    """The review with its own words, by rule."""
+
+    rewriter: Literal["none", "rules"] = Field(description="`none` keeps the text; `rules` moves key phrases.")
+    position: str | None = Field(
+        None, description=f"Where `rules` moves the key phrases of each sentence: {', '.join(POSITIONS)}."
+    )
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the text is rewritten with key phrases brought to no place in particular."""
+        return self.position == "scattered"
+
+    @model_validator(mode="after")
+    def what_the_rewriter_needs(self) -> "RuleVariant":
+        """`rules` needs a position, `none` has no use for one."""
+        if (self.rewriter == "rules") != (self.position is not None):
+            raise ValueError(
+                f"rewriter {self.rewriter!r} with position {self.position!r}: 'rules' needs a position "
+                f"({', '.join(POSITIONS)}), 'none' takes none"
+            )
+        if self.position is not None:
+            one_of(tuple(POSITIONS))([self.position])
+        return self
+
+
+class WrittenVariant(Variant):
+    """The review as a language model rewrites it."""
+
+    rewriter: Literal["llm"] = Field(description="`llm` asks a language model.")
+    position: str | None = Field(
+        None,
+        description=f"Where the key phrases of each sentence have to go: {', '.join(SIDES)}; null: anywhere "
+        "(a paraphrase).",
+    )
+    writer: str = Field(description="Name under `writers` of the language model that is asked.")
+    prompt: Prompt = Field(description="File of the prompt.")
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the text is rewritten with key phrases brought to no place in particular."""
+        return self.position is None
+
+    @field_validator("position")
+    @classmethod
+    def is_a_side(cls, position: str | None) -> str | None:
+        """A place that an answer can be held to."""
+        return position if position is None else one_of(SIDES)([position])[0]
+
+
+AnyVariant = Annotated[
+    RuleVariant | WrittenVariant,
+    Field(discriminator="rewriter"),
+    BeforeValidator(_asked("rewriter", None, RuleVariant)),
+]
+
+
+class Similarity(Section):
+    """BERTScore of each rewritten review against its original, and what counts as similar enough."""
+
+    encoder: TrainedWeights = Field(description="Encoder of BERTScore.")
+    layer: int = Field(ge=1, description="Layer of the encoder whose states are compared.")
+    threshold: float = Field(
+        ge=0, le=1, description="Least F1 (not rescaled) of an accepted review; it belongs to encoder and layer."
+    )
+    batch_size: int = Field(16, ge=1, description="Reviews of a batch.")
+    device: Device = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")

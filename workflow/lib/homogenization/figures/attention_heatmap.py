@@ -8,37 +8,30 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator
 
-from homogenization.figures.style import (
-    Named,
-    counted,
-    finish,
-    house_style,
-    label_outer,
-    mark_empty,
-    panel_grid,
-)
+from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid
+from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.style import house_style
 
 _EMPTY_COLOUR = "#c9c9c9"
 _FINE_RATIOS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.4, 1.6)
 
 
 @house_style()
-def draw_attention_heatmap(table: pl.DataFrame, title: str, variants: Named, models: Named) -> Figure:
-    """The figure: columns are variants, rows are models.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure from the table attention: a column for each variant, a row for each model.
 
-    Args:
-        table: rows of tables/attention.parquet.
-        title: of the figure.
-        variants: (name, label) in the order of the columns.
-        models: (name, label) in the order of the rows.
+    Raises:
+        HomogenizationError: the table holds nothing of these variants and models.
     """
+    table = rows_of(tables["attention"], shown)
+    require_rows(table, shown, "attention received", tables["attention"]["model"])
     table = table.with_columns(excess=(pl.col("received") / pl.col("uniform")).log(2))
     finite = table["excess"].to_numpy()
     finite = np.abs(finite[np.isfinite(finite)])
     # the few most extreme cells may not bleach all others: they get the colour of the scale's end
     limit = max(0.5, float(np.quantile(finite, 0.99))) if finite.size else 1.0
-    shown = [pair for pair in variants if pair[0] in set(table["variant"])]
-    figure, panels = panel_grid(shown, models, row_height=2.3, share_y=True)
+    variants = [pair for pair in shown.variants if pair[0] in set(table["variant"])]
+    figure, panels = panel_grid(variants, shown.models, row_height=2.3, share_y=True)
     colours = sns.color_palette("vlag", as_cmap=True).with_extremes(bad=_EMPTY_COLOUR)
     mesh = None
     for (model, variant), axes in panels.items():
@@ -61,13 +54,13 @@ def draw_attention_heatmap(table: pl.DataFrame, title: str, variants: Named, mod
         axes.set_yticks([0.25, 0.5, 0.75, 1])
     if mesh is not None:
         _add_colour_bar(figure, mesh, list(panels.values()))
-    label_outer(panels, "Position in the review", {model: "Relative depth of the block" for model, _ in models})
+    label_outer(panels, "Position in the review", {model: "Relative depth of the block" for model, _ in shown.models})
     note = (
         "Colour: mean attention received by a token, divided by what it would receive under uniform attention "
         f"(logarithmic; white: the same; grey: no tokens). n = {counted(table['n_reviews'])}, the same in every "
         "variant. Position 0: the first token, which is left out here, 1: the last."
     )
-    return finish(figure, title, note)
+    return finish(figure, shown.title, note)
 
 
 def _add_colour_bar(figure: Figure, mesh: QuadMesh, axes: list[Axes]) -> None:

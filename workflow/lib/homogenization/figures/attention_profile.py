@@ -6,43 +6,40 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from homogenization.figures.style import (
-    DARK,
-    Named,
-    VariantStyle,
+from homogenization.figures.panels import (
+    axis_label,
     counted,
     finish,
-    house_style,
     label_outer,
     mark_empty,
     panel_grid,
     set_log_scale,
     variant_handles,
-    variant_styles,
 )
+from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.style import DARK, VariantStyle, house_style, variant_styles
 
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @house_style()
-def draw_attention_profile(table: pl.DataFrame, title: str, variants: Named, models: Named) -> Figure:
-    """The figure.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure from the table attention: a row for each model, a column for each block, a line for each variant.
 
-    Args:
-        table: rows of tables/attention.parquet.
-        title: of the figure.
-        variants: (name, label) in the order of the legend.
-        models: (name, label) in the order of the rows.
+    Raises:
+        HomogenizationError: the table holds nothing of these variants and models.
     """
-    styles = variant_styles(variants)
-    blocks = {model: _chosen_blocks(table.filter(pl.col("model") == model)["layer"]) for model, _ in models}
+    table = rows_of(tables["attention"], shown)
+    require_rows(table, shown, "attention received", tables["attention"]["model"])
+    styles = variant_styles(shown.variants)
+    blocks = {model: _chosen_blocks(table.filter(pl.col("model") == model)["layer"]) for model, _ in shown.models}
     columns = [(str(index), "") for index in range(max(len(chosen) for chosen in blocks.values()))]
-    figure, panels = panel_grid(columns, models, row_height=2.3, max_columns=len(_FRACTIONS), share_y=True)
+    figure, panels = panel_grid(columns, shown.models, row_height=2.3, max_columns=len(_FRACTIONS), share_y=True)
     y_labels = {}
-    for model, _ in models:
+    for model, _ in shown.models:
         of_model = table.filter(pl.col("model") == model)
         logarithmic = _spans_a_decade(of_model)
-        y_labels[model] = "Attention received by a token" + (" (log scale)" if logarithmic else "")
+        y_labels[model] = axis_label("Attention received by a token", logarithmic)
         for (column, _), block in zip(columns, blocks[model] + [None] * len(columns), strict=False):
             axes = panels[model, column]
             if block is None:
@@ -54,7 +51,7 @@ def draw_attention_profile(table: pl.DataFrame, title: str, variants: Named, mod
             if logarithmic:
                 set_log_scale(axes)
     label_outer(panels, "Position in the review", y_labels)
-    handles = variant_handles(variants, styles, set(table["variant"]))
+    handles = variant_handles(shown.variants, styles, set(table["variant"]))
     if table["uniform"].is_finite().any():
         handles.append(Line2D([], [], color=DARK, ls="--", lw=1, label="uniform attention"))
     note = (
@@ -63,7 +60,7 @@ def draw_attention_profile(table: pl.DataFrame, title: str, variants: Named, mod
         "over all queries, averaged over heads; dashed: what it would receive if each query spread its attention "
         "evenly over the tokens that it can see."
     )
-    return finish(figure, title, note, handles)
+    return finish(figure, shown.title, note, handles)
 
 
 def _chosen_blocks(layers: pl.Series) -> list[int]:

@@ -1,25 +1,15 @@
-"""What the Snakefile knows of figures without drawing: their titles, and the metrics of the figure of the first token.
+"""Every figure by name: its title, its place in the report, the tables it is drawn from, and which studies draw it.
 
-The configuration can replace the titles; those of metric figures come with the metrics.
+To add a figure: one entry here, a module of its name beside this one with a function `draw`, and a caption of its name
+in workflow/report. Pure data: the Snakefile reads it, so it imports nothing that draws.
 """
 
-FIGURE_TITLES = {
-    "mauve": "MAUVE between consecutive layers",
-    "attention_profile": "Attention received, by position in the review",
-    "attention_heatmap": "Attention received, relative to uniform attention",
-    "cosine_histogram": "Cosines between the tokens of a review, by layer",
-    "similarity": "Similarity of the variants to the original reviews",
-    "placement": "Where the key phrases stand in their sentences",
-    "first_token": "The first token and the others, by depth",
-    "contrast": "Differences between variants",
-    "first_token_scatter": "Singular anisotropy and the first token",
-    "components": "What each component of a block adds to anisotropy",
-    "sensitivity": "What the metrics answer to",
-    "claims": "Published claims, judged on these reviews",
-}
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-# The figure `first_token` needs one of these among the configured metrics, and shows those that are.
-FIRST_TOKEN_METRICS = (
+# The figure `first_token` shows those of these metrics that are configured.
+_FIRST_TOKEN_METRICS = (
     "first_token_norm",
     "other_token_norm",
     "first_token_energy_share",
@@ -27,5 +17,159 @@ FIRST_TOKEN_METRICS = (
     "cosine_to_first_token",
 )
 
-# The table `first_token` and the figure `first_token_scatter` are made where all of these are configured.
-CORRELATED_METRICS = ("max_explainable_variance", "first_token_norm", "first_token_energy_share")
+
+@dataclass(frozen=True)
+class Figure:
+    """What is known of a figure before it is drawn.
+
+    Attributes:
+        name: name of its module, of its caption and, after `plot_`, of its rule.
+        title: text above the figure where the configuration gives no other; "" for the title of its metric.
+        category: heading in the report.
+        labels: columns of its entry below that heading.
+        tables: files in results/tables that it is drawn from; messages name the first.
+        shows: fields of `shown.Shown` that it uses besides the title: an edit of anything else redraws nothing.
+        when: test whether a study (`config.study.Study`) draws it.
+        metrics: metrics of a study, for a figure that is drawn once for each of them.
+        folder: folder of the files of such a figure.
+    """
+
+    name: str
+    title: str
+    category: str
+    labels: Mapping[str, str]
+    tables: tuple[str, ...]
+    shows: tuple[str, ...] = ("models", "variants")
+    when: Callable[[Any], Any] = lambda study: True
+    metrics: Callable[[Any], Sequence[str]] | None = None
+    folder: str = ""
+
+    @property
+    def path(self) -> str:
+        """Its file in results/figures, without the suffix; with the wildcard `metric` if there are several."""
+        return f"{self.folder}/{{metric}}" if self.metrics else self.name
+
+    def paths(self, study: Any) -> list[str]:
+        """All of its files for `study`, as `path`."""
+        return [self.path.format(metric=metric) for metric in self.metrics(study)] if self.metrics else [self.path]
+
+
+_ENTRIES = (
+    Figure(
+        name="metric",
+        title="",
+        category="Metrics",
+        labels={"metric": "{metric}"},
+        tables=("summary.parquet",),
+        shows=("metric", "label", "views", "models", "variants"),
+        metrics=lambda study: study.tabulated_metrics,
+        folder="metrics",
+    ),
+    Figure(
+        name="mauve",
+        title="MAUVE between consecutive layers",
+        category="Metrics",
+        labels={"metric": "MAUVE of consecutive layers"},
+        tables=("mauve.parquet",),
+    ),
+    Figure(
+        name="cosine_histogram",
+        title="Cosines between the tokens of a review, by layer",
+        category="Metrics",
+        labels={"metric": "cosines between tokens"},
+        tables=("cosines.parquet", "summary.parquet"),
+    ),
+    Figure(
+        name="first_token",
+        title="The first token and the others, by depth",
+        category="Position and attention",
+        labels={"figure": "norms and the first token"},
+        tables=("summary.parquet",),
+        when=lambda study: set(_FIRST_TOKEN_METRICS) & set(study.tabulated_metrics),
+    ),
+    Figure(
+        name="attention_profile",
+        title="Attention received, by position in the review",
+        category="Position and attention",
+        labels={"figure": "attention by position"},
+        tables=("attention.parquet",),
+        when=lambda study: study.states.record_attention,
+    ),
+    Figure(
+        name="attention_heatmap",
+        title="Attention received, relative to uniform attention",
+        category="Position and attention",
+        labels={"figure": "attention by layer and position"},
+        tables=("attention.parquet",),
+        when=lambda study: study.states.record_attention,
+    ),
+    Figure(
+        name="similarity",
+        title="Similarity of the variants to the original reviews",
+        category="Data",
+        labels={"figure": "similarity to the original"},
+        tables=("similarity.parquet",),
+        shows=("threshold", "rewritten"),
+        when=lambda study: study.rewritten,
+    ),
+    Figure(
+        name="placement",
+        title="Where the key phrases stand in their sentences",
+        category="Data",
+        labels={"figure": "where key phrases stand"},
+        tables=("placement.parquet",),
+        shows=("variants",),
+        when=lambda study: study.rewritten,
+    ),
+    Figure(
+        name="contrast",
+        title="Differences between variants",
+        category="Contrasts",
+        labels={"contrasts": "{metric}"},
+        tables=("contrasts.parquet",),
+        shows=("metric", "label", "homogenization", "views", "contrasts", "alpha", "models", "variants"),
+        when=lambda study: study.contrasted and study.contrasted_metrics,
+        metrics=lambda study: study.contrasted_metrics,
+        folder="contrasts",
+    ),
+    Figure(
+        name="first_token_scatter",
+        title="Singular anisotropy and the first token",
+        category="Position and attention",
+        labels={"figure": "singular anisotropy and the first token"},
+        tables=("metrics.parquet", "first_token.parquet"),
+        when=lambda study: study.correlates_first_token,
+    ),
+    Figure(
+        name="components",
+        title="What each component of a block adds to anisotropy",
+        category="Contrasts",
+        labels={"figure": "components of a block"},
+        tables=("components.parquet",),
+        when=lambda study: study.component_jobs,
+    ),
+    Figure(
+        name="sensitivity",
+        title="What the metrics answer to",
+        category="Metrics",
+        labels={"metric": "what the metrics answer to"},
+        tables=("sensitivity.csv",),
+        shows=("metric_titles",),
+        when=lambda study: study.sensitivity,
+    ),
+    Figure(
+        name="claims",
+        title="Published claims, judged on these reviews",
+        category="Claims",
+        labels={"table": "the board"},
+        tables=("claims.csv",),
+        shows=("models",),
+        when=lambda study: study.judged_claims,
+    ),
+)
+FIGURES = {figure.name: figure for figure in _ENTRIES}
+
+
+def drawn_figures(study: Any) -> list[Figure]:
+    """The figures that `study` draws."""
+    return [figure for figure in FIGURES.values() if figure.when(study)]

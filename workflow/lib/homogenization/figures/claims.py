@@ -12,8 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from homogenization.figures.short_numbers import short_number
-from homogenization.figures.style import DARK, GREY, Named, counted, finish, house_style
+from homogenization.figures.panels import counted, finish
+from homogenization.figures.shown import Named, Shown, Tables, require_rows
+from homogenization.figures.style import DARK, GREY, house_style
+from homogenization.figures.words import short_number
+from homogenization.statistics.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED, UNDECIDED
 
 COLUMNS = {  # of tables/claims.csv: what the board shows
     **dict.fromkeys(("claim", "statement", "source", "model", "statistic", "verdict"), pl.String),
@@ -32,14 +35,13 @@ class Look:
     sign: str
     colour: str
     ink: str
-    meaning: str
 
 
 VERDICTS = {
-    "supported": Look("✓", "#00558c", "white", "supported"),
-    "contradicted": Look("✗", "#f5a54a", DARK, "contradicted"),
-    "undecided": Look("?", "#dedede", DARK, "undecided"),
-    "not tested": Look("–", "white", GREY, "not tested"),
+    SUPPORTED: Look("✓", "#00558c", "white"),
+    CONTRADICTED: Look("✗", "#f5a54a", DARK),
+    UNDECIDED: Look("?", "#dedede", DARK),
+    NOT_TESTED: Look("–", "white", GREY),
 }
 _STATISTICS = {  # as in tables/claims.csv -> what the criterion is put to
     "level": "mean",
@@ -62,7 +64,7 @@ _REASON_CHARACTERS, _REASON_LINE = 22, 0.125
 
 @dataclass(frozen=True)
 class _Row:
-    """One claim, laid out: its wrapped texts, and its rows of the table by model (None: no model has a say in it)."""
+    """One claim, laid out: its wrapped texts, and its rows of the table by model (None: for all models)."""
 
     statement: str
     criterion: str
@@ -71,15 +73,16 @@ class _Row:
 
 
 @house_style()
-def draw_claims(table: pl.DataFrame, title: str, models: Named) -> Figure:
-    """The board, claims grouped by source; sources and claims stand in the order of the table.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The board from the table claims, grouped by source; sources and claims keep their order.
 
-    Args:
-        table: tables/claims.csv. A claim whose model is null has one cell for all models; one that has no row for a
-            model was not tested in it.
-        title: of the figure.
-        models: (name, label) in the order of the columns.
+    A claim whose model is null has one cell for all models; one that has no row for a model was not tested in it.
+
+    Raises:
+        HomogenizationError: the table holds no claim.
     """
+    table, models = tables["claims"], shown.models
+    require_rows(table, shown, "any claim", table["claim"])
     groups = {
         source: [_lay_out(claim) for _, claim in of_source.group_by("claim", maintain_order=True)]
         for (source,), of_source in table.group_by("source", maintain_order=True)
@@ -100,7 +103,7 @@ def draw_claims(table: pl.DataFrame, title: str, models: Named) -> Figure:
         for row in rows:
             _draw_row(axes, row, top, models)
             top += row.height
-    counts = table.filter(pl.col("verdict") != "not tested")["n_reviews"]
+    counts = table.filter(pl.col("verdict") != NOT_TESTED)["n_reviews"]
     note = (
         "Number: estimate, in brackets its interval. Supported or contradicted: on the claimed or on the other side of "
         "the criterion (grey), tested over reviews and corrected for all claims and models on the board, or, for "
@@ -108,9 +111,9 @@ def draw_claims(table: pl.DataFrame, title: str, models: Named) -> Figure:
         f"the study lacks what the claim is about. n = {counted(counts)}."
     )
     handles = [
-        Patch(fc=look.colour, ec=GREY, lw=0.8, label=f"{look.sign}  {look.meaning}") for look in VERDICTS.values()
+        Patch(fc=look.colour, ec=GREY, lw=0.8, label=f"{look.sign}  {verdict}") for verdict, look in VERDICTS.items()
     ]
-    return finish(figure, title, note, handles)
+    return finish(figure, shown.title, note, handles)
 
 
 def _lay_out(claim: pl.DataFrame) -> _Row:
@@ -135,7 +138,7 @@ def _wrap_evenly(text: str, width: int) -> str:
 
 
 def _write_header(axes: Axes, table: pl.DataFrame, models: Named, headers: Sequence[str], height: float) -> None:
-    """The models' names, and below each how often it got which verdict."""
+    """Write the names of the models, and below each the number of each verdict."""
     for index, ((model, _), header) in enumerate(zip(models, headers, strict=True)):
         centre = _STATEMENT_WIDTH + (index + 0.5) * _CELL_WIDTH
         axes.text(centre, height - _HEADER_LINE - 0.1, header, ha="center", va="bottom", fontsize=11, weight="bold")
@@ -166,17 +169,17 @@ def _draw_row(axes: Axes, row: _Row, top: float, models: Named) -> None:
 
 def _draw_cell(axes: Axes, found: dict[str, Any] | None, left: float, top: float, width: float, height: float) -> None:
     """A box with the verdict's sign, the estimate and its interval; `found` None: not tested."""
-    verdict = found["verdict"] if found else "not tested"
+    verdict = found["verdict"] if found else NOT_TESTED
     look = VERDICTS[verdict]
     box = (left + _GAP / 2, top + _GAP / 2), width - _GAP, height - _GAP
-    dashed = {"ec": "#bbbbbb", "ls": (0, (3, 2))} if verdict == "not tested" else {"ec": look.colour}
+    dashed = {"ec": "#bbbbbb", "ls": (0, (3, 2))} if verdict == NOT_TESTED else {"ec": look.colour}
     axes.add_patch(Rectangle(*box, fc=look.colour, lw=0.8, label=verdict, **dashed))
     centre, middle = left + width / 2, top + height / 2
     start = centre - _CELL_WIDTH / 2
     text_centre = start + 0.45 + (_CELL_WIDTH - 0.45 - _GAP) / 2
     text = {"ha": "center", "color": look.ink, "va": "center"}
     axes.text(start + 0.24, middle, look.sign, fontsize=19, weight="bold", **text)
-    if verdict == "not tested" or not _is_number(found["estimate"]):
+    if verdict == NOT_TESTED or not _is_number(found["estimate"]):
         reason = (found and found["reason"]) or "no result"
         n_lines = int(height / _REASON_LINE) - 1
         reason = textwrap.fill(reason, _REASON_CHARACTERS, max_lines=n_lines, placeholder=" …")

@@ -11,9 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from homogenization.figures.short_numbers import short_number
-from homogenization.figures.style import DARK, GREY, Named, counted, finish, house_style, mark_empty, panel_grid
+from homogenization.figures.panels import counted, finish, mark_empty, panel_grid, range_with_zero
+from homogenization.figures.shown import Shown, Tables, names_of, require_rows, rows_of
+from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import short_number
 from homogenization.tables.over_reviews import summarise
 
 _COMPONENTS = {  # in the order of a block
@@ -35,20 +37,22 @@ _NUMBER_ROOM = 0.30  # of the panel's width, for the numbers at its right
 
 
 @house_style()
-def draw_components(table: pl.DataFrame, title: str, variants: Named, models: Named) -> Figure:
-    """The figure: rows are metrics and views, columns are models, and variants where there are several.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure from the table components: rows are metrics and views, columns are models and variants.
 
-    Args:
-        table: rows of tables/components.parquet.
-        title: of the figure.
-        variants: (name, label) in the order of the columns of a model.
-        models: (name, label) in the order of the columns; models and variants that the table lacks are left out.
+    Models and variants that the table lacks are left out.
+
+    Raises:
+        HomogenizationError: the table holds none of these variants and models.
     """
-    shown = [pair for pair in variants if (table["variant"] == pair[0]).any()]
+    table = rows_of(tables["components"], shown)
+    wanted = ", ".join([*names_of(shown.variants), *names_of(shown.models)])
+    require_rows(table, shown, f"variants and models {wanted}", tables["components"]["variant"])
+    variants = [pair for pair in shown.variants if (table["variant"] == pair[0]).any()]
     columns = {
-        f"{model} {variant}": (model, variant, model_label if len(shown) == 1 else f"{model_label}: {variant_label}")
-        for model, model_label in models
-        for variant, variant_label in shown
+        f"{model} {variant}": (model, variant, model_label if len(variants) == 1 else f"{model_label}: {variant_label}")
+        for model, model_label in shown.models
+        for variant, variant_label in variants
         if not table.filter(model=model, variant=variant).is_empty()
     }
     present = set(table["component"])
@@ -74,9 +78,9 @@ def draw_components(table: pl.DataFrame, title: str, variants: Named, models: Na
         "after; mean over the blocks of a quarter of the depth and over reviews. Diamond and number: mean over all "
         "blocks. Whiskers: 95 % confidence intervals over reviews. "
         f"n = {counted(overall.filter(pl.col('mean').is_finite())['n_reviews'])}"
-        f"{f', {shown[0][1]}' if len(shown) == 1 else ''}. Horizontal scales differ between panels."
+        f"{f', {variants[0][1]}' if len(variants) == 1 else ''}. Horizontal scales differ between panels."
     )
-    return finish(figure, title, note, _handles(set(by_quarter["quarter"])))
+    return finish(figure, shown.title, note, _handles(set(by_quarter["quarter"])))
 
 
 def _panel_rows(table: pl.DataFrame) -> list[tuple[str, str]]:
@@ -87,13 +91,14 @@ def _panel_rows(table: pl.DataFrame) -> list[tuple[str, str]]:
 def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Mean change over reviews by quarter of the depth, and over all blocks.
 
-    A review's changes are averaged over the blocks first, so an interval is one over reviews.
+    The changes of a review are averaged over the blocks first: intervals are over reviews.
 
     Args:
         table: rows of tables/components.parquet.
 
     Returns:
-        Two tables as of `summarise`, by model, variant, metric, view and component; the first also by quarter (0 to 3).
+        Two tables as `summarise` makes them, by model, variant, metric, view and component, the first one by quarter
+        (0 to 3) too.
     """
     keys = ["model", "variant", "metric", "view", "component"]
     # block 7 of 28 ends the first quarter: its depth is .25, or a rounding error more
@@ -109,13 +114,11 @@ def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _limits(by_quarter: pl.DataFrame, overall: pl.DataFrame) -> tuple[float, float]:
-    """Of the horizontal axis: all bars, whiskers and zero, and room for the numbers at the right."""
+    """Limits of the horizontal axis: all bars, whiskers and zero, and room for the numbers at the right."""
     columns = ("mean", "ci_low", "ci_high")
-    values = np.concatenate([part.select(columns).to_numpy().ravel() for part in (by_quarter, overall)])
-    values = values[np.isfinite(values)]
-    low, high = (min(values.min(), 0.0), max(values.max(), 0.0)) if values.size else (0.0, 0.0)
-    if high - low < 1e-9:
-        low, high = -0.05, 0.05
+    low, high = range_with_zero(
+        np.concatenate([part.select(columns).to_numpy().ravel() for part in (by_quarter, overall)])
+    )
     room = 0.04 * (high - low)
     low, high = low - room, high + room
     return low, low + (high - low) / (1 - _NUMBER_ROOM)

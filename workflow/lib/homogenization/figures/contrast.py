@@ -3,7 +3,7 @@
 Rows are the variants that are subtracted and the views, columns the models, lines the variants.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
@@ -13,90 +13,69 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from homogenization.figures.depth import (
-    DEPTH_LABEL,
-    DEPTH_NOTE,
-    draw_final_norm,
-    set_depth_axis,
-)
-from homogenization.figures.style import (
-    DARK,
-    Named,
-    VariantStyle,
+from homogenization.figures.curves import DEPTH_LABEL, DEPTH_NOTE, draw_final_norm, set_depth_axis
+from homogenization.figures.panels import (
     counted,
     finish,
-    house_style,
     label_outer,
     mark_empty,
     panel_grid,
+    range_with_zero,
     variant_handles,
-    variant_styles,
+    views_present,
 )
+from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.style import DARK, VariantStyle, house_style, variant_styles
 from homogenization.figures.view_labels import view_label
+from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 
 _ALIKE_COLOUR = "#f3f3f3"
 _COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5))}
 _LARGEST_MARKER, _SMALLEST_MARKER = 4.8, 2.0  # points
-_NO_DIFFERENCE = 1e-9  # smaller ones are rounding, and would fill the panel with noise
 
 
 @house_style()
-def draw_contrast(
-    table: pl.DataFrame,
-    title: str,
-    label: str,
-    views: Sequence[str],
-    homogenization: int,
-    pairs: Sequence[Sequence[str]],
-    alpha: float,
-    variants: Named,
-    models: Named,
-) -> Figure:
-    """The figure of one metric.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure of `shown.metric` from the table contrasts; the side of `shown.homogenization` is tinted.
 
-    Args:
-        table: rows of one metric of tables/contrasts.parquet.
-        title: of the figure.
-        label: of the metric, with the unit.
-        views: the views shown, in this order; where the metric has none of them, all that it has.
-        homogenization: sign of the metric's change when tokens grow alike, as of `Metric`; its side is tinted.
-        pairs: (variant, minus) of the contrasts; the variants that are subtracted follow each other as here.
-        alpha: a difference is significant where its corrected p is below; intervals have the confidence 1 - alpha.
-        variants: (name, label) in the order of the legend.
-        models: (name, label) in the order of the columns.
+    Raises:
+        HomogenizationError: the table lacks the metric, or all of `shown.contrasts`.
     """
-    labels = dict(variants)
-    present = set(table["view"])
-    shown = [view for view in views if view in present] or sorted(present)
-    subtracted = dict.fromkeys(minus for _, minus in pairs)
-    styles = {name: style for name, style in variant_styles(variants).items() if (table["variant"] == name).any()}
-    has_final_norm = (table["point"] == "final_norm").any()
+    contrasts = tables["contrasts"]
+    pairs = pl.DataFrame(shown.contrasts, schema={"variant": pl.String, "minus": pl.String}, orient="row")
+    table = rows_of(contrasts, shown).filter(metric=shown.metric).join(pairs, ["variant", "minus"], "semi")
+    require_rows(table, shown, f"metric '{shown.metric}'", contrasts["metric"])
+    alpha, labels = shown.alpha, dict(shown.variants)
+    views = views_present(table, shown.views)
+    subtracted = dict.fromkeys(minus for _, minus in shown.contrasts)
+    styles = {name: style for name, style in variant_styles(shown.variants).items() if (table["variant"] == name).any()}
+    has_final_norm = (table["point"] == FINAL_NORM).any()
     rows = {
         f"{minus} {view}": (minus, view, f"minus {labels.get(minus, minus)}; {view_label(view)}")
         for minus in subtracted
-        for view in shown
+        for view in views
         if not table.filter(minus=minus, view=view).is_empty()
     }
-    figure, panels = panel_grid(models, [(row, text) for row, (_, _, text) in rows.items()], row_height=2.3)
+    figure, panels = panel_grid(shown.models, [(row, text) for row, (_, _, text) in rows.items()], row_height=2.3)
     for (row, model), axes in panels.items():
         minus, view, _ = rows[row]
         of_panel = table.filter(minus=minus, view=view, model=model)
         axes.axhline(0, color=DARK, lw=0.9, label="zero")
-        _draw_curves(axes, of_panel.filter(pl.col("point") == "residual_stream"), styles, alpha)
-        _draw_final_norm(axes, of_panel.filter(pl.col("point") == "final_norm"), styles, alpha)
+        _draw_curves(axes, of_panel.filter(pl.col("point") == RESIDUAL_STREAM), styles, alpha)
+        _draw_final_norm(axes, of_panel.filter(pl.col("point") == FINAL_NORM), styles, alpha)
         set_depth_axis(axes, len(styles) if has_final_norm else 0)
         _set_vertical_scale(axes, of_panel)
         if not of_panel["mean"].is_finite().any():
             mark_empty(axes)
-        elif homogenization:
-            _tint_side(axes, homogenization)
-    label_outer(panels, DEPTH_LABEL, dict.fromkeys(rows, f"Δ {label}"))
+        elif shown.homogenization:
+            _tint_side(axes, shown.homogenization)
+    label_outer(panels, DEPTH_LABEL, dict.fromkeys(rows, f"Δ {shown.label}"))
     has_common = table["mean_common"].is_finite().any()
     handles = [
-        *variant_handles(variants, styles, set(styles)),
-        *_other_handles(alpha, has_common, homogenization),
+        *variant_handles(shown.variants, styles, set(styles)),
+        *_other_handles(alpha, has_common, shown.homogenization),
     ]
-    return finish(figure, title, _note(table, alpha, has_common, has_final_norm), handles)
+    return finish(figure, shown.title, _note(table, alpha, has_common, has_final_norm), handles)
 
 
 def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantStyle], alpha: float) -> None:
@@ -118,7 +97,7 @@ def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantSt
 
 
 def _marker_size(axes: Axes, n_markers: int) -> float:
-    """Points: as large as neighbours allow, in a panel that takes some three quarters of its place in the grid."""
+    """Size in points: as large as neighbours allow, in a panel that takes three quarters of its place in the grid."""
     width = 0.75 * axes.figure.get_figwidth() / axes.get_subplotspec().get_gridspec().ncols
     return float(np.clip(0.7 * 72 * width / max(n_markers, 1), _SMALLEST_MARKER, _LARGEST_MARKER))
 
@@ -135,11 +114,7 @@ def _draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, Varia
 
 def _set_vertical_scale(axes: Axes, table: pl.DataFrame) -> None:
     """Room on both sides of zero, and no panel full of rounding errors."""
-    values = table.select("mean", "ci_low", "ci_high", "mean_common").to_numpy()
-    values = values[np.isfinite(values)]
-    low, high = (min(values.min(), 0.0), max(values.max(), 0.0)) if values.size else (0.0, 0.0)
-    if high - low < _NO_DIFFERENCE:
-        low, high = -0.05, 0.05
+    low, high = range_with_zero(table.select("mean", "ci_low", "ci_high", "mean_common").to_numpy())
     room = 0.12 * (high - low)
     axes.set_ylim(low - room, high + room)
 

@@ -8,42 +8,30 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from homogenization.figures.style import (
-    DARK,
-    GREY,
-    Named,
-    VariantStyle,
-    counted,
-    finish,
-    house_style,
-    label_outer,
-    mark_empty,
-    panel_grid,
-    variant_styles,
-)
+from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid
+from homogenization.figures.shown import Named, Shown, Tables, require_rows, rows_of
+from homogenization.figures.style import DARK, GREY, VariantStyle, house_style, variant_styles
+from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 
 _MAX_RIDGES = 9
 _RIDGE_HEIGHT = 0.88  # of the distance between two ridges
 _FINAL_NORM_GAP = 0.3
-TOKENS = "all_tokens"  # pairs with the first token are too few to be seen here
+_TOKENS = "all_tokens"  # pairs with the first token are too few to be seen here
 
 
 @house_style()
-def draw_cosine_histogram(
-    table: pl.DataFrame, n_reviews: pl.Series, title: str, variants: Named, models: Named
-) -> Figure:
-    """The figure.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure from the table cosines; the table summary gives the number of reviews.
 
-    Args:
-        table: rows of tables/cosines.parquet, of `TOKENS`.
-        n_reviews: numbers of reviews behind the histograms; the largest is named.
-        title: of the figure.
-        variants: (name, label) in the order of the legend.
-        models: (name, label) in the order of the columns.
+    Raises:
+        HomogenizationError: the table cosines holds nothing of these variants and models.
     """
-    styles = variant_styles(variants)
-    figure, panels = panel_grid(models, [("cosines", "")], row_height=5.2)
-    for model, _ in models:
+    table = rows_of(tables["cosines"], shown).filter(tokens=_TOKENS)
+    require_rows(table, shown, "cosines between tokens", tables["cosines"]["model"])
+    n_reviews = rows_of(tables["summary"], shown)["n_reviews"]
+    styles = variant_styles(shown.variants)
+    figure, panels = panel_grid(shown.models, [("cosines", "")], row_height=5.2)
+    for model, _ in shown.models:
         axes = panels["cosines", model]
         rows = table.filter(pl.col("model") == model, pl.col("density").is_finite())
         if rows.is_empty():
@@ -51,34 +39,34 @@ def draw_cosine_histogram(
             continue
         _draw_ridges(axes, rows, styles)
     label_outer(panels, "Cosine of two token vectors", {"cosines": "Layer (relative depth)"})
-    handles = _line_handles(variants, styles, set(table["variant"]))
+    handles = _line_handles(shown.variants, styles, set(table["variant"]))
     note = (
         f"Each curve: the histogram of the cosines of all pairs of a review's tokens (the first included), the mean "
         f"over n = {counted(n_reviews.sort().tail(1))}. Layer 0: after the embedding. Every curve has the same area; "
         "heights are scaled by the highest curve of each layer. Dotted: cosine 0."
     )
-    return finish(figure, title, note, handles)
+    return finish(figure, shown.title, note, handles)
 
 
-def _line_handles(variants: Named, styles: Mapping[str, VariantStyle], shown: set[str]) -> list:
+def _line_handles(variants: Named, styles: Mapping[str, VariantStyle], present: set[str]) -> list[Line2D]:
     """Legend entries without markers: the curves have none."""
-    handles = []
-    for name, label in variants:
-        if name in shown:
-            handles.append(Line2D([], [], color=styles[name].colour, ls=styles[name].dashes, label=label))
-    return handles
+    return [
+        Line2D([], [], color=styles[name].colour, ls=styles[name].dashes, label=label)
+        for name, label in variants
+        if name in present
+    ]
 
 
 def _draw_ridges(axes: Axes, rows: pl.DataFrame, styles: Mapping[str, VariantStyle]) -> None:
     """Draw a few layers of one model, deeper ones higher, and the state after the final norm on top."""
-    layers = np.unique(rows.filter(pl.col("point") == "residual_stream")["layer"].to_numpy())
+    layers = np.unique(rows.filter(pl.col("point") == RESIDUAL_STREAM)["layer"].to_numpy())
     if layers.size > _MAX_RIDGES:
         layers = np.unique(layers[np.linspace(0, layers.size - 1, _MAX_RIDGES).round().astype(int)])
-    ridges = [("residual_stream", int(layer)) for layer in layers]
-    ridges += [("final_norm", int(layer)) for layer in rows.filter(pl.col("point") == "final_norm")["layer"].unique()]
+    ridges = [(RESIDUAL_STREAM, int(layer)) for layer in layers]
+    ridges += [(FINAL_NORM, int(layer)) for layer in rows.filter(pl.col("point") == FINAL_NORM)["layer"].unique()]
     heights, labels = [], []
     for rank, (point, layer) in enumerate(ridges):
-        height = rank + (_FINAL_NORM_GAP if point == "final_norm" else 0)
+        height = rank + (_FINAL_NORM_GAP if point == FINAL_NORM else 0)
         of_layer = rows.filter(pl.col("point") == point, pl.col("layer") == layer)
         scale = _RIDGE_HEIGHT / max(of_layer["density"].max(), 1e-12)
         for name, style in styles.items():
@@ -92,9 +80,7 @@ def _draw_ridges(axes: Axes, rows: pl.DataFrame, styles: Mapping[str, VariantSty
             axes.plot(centres, density, color=style.colour, ls=style.dashes, lw=1.3, label=name)
         axes.axhline(height, color=GREY, lw=0.6)
         heights.append(height)
-        labels.append(
-            f"{layer} ({of_layer['depth'][0]:.2f})" if point == "residual_stream" else "after the\nfinal norm"
-        )
+        labels.append(f"{layer} ({of_layer['depth'][0]:.2f})" if point == RESIDUAL_STREAM else "after the\nfinal norm")
     axes.axvline(0, color=DARK, lw=0.8, ls=":")
     axes.set_yticks(heights, labels)
     axes.set_ylim(-0.1, heights[-1] + 1)

@@ -3,21 +3,19 @@
 import polars as pl
 from matplotlib.figure import Figure
 
-from homogenization.figures.depth import DEPTH_LABEL, DEPTH_NOTE, draw_depth_curves, set_depth_axis, spans_decades
-from homogenization.figures.style import (
-    DARK,
-    Named,
+from homogenization.figures.curves import DEPTH_LABEL, DEPTH_NOTE, draw_depth_curves, set_depth_axis, spans_decades
+from homogenization.figures.panels import (
+    axis_label,
     counted,
     finish,
-    house_style,
+    fit_vertical_axis,
     label_outer,
-    mark_empty,
     panel_grid,
-    set_log_scale,
     variant_handles,
-    variant_styles,
-    widen_if_flat,
 )
+from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.style import DARK, house_style, variant_styles
+from homogenization.states.points import RESIDUAL_STREAM
 
 _FIRST_NORM, _OTHER_NORM = "first_token_norm", "other_token_norm"
 _ATTENTION, _ATTENTION_EXCESS = "first_token_attention_share", "first_token_attention_excess"
@@ -31,28 +29,28 @@ METRICS = (*(metric for metrics, _, _ in _ROWS.values() for metric in metrics), 
 
 
 @house_style()
-def draw_first_token(table: pl.DataFrame, title: str, variants: Named, models: Named) -> Figure:
-    """The figure; a measure that the table lacks has no row in it.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure from the table summary; metrics that the table lacks have no row of panels.
 
-    Args:
-        table: rows of tables/summary.parquet.
-        title: of the figure.
-        variants: (name, label) in the order of the legend.
-        models: (name, label) in the order of the columns.
+    Raises:
+        HomogenizationError: the table holds none of `METRICS`.
     """
-    # every one of these metrics has one view; final_norm would need markers of its own: its metric figures show it
-    table = table.filter(pl.col("point") == "residual_stream")
-    styles = variant_styles(variants)
-    shown = [row for row, (metrics, _, _) in _ROWS.items() if table["metric"].is_in(metrics).any()]
-    figure, panels = panel_grid(models, [(row, _ROWS[row][2]) for row in shown])
+    summary = tables["summary"]
+    table = rows_of(summary, shown).filter(pl.col("metric").is_in(METRICS))
+    require_rows(table, shown, f"metrics {', '.join(METRICS)}", summary["metric"])
+    # each of these metrics has one view; the metric figures show the state after the final norm
+    table = table.filter(point=RESIDUAL_STREAM)
+    styles = variant_styles(shown.variants)
+    rows_shown = [row for row, (metrics, _, _) in _ROWS.items() if table["metric"].is_in(metrics).any()]
+    figure, panels = panel_grid(shown.models, [(row, _ROWS[row][2]) for row in rows_shown])
     uniform = _uniform_share(table)
     y_labels = {}
-    for row in shown:
+    for row in rows_shown:
         metrics, label, _ = _ROWS[row]
         of_row = table.filter(pl.col("metric").is_in(metrics))
         logarithmic = row == "norm" and spans_decades(of_row)
-        y_labels[row] = f"{label} (log scale)" if logarithmic else label
-        for model, _ in models:
+        y_labels[row] = axis_label(label, logarithmic)
+        for model, _ in shown.models:
             axes = panels[row, model]
             of_panel = of_row.filter(pl.col("model") == model)
             for metric in metrics:
@@ -62,19 +60,14 @@ def draw_first_token(table: pl.DataFrame, title: str, variants: Named, models: N
                 of_model = uniform.filter(pl.col("model") == model)
                 axes.plot(of_model["depth"], of_model["uniform"], color=DARK, ls="--", lw=1, label="uniform")
             set_depth_axis(axes, 0)
-            if not of_panel["mean"].is_finite().any():
-                mark_empty(axes)
-            elif logarithmic:
-                set_log_scale(axes)
-            else:
-                widen_if_flat(axes)
+            fit_vertical_axis(axes, of_panel["mean"], logarithmic)
     label_outer(panels, DEPTH_LABEL, y_labels)
-    handles = variant_handles(variants, styles, set(table["variant"]))
+    handles = variant_handles(shown.variants, styles, set(table["variant"]))
     note = (
         f"Line: mean, band: its 95 % confidence interval over reviews; n = {counted(table['n_reviews'])}, the same in "
         f"every variant. {DEPTH_NOTE} Vertical scales differ between panels."
     )
-    return finish(figure, title, note, handles)
+    return finish(figure, shown.title, note, handles)
 
 
 def _uniform_share(table: pl.DataFrame) -> pl.DataFrame:

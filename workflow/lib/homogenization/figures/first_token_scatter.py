@@ -11,7 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from homogenization.figures.style import DARK, Named, counted, finish, house_style, mark_empty, panel_grid
+from homogenization.figures.curves import DEPTH_LABEL
+from homogenization.figures.panels import counted, finish, mark_empty, panel_grid
+from homogenization.figures.shown import Named, Shown, Tables, require_rows, rows_of
+from homogenization.figures.style import DARK, house_style
+from homogenization.figures.words import percent, true_minus
+from homogenization.states.points import RESIDUAL_STREAM
 
 SHARE, VARIANCE = "first_token_energy_share", "max_explainable_variance"
 VIEWS = {  # view of the maximum explainable variance -> what is said of its row
@@ -26,21 +31,25 @@ _SEED = 0  # of the order in which points are drawn
 
 
 @house_style()
-def draw_first_token_scatter(
-    table: pl.DataFrame, correlations: pl.DataFrame, title: str, variant_label: str, models: Named
-) -> Figure:
-    """The figure: a point is a review at a layer; columns are models, rows are with and without the first token.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure from the tables metrics and first_token (its correlations), of the first variant that has values.
 
-    Args:
-        table: rows of one variant of tables/metrics.parquet.
-        correlations: rows of that variant of tables/first_token.parquet.
-        title: of the figure.
-        variant_label: what readers call the variant.
-        models: (name, label) in the order of the columns.
+    A point is a review at a layer; columns are models, rows are with and without the first token.
+
+    Raises:
+        HomogenizationError: the table metrics lacks one of the two metrics.
     """
+    metrics = tables["metrics"]
+    variant, variant_label = next(
+        (pair for pair in shown.variants if (metrics["variant"] == pair[0]).any()), shown.variants[0]
+    )
+    table = rows_of(metrics, shown).filter(variant=variant)
     points = paired_values(table)
-    shown = [(view, label) for view, label in VIEWS.items() if (points["view"] == view).any()]
-    figure, panels = panel_grid(models, shown, row_height=2.9, max_columns=3)
+    wanted = f"{VARIANCE} (view raw or raw_without_first) and {SHARE} in variant '{variant}'"
+    require_rows(points, shown, wanted, table["metric"])
+    correlations = tables["first_token"].filter(variant=variant)
+    rows = [(view, label) for view, label in VIEWS.items() if (points["view"] == view).any()]
+    figure, panels = panel_grid(shown.models, rows, row_height=2.9, max_columns=3)
     coloured = None
     for (view, model), axes in panels.items():
         of_panel = points.filter(view=view, model=model)
@@ -54,10 +63,10 @@ def draw_first_token_scatter(
             axes.plot(ends, ends, color=DARK, lw=1.2, label="bound")
         coloured = _draw_points(axes, of_panel)
         _write_correlation(axes, correlations.filter(view=view, model=model), bounded=view == "raw")
-    _label(panels, shown)
+    _label(panels, rows)
     if coloured is not None:
         bar = figure.colorbar(coloured, ax=list(panels.values()), pad=0.02, fraction=0.04, aspect=30)
-        bar.set_label("Relative depth (layer / blocks)")
+        bar.set_label(DEPTH_LABEL)
         bar.outline.set_visible(False)
         bar.solids.set_alpha(1)
     by_model = points.group_by("model").agg(pl.col("review_id").n_unique(), pl.col("layer").n_unique())
@@ -68,12 +77,12 @@ def draw_first_token_scatter(
         "token explains that token's share of the energy. Horizontal scales differ between models."
     )
     handles = []
-    if any(view == "raw" for view, _ in shown):
+    if "raw" in dict(rows):
         handles = [
             Line2D([], [], color=DARK, lw=1.2, label="lower bound: the first token's share"),
             Patch(color=_FORBIDDEN_COLOUR, label="impossible"),
         ]
-    return finish(figure, title, note, handles)
+    return finish(figure, shown.title, note, handles)
 
 
 def paired_values(table: pl.DataFrame) -> pl.DataFrame:
@@ -86,7 +95,7 @@ def paired_values(table: pl.DataFrame) -> pl.DataFrame:
         model, review_id, layer, depth, view (of `VIEWS`), variance, share; the rows in which both are finite, in an
         order that is random but always the same, so that no depth hides another.
     """
-    table = table.filter(pl.col("point") == "residual_stream", pl.col("value").is_finite())
+    table = table.filter(pl.col("point") == RESIDUAL_STREAM, pl.col("value").is_finite())
     keys = ["model", "review_id", "layer"]
     share = table.filter(pl.col("metric") == SHARE).select(*keys, share="value")
     variance = table.filter(pl.col("metric") == VARIANCE, pl.col("view").is_in(list(VIEWS)))
@@ -95,7 +104,7 @@ def paired_values(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _set_scales(axes: Axes, points: pl.DataFrame) -> None:
-    """The vertical axis from 0 to 1; the horizontal one too, unless the first token is never more than a small part."""
+    """Set the vertical axis from 0 to 1; the horizontal one too, unless all shares are small."""
     ticks = [0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"]
     axes.set_ylim(-0.02, 1.02)
     axes.set_yticks(*ticks)
@@ -124,17 +133,12 @@ def _write_correlation(axes: Axes, correlations: pl.DataFrame, bounded: bool) ->
         if math.isfinite(row["pearson_low"]) and math.isfinite(row["pearson_high"]):
             text += f" [{row['pearson_low']:.2f}, {row['pearson_high']:.2f}]"
         if bounded and math.isfinite(row["bound_holds"]):
-            text += f"\nbound holds: {_percent(row['bound_holds'])}"
+            text += f"\nbound holds: {percent(row['bound_holds'])}"
             axes.set_title(axes.get_title(), pad=30)  # points: above the two lines
-        axes.text(1, 1.02, text.replace("-", "−"), transform=axes.transAxes, ha="right", va="bottom", fontsize=9)
+        axes.text(1, 1.02, true_minus(text), transform=axes.transAxes, ha="right", va="bottom", fontsize=9)
 
 
-def _percent(share: float) -> str:
-    """`100 %` for all alone: less is never rounded up to it."""
-    return "100 %" if share == 1 else f"{min(100 * share, 99.9):.1f} %"
-
-
-def _label(panels: dict[tuple[str, str], Axes], shown: Named) -> None:
+def _label(panels: dict[tuple[str, str], Axes], rows: Named) -> None:
     """Labels of both axes at the outer panels."""
     for (view, _), axes in panels.items():
         place = axes.get_subplotspec()
@@ -142,7 +146,7 @@ def _label(panels: dict[tuple[str, str], Axes], shown: Named) -> None:
             axes.set_ylabel("Maximum explainable\nvariance, σ₁² / Σσ²")
         else:
             axes.tick_params(labelleft=False)
-        if view == shown[-1][0]:
+        if view == rows[-1][0]:
             axes.set_xlabel("First token's share, ‖x₁‖² / ‖X‖²")
         else:
             axes.tick_params(labelbottom=False)

@@ -4,41 +4,31 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from homogenization.figures.depth import DEPTH_LABEL, draw_depth_curves, set_depth_axis
-from homogenization.figures.style import (
-    GREY,
-    Named,
-    counted,
-    finish,
-    house_style,
-    label_outer,
-    mark_empty,
-    panel_grid,
-    variant_handles,
-    variant_styles,
-)
+from homogenization.figures.curves import DEPTH_LABEL, draw_depth_curves, set_depth_axis
+from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid, variant_handles
+from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.style import GREY, house_style, variant_styles
 
 
 @house_style()
-def draw_mauve(table: pl.DataFrame, title: str, variants: Named, models: Named) -> Figure:
-    """The figure.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure from the table mauve: a column for each model, a line for each variant.
 
-    Args:
-        table: rows of tables/mauve.parquet.
-        title: of the figure.
-        variants: (name, label) in the order of the legend.
-        models: (name, label) in the order of the columns.
+    Raises:
+        HomogenizationError: the table holds no MAUVE between consecutive layers.
     """
-    styles = variant_styles(variants)
-    figure, panels = panel_grid(models, [("mauve", "")], row_height=3.2, share_y=True)
-    consecutive = table.filter(pl.col("kind") == "consecutive")
+    table = rows_of(tables["mauve"], shown)
+    consecutive = table.filter(kind="consecutive")
+    require_rows(consecutive, shown, "MAUVE between consecutive layers", tables["mauve"]["model"])
+    styles = variant_styles(shown.variants)
+    figure, panels = panel_grid(shown.models, [("mauve", "")], row_height=3.2, share_y=True)
     null = (
         table.filter(pl.col("kind") == "null", pl.col("mean").is_finite())
         .group_by("model", "depth")
         .agg(pl.col("low").min(), pl.col("mean").mean(), pl.col("high").max())
         .sort("depth")
     )
-    for model, _ in models:
+    for model, _ in shown.models:
         axes = panels["mauve", model]
         of_model = null.filter(pl.col("model") == model)
         if not of_model.is_empty():
@@ -52,7 +42,7 @@ def draw_mauve(table: pl.DataFrame, title: str, variants: Named, models: Named) 
         if not rows["mean"].is_finite().any():
             mark_empty(axes)
     label_outer(panels, DEPTH_LABEL, {"mauve": "MAUVE against the layer before"})
-    handles = variant_handles(variants, styles, set(consecutive["variant"]))
+    handles = variant_handles(shown.variants, styles, set(consecutive["variant"]))
     if null.is_empty():
         about_null = "The table holds no split-half null."
     else:
@@ -63,4 +53,4 @@ def draw_mauve(table: pl.DataFrame, title: str, variants: Named, models: Named) 
         f"Line: mean, band: lowest to highest over shards of reviews and seeds ({counts} a point). {about_null} "
         "The value at a depth compares that layer's tokens with those of the layer before; 1: the same distribution."
     )
-    return finish(figure, title, note, handles)
+    return finish(figure, shown.title, note, handles)

@@ -1,11 +1,9 @@
 """The figure of one metric: against depth, a line for each variant, a column for each model, a row for each view."""
 
-from collections.abc import Sequence
-
 import polars as pl
 from matplotlib.figure import Figure
 
-from homogenization.figures.depth import (
+from homogenization.figures.curves import (
     DEPTH_LABEL,
     DEPTH_NOTE,
     draw_depth_curves,
@@ -14,61 +12,53 @@ from homogenization.figures.depth import (
     set_depth_axis,
     spans_decades,
 )
-from homogenization.figures.style import (
-    Named,
+from homogenization.figures.panels import (
+    axis_label,
     counted,
     finish,
-    house_style,
+    fit_vertical_axis,
     label_outer,
-    mark_empty,
     panel_grid,
-    set_log_scale,
     variant_handles,
-    variant_styles,
-    widen_if_flat,
+    views_present,
 )
+from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.style import house_style, variant_styles
 from homogenization.figures.view_labels import view_label
+from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 
 
 @house_style()
-def draw_metric(
-    table: pl.DataFrame, title: str, label: str, views: Sequence[str], variants: Named, models: Named
-) -> Figure:
-    """The figure of one metric.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure of `shown.metric` from the table summary.
 
-    Args:
-        table: rows of one metric of tables/summary.parquet.
-        title: of the figure.
-        label: of the vertical axes, with the unit.
-        views: the rows, in this order; views that the metric does not have are left out, and where it has none of
-            them (metrics of the geometry have views of their own) all that it has are shown.
-        variants: (name, label) in the order of the legend.
-        models: (name, label) in the order of the columns.
+    Views that the metric lacks are left out; where it has none of `shown.views` (metrics of the geometry have views of
+    their own), all that it has are shown.
+
+    Raises:
+        HomogenizationError: the table lacks the metric.
     """
-    present = set(table["view"])
-    shown = [view for view in views if view in present] or sorted(present)
-    styles = variant_styles(variants)
-    figure, panels = panel_grid(models, [(view, view_label(view)) for view in shown])
-    has_final_norm = (table["point"] == "final_norm").any()
+    summary = tables["summary"]
+    table = rows_of(summary, shown).filter(metric=shown.metric)
+    require_rows(table, shown, f"metric '{shown.metric}'", summary["metric"])
+    views = views_present(table, shown.views)
+    styles = variant_styles(shown.variants)
+    figure, panels = panel_grid(shown.models, [(view, view_label(view)) for view in views])
+    has_final_norm = (table["point"] == FINAL_NORM).any()
     y_labels = {}
-    for view in shown:
+    for view in views:
         of_view = table.filter(pl.col("view") == view)
         logarithmic = spans_decades(of_view)
-        y_labels[view] = f"{label} (log scale)" if logarithmic else label
-        for model, _ in models:
+        y_labels[view] = axis_label(shown.label, logarithmic)
+        for model, _ in shown.models:
             axes = panels[view, model]
             rows = of_view.filter(pl.col("model") == model)
-            draw_depth_curves(axes, rows.filter(pl.col("point") == "residual_stream"), styles)
-            draw_final_norm(axes, rows.filter(pl.col("point") == "final_norm"), styles)
+            draw_depth_curves(axes, rows.filter(pl.col("point") == RESIDUAL_STREAM), styles)
+            draw_final_norm(axes, rows.filter(pl.col("point") == FINAL_NORM), styles)
             set_depth_axis(axes, len(styles) if has_final_norm else 0)
-            if not rows["mean"].is_finite().any():
-                mark_empty(axes)
-            elif logarithmic:
-                set_log_scale(axes)
-            else:
-                widen_if_flat(axes)
+            fit_vertical_axis(axes, rows["mean"], logarithmic)
     label_outer(panels, DEPTH_LABEL, y_labels)
-    handles = variant_handles(variants, styles, set(table["variant"]))
+    handles = variant_handles(shown.variants, styles, set(table["variant"]))
     if has_final_norm:
         handles.append(final_norm_handle())
     note = (
@@ -77,4 +67,4 @@ def draw_metric(
     )
     if has_final_norm:
         note += " The state after the final norm is no part of the curve."
-    return finish(figure, title, note, handles)
+    return finish(figure, shown.title, note, handles)

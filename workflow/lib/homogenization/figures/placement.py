@@ -5,17 +5,9 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from homogenization.figures.style import (
-    DARK,
-    Named,
-    counted,
-    finish,
-    house_style,
-    label_outer,
-    mark_empty,
-    panel_grid,
-    variant_styles,
-)
+from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid
+from homogenization.figures.shown import Shown, Tables, names_of, require_rows
+from homogenization.figures.style import DARK, house_style, variant_styles
 
 _N_INNER = 8
 _BEFORE_COLOUR = "#d0d0d0"
@@ -24,17 +16,18 @@ _TICKS = {-0.5: "start\n(0)", (_N_INNER + 1) / 2: "0.5", _N_INNER + 1.5: "end\n(
 
 
 @house_style()
-def draw_placement(table: pl.DataFrame, title: str, variants: Named) -> Figure:
-    """The figure: a panel for each variant, the share of its key phrases by position, before and after.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure from the table placement: a panel for each variant, shares of its key phrases by position.
 
-    Args:
-        table: rows of tables/placement.parquet.
-        title: of the figure.
-        variants: (name, label) in the order of the panels.
+    Raises:
+        HomogenizationError: the table holds no key phrases of these variants.
     """
-    styles = variant_styles(variants)
-    figure, panels = panel_grid(variants, [("share", "")], row_height=3.0, share_y=True)
-    for name, _ in variants:
+    variants = names_of(shown.variants)
+    table = tables["placement"].filter(pl.col("variant").is_in(variants))
+    require_rows(table, shown, f"variants {', '.join(variants)}", tables["placement"]["variant"])
+    styles = variant_styles(shown.variants)
+    figure, panels = panel_grid(shown.variants, [("share", "")], row_height=3.0, share_y=True)
+    for name in variants:
         axes = panels["share", name]
         rows = table.filter(pl.col("variant") == name).drop_nulls(["original_position", "position"])
         if rows.is_empty():
@@ -57,7 +50,7 @@ def draw_placement(table: pl.DataFrame, title: str, variants: Named) -> Figure:
         Patch(color=_BEFORE_COLOUR, label="in the original review"),
         Patch(color=DARK, label="in the variant (in its colour)"),
     ]
-    return finish(figure, title, note, handles)
+    return finish(figure, shown.title, note, handles)
 
 
 def _shares(positions: np.ndarray) -> np.ndarray:

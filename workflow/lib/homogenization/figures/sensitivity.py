@@ -7,10 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
-from homogenization.figures.style import DARK, GREY, finish, house_style
-from homogenization.metrics.catalogue import describe_metric
-from homogenization.statistics.causes import CAUSES, COLLAPSE, CONFUSES
+from homogenization.figures.panels import finish
+from homogenization.figures.shown import Shown, Tables
+from homogenization.figures.style import DARK, GREY, house_style
+from homogenization.figures.words import two_decimals
+from homogenization.run.files import damage
+from homogenization.statistics.causes import CAUSES, COLLAPSE, CONFUSES, RESPONSE_SCHEMA
 
+COLUMNS = RESPONSE_SCHEMA  # of tables/sensitivity.csv
 _PANELS = (  # rows of (view, heading); the views left out say much the same
     (("raw", "As is, all tokens"), ("raw_without_first", "As is, without the first token")),
     (("unit", "Unit rows, all tokens"), ("centred", "Centred, all tokens")),
@@ -24,13 +28,16 @@ _HEADING_HEIGHT = 1.2  # of a row of panels, with the names of the causes
 
 
 @house_style()
-def draw_sensitivity(table: pl.DataFrame, title: str) -> Figure:
-    """The figure.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure from the table sensitivity, whose metrics keep their order.
 
-    Args:
-        table: tables/sensitivity.csv; metrics keep their order.
-        title: of the figure.
+    Raises:
+        HomogenizationError: the table is empty, so its file is cut short, and was moved aside.
     """
+    table = tables["sensitivity"]
+    if table.is_empty():
+        raise damage(shown.source, f"its columns should be {', '.join(COLUMNS)}, with a row for each metric and view")
+    titles = {metric: title.split(" (")[0] for metric, title in shown.metric_titles.items()}
     blocks = []  # rows of panels, each with the metrics that one of its views has
     for panels in _PANELS:
         views = [view for view, _ in panels]
@@ -46,6 +53,7 @@ def draw_sensitivity(table: pl.DataFrame, title: str) -> Figure:
             axes = figure.add_subplot(grid[row, column])
             axes.set_title(heading, loc="left")
             mesh = _draw_panel(axes, table.filter(pl.col("view") == view), metrics)
+            axes.set_yticks(np.arange(len(metrics)) + 0.5, [titles[metric] for metric in metrics])
             if column:
                 axes.tick_params(labelleft=False)
     bar = figure.colorbar(mesh, ax=figure.axes, extend="both", fraction=0.02, pad=0.015, aspect=45, shrink=0.5)
@@ -59,7 +67,7 @@ def draw_sensitivity(table: pl.DataFrame, title: str) -> Figure:
         "from a collapse. Grey: a collapse does not move the metric; a dot marks the causes that do. Empty: the metric "
         "has no such view."
     )
-    return finish(figure, title, note)
+    return finish(figure, shown.title, note)
 
 
 def _draw_panel(axes: Axes, table: pl.DataFrame, metrics: list[str]) -> QuadMesh:
@@ -87,23 +95,12 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, metrics: list[str]) -> QuadMesh
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     axes.set(ylim=(len(metrics), 0), xlim=(0, len(causes)))
-    axes.set_yticks(np.arange(len(metrics)) + 0.5, [_short_title(metric) for metric in metrics])
     axes.xaxis.tick_top()
     titles = [cause.title for cause in CAUSES.values()]
     axes.set_xticks(np.arange(len(causes)) + 0.5, titles, rotation=35, ha="left", rotation_mode="anchor")
     return mesh
 
 
-def _short_title(metric: str) -> str:
-    return describe_metric(metric).title.split(" (")[0]
-
-
 def _write_response(axes: Axes, x: float, y: float, response: float, weight: str) -> None:
     colour = "white" if abs(response) > 0.7 * _LIMIT else DARK
-    axes.text(x, y, _number(response), ha="center", va="center", fontsize=7.5, weight=weight, color=colour)
-
-
-def _number(response: float) -> str:
-    """Two decimals, none from 10 on; a true minus sign, and none before a zero."""
-    text = f"{response:.0f}" if abs(response) >= 9.995 else f"{response:.2f}"
-    return "0" if float(text) == 0 else text.replace("-", "−")
+    axes.text(x, y, two_decimals(response), ha="center", va="center", fontsize=7.5, weight=weight, color=colour)

@@ -9,44 +9,37 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from homogenization.figures.style import (
-    DARK,
-    GREY,
-    Named,
-    finish,
-    house_style,
-    panel_grid,
-    variant_styles,
-)
+from homogenization.figures.panels import finish, panel_grid
+from homogenization.figures.shown import Shown, Tables, names_of, require_rows
+from homogenization.figures.style import DARK, GREY, house_style, variant_styles
+from homogenization.variants.names import RANDOM_PAIRS
 
-RANDOM_PAIRS = "random_pairs"
 _N_BINS = 40
 
 
 @house_style()
-def draw_similarity(table: pl.DataFrame, title: str, threshold: float, variants: Named) -> Figure:
-    """The figure: one histogram above another, on one horizontal axis.
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure from the table similarity: one histogram above another, on one horizontal axis.
 
-    Args:
-        table: tables/similarity.parquet.
-        title: of the figure.
-        threshold: the least F1 at which a rewritten review is accepted.
-        variants: (name, label) in the order from above; those without scores (the original) are left out.
+    Variants without scores are left out.
+
+    Raises:
+        HomogenizationError: the table holds neither scores of these variants nor of random pairs.
     """
-    styles = variant_styles(variants)
-    scores = {
-        name: table.filter(pl.col("variant") == name, pl.col("f1").is_finite())["f1"].to_numpy()
-        for name in [name for name, _ in variants] + [RANDOM_PAIRS]
-    }
-    shown = [(name, label) for name, label in variants if scores[name].size]
-    if scores[RANDOM_PAIRS].size:
-        shown.append((RANDOM_PAIRS, "Random pairs of originals"))
-    edges = _bin_edges(np.concatenate([scores[name] for name, _ in shown] + [np.array([threshold])]))
-    figure, panels = panel_grid([("f1", "")], [(name, "") for name, _ in shown], row_height=1.35)
-    for name, label in shown:
+    table = tables["similarity"]
+    variants = names_of(shown.rewritten)
+    scored = table.filter(pl.col("f1").is_finite(), pl.col("variant").is_in([*variants, RANDOM_PAIRS]))
+    require_rows(scored, shown, f"variants {', '.join(variants)}", table["variant"])
+    styles = variant_styles(shown.rewritten)
+    rows = [*shown.rewritten, (RANDOM_PAIRS, "Random pairs of originals")]
+    rows = [(name, label) for name, label in rows if name in set(scored["variant"])]
+    edges = _bin_edges(np.append(scored["f1"].to_numpy(), shown.threshold))
+    figure, panels = panel_grid([("f1", "")], [(name, "") for name, _ in rows], row_height=1.35)
+    for name, label in rows:
+        scores = scored.filter(variant=name)["f1"].to_numpy()
         axes = panels[name, "f1"]
         sns.histplot(
-            x=scores[name],
+            x=scores,
             bins=edges,
             ax=axes,
             element="step",
@@ -54,23 +47,23 @@ def draw_similarity(table: pl.DataFrame, title: str, threshold: float, variants:
             alpha=0.5,
             lw=1,
         )
-        axes.axvline(threshold, color=DARK, ls="--", lw=1.2)
-        title_lines = textwrap.fill(_panel_title(table, name, label, scores[name]), 78)
+        axes.axvline(shown.threshold, color=DARK, ls="--", lw=1.2)
+        title_lines = textwrap.fill(_panel_title(table, name, label, scores), 78)
         axes.set_title(title_lines, loc="left", weight="normal")
         axes.set(xlim=(edges[0], edges[-1]), xlabel="", ylabel="Reviews" if name in styles else "Pairs")
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
-        if name != shown[-1][0]:
+        if name != rows[-1][0]:
             axes.tick_params(labelbottom=False)
-    panels[shown[-1][0], "f1"].set_xlabel("BERTScore F1, not rescaled")
+    panels[rows[-1][0], "f1"].set_xlabel("BERTScore F1, not rescaled")
     analysed = table.filter(pl.col("analysed"))["review_id"].n_unique()
     note = (
         "Each rewritten review is compared with its original. A review is analysed when all of its variants reach the "
         f"threshold: {analysed:,} are."
     )
-    if not scores[RANDOM_PAIRS].size:
+    if RANDOM_PAIRS not in dict(rows):
         note += " The table holds no random pairs."
-    handle = Line2D([], [], color=DARK, ls="--", lw=1.2, label=f"threshold of acceptance, F1 = {threshold:g}")
-    return finish(figure, title, note, [handle])
+    handle = Line2D([], [], color=DARK, ls="--", lw=1.2, label=f"threshold of acceptance, F1 = {shown.threshold:g}")
+    return finish(figure, shown.title, note, [handle])
 
 
 def _panel_title(table: pl.DataFrame, name: str, label: str, scores: np.ndarray) -> str:

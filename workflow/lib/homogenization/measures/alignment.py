@@ -32,7 +32,7 @@ def token_alignment(states: torch.Tensor, lengths: Sequence[int]) -> torch.Tenso
 
     Returns:
         float64 (views, numbers, reviews), in the order of `TOKEN_VIEWS` and `NUMBERS`, on the device of `states` (on
-        the CPU where that has no float64). NaN where there is no token, or no pair, to take a number over.
+        the CPU where that has no float64). NaN where a number needs a token or a pair and there is none.
     """
     device = torch.device("cpu") if states.device.type == "mps" else states.device
     reviews = states.to(device).split(list(lengths))

@@ -5,23 +5,25 @@ uniform *causal* attention c_j = sum_{i >= j} 1/i, which is the harmonic number 
 last: far from flat, so a raw profile shows the mask before it shows the model.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
+from homogenization.measures.reviews import TokenStates, measured_table
 from homogenization.run.errors import HomogenizationError
-
-if TYPE_CHECKING:
-    from homogenization.states.store import StateStore
 
 # Relative: rows of a softmax that was rounded to bfloat16 sum to 1 within 2^-9.
 _SUM_TOLERANCE = 0.01
 
 ATTENTION_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
     "review_id": pl.String,
     "layer": pl.Int32,
+    "depth": pl.Float64,
     "n_tokens": pl.Int32,
     "first_token_share": pl.Float64,
     "uniform_first_token_share": pl.Float64,
@@ -29,6 +31,19 @@ ATTENTION_SCHEMA = {
     "uniform": pl.List(pl.Float64),
     "tokens": pl.List(pl.Int64),
 }
+
+
+class AttendingStates(TokenStates, Protocol):
+    """States with the attention that their tokens receive.
+
+    Attributes:
+        causal: whether the model's attention is causal.
+    """
+
+    causal: bool
+
+    def attention_received(self) -> np.ndarray | None:
+        """Attention received, float32 (blocks, tokens); None where it was not recorded."""
 
 
 def uniform_attention(n: int, causal: bool) -> np.ndarray:
@@ -71,7 +86,7 @@ def attention_profile(received: np.ndarray, causal: bool, n_bins: int = 20) -> A
 
     Args:
         received: (n,) c_j, n >= 1.
-        causal: whether the model is.
+        causal: whether the model's attention is causal.
         n_bins: bins of relative position.
     """
     received = received.astype(np.float64)
@@ -104,7 +119,7 @@ def check_sum(received: np.ndarray, review_id: str, layer: int) -> None:
         )
 
 
-def attention_table(store: "StateStore", n_bins: int = 20) -> pl.DataFrame:
+def measure(store: AttendingStates, n_bins: int = 20) -> pl.DataFrame:
     """Profiles of every review and layer (1 .. blocks) of a store: the table `attention` (`ATTENTION_SCHEMA`).
 
     Raises:
@@ -115,13 +130,13 @@ def attention_table(store: "StateStore", n_bins: int = 20) -> pl.DataFrame:
         raise HomogenizationError(
             "the store holds no received attention; set 'record_attention: true' for the states and extract them again"
         )
-    columns: dict[str, list] = {name: [] for name in ATTENTION_SCHEMA}
+    return measured_table(_rows(store, attention, n_bins), store, ATTENTION_SCHEMA)
+
+
+def _rows(store: AttendingStates, attention: np.ndarray, n_bins: int) -> Iterator[dict[str, Any]]:
     for layer, of_layer in enumerate(attention, start=1):
         for index, review_id in enumerate(store.review_ids):
             received = of_layer[store.review_offsets[index] : store.review_offsets[index + 1]]
             check_sum(received, review_id, layer)
             profile = attention_profile(received, store.causal, n_bins)
-            row = {"review_id": review_id, "layer": layer, "n_tokens": len(received), **vars(profile)}
-            for name, values in columns.items():
-                values.append(row[name])
-    return pl.DataFrame(columns, schema=ATTENTION_SCHEMA)
+            yield {"review_id": review_id, "layer": layer, "n_tokens": len(received), **vars(profile)}

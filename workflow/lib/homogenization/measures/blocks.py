@@ -4,8 +4,7 @@ The points between them bear TransformerLens's names: resid_pre (the stream that
 resid_mid, ln2_out, mlp_out, resid_post. What is added to the stream is attn_out and mlp_out: where a norm follows the
 attention or the feed-forward network inside its branch (Gemma 2), they are that norm's output.
 
-To add an architecture, add one entry to `LAYOUTS`. Whether the entry is right shows by itself: a block whose sums do
-not come out is refused.
+To add an architecture, add one entry to `LAYOUTS`. A wrong entry shows: a block whose sums do not come out is refused.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +29,7 @@ class Layout:
     """How blocks of one kind are made.
 
     Attributes:
-        name: of the kind.
+        name: name of the kind.
         modules: the block's children, all but dropouts, which do nothing here.
         points: where each point is read, in the order of the block: a module's path inside the block ("" is the block)
             and `input` or `output`.
@@ -228,7 +227,7 @@ def check_sums(model: PackedModel, layout: Layout, token_ids: Sequence[int]) -> 
 
     Args:
         model: the transformer.
-        layout: of its blocks.
+        layout: layout of its blocks.
         token_ids: a real text: on random tokens, massive activations do not show. Its first 256 tokens are read.
 
     Raises:

@@ -1,19 +1,20 @@
-"""Every review on a common number of tokens, so that no difference in length is taken for anything else.
+"""Singular values and geometry of a common number of tokens of every review, so that lengths can't pass for effects.
 
-Ranks and entropies grow with the number of tokens by themselves, and a rewritten review has a few more or fewer than
-its original. Here random subsets of one size stand for each review, and what is computed of reviews is computed of
-them. The first token is always among them: whether it counts is the view's matter, as everywhere.
+Ranks and entropies grow with the number of tokens alone, and a rewritten review has a few more or fewer than its
+original. Here random subsets of one size stand for each review, and are measured as reviews are. The first token is
+always among them: whether it counts is the view's matter, as everywhere.
 """
 
+from collections.abc import Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
-if TYPE_CHECKING:
-    from homogenization.states.store import StateStore
+from homogenization.measures import geometry, spectra
+from homogenization.measures.reviews import TokenStates
 
-SEPARATOR = "/"  # of a review and the number of its draw; names of reviews are hexadecimal digits
+_SEPARATOR = "/"  # of a review and the number of its draw; names of reviews are hexadecimal digits
 
 
 def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, seed: int) -> np.ndarray:
@@ -22,11 +23,11 @@ def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, 
     They depend on seed, review and draw alone: all layers and models with as many tokens have the same ones.
 
     Args:
-        review_id: of the review.
+        review_id: name of the review.
         n_available: its number of tokens, at least `n_tokens`.
-        n_tokens: how many to draw, at least 1.
+        n_tokens: number of tokens to draw, at least 1.
         draw: number of the draw.
-        seed: of all draws.
+        seed: seed of all draws.
     """
     digest = blake2b(f"{seed}:{review_id}:{draw}".encode(), digest_size=16).digest()
     others = np.random.default_rng(int.from_bytes(digest)).choice(n_available - 1, n_tokens - 1, replace=False)
@@ -34,24 +35,24 @@ def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, 
 
 
 class DrawnTokens:
-    """Random subsets of the reviews of a store, which read as if each were a review of its own.
+    """Random subsets of the reviews of a store: `TokenStates` in which each subset is a review.
 
     Attributes:
         review_ids: `REVIEW/DRAW` for each draw of each review that is long enough.
         review_offsets: int64 (subsets + 1,).
-        layers, n_blocks: the store's.
+        attributes, layers, n_blocks: the store's.
     """
 
-    def __init__(self, store: "StateStore", n_tokens: int, draws: int, seed: int) -> None:
+    def __init__(self, store: TokenStates, n_tokens: int, draws: int, seed: int) -> None:
         """Draw `draws` subsets of `n_tokens` tokens of each review that has as many."""
-        self._store, self.layers, self.n_blocks = store, store.layers, store.n_blocks
+        self._store, self.attributes, self.layers, self.n_blocks = store, store.attributes, store.layers, store.n_blocks
         self.review_ids: list[str] = []
         rows = [np.empty(0, dtype=np.int64)]
         for review_id, start, length in zip(
             store.review_ids, store.review_offsets[:-1], np.diff(store.review_offsets).tolist(), strict=True
         ):
             for draw in range(draws if length >= n_tokens else 0):
-                self.review_ids.append(f"{review_id}{SEPARATOR}{draw}")
+                self.review_ids.append(f"{review_id}{_SEPARATOR}{draw}")
                 rows.append(start + drawn_positions(review_id, length, n_tokens, draw, seed))
         self._rows = np.concatenate(rows)
         self.review_offsets = np.arange(len(rows), dtype=np.int64) * n_tokens
@@ -64,3 +65,27 @@ class DrawnTokens:
         """Their states after the final norm; None where the architecture has no such norm."""
         states = self._store.final_norm()
         return None if states is None else states[self._rows]
+
+
+def measure(
+    store: TokenStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `spectra` and `geometry` of `draws` subsets of `n_tokens` tokens of each review that has as many.
+
+    Their columns are those of `SPECTRA_SCHEMA` and `GEOMETRY_SCHEMA`, with the number of the `draw` after `review_id`.
+
+    Raises:
+        HomogenizationError: states that are not finite.
+    """
+    drawn = DrawnTokens(store, n_tokens, draws, seed)
+    n_long_enough = len(drawn.review_ids) // draws
+    print(f"{n_long_enough} of {len(store.review_ids)} reviews have at least {n_tokens} tokens", flush=True)
+    return _with_draws(spectra.measure(drawn, views)), _with_draws(geometry.measure(drawn))
+
+
+def _with_draws(table: pl.DataFrame) -> pl.DataFrame:
+    """`table` with reviews and draws in columns of their own."""
+    names = pl.col("review_id").str.split(_SEPARATOR).list
+    after = table.columns.index("review_id") + 1
+    draw = names.last().cast(pl.Int32).alias("draw")
+    return table.select(*table.columns[:after], draw, *table.columns[after:]).with_columns(review_id=names.first())

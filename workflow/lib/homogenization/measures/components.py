@@ -9,6 +9,7 @@ import torch
 
 from homogenization.measures.alignment import NUMBERS, TOKEN_VIEWS, token_alignment
 from homogenization.measures.blocks import Layout, check_sums, find_layout, points_taken
+from homogenization.measures.reviews import with_origin
 from homogenization.models.tokens import Tokens, tokenize
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.check import check_against_eager
@@ -17,8 +18,11 @@ from homogenization.states.network import run_packed
 from homogenization.states.packs import run_packs, warn_of_truncation
 
 COMPONENT_STATES_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
     "review_id": pl.String,
     "layer": pl.Int32,
+    "depth": pl.Float64,
     "point": pl.String,
     "n_tokens": pl.Int32,
     "width": pl.Int32,
@@ -38,11 +42,11 @@ def component_states(
 
     Args:
         model: the model.
-        review_ids: one a review.
-        texts: of the reviews.
-        identity: `model`, `variant` and `shard`, for provenance and messages.
-        token_budget: tokens of whole reviews a forward pass takes; a longer review passes alone. Where memory runs out,
-            it is halved and stays so.
+        review_ids: names of the reviews.
+        texts: their texts.
+        identity: `model`, `variant` and `shard`, for the table, provenance and messages.
+        token_budget: tokens of whole reviews in a forward pass; a longer review passes alone. Where memory runs out,
+            the budget is halved and stays so.
 
     Returns:
         The table (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and review; and its
@@ -67,6 +71,7 @@ def component_states(
 
     run_packs(model.packed.device, tokens.lengths.tolist(), token_budget, run_pack)
     table = _table(numbers, list(points), review_ids, tokens.lengths, model.packed.width)
+    table = with_origin(table, identity, model.packed.n_blocks).select(*COMPONENT_STATES_SCHEMA)
     components = {name: list(before_and_after) for name, before_and_after in layout.components.items()}
     provenance = {**model.provenance, **identity, "n_blocks": model.packed.n_blocks}
     return table, {"layout": layout.name, "components": components, "states": provenance}
@@ -105,7 +110,7 @@ def _measure(
 def _table(
     numbers: np.ndarray, points: Sequence[str], review_ids: Sequence[str], lengths: np.ndarray, width: int
 ) -> pl.DataFrame:
-    """The table of `numbers` (layers, points, views, numbers, reviews)."""
+    """The table of `numbers` (layers, points, views, numbers, reviews), less model, variant and depth."""
     n_layers, n_points, n_views, _, n_reviews = numbers.shape
     keys = np.indices((n_layers, n_points, n_views, n_reviews)).reshape(4, -1)
     layer, point, view, review = keys
@@ -118,4 +123,4 @@ def _table(
         "view": np.asarray(TOKEN_VIEWS, dtype=object)[view],
         **{name: numbers[:, :, :, index].ravel() for index, name in enumerate(NUMBERS)},
     }
-    return pl.DataFrame(columns).cast(COMPONENT_STATES_SCHEMA)
+    return pl.DataFrame(columns).cast({name: COMPONENT_STATES_SCHEMA[name] for name in columns})

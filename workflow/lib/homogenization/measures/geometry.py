@@ -4,23 +4,12 @@ With unit tokens u_i = x_i / |x_i|: the resultant length is |mean u_i|, and the 
 A zero token has no direction; it counts as u = 0.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
 
-from homogenization.measures.reviews import iterate_reviews, iterate_states
+from homogenization.measures.directions import inverse, norms
+from homogenization.measures.reviews import TokenStates, iterate_reviews, measured_table
 
-if TYPE_CHECKING:
-    from homogenization.states.store import StateStore
-
-_KEYS = {
-    "review_id": pl.String,
-    "point": pl.String,
-    "layer": pl.Int32,
-    "n_tokens": pl.Int32,
-    "width": pl.Int32,
-}
 _NUMBERS = (
     "resultant_length",
     "resultant_length_without_first",
@@ -37,7 +26,14 @@ _NUMBERS = (
 )
 _HISTOGRAMS = ("cosine_histogram", "cosine_histogram_without_first")
 GEOMETRY_SCHEMA = {
-    **_KEYS,
+    "model": pl.String,
+    "variant": pl.String,
+    "review_id": pl.String,
+    "point": pl.String,
+    "layer": pl.Int32,
+    "depth": pl.Float64,
+    "n_tokens": pl.Int32,
+    "width": pl.Int32,
     **dict.fromkeys(_NUMBERS, pl.Float64),
     **dict.fromkeys(("n_directed", "n_directed_without_first"), pl.Int32),
     **dict.fromkeys(_HISTOGRAMS, pl.List(pl.Int64)),
@@ -60,22 +56,22 @@ def token_geometry(tokens: np.ndarray, n_bins: int = 40) -> dict[str, float | np
         (1e-16) may fall to either side.
     """
     tokens = tokens.astype(np.float64)
-    norms = np.sqrt(np.einsum("ij,ij->i", tokens, tokens))
-    units = tokens * np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
+    lengths = norms(tokens)
+    units = tokens * inverse(lengths)[:, None]
     cosines = units @ units.T  # numpy sees a symmetric product and does half the work
     n = len(tokens)
     rest_sum = units[1:].sum(axis=0)
-    energy = norms @ norms
+    energy = lengths @ lengths
     return {
         "resultant_length": _length(rest_sum + units[0], n),
         "resultant_length_without_first": _length(rest_sum, n - 1),
-        "n_directed": np.count_nonzero(norms),
-        "n_directed_without_first": np.count_nonzero(norms[1:]),
+        "n_directed": np.count_nonzero(lengths),
+        "n_directed_without_first": np.count_nonzero(lengths[1:]),
         "cosine_std": _pairs_std(cosines),
         "cosine_std_without_first": _pairs_std(cosines[1:, 1:]),
-        "norm_first": float(norms[0]),
-        **_norms_of_rest(norms[1:]),
-        "squared_norm_share_first": float(norms[0] ** 2 / energy) if energy > 0 else np.nan,
+        "norm_first": float(lengths[0]),
+        **_norms_of_rest(lengths[1:]),
+        "squared_norm_share_first": float(lengths[0] ** 2 / energy) if energy > 0 else np.nan,
         "cosine_to_first": float(cosines[0, 1:].mean()) if n > 1 else np.nan,
         **_histograms(cosines, n_bins),
     }
@@ -98,13 +94,13 @@ def _pairs_std(cosines: np.ndarray) -> float:
     return float(np.sqrt(max(squares, 0.0) / pairs))
 
 
-def _norms_of_rest(norms: np.ndarray) -> dict[str, float]:
-    if norms.size == 0:
+def _norms_of_rest(lengths: np.ndarray) -> dict[str, float]:
+    if lengths.size == 0:
         return dict.fromkeys(("norm_rest_mean", "norm_rest_median", "norm_rest_max"), np.nan)
     return {
-        "norm_rest_mean": float(norms.mean()),
-        "norm_rest_median": float(np.median(norms)),
-        "norm_rest_max": float(norms.max()),
+        "norm_rest_mean": float(lengths.mean()),
+        "norm_rest_median": float(np.median(lengths)),
+        "norm_rest_max": float(lengths.max()),
     }
 
 
@@ -120,20 +116,11 @@ def _histograms(cosines: np.ndarray, n_bins: int) -> dict[str, np.ndarray]:
     }
 
 
-def geometry_table(store: "StateStore", n_bins: int = 40) -> pl.DataFrame:
+def measure(store: TokenStates, n_bins: int = 40) -> pl.DataFrame:
     """Geometry of every review, point and layer of a store: the table `geometry` (`GEOMETRY_SCHEMA`).
 
     Raises:
         HomogenizationError: states that are not finite.
     """
-    columns: dict[str, list] = {name: [] for name in GEOMETRY_SCHEMA}
-    for point, layer, states in iterate_states(store):
-        for review_id, tokens in iterate_reviews(store, point, layer, states):
-            row = {
-                **dict(zip(_KEYS, (review_id, point, layer, *tokens.shape), strict=True)),
-                **token_geometry(tokens, n_bins),
-            }
-            for name, values in columns.items():
-                values.append(row[name])
-        print(f"{point}, layer {layer}: {len(store.review_ids)} reviews", flush=True)
-    return pl.DataFrame(columns, schema=GEOMETRY_SCHEMA)
+    rows = ({**place, **token_geometry(tokens, n_bins)} for place, tokens in iterate_reviews(store))
+    return measured_table(rows, store, GEOMETRY_SCHEMA)

@@ -6,17 +6,16 @@ one distribution give .94 to .97 rather than 1, and values spread over seeds: re
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy.linalg import eigh
 from sklearn.cluster import KMeans
 
+from homogenization.measures.directions import unit_rows
+from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
 from homogenization.run.errors import HomogenizationError
-
-if TYPE_CHECKING:
-    from homogenization.states.store import StateStore
 
 _EXPLAINED_VARIANCE = 0.9
 _MAX_ITERATIONS = 50
@@ -24,8 +23,11 @@ _TOKENS_PER_CLUSTER = 10
 _MIN_TOKENS = 20  # a side: two clusters
 
 MAUVE_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
     "layer_from": pl.Int32,
     "layer_to": pl.Int32,
+    "depth": pl.Float64,
     "kind": pl.String,
     "seed": pl.Int64,
     "mauve": pl.Float64,
@@ -51,7 +53,7 @@ def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0, n_points: in
     mixtures = np.where(p == q, p, weights[:, None] * p + (1 - weights[:, None]) * q)  # equal ones without rounding
     x = np.concatenate([[1.0], np.exp(-scale * _divergence(q, mixtures)), [0.0]])
     y = np.concatenate([[0.0], np.exp(-scale * _divergence(p, mixtures)), [1.0]])
-    return float(np.sum((y[1:] + y[:-1]) / 2 * (x[:-1] - x[1:])))
+    return float(-np.trapezoid(y, x))  # x falls
 
 
 def _divergence(p: np.ndarray, mixtures: np.ndarray) -> np.ndarray:
@@ -59,13 +61,6 @@ def _divergence(p: np.ndarray, mixtures: np.ndarray) -> np.ndarray:
     support = p > 0
     # rounding can leave a divergence of 0 a little below it
     return (p[support] * np.log(p[support] / mixtures[:, support])).sum(axis=1).clip(min=0.0)
-
-
-def unit_rows(tokens: np.ndarray) -> np.ndarray:
-    """(n, d) -> (n, d) float32, rows scaled to length 1; zero rows stay zero."""
-    tokens = tokens.astype(np.float32)
-    norms = np.sqrt(np.einsum("ij,ij->i", tokens, tokens, dtype=np.float64))[:, None]
-    return (tokens * np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)).astype(np.float32)
 
 
 def principal_components(rows: np.ndarray, explained: float = _EXPLAINED_VARIANCE) -> np.ndarray:
@@ -100,7 +95,7 @@ def quantise(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int) 
 
 
 def mauve(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int, scale: float = 5.0) -> float:
-    """MAUVE of two clouds of unit rows, (n, d) and (m, d) float32 (see `unit_rows`)."""
+    """MAUVE of two clouds of unit rows, (n, d) and (m, d) float32."""
     return frontier_area(*quantise(first, second, n_clusters, seed), scale)
 
 
@@ -122,49 +117,51 @@ def draw_halves(n_available: int, n_tokens: int | None, seed: int) -> tuple[np.n
     return np.sort(drawn[:size]), np.sort(drawn[size:])
 
 
-def mauve_table(store: "StateStore", n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0) -> pl.DataFrame:
+def measure(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0) -> pl.DataFrame:
     """MAUVE from each layer to the next and its split-half null, for each seed: the table `mauve` (`MAUVE_SCHEMA`).
 
     Two disjoint halves A and B of tokens are drawn for each seed. `consecutive`: layer l of A against layer l + 1 of B,
-    where both are stored; `null`: layer l of A against layer l of B. So the two differ in the layer alone.
+    where both are stored; `null`: layer l of A against layer l of B. So the two differ in the layer alone. Depth is
+    that of `layer_to`.
 
     Args:
         store: states of one shard.
         n_tokens: tokens a side; fewer where the shard has less than twice as many, None for as many as there are.
-        seeds: each draws tokens and cluster centres of its own.
+        seeds: seeds of the drawn tokens and of the cluster centres.
         scale: scaling factor c of the divergences.
 
     Raises:
         HomogenizationError: fewer than 20 tokens a side, or states that are not finite.
     """
+    table = measured_table(_rows(store, n_tokens, seeds, scale), store, MAUVE_SCHEMA, "layer_to")
+    return table.sort("layer_from", "layer_to", "seed")
+
+
+def _rows(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float) -> Iterator[dict[str, Any]]:
     n_available = int(store.review_offsets[-1])
     halves = {seed: draw_halves(n_available, n_tokens, seed) for seed in seeds}
     size = len(next(iter(halves.values()))[0])
     n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))
-    rows = []
     for layer_from, layer_to, kind, seed, first, second in _pairs(store, halves):
         value = mauve(first, second, n_clusters, seed, scale)
-        rows.append((layer_from, layer_to, kind, seed, value, size, n_clusters))
         print(f"layer {layer_from} to {layer_to}, seed {seed}, {kind}: {value:.4f}", flush=True)
-    return pl.DataFrame(rows, schema=MAUVE_SCHEMA, orient="row").sort("layer_from", "layer_to", "seed")
+        pair = {"layer_from": layer_from, "layer_to": layer_to, "kind": kind, "seed": seed}
+        yield {**pair, "mauve": value, "n_tokens": size, "n_clusters": n_clusters}
 
 
 def _pairs(
-    store: "StateStore", halves: dict[int, tuple[np.ndarray, np.ndarray]]
+    store: TokenStates, halves: dict[int, tuple[np.ndarray, np.ndarray]]
 ) -> Iterator[tuple[int, int, str, int, np.ndarray, np.ndarray]]:
-    """Yield (layer_from, layer_to, kind, seed, unit rows, unit rows), reading every layer once."""
+    """Yield (layer_from, layer_to, kind, seed, unit rows, unit rows), float32; each layer is read once."""
     previous: dict[int, np.ndarray] = {}
     for layer in store.layers:
         if layer - 1 not in store.layers:
             previous.clear()
         states = store.residual_stream(layer)
-        for seed, (half_a, half_b) in halves.items():
-            first, second = unit_rows(states[half_a]), unit_rows(states[half_b])
+        for seed, drawn in halves.items():
+            first, second = (unit_rows(states[half]).astype(np.float32) for half in drawn)
             if not (np.isfinite(first).all() and np.isfinite(second).all()):
-                raise HomogenizationError(
-                    f"layer {layer}: states that are not finite. float16 overflows at 65504: set 'dtype' of this "
-                    f"model and of 'states' to bfloat16 or float32; its states are then extracted again."
-                )
+                raise HomogenizationError(f"layer {layer}: states that are not finite. {OVERFLOW}")
             if seed in previous:
                 yield layer - 1, layer, "consecutive", seed, previous[seed], second
             yield layer, layer, "null", seed, first, second

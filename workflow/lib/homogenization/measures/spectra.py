@@ -8,27 +8,27 @@ Each matrix is brought to tridiagonal form once for two views. The reduction lea
 where that is the first token, the form without its first row and column belongs to the view without the first token.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy.linalg import lapack
 
-from homogenization.measures.reviews import iterate_reviews, iterate_states
+from homogenization.measures.reviews import TokenStates, iterate_reviews, measured_table
 from homogenization.measures.views import Look, TokenGram, look_of
-
-if TYPE_CHECKING:
-    from homogenization.states.store import StateStore
 
 # Of the largest eigenvalue. Equal rows (a word that comes twice, at layer 0) make exact zeros, which rounding turns
 # into values of up to 4.4 eps (measured up to 3,000 x 3,500); their square roots, 1e-8 of the largest, would add up.
 _ZERO = 8 * np.finfo(np.float64).eps
 
 SPECTRA_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
     "review_id": pl.String,
     "point": pl.String,
     "layer": pl.Int32,
+    "depth": pl.Float64,
     "view": pl.String,
     "n_tokens": pl.Int32,
     "width": pl.Int32,
@@ -132,18 +132,16 @@ def _square_roots(eigenvalues: np.ndarray) -> np.ndarray:
     return np.sqrt(np.where(descending < _ZERO * descending[0], 0.0, descending.clip(min=0.0)))
 
 
-def spectra_table(store: "StateStore", views: Sequence[str]) -> pl.DataFrame:
+def measure(store: TokenStates, views: Sequence[str]) -> pl.DataFrame:
     """Singular values of every review, point, layer and view of a store: the table `spectra` (`SPECTRA_SCHEMA`).
 
     Raises:
         HomogenizationError: states that are not finite.
     """
-    columns: dict[str, list] = {name: [] for name in SPECTRA_SCHEMA}
-    for point, layer, states in iterate_states(store):
-        for review_id, tokens in iterate_reviews(store, point, layer, states):
-            for view, values in singular_values(tokens, views).items():
-                row = (review_id, point, layer, view, *tokens.shape, values)
-                for column, value in zip(columns.values(), row, strict=True):
-                    column.append(value)
-        print(f"{point}, layer {layer}: {len(store.review_ids)} reviews", flush=True)
-    return pl.DataFrame(columns, schema=SPECTRA_SCHEMA)
+    return measured_table(_rows(store, views), store, SPECTRA_SCHEMA)
+
+
+def _rows(store: TokenStates, views: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for place, tokens in iterate_reviews(store):
+        for view, values in singular_values(tokens, views).items():
+            yield {**place, "view": view, "singular_values": values}

@@ -5,10 +5,10 @@ differently, and one token can decide the outcome: the first token's norm is oft
 Centring and normalising are never combined: centring first leaks the first token into every row. The first token is
 dropped before anything else is done.
 
-To add a look (`raw`, `centred` and `unit` are looks, each makes two views), write one function that takes the token
-matrix to the look's rows and decorate it with `look`. The rest of what `look` takes saves time alone.
+To add a look (`raw`, `centred` and `unit` are looks, and each makes two views), write one function from the token
+matrix to the look's rows and decorate it with `look`. The other arguments of `look` only save time.
 
-Imports numpy alone: the names are read whenever the Snakefile is parsed.
+Needs numpy alone: the names are read whenever the Snakefile is parsed.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+
+from homogenization.measures.directions import inverse, norms, unit_rows
 
 _WITHOUT_FIRST = "_without_first"
 # Above this ratio of the subtracted mean to a token's norm, undoing the subtraction would cost that token precision.
@@ -25,7 +27,7 @@ Rows = Callable[[np.ndarray], np.ndarray]
 
 
 class TokenGram:
-    """Inner products between the tokens of one review: all looks' worth from one matrix product.
+    """Inner products between the tokens of one review; those of all looks follow from one matrix product.
 
     The product is taken after the mean of all tokens but the first is subtracted. Everything else follows by adding
     what was subtracted or by scaling rows: steps that cancel nothing, unlike centring a product of uncentred rows,
@@ -33,14 +35,14 @@ class TokenGram:
     """
 
     def __init__(self, tokens: np.ndarray) -> None:
-        """Of `tokens`, (n, d) float64, n >= 1."""
+        """Take `tokens`, (n, d) float64, n >= 1."""
         self._tokens = tokens
         self._mean = _mean_without_first(tokens)
 
     @cached_property
     def norms(self) -> np.ndarray:
         """(n,) Euclidean norms of the tokens."""
-        return _norms(self._tokens)
+        return norms(self._tokens)
 
     @cached_property
     def shifted(self) -> np.ndarray:
@@ -63,12 +65,12 @@ class Look:
     """One way of looking at a token matrix, with or without its first token.
 
     Attributes:
-        name: of the view of all tokens; the other one's has `_without_first` behind it.
-        title: for readers.
-        rows: (n, d) float64 tokens -> (n, d) float64, n >= 0: the definition.
-        nested: tokens, n >= 1 -> (n, d) rows that have the singular values of `rows(tokens)` and, without the first of
-            them, those of `rows(tokens[1:])` (zeros apart). None where there are no such rows.
-        gram: `nested(tokens) @ nested(tokens).T` from the review's `TokenGram`; None where it does not give it.
+        name: name of the view of all tokens; the view without the first one adds `_without_first`.
+        title: name for readers.
+        rows: the definition, (n, d) float64 tokens -> (n, d) float64, n >= 0.
+        nested: tokens, n >= 1 -> (n, d) rows with the singular values of `rows(tokens)`; without their first row, they
+            have those of `rows(tokens[1:])` (zeros apart). None where there are no such rows.
+        gram: `nested(tokens) @ nested(tokens).T` from the review's `TokenGram`; None where it can't give them.
     """
 
     name: str
@@ -116,22 +118,13 @@ def view_rows(view: str, tokens: np.ndarray) -> np.ndarray:
     return chosen.rows(tokens[1:] if without_first else tokens)
 
 
-def _norms(tokens: np.ndarray) -> np.ndarray:
-    return np.sqrt(np.einsum("ij,ij->i", tokens, tokens))
-
-
-def _inverse(norms: np.ndarray) -> np.ndarray:
-    """1 / norms, and 0 for a zero norm: a zero token has no direction and counts as a zero row."""
-    return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-
-
 def _mean_without_first(tokens: np.ndarray) -> np.ndarray:
     """(d,) mean of all tokens but the first; zero where there is only one."""
     return tokens[1:].mean(axis=0) if len(tokens) > 1 else np.zeros(tokens.shape[1])
 
 
 def _unit_gram(gram: TokenGram) -> np.ndarray:
-    scale = _inverse(gram.norms)
+    scale = inverse(gram.norms)
     return gram.raw * scale * scale[:, None]
 
 
@@ -170,7 +163,7 @@ def centred(tokens: np.ndarray) -> np.ndarray:
 @look("unit", "unit rows", rowwise=True, gram=_unit_gram)
 def unit(tokens: np.ndarray) -> np.ndarray:
     """The tokens scaled to length 1; zero tokens stay zero."""
-    return tokens * _inverse(_norms(tokens))[:, None]
+    return unit_rows(tokens)
 
 
 VIEWS = (*_LOOKS, *(name + _WITHOUT_FIRST for name in _LOOKS))

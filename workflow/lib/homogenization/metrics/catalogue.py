@@ -1,12 +1,18 @@
-"""Every metric by name, whatever it is computed from: what the configuration may ask for, and what figures call it."""
+"""Every metric by name, whatever it is computed from, and the lists of names that other parts choose by."""
 
-from homogenization.metrics.geometry import ATTENTION_METRICS, GEOMETRY_METRICS
+from homogenization.metrics.attention import ATTENTION_METRICS
+from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.registry import Metric
 from homogenization.metrics.spectral import SPECTRAL_METRICS
 
 _METRICS = {**SPECTRAL_METRICS, **GEOMETRY_METRICS, **ATTENTION_METRICS}
 
 METRIC_NAMES = tuple(_METRICS)
+# A study that has all of these correlates them: the table `first_token` and its figure.
+CORRELATED_METRICS = ("max_explainable_variance", "first_token_norm", "first_token_energy_share")
+
+# The table `first_token` and the figure `first_token_scatter` are made where all of these are configured.
+CORRELATED_METRICS = ("max_explainable_variance", "first_token_norm", "first_token_energy_share")
 
 
 def describe_metric(name: str) -> Metric:

@@ -1,6 +1,6 @@
-"""What a metric is: one function under a name, with what a figure has to say about it."""
+"""What a metric is: one function under a name, with what a figure says about it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,21 +9,23 @@ import numpy as np
 ALL_TOKENS = "all_tokens"
 WITHOUT_FIRST = "without_first"
 
+Columns = Mapping[str, np.ndarray]  # of a table, by name
+
 
 @dataclass(frozen=True)
 class Metric:
     """A registered metric.
 
     Attributes:
-        name: as in the config and in every table.
+        name: its name in the configuration and in every table.
         compute: values of the metric, (rows,) float64, NaN where it is undefined.
-        title: of its figure.
-        label: of its axis, with the symbol or the unit.
+        title: title of its figure.
+        label: label of its axis, with the symbol or the unit.
         bounds: smallest and largest possible value; None where there is none.
         views: the views that it is computed for; empty for a spectral metric, which is computed for every view.
-        homogenization: which way it goes when tokens grow alike: 1 up, -1 down, 0 neither.
-        extensive: whether it grows with the number of tokens by itself, so that texts of different lengths can't be
-            compared by it.
+        homogenization: the way it goes when tokens grow alike: 1 up, -1 down, 0 neither.
+        extensive: whether it grows with the number of tokens alone, so that it can't compare texts of different
+            lengths.
     """
 
     name: str
@@ -37,10 +39,9 @@ class Metric:
 
 
 def registrar(registry: dict[str, Metric]) -> Callable[..., Callable]:
-    """A decorator factory that files metrics in `registry` under the name of the decorated function.
+    """A decorator factory that enters metrics in `registry` under the name of the decorated function.
 
-    It takes the fields of `Metric` that the function does not give: `title`, `label`, `bounds`, `views`,
-    `homogenization`, `extensive`.
+    The decorator takes the fields of `Metric` besides `name` and `compute`.
     """
 
     def metric(**described: Any) -> Callable:

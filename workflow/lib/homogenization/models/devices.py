@@ -5,7 +5,6 @@ from typing import Any
 import torch
 from accelerate.utils import get_max_memory
 
-from homogenization.models.loading import choose_device
 from homogenization.run.errors import HomogenizationError
 
 
@@ -30,3 +29,27 @@ def placement(device: str, gpus: int) -> dict[str, Any]:
         return {"device_map": "auto", "max_memory": {name: memory[name] for name in [*range(gpus), "cpu"]}}
     chosen = choose_device(device)
     return {} if chosen.type == "cpu" else {"device_map": {"": torch.device(chosen.type, 0)}}
+
+
+def choose_device(device: str) -> torch.device:
+    """The torch device for `auto` (CUDA, then MPS, then CPU), `cuda`, `mps` or `cpu`.
+
+    Raises:
+        HomogenizationError: this machine, or this build of torch, has no such device.
+    """
+    available = [
+        name
+        for name, present in (
+            ("cuda", torch.cuda.is_available()),
+            ("mps", torch.backends.mps.is_available()),
+            ("cpu", True),
+        )
+        if present
+    ]
+    if device == "auto":
+        return torch.device(available[0])
+    if device not in available:
+        raise HomogenizationError(
+            f"device: {device!r} is not available here; there is {', '.join(available)}. Choose one of these, or auto."
+        )
+    return torch.device(device)

@@ -8,34 +8,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+from homogenization.models.dtypes import torch_dtype
 from homogenization.models.tokens import opening_token_id
 from homogenization.run.errors import HomogenizationError
-
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-
-def choose_device(device: str) -> torch.device:
-    """The torch device for `auto` (CUDA, then MPS, then CPU), `cuda`, `mps` or `cpu`.
-
-    Raises:
-        HomogenizationError: this machine, or this build of torch, has no such device.
-    """
-    available = [
-        name
-        for name, present in (
-            ("cuda", torch.cuda.is_available()),
-            ("mps", torch.backends.mps.is_available()),
-            ("cpu", True),
-        )
-        if present
-    ]
-    if device == "auto":
-        return torch.device(available[0])
-    if device not in available:
-        raise HomogenizationError(
-            f"device: {device!r} is not available here; there is {', '.join(available)}. Choose one of these, or auto."
-        )
-    return torch.device(device)
 
 
 def load_config(folder: Path) -> PreTrainedConfig:
@@ -71,28 +46,33 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def load_network(
-    auto_class: Any, folder: Path, dtype: torch.dtype, not_needed: tuple[str, ...] = (), **options: Any
+    auto_class: Any, folder: Path, dtype: str, not_needed: tuple[str, ...] = (), **options: Any
 ) -> PreTrainedModel:
     """The network in `folder`.
 
     Args:
-        auto_class: AutoModel, or AutoModelForCausalLM for one with its head.
-        folder: Holds config.json and *.safetensors.
-        dtype: Of its parameters.
-        not_needed: Beginnings of the names of parameters that may be absent from the files, and are then random.
-        options: Further arguments of `from_pretrained`, as `attn_implementation` and `device_map`.
+        auto_class: AutoModel, or AutoModelForCausalLM for a network with its head.
+        folder: Folder with config.json and *.safetensors.
+        dtype: Name of the parameters' dtype.
+        not_needed: First parts of the names of parameters that may be absent from the files, and are then random.
+        options: Further arguments of `from_pretrained`, such as `attn_implementation` and `device_map`.
 
     Raises:
-        HomogenizationError: a file is damaged or does not hold all parameters, or they do not fit the device.
+        HomogenizationError: A file is damaged or does not hold all parameters, or they do not fit the device.
     """
     try:
         network, loading = auto_class.from_pretrained(
-            folder, dtype=dtype, use_safetensors=True, trust_remote_code=False, output_loading_info=True, **options
+            folder,
+            dtype=torch_dtype(dtype),
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            **options,
         )
     except torch.OutOfMemoryError as error:
         raise HomogenizationError(
-            f"{folder}: the weights in {str(dtype).removeprefix('torch.')} do not fit into the memory of the GPU. Give "
-            "the model more GPUs (gpus), or run it in bfloat16 (dtype)."
+            f"{folder}: the weights in {dtype} do not fit into the memory of the GPU. Give the "
+            "model more GPUs (gpus), or run it in bfloat16 (dtype)."
         ) from error
     except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
         damaged = _damaged_file(folder)

@@ -1,6 +1,5 @@
 """Models with random weights, the untrained control: any architecture, with a tokenizer trained on the corpus."""
 
-import difflib
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -16,8 +15,8 @@ from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import BpeTrainer
 from transformers import CONFIG_MAPPING, AutoModel, PreTrainedConfig, PreTrainedTokenizerFast
 
-from homogenization.models.weights import DIGESTS_FILE, list_digests
-from homogenization.run.errors import HomogenizationError
+from homogenization.models.digests import DIGESTS_FILE, list_digests
+from homogenization.run.errors import HomogenizationError, nearest
 
 _NETWORK_AND_TOKENIZER = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 MODEL_FILES = (*_NETWORK_AND_TOKENIZER, DIGESTS_FILE)
@@ -83,7 +82,7 @@ def _config(random: Mapping[str, Any], tokenizer: Tokenizer) -> PreTrainedConfig
     """The configuration with the fields of `random`, and the tokenizer's vocabulary."""
     model_type = random.get("model_type")
     if model_type not in CONFIG_MAPPING:
-        suggestion = _nearest(model_type, CONFIG_MAPPING)
+        suggestion = nearest(str(model_type), CONFIG_MAPPING)
         raise HomogenizationError(
             f"weights.random.model_type: {model_type!r} is no architecture of transformers{suggestion}."
         )
@@ -92,7 +91,7 @@ def _config(random: Mapping[str, Any], tokenizer: Tokenizer) -> PreTrainedConfig
     for name in random:
         if name not in known:
             raise HomogenizationError(
-                f"weights.random.{name}: the {model_type} configuration has no such field{_nearest(name, known)}."
+                f"weights.random.{name}: the {model_type} configuration has no such field{nearest(name, known)}."
             )
     fields = {name: value for name, value in random.items() if name != "model_type"}
     vocabulary = {
@@ -105,8 +104,3 @@ def _config(random: Mapping[str, Any], tokenizer: Tokenizer) -> PreTrainedConfig
         return config_class(**fields | vocabulary)
     except Exception as error:  # each configuration class checks its fields in its own way
         raise HomogenizationError(f"weights.random: {model_type} refuses this configuration: {error}") from error
-
-
-def _nearest(name: Any, known: Any) -> str:
-    close = difflib.get_close_matches(str(name), list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""

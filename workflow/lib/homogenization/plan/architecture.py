@@ -23,15 +23,16 @@ class Architecture:
     """What the costs of a network follow from.
 
     Attributes:
-        name: of the network's class.
-        n_parameters: of the network without a head, embeddings and all.
-        n_multiplied: entries of the matrices in the blocks that each token meets; of experts, those that it is sent to.
-        n_blocks: number of blocks.
-        width: of the residual stream.
-        widest: longest side of a matrix in the blocks, such as the inner width of the feed-forward network.
-        heads, head_width: heads of queries in a block, and their width.
-        causal: whether a token attends to itself and earlier ones alone.
-        final_norm: whether a norm follows the last block.
+        name: Name of the network's class.
+        n_parameters: Parameters of the network, embeddings included, without a head.
+        n_multiplied: Entries of the blocks' matrices that a token meets; among experts, those that it is sent to.
+        n_blocks: Number of blocks.
+        width: Width of the residual stream.
+        widest: Longest side of a matrix in the blocks, such as the inner width of the feed-forward network.
+        heads: Heads of queries in a block.
+        head_width: Width of a head.
+        causal: Whether a token attends only to itself and earlier tokens.
+        final_norm: Whether a norm follows the last block.
     """
 
     name: str
@@ -47,24 +48,23 @@ class Architecture:
 
 
 def resolve_configuration(weights: Mapping[str, Any]) -> str:
-    """The folder of a model's configuration and tokenizer; of a hub model nothing else is fetched.
+    """The folder of a model's configuration and tokenizer, which is all that is fetched of a hub model.
 
     Args:
-        weights: as for `homogenization.models.weights.resolve_weights`.
+        weights: A `weights` entry, as `homogenization.models.weights.resolve_weights` reads it.
 
     Raises:
-        HomogenizationError: as `resolve_weights`; or the hub model has no config.json.
+        HomogenizationError: for the reasons of `resolve_weights`; or the hub model has no config.json.
     """
-    given = {key: value for key, value in weights.items() if value is not None}
-    if "hub" not in given:
-        return resolve_weights(given).folder
+    if "hub" not in weights:
+        return resolve_weights(weights).folder
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
-    asked = f"the configuration of the hub model '{given['hub']}' at revision {given.get('revision') or 'main'}"
+    asked = f"the configuration of the hub model '{weights['hub']}' at revision {weights.get('revision') or 'main'}"
     patterns = [pattern for pattern in HUB_FILES if not pattern.endswith(".safetensors")]
     try:
-        folder = snapshot_download(given["hub"], revision=given.get("revision"), allow_patterns=patterns)
+        folder = snapshot_download(weights["hub"], revision=weights.get("revision"), allow_patterns=patterns)
     except (OSError, HfHubHTTPError, HFValidationError) as error:
         raise HomogenizationError(f"weights: {asked} could not be fetched: {hub_advice(error)}") from error
     if not (Path(folder) / "config.json").is_file():
@@ -99,7 +99,7 @@ def describe_architecture(folder: str | Path) -> Architecture:
 
 
 def _entries_a_token_meets(matrix: torch.nn.Parameter, config: Any) -> int:
-    """All entries of a matrix; of experts, which lie in one tensor (experts, ..., ...), those of the chosen ones."""
+    """Entries of a matrix; of experts, which lie in one tensor (experts, ..., ...), the entries of the chosen ones."""
     if matrix.ndim == 2:
         return matrix.numel()
     return math.prod(matrix.shape[1:]) * getattr(config, "num_experts_per_tok", matrix.shape[0])

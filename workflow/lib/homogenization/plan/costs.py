@@ -1,6 +1,6 @@
-"""What a study takes before it is run: bytes, memory of GPUs and operations, from token counts and architectures.
+"""What a study will take: bytes, memory of GPUs and operations, from token counts and architectures.
 
-Every formula is for extraction, which is where a study's GPU time and disk go.
+All formulas are of extraction, which takes nearly all of a study's GPU time and disk.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
 from homogenization.states.attention import QUERY_CHUNK
 from homogenization.states.extraction import chosen_layers
@@ -29,9 +30,8 @@ PLAN_SCHEMA = {
 }
 TOTAL = "total"
 
-# Bytes a number takes in a store. bfloat16 is compressed: .72 to .75 of two bytes was measured, in three models.
+# Bytes of a number in a store. bfloat16 is compressed: 0.72 to 0.75 of its two bytes were measured in three models.
 _STORED_BYTES = {"float32": 4.0, "float16": 2.0, "bfloat16": 1.5}
-_COMPUTED_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 _TOKEN_BYTES = 8 + 4 + 8  # id, position, span of characters
 _REVIEW_BYTES = 8 + 8  # offset, tokens before truncation
 _CUDA_BYTES = 0.6 * 2**30  # the CUDA context and the kernels of torch
@@ -40,16 +40,16 @@ _CUDA_BYTES = 0.6 * 2**30  # the CUDA context and the kernels of torch
 def matrix_operations(architecture: Architecture, lengths: np.ndarray, record_attention: bool) -> int:
     """Floating-point operations of the matrix products of forward passes over reviews of these lengths.
 
-    A multiplication and an addition for each token and each matrix entry that it meets; and in each block, for each
-    pair of a query and a key that is computed, the same twice over: for the score, and for the weighted value. Causal
-    attention computes half of the pairs: to the query itself by torch's kernels, to the end of the chunk of 128
-    queries where attention is recorded. Recording adds no product: it sums the weights that are there. Norms,
-    activations and the softmax are left out.
+    Each token takes a multiplication and an addition for each matrix entry that it meets. Each pair of a query and a
+    key that a block computes takes both twice over: for the score, and for the weighted value. Causal attention
+    computes about half of the pairs: torch's kernels stop at the query itself, and where attention is recorded, a chunk
+    of 128 queries stops at its own end. Recording adds no product: it sums weights that are there. Norms, activations
+    and the softmax are left out.
 
     Args:
-        architecture: of the model.
-        lengths: tokens of each review, int64.
-        record_attention: whether attention received is recorded.
+        architecture: The model's network.
+        lengths: Tokens of each review, int64.
+        record_attention: Whether attention received is recorded.
     """
     pairs = int(_computed_pairs(lengths, architecture.causal, record_attention).sum())
     attention = 4 * architecture.heads * architecture.head_width * architecture.n_blocks * pairs
@@ -77,12 +77,12 @@ def store_bytes(
     """Size of the stores of so many tokens and reviews.
 
     Args:
-        architecture: of the model.
-        n_tokens: of all reviews.
-        n_reviews: of all stores.
+        architecture: The model's network.
+        n_tokens: Tokens of all reviews.
+        n_reviews: Reviews in all stores.
         storage_dtype: float32, float16 or bfloat16.
-        n_layers: of the residual stream that are stored.
-        record_attention: whether attention received, float32 a block, is stored.
+        n_layers: Number of stored layers of the residual stream.
+        record_attention: Whether attention received is stored, a float32 for each token and block.
     """
     states = (n_layers + architecture.final_norm) * architecture.width * _STORED_BYTES[storage_dtype]
     attention = 4 * architecture.n_blocks if record_attention else 0
@@ -98,27 +98,27 @@ def gpu_bytes(
     n_layers: int,
     record_attention: bool,
 ) -> int:
-    """Memory that a forward pass takes on the GPUs of a job, all together.
+    """Memory that a forward pass takes on all GPUs of a job together.
 
     The sum of: the weights; five tensors of the widest inner width and four of the residual stream's, which is what a
-    feed-forward network, its activation and the norms hold at once; the states to store, should none have reached
-    main memory yet; the scores of a chunk of queries, twice in the model's type and once in float32, where attention is
-    recorded; and what CUDA itself takes.
+    feed-forward network, its activation and the norms hold at once; the states to store, as if none had reached main
+    memory yet; where attention is recorded, the scores of a chunk of queries, twice in the model's type and once in
+    float32; and what CUDA itself takes.
 
     Args:
-        architecture: of the model.
-        dtype: of the weights as they are run.
-        pass_tokens: tokens of the largest pass.
-        longest: tokens of the longest review.
-        storage_dtype: of the states as they are stored.
-        n_layers: of the residual stream that are stored.
-        record_attention: whether attention received is recorded.
+        architecture: The model's network.
+        dtype: Type of the weights as they are run.
+        pass_tokens: Tokens of the largest pass.
+        longest: Tokens of the longest review.
+        storage_dtype: Type of the states as they are stored.
+        n_layers: Number of stored layers of the residual stream.
+        record_attention: Whether attention received is recorded.
     """
-    size = _COMPUTED_BYTES[dtype]
+    size = BYTES[dtype]
     weights = architecture.n_parameters * size
     activations = pass_tokens * size * (5 * architecture.widest + 4 * architecture.width)
     points = n_layers + architecture.final_norm
-    states = pass_tokens * architecture.width * points * _COMPUTED_BYTES[storage_dtype]
+    states = pass_tokens * architecture.width * points * BYTES[storage_dtype]
     scores = architecture.heads * QUERY_CHUNK * longest * (2 * size + 4) if record_attention else 0
     return round(weights + activations + states + scores + _CUDA_BYTES)
 
@@ -129,10 +129,10 @@ def plan_row(
     """The row of one model in the table `plan` (`PLAN_SCHEMA`).
 
     Args:
-        model: `name`, `dtype`, `device`, `gpus` and `token_budget` of the model's entry.
-        architecture: of the model.
-        token_counts: of its jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
-        states: the configuration's section: `dtype`, `layers`, `record_attention`, `keep`, `sample_tokens`.
+        model: The model's `name`, and `dtype`, `device`, `gpus` and `token_budget` of its entry.
+        architecture: The model's network.
+        token_counts: The tokens of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
+        states: The configuration's section: `dtype`, `layers`, `record_attention`, `keep`, `sample_tokens`.
 
     Raises:
         HomogenizationError: the model has no layer that `layers` names.
@@ -167,7 +167,7 @@ def plan_row(
 
 
 def plan_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """The table `plan`: `rows`, and a total, in which GPUs and their memory are those of the job that needs most."""
+    """The table `plan`: `rows` and their total, whose GPUs and GPU memory are those of the job that needs most."""
     models = pl.DataFrame(rows, schema=PLAN_SCHEMA)
     summed = ("jobs", "reviews", "tokens", "tokens_cut_off", "bytes_written", "bytes_on_disk", "petaflops")
     total = models.select(

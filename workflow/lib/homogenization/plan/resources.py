@@ -1,7 +1,7 @@
-"""How large a model is and what its jobs ask for, before anything is loaded: parameters, memory, run time.
+"""What jobs ask for, by their entries of the configuration: GPUs, memory, run time; and how large a model is.
 
-Imported whenever the Snakefile is parsed, so it imports the standard library alone. The estimates are generous: a job
-that asks for too much waits a little longer, a job that asks for too little is killed and starts again.
+Nothing is loaded. Imported whenever the Snakefile is parsed, so it imports nothing heavy. The estimates are generous: a
+job that asks for too much waits a little longer, a job that asks for too little is killed and starts again.
 """
 
 import importlib.util
@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+from homogenization.models.dtypes import BYTES
+
 _LARGEST_HEADER = 100_000_000  # bytes; what the safetensors library itself allows
 # `8B` in Meta-Llama-3-8B, `135M` in SmolLM2-135M; neither the 2.5 of Qwen2.5-7B nor the A3B of Qwen3-30B-A3B
 _SIZE_IN_NAME = re.compile(r"(?:^|-)(\d+(?:\.\d+)?)([bm])(?![a-z0-9.])", re.IGNORECASE)
@@ -22,74 +23,141 @@ _TOKENS_A_REVIEW = 500
 _LEAST_MINUTES = 120
 
 
+def gpus(entry: Any) -> int:
+    """GPUs that a job of a model or writer asks for: none on the CPU, and none to wait for an endpoint."""
+    return entry.gpus if _runs_here(entry) and entry.device in ("auto", "cuda") else 0
+
+
+def encoder_gpus(similarity: Any) -> int:
+    """GPUs that a job asks for which computes BERTScore.
+
+    Args:
+        similarity: The section of the configuration: `device`.
+    """
+    return int(similarity.device in ("auto", "cuda"))
+
+
+def extraction_memory(model: Any, attempt: int) -> int:
+    """Host memory of an extraction in MB.
+
+    On the CPU: 3.2 GB for Python, its libraries and a pass; the weights half as much again, for a file that is read
+    while its tensor exists; 0.6 GB a billion for the store's chunk buffers. On a GPU: 6 GB, for CUDA's libraries lie in
+    host memory too; the weights once, whose mapped files some clusters count; 1.2 GB a billion, for the buffers are
+    two. (Two buffers of 4,096 tokens take 4.6 GB in float32 for 8 billion parameters, less in bfloat16.)
+
+    Args:
+        model: An entry of `models`: `weights`, `billions`, `dtype` (as it is run) and `device`.
+        attempt: 1 at first; each further attempt asks for as much again.
+    """
+    return _memory(model, 1.2 if _on_gpu(model) else 0.6, attempt)
+
+
+def extraction_runtime(model: Any, n_reviews: int, attempt: int) -> int:
+    """Run time of an extraction in minutes: twice the estimate, at least two hours.
+
+    The estimate: weights at 50 MB/s, as from the hub or a busy file system; two operations for each parameter and
+    token, 500 tokens of each review, at 20 TFLOP/s on a GPU and 20 GFLOP/s on a core; half a second for each review,
+    and as much again for each billion parameters, to write its states at 100 MB/s.
+
+    Args:
+        model: An entry of `models`: `weights`, `billions` and `device`.
+        n_reviews: Reviews of the job.
+        attempt: 1 at first; each further attempt asks for as much again.
+    """
+    billions = _billions(model)
+    computing = 2e9 * billions * _TOKENS_A_REVIEW * n_reviews / (2e13 if _on_gpu(model) else 2e10)
+    writing = n_reviews * (0.5 + 0.5 * billions)
+    return _minutes(_loading_seconds(billions) + computing + writing, attempt)
+
+
+def writer_memory(writer: Any, attempt: int) -> int:
+    """Host memory in MB of a job in which a language model writes: as an extraction, with no buffers of a store.
+
+    On the CPU keys and values of the texts being written take their place: 1.5 GB a billion hold 16 texts of 2,000
+    tokens for 7 billion parameters (56 kB a token in bfloat16 where key heads are shared) several times over. A job
+    that waits for an endpoint takes 4 GB.
+
+    Args:
+        writer: An entry of `writers`; one that runs in the job has `weights`, `billions`, `dtype` and `device`.
+        attempt: 1 at first; each further attempt asks for as much again.
+    """
+    return _memory(writer, 0.0 if _on_gpu(writer) else 1.5, attempt) if _runs_here(writer) else 4000 * attempt
+
+
+def writer_runtime(writer: Any, n_reviews: int, candidates: int, attempt: int) -> int:
+    """Run time in minutes of a job in which a language model writes: twice the estimate; 240 to wait for an endpoint.
+
+    The estimate has every text as long as it may be. A step gives each text of a batch a token: 40 ms and 10 ms a
+    billion parameters on a GPU, which reads the weights in it; on a core one second a billion, or what the batch's
+    operations take at 20 GFLOP/s.
+
+    Args:
+        writer: An entry of `writers`; one that runs in the job has `weights`, `billions`, `device`, `batch_size` and
+            `max_new_tokens`.
+        n_reviews: Reviews of the job.
+        candidates: Texts for each review at most.
+        attempt: 1 at first; each further attempt asks for as much again.
+    """
+    if not _runs_here(writer):
+        return 240 * attempt
+    billions = _billions(writer)
+    step = 0.04 + (0.01 * billions if _on_gpu(writer) else billions * max(1.0, 0.1 * writer.batch_size))
+    steps = math.ceil(n_reviews / writer.batch_size) * candidates * writer.max_new_tokens
+    return _minutes(_loading_seconds(billions) + steps * step, attempt)
+
+
+def _runs_here(entry: Any) -> bool:
+    """Whether the job itself runs the model."""
+    return hasattr(entry, "weights")
+
+
+def _on_gpu(entry: Any) -> bool:
+    return entry.device != "cpu"
+
+
+def _billions(entry: Any) -> float:
+    """Billions of parameters; where neither the configuration nor the weights tell, 8 on a GPU and 0.1 on the CPU."""
+    known = billions_of_parameters(entry.weights.params(), entry.billions)
+    return known if known is not None else _UNKNOWN_ON_GPU if _on_gpu(entry) else _UNKNOWN_ON_CPU
+
+
+def _memory(entry: Any, buffers: float, attempt: int) -> int:
+    """The sum of a job's own memory, weights, and buffers in GB a billion parameters; whole GB."""
+    own, copies = (6.0, 1.0) if _on_gpu(entry) else (3.2, 1.5)
+    return math.ceil(own + _billions(entry) * (BYTES[entry.dtype] * copies + buffers)) * 1000 * attempt
+
+
+def _loading_seconds(billions: float) -> float:
+    return billions * 4 / 0.05
+
+
+def _minutes(seconds: float, attempt: int) -> int:
+    """Twice as many, in tens of minutes, at least two hours; as much again for each further attempt."""
+    return max(_LEAST_MINUTES, math.ceil(2 * seconds / 600) * 10) * attempt
+
+
 def billions_of_parameters(weights: Mapping[str, Any], billions: float | None) -> float | None:
     """Billions of parameters of a `weights` entry of the configuration; nothing is loaded or fetched.
 
     Args:
-        weights: `package` (with `folder`), `path`, `random` (with `vocab_size`) or `hub`; None counts as absent.
-        billions: the configuration's own number, which goes before all else.
+        weights: `package` with `folder`, `path`, `random` with `vocab_size`, or `hub`.
+        billions: The configuration's own number, which goes before all else.
 
     Returns:
         For files on this machine the number that the headers of their safetensors give, for random weights an estimate
         from the fields of the configuration, for a hub id the number in its name; None where these say nothing.
     """
-    given = {key: value for key, value in weights.items() if value is not None}
     if billions is not None:
         return float(billions)
-    if "random" in given:
-        return _of_fields(given["random"], given.get("vocab_size", 0))
-    if "hub" in given:
-        return _of_name(given["hub"])
+    if "random" in weights:
+        return _of_fields(weights["random"], weights.get("vocab_size", 0))
+    if "hub" in weights:
+        return _of_name(weights["hub"])
     try:
-        files = sorted(_local_folder(given).glob("*.safetensors"))
+        files = sorted(_local_folder(weights).glob("*.safetensors"))
         return sum(map(_parameters_in, files)) / 1e9 if files else None
     except (ImportError, OSError, ValueError, KeyError):  # the job that loads the model says what is wrong
         return None
-
-
-def gpus(entry: Any) -> int:
-    """GPUs that a job of a model or writer asks for: none where it runs on the CPU, or behind an endpoint."""
-    return entry.gpus if _runs_here(entry) and entry.device in ("auto", "cuda") else 0
-
-
-def encoder_gpus(similarity: Any) -> int:
-    """GPUs that a job asks for which computes BERTScore, by the section `similarity`."""
-    return int(similarity.device in ("auto", "cuda"))
-
-
-def extraction_memory(model: Any, attempt: int) -> int:
-    """MB of a job in which a model of the configuration reads, see `extraction_memory_mb`."""
-    return extraction_memory_mb(*_size(model), attempt)
-
-
-def extraction_runtime(model: Any, n_reviews: int, attempt: int) -> int:
-    """Minutes of a job in which a model of the configuration reads, see `extraction_runtime_minutes`."""
-    billions, _, on_gpu = _size(model)
-    return extraction_runtime_minutes(billions, on_gpu, n_reviews, attempt)
-
-
-def writer_memory(writer: Any, attempt: int) -> int:
-    """MB of a job in which a writer of the configuration writes; 4 GB where it waits for an endpoint."""
-    return writer_memory_mb(*_size(writer), attempt) if _runs_here(writer) else 4000 * attempt
-
-
-def writer_runtime(writer: Any, n_reviews: int, candidates: int, attempt: int) -> int:
-    """Minutes of a job in which a writer of the configuration writes; 240 where it waits for an endpoint."""
-    if not _runs_here(writer):
-        return 240 * attempt
-    billions, _, on_gpu = _size(writer)
-    return writer_runtime_minutes(
-        billions, on_gpu, n_reviews, candidates, writer.max_new_tokens, writer.batch_size, attempt
-    )
-
-
-def _runs_here(entry: Any) -> bool:
-    return getattr(entry, "backend", "transformers") == "transformers"
-
-
-def _size(entry: Any) -> tuple[float | None, str, bool]:
-    """Billions of parameters, precision, and whether on a GPU: what memory and run time follow from."""
-    return billions_of_parameters(entry.weights.params(), entry.billions), entry.dtype, entry.device != "cpu"
 
 
 def _local_folder(weights: Mapping[str, Any]) -> Path:
@@ -127,89 +195,3 @@ def _of_name(hub_id: str) -> float | None:
     """The largest size that stands in the name: `7B-Instruct-1M` has a context of 1M."""
     found = _SIZE_IN_NAME.findall(hub_id.rpartition("/")[2])
     return max((float(number) / (1000 if unit in "mM" else 1) for number, unit in found), default=None)
-
-
-def extraction_memory_mb(billions: float | None, dtype: str, on_gpu: bool, attempt: int) -> int:
-    """Host memory of an extraction in MB.
-
-    On the CPU: 3.2 GB for Python, its libraries and a pass; the weights half as much again, for a file that is read
-    while its tensor exists; 0.6 GB a billion for the store's chunk buffers. On a GPU: 6 GB, for CUDA's libraries lie in
-    host memory too; the weights once, whose mapped files some clusters count; 1.2 GB a billion, for the buffers are
-    two. (Two buffers of 4,096 tokens take 4.6 GB in float32 for 8 billion parameters, less in bfloat16.)
-
-    Args:
-        billions: of parameters; None counts as 8 on a GPU and .1 on the CPU.
-        dtype: of the weights as they are run.
-        on_gpu: whether the job computes on one.
-        attempt: 1 at first; each further attempt asks for as much again.
-    """
-    return _memory_mb(billions, dtype, on_gpu, buffers=1.2 if on_gpu else 0.6, attempt=attempt)
-
-
-def writer_memory_mb(billions: float | None, dtype: str, on_gpu: bool, attempt: int) -> int:
-    """Host memory in MB of a job in which a language model writes: as an extraction, with no buffers of a store.
-
-    On the CPU keys and values of the texts being written take their place: 1.5 GB a billion hold 16 texts of 2,000
-    tokens for 7 billion parameters (56 kB a token in bfloat16 where key heads are shared) several times over.
-    """
-    return _memory_mb(billions, dtype, on_gpu, buffers=0.0 if on_gpu else 1.5, attempt=attempt)
-
-
-def _memory_mb(billions: float | None, dtype: str, on_gpu: bool, buffers: float, attempt: int) -> int:
-    """The sum of a job's own memory, weights, and buffers in GB a billion parameters; whole GB."""
-    billions = _or_typical(billions, on_gpu)
-    own, copies = (6.0, 1.0) if on_gpu else (3.2, 1.5)
-    return math.ceil(own + billions * (BYTES[dtype] * copies + buffers)) * 1000 * attempt
-
-
-def extraction_runtime_minutes(billions: float | None, on_gpu: bool, n_reviews: int, attempt: int) -> int:
-    """Run time to ask for in minutes: twice the estimate, at least two hours.
-
-    The estimate: weights at 50 MB/s, as from the hub or a busy file system; two operations a parameter and token,
-    500 tokens a review, at 20 TFLOP/s on a GPU and 20 GFLOP/s on a core; half a second a review and as much a billion
-    parameters for writing its states at 100 MB/s.
-
-    Args:
-        billions: of parameters; None counts as 8 on a GPU and .1 on the CPU.
-        on_gpu: whether the job computes on one.
-        n_reviews: of the job.
-        attempt: 1 at first; each further attempt asks for as much again.
-    """
-    billions = _or_typical(billions, on_gpu)
-    computing = 2e9 * billions * _TOKENS_A_REVIEW * n_reviews / (2e13 if on_gpu else 2e10)
-    writing = n_reviews * (0.5 + 0.5 * billions)
-    return _minutes(_loading_seconds(billions) + computing + writing, attempt)
-
-
-def writer_runtime_minutes(
-    billions: float | None,
-    on_gpu: bool,
-    n_reviews: int,
-    candidates: int,
-    max_new_tokens: int,
-    batch_size: int,
-    attempt: int,
-) -> int:
-    """Run time to ask for, in minutes, where a language model writes `candidates` texts a review: twice the estimate.
-
-    The estimate has every text as long as it may be. A step gives each text of a batch a token: 40 ms and 10 ms a
-    billion parameters on a GPU, which reads the weights in it; on a core one second a billion, or what the batch's
-    operations take at 20 GFLOP/s.
-    """
-    billions = _or_typical(billions, on_gpu)
-    step = 0.04 + 0.01 * billions if on_gpu else 0.04 + billions * max(1.0, 0.1 * batch_size)
-    steps = math.ceil(n_reviews / batch_size) * candidates * max_new_tokens
-    return _minutes(_loading_seconds(billions) + steps * step, attempt)
-
-
-def _loading_seconds(billions: float) -> float:
-    return billions * 4 / 0.05
-
-
-def _minutes(seconds: float, attempt: int) -> int:
-    """Twice as many, in tens of minutes, at least two hours; as much again for each further attempt."""
-    return max(_LEAST_MINUTES, math.ceil(2 * seconds / 600) * 10) * attempt
-
-
-def _or_typical(billions: float | None, on_gpu: bool) -> float:
-    return billions if billions is not None else _UNKNOWN_ON_GPU if on_gpu else _UNKNOWN_ON_CPU

@@ -1,4 +1,4 @@
-"""How many tokens a model would read: real texts through its tokenizer, cut where extraction cuts them."""
+"""How many tokens a model will read: the texts through its tokenizer, cut where extraction cuts them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from homogenization.models.loading import checked_max_tokens, load_config, load_
 from homogenization.models.tokens import tokenize
 from homogenization.run.parquet import read_table
 
-# one row a job; lists of one number a review
+# a row for each job; the lists hold a number for each review
 TOKEN_COUNTS_SCHEMA = {
     "variant": pl.String,
     "shard": pl.String,
@@ -27,11 +27,11 @@ def token_counts(
     """Tokens of every review of every job: the table `token_counts` (`TOKEN_COUNTS_SCHEMA`).
 
     Args:
-        folder: of the model's configuration and tokenizer.
+        folder: Folder of the model's configuration and tokenizer.
         model: `bos` and `max_tokens` (None: the model's context) of the model's entry.
         jobs: (variant, shard, counted_as); `counted_as` is the variant whose texts are counted, `original` for a
             variant that is not written yet.
-        texts: the table of texts of each job; one that stands there twice is counted once.
+        texts: Path of the table of texts of each job. A path that stands here twice is read once.
 
     Raises:
         HomogenizationError: no fast tokenizer, no known context, a text without tokens.

@@ -155,7 +155,7 @@ def packed_attention(
     if packed_pass.received is not None:
         packed_pass.received[block] = torch.zeros(offsets[-1], device=query.device)
     for start, stop in pairwise(offsets):
-        of_review = (query[0, :, start:stop], key[0, :, start:stop], value[0, :, start:stop])
+        of_review = [_of_its_own(projected[0, :, start:stop]) for projected in (query, key, value)]
         window = sliding_window if sliding_window is not None and sliding_window < stop - start else None
         if packed_pass.received is None and window is None and softcap is None:
             output[0, start:stop] = _attend(*of_review, scale, causal)
@@ -163,6 +163,11 @@ def packed_attention(
             received = None if packed_pass.received is None else packed_pass.received[block][start:stop]
             _attend_in_chunks(*of_review, scale, causal, window, softcap, output[0, start:stop], received)
     return output, None
+
+
+def _of_its_own(tensor: torch.Tensor) -> torch.Tensor:
+    """On the CPU a copy, laid out alike whatever else the pack holds: kernels may round by strides and alignment."""
+    return tensor.clone(memory_format=torch.contiguous_format) if tensor.device.type == "cpu" else tensor
 
 
 def _attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, causal: bool) -> torch.Tensor:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from homogenization.models.digests import combined_digest
 from homogenization.models.tokens import Tokens, tokenize
-from homogenization.models.weights import combined_digest
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.check import check_against_eager
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import run_packed
 from homogenization.states.packs import run_packs, warn_of_truncation
-from homogenization.states.store import FINAL_NORM, layer_name
+from homogenization.states.points import FINAL_NORM, layer_name
 from homogenization.states.writer import StateWriter, StoreShape, written_store
 
 
@@ -28,7 +28,7 @@ def extract(
     path: str | Path,
     identity: Mapping[str, str],
     token_budget: int,
-    storage_dtype: str,
+    dtype: str,
     chunk_tokens: int,
     record_attention: bool,
     layers: Sequence[int] | None = None,
@@ -36,18 +36,18 @@ def extract(
     """Run `model` over reviews and write the store at `path`, whole.
 
     Args:
-        model: the model.
-        review_ids: one a review.
-        texts: of the reviews.
-        path: the store, `*.zarr.zip`.
+        model: language model that reads.
+        review_ids: names of the reviews.
+        texts: their texts, in the same order.
+        path: file of the store, `*.zarr.zip`.
         identity: `model`, `variant` and `shard`, for provenance and messages.
-        token_budget: tokens of whole reviews a forward pass takes; a longer review passes alone. Where memory runs out,
-            it is halved and stays so.
-        storage_dtype: float32, float16, bfloat16, or auto for the model's own.
-        chunk_tokens: tokens a chunk of the store.
+        token_budget: tokens in a forward pass over whole reviews; a longer review passes alone. Where memory runs out,
+            the budget is halved and stays so.
+        dtype: dtype of the store, float32, float16 or bfloat16; auto for the model's own.
+        chunk_tokens: tokens in a chunk of the store, at most.
         record_attention: whether to record the attention that each token receives.
-        layers: of the residual stream that are stored, 0 before the first block, l after block l, -1 after the last;
-            None for all.
+        layers: stored layers of the residual stream, 0 before the first block, l after block l, -1 after the last; None
+            for all.
 
     Returns:
         The run record: `identity`, n_reviews, n_tokens, n_truncated, seconds_total, seconds_forward, seconds_write
@@ -73,7 +73,7 @@ def extract(
         stored_layers,
     )
     attributes = {**model.provenance, **identity}
-    stored_as = model.provenance["dtype"] if storage_dtype == "auto" else storage_dtype
+    stored_as = model.provenance["dtype"] if dtype == "auto" else dtype
     writing_threads = 0 if model.packed.device.type == "cpu" else torch.get_num_threads()
     with written_store(path, shape, review_ids, tokens, attributes, stored_as, chunk_tokens, writing_threads) as writer:
         running = time.perf_counter()

@@ -10,8 +10,9 @@ from typing import Any
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from homogenization.models.devices import placement
-from homogenization.models.loading import DTYPES, checked_max_tokens, load_config, load_network, load_tokenizer
-from homogenization.models.weights import resolve_weights, verified_digests
+from homogenization.models.digests import verified_digests
+from homogenization.models.loading import checked_max_tokens, load_config, load_network, load_tokenizer
+from homogenization.models.weights import resolve_weights
 from homogenization.states.attention import unsupported
 from homogenization.states.network import PackedModel, packed_model
 
@@ -61,8 +62,7 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
         HomogenizationError: files that are missing or damaged, an architecture that is unknown or can't be honoured, a
             device that is not there or too small, `max_tokens` above the context, no BOS token where one is wanted.
     """
-    # the config names every kind of source and leaves all but one empty
-    weights = resolve_weights({key: value for key, value in entry["weights"].items() if value is not None})
+    weights = resolve_weights(entry["weights"])
     folder = Path(weights.folder)
     digests = verified_digests(weights)
     places = placement(entry["device"], gpus)
@@ -88,9 +88,7 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
 def _load_network(folder: Path, dtype: str, places: Mapping[str, Any]) -> PreTrainedModel:
     """The base model (no head) in `dtype`, where `places` says."""
     # a pooler follows the last block and no state depends on it
-    network = load_network(
-        AutoModel, folder, DTYPES[dtype], not_needed=("pooler.",), attn_implementation="eager", **places
-    )
+    network = load_network(AutoModel, folder, dtype, not_needed=("pooler.",), attn_implementation="eager", **places)
     outside = {"cpu", "disk"}.intersection(map(str, getattr(network, "hf_device_map", {}).values()))
     if places and outside:
         logger.warning("the GPUs do not hold all weights; those on the %s are fetched in every pass", min(outside))

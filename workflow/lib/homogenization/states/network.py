@@ -1,7 +1,7 @@
 """One forward pass over reviews packed end to end, and the residual stream taken on its way."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedModel
 
 from homogenization.states.attention import PACKED_ATTENTION, PackedPass, attending_to, unsupported
-from homogenization.states.elementwise import review_by_review
+from homogenization.states.review_by_review import ReviewByReview
 
 TakeStates = Callable[[int, torch.Tensor], None]
 
@@ -93,6 +93,11 @@ def run_packed(
 ) -> PassResult:
     """Run `model` over reviews that lie end to end.
 
+    On the CPU the numbers of a review do not depend on the other reviews of the pack: they are those of the review
+    alone, bit for bit, with the same number of threads, where matrices are multiplied in linear layers and attention
+    (a mixture of experts multiplies the tokens of several reviews together). On other devices they are the same up to
+    the rounding of the dtype.
+
     Args:
         model: the transformer.
         token_ids: tokens of all reviews of the pack.
@@ -110,9 +115,8 @@ def run_packed(
         offsets.append(offsets[-1] + length)
     packed_pass = PackedPass(model.architecture, model.block_of, offsets, {} if record_attention else None)
     positions = torch.cat([torch.arange(length) for length in lengths])
-    on_cpu = device.type == "cpu"
-    matrices = (parameter for parameter in model.blocks.parameters() if on_cpu and parameter.ndim == 2)
-    with attending_to(packed_pass), residual_stream_taken(model.blocks, take), review_by_review(matrices, lengths):
+    one_at_a_time = ReviewByReview(lengths) if device.type == "cpu" and len(lengths) > 1 else nullcontext()
+    with attending_to(packed_pass), residual_stream_taken(model.blocks, take), one_at_a_time:
         output = forward(model, token_ids, position_ids=positions[None].to(device))
     packed_pass.is_causal(model.n_blocks)
     return PassResult(output.last_hidden_state[0], packed_pass.all_received(device), packed_pass)

@@ -1,16 +1,39 @@
-"""Forward passes over packs of whole reviews, of fewer tokens once memory runs out."""
+"""Whole reviews packed end to end into forward passes of a bounded number of tokens; fewer once memory runs out."""
 
 import logging
 from collections.abc import Callable, Sequence
 
 import torch
-from tqdm import tqdm
 
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.packing import pack_reviews
+from homogenization.run.progress import progress
 
 logger = logging.getLogger(__name__)
+
+
+def pack_reviews(lengths: Sequence[int], token_budget: int) -> list[range]:
+    """Group the reviews, in order, into packs of at most `token_budget` tokens.
+
+    No review is split, moved or padded; one that is longer than the budget makes a pack by itself.
+
+    Args:
+        lengths: tokens of each review, each at least 1.
+        token_budget: tokens a pack may hold, at least 1.
+
+    Returns:
+        For each pack the indices of its reviews; end to end they count all reviews.
+    """
+    packs: list[range] = []
+    first, n_tokens = 0, 0
+    for index, length in enumerate(lengths):
+        if index > first and n_tokens + length > token_budget:
+            packs.append(range(first, index))
+            first, n_tokens = index, 0
+        n_tokens += length
+    if lengths:
+        packs.append(range(first, len(lengths)))
+    return packs
 
 
 def run_packs(
@@ -33,12 +56,12 @@ def run_packs(
         HomogenizationError: a review by itself does not fit into memory.
     """
     packs = pack_reviews(lengths, token_budget)
-    with tqdm(total=sum(lengths), unit=" tokens", unit_scale=True, mininterval=5) as progress:
+    with progress(sum(lengths), "tokens") as advance:
         while packs:
             pack = packs.pop(0)
             n_tokens = sum(lengths[pack.start : pack.stop])
             if _fits(run_pack, pack):
-                progress.update(n_tokens)
+                advance(n_tokens)
                 continue
             if device.type == "cuda":
                 torch.cuda.empty_cache()

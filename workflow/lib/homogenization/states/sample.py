@@ -15,7 +15,8 @@ from zarr.storage import ZipStore
 
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
-from homogenization.states.store import ATTENTION_RECEIVED, open_store
+from homogenization.states.points import ATTENTION_RECEIVED
+from homogenization.states.store import open_store
 
 _TOKEN_AXIS = {ATTENTION_RECEIVED: 1}  # of an array in the store; 0 in all others
 

@@ -17,32 +17,26 @@ from zarr.storage import ZipStore
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, gone
+from homogenization.states.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
 
 SCHEMA_VERSION = 2
-FINAL_NORM = "final_norm"
-ATTENTION_RECEIVED = "attention_received"
 BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16
 _TOKEN_ARRAYS = ("review_offsets", "token_ids", "positions", "token_offsets", "tokens_before_truncation")
-
-
-def layer_name(layer: int) -> str:
-    """Name of the array of the residual stream at `layer`: 0 before the first block, l after block l."""
-    return f"residual_stream/{layer:03d}"
 
 
 class StateStore:
     """A store open for reading. States come back as float32, whatever they are stored as.
 
     Attributes:
-        attributes: the root's: provenance, model, variant, shard.
-        review_ids: one a review.
+        attributes: what the root of the group says: provenance, model, variant, shard.
+        review_ids: names of the reviews, in their order.
         review_offsets: int64 (reviews + 1,).
         token_ids, positions: int64 and int32 (tokens,).
         token_offsets: character spans, int32 (tokens, 2).
         tokens_before_truncation: int64 (reviews,).
-        n_blocks: blocks of the model; its residual stream has one layer more.
-        layers: the layers of the residual stream that are stored, ascending.
-        width: of the residual stream.
+        n_blocks: number of the model's blocks; its residual stream has one layer more.
+        layers: stored layers of the residual stream, ascending.
+        width: width of the residual stream.
         causal: whether attention is causal.
     """
 
@@ -64,6 +58,21 @@ class StateStore:
             self.read(name) for name in _TOKEN_ARRAYS
         )
 
+    @property
+    def model(self) -> str:
+        """Name of the model in the configuration."""
+        return self.attributes["model"]
+
+    @property
+    def variant(self) -> str:
+        """Name of the variant of the corpus that the model read."""
+        return self.attributes["variant"]
+
+    @property
+    def shard(self) -> str:
+        """Number of the shard of the corpus, as its files bear it."""
+        return self.attributes["shard"]
+
     def residual_stream(self, layer: int) -> np.ndarray:
         """The residual stream (tokens, width), float32: layer 0 before the first block, l after block l.
 
@@ -76,11 +85,11 @@ class StateStore:
 
     def final_norm(self) -> np.ndarray | None:
         """The states after the final norm (tokens, width), float32; None where the architecture has no such norm."""
-        return self._read_states(FINAL_NORM) if self.attributes["final_norm"] else None
+        return self._read_states(FINAL_NORM) if self.attributes[FINAL_NORM] else None
 
     def attention_received(self) -> np.ndarray | None:
         """Attention received, float32 (blocks, tokens); None where it was not recorded."""
-        return self.read(ATTENTION_RECEIVED) if self.attributes["attention_received"] else None
+        return self.read(ATTENTION_RECEIVED) if self.attributes[ATTENTION_RECEIVED] else None
 
     def stored_arrays(self) -> Iterator[tuple[str, zarr.Array]]:
         """(name, array) of all arrays of the group; `read` gives the contents of one."""

@@ -19,14 +19,15 @@ import zarr
 from zarr.codecs import BloscCodec
 from zarr.storage import ZipStore
 
+from homogenization.models.dtypes import torch_dtype
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
 from homogenization.states.buffers import BufferPool, ChunkBuffer
-from homogenization.states.store import ATTENTION_RECEIVED, BFLOAT16_BITS, FINAL_NORM, SCHEMA_VERSION, layer_name
+from homogenization.states.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
+from homogenization.states.store import BFLOAT16_BITS, SCHEMA_VERSION
 
-STORAGE_DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 _FLOAT16_MAX = 65_504.0
 
 
@@ -66,7 +67,7 @@ class StateWriter:
         self._n_tokens = len(tokens.token_ids)
         # chunks of one size: Zarr would fill up a short last one
         self._chunk_tokens = math.ceil(self._n_tokens / math.ceil(self._n_tokens / chunk_tokens))
-        self._dtype = STORAGE_DTYPES[storage_dtype]
+        self._dtype = torch_dtype(storage_dtype)
         points = [layer_name(layer) for layer in shape.layers] + [FINAL_NORM] * shape.final_norm
         self._arrays = {point: self._state_array(point) for point in points}
         self._filled = dict.fromkeys(points, 0)

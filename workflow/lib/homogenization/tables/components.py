@@ -1,10 +1,12 @@
 """What each component of a block does to the anisotropies: the change from its input to its output."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
-from homogenization.tables.over_reviews import keep_analysed, tagged, with_depth
+from homogenization.run.parquet import read_table, table_metadata
+from homogenization.tables.over_reviews import keep_analysed
 
 COMPONENTS_SCHEMA = {
     "model": pl.String,
@@ -20,40 +22,47 @@ COMPONENTS_SCHEMA = {
     "change": pl.Float64,
 }
 COMPONENT_METRICS = ("cosine_anisotropy", "singular_anisotropy")
-_KEYS = ("review_id", "layer", "view", "metric")
+_KEYS = ("model", "variant", "review_id", "layer", "depth", "view", "metric")
 _GROUP = ("model", "variant", "review_id", "layer", "component", "view", "metric")
 
 
-def component_changes(
-    jobs: Sequence[tuple[str, str, Mapping[str, Sequence[str]], pl.DataFrame]], similarity: pl.DataFrame
-) -> pl.DataFrame:
-    """Each anisotropy before and after each component of each block, of the analysed reviews.
+def component_changes(states: pl.DataFrame, components: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    """Each anisotropy before and after each component of each block of one model.
 
     Args:
-        jobs: (model, variant, the points before and after each component, component states of one shard).
-        similarity: tables/similarity.parquet, which says which reviews are analysed.
+        states: component states of the analysed reviews.
+        components: the points before and after each component.
 
     Returns:
-        The table `components` (`COMPONENTS_SCHEMA`), sorted by its keys. Of a norm, an attention or a feed-forward
-        network, before is its input and after its output; of an addition, the stream before and after it.
+        Part of the table `components` (`COMPONENTS_SCHEMA`). For a norm, an attention or a feed-forward
+        network, before is its input and after its output; for an addition, the stream before and after it.
     """
     parts = [pl.DataFrame(schema=COMPONENTS_SCHEMA)]
-    for model, variant, components, states in jobs:
-        analysed = keep_analysed(states, similarity)
-        long = analysed.unpivot(COMPONENT_METRICS, index=("point", *_KEYS[:-1]), variable_name="metric")
-        n_blocks = int(states["layer"].max() or 0)
-        for component, (before, after) in components.items():
-            change = pl.col("after") - pl.col("before")
-            pairs = (
-                _at(long, before, "before")
-                .join(_at(long, after, "after"), on=_KEYS, how="inner", validate="1:1")
-                .with_columns(change.alias("change"), pl.lit(component).alias("component"))
-            )
-            named = tagged(with_depth(pairs, n_blocks), model=model, variant=variant)
-            parts.append(named.select(*COMPONENTS_SCHEMA).cast(COMPONENTS_SCHEMA))
-    return pl.concat(parts).sort(_GROUP)
+    long = states.unpivot(COMPONENT_METRICS, index=("point", *_KEYS[:-1]), variable_name="metric")
+    for component, (before, after) in components.items():
+        change = pl.col("after") - pl.col("before")
+        pairs = (
+            _at(long, before, "before")
+            .join(_at(long, after, "after"), on=_KEYS, how="inner", validate="1:1")
+            .with_columns(change.alias("change"), pl.lit(component).alias("component"))
+        )
+        parts.append(pairs.select(*COMPONENTS_SCHEMA).cast(COMPONENTS_SCHEMA))
+    return pl.concat(parts)
 
 
 def _at(long: pl.DataFrame, point: str, name: str) -> pl.DataFrame:
     """The values at one point, in a column `name` beside the keys."""
     return long.filter(pl.col("point") == point).select(*_KEYS, pl.col("value").alias(name))
+
+
+def tabulate(inputs: Any) -> pl.DataFrame:
+    """The table `components` of the files `inputs.components`, sorted by its keys.
+
+    `inputs.similarity` says which reviews are analysed.
+    """
+    similarity = read_table(inputs.similarity)
+    parts = [
+        component_changes(keep_analysed(read_table(path), similarity), table_metadata(path)["components"])
+        for path in inputs.components
+    ]
+    return pl.concat(parts).sort(_GROUP)

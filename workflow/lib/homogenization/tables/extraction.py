@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.files import read_json
 
 EXTRACTION_SCHEMA = {
     "model": pl.String,
@@ -27,19 +28,16 @@ EXTRACTION_SCHEMA = {
 }
 
 
-def extraction_table(runs: Sequence[tuple[str, str, str, Mapping[str, Any]]]) -> pl.DataFrame:
-    """One row for each extraction: the table `extraction` (`EXTRACTION_SCHEMA`).
+def extraction_table(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """One row for each extraction, in the order of `records`: the table `extraction` (`EXTRACTION_SCHEMA`).
 
     Args:
-        runs: (model, variant, shard, run record); what a record does not say is null.
+        records: run records; what one does not say is null.
 
     Raises:
         HomogenizationError: one model's jobs read different weights.
     """
-    rows = [
-        {**{name: record.get(name) for name in EXTRACTION_SCHEMA}, "model": model, "variant": variant, "shard": shard}
-        for model, variant, shard, record in runs
-    ]
+    rows = [{name: record.get(name) for name in EXTRACTION_SCHEMA} for record in records]
     table = pl.DataFrame(rows, schema=EXTRACTION_SCHEMA)
     _refuse_mixed_weights(table)
     return table
@@ -59,3 +57,8 @@ def _refuse_mixed_weights(table: pl.DataFrame) -> None:
                 f"models.{model}: its states come from different weights ({read}), so they can't be compared. Pin a "
                 f"revision or restore the files, and run again with --forcerun extract_states."
             )
+
+
+def tabulate(inputs: Any) -> pl.DataFrame:
+    """The table `extraction` of the run records `inputs.runs`."""
+    return extraction_table([read_json(path) for path in inputs.runs])

@@ -1,10 +1,10 @@
 """MAUVE between layers over shards and seeds."""
 
-from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
-from homogenization.tables.over_reviews import tagged, with_depth
+from homogenization.run.parquet import read_tables
 
 MAUVE_SUMMARY_SCHEMA = {
     "model": pl.String,
@@ -21,19 +21,14 @@ MAUVE_SUMMARY_SCHEMA = {
 _GROUP = ("model", "variant", "layer_from", "layer_to", "depth", "kind")
 
 
-def mauve_summary(jobs: Sequence[tuple[str, str, int, pl.DataFrame]]) -> pl.DataFrame:
-    """Mean and range over shards and seeds: the table `mauve` (`MAUVE_SUMMARY_SCHEMA`).
+def mauve_summary(values: pl.DataFrame) -> pl.DataFrame:
+    """Mean and range over shards and seeds: the table `mauve` (`MAUVE_SUMMARY_SCHEMA`), sorted by its keys.
 
     Args:
-        jobs: (model, variant, blocks of the model, table `mauve` of one shard).
+        values: MAUVE of all jobs, as measured.
     """
-    parts = [
-        tagged(with_depth(table, n_blocks, "layer_to"), model=model, variant=variant)
-        for model, variant, n_blocks, table in jobs
-    ]
     return (
-        pl.concat(parts)
-        .group_by(_GROUP, maintain_order=True)
+        values.group_by(_GROUP, maintain_order=True)
         .agg(
             pl.col("mauve").mean().alias("mean"),
             pl.col("mauve").min().alias("low"),
@@ -43,3 +38,8 @@ def mauve_summary(jobs: Sequence[tuple[str, str, int, pl.DataFrame]]) -> pl.Data
         .cast(MAUVE_SUMMARY_SCHEMA)
         .sort(_GROUP)
     )
+
+
+def tabulate(inputs: Any) -> pl.DataFrame:
+    """The table `mauve` of the files `inputs.mauve`."""
+    return mauve_summary(read_tables(inputs.mauve))

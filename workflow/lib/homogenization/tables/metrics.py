@@ -1,14 +1,18 @@
-"""Every metric of every analysed review in one long table, and its summary over reviews."""
+"""Every metric of every analysed review in one long table."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.metrics.geometry import ATTENTION_METRICS, GEOMETRY_METRICS
+from homogenization.metrics.attention import ATTENTION_METRICS
+from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.registry import Metric
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
-from homogenization.tables.over_reviews import keep_analysed, summarise, tagged, with_depth
+from homogenization.run.parquet import read_table
+from homogenization.states.points import RESIDUAL_STREAM
+from homogenization.tables.over_reviews import keep_analysed
 
 METRICS_SCHEMA = {
     "model": pl.String,
@@ -21,47 +25,34 @@ METRICS_SCHEMA = {
     "metric": pl.String,
     "value": pl.Float64,
 }
-_GROUP = ("model", "variant", "point", "layer", "depth", "view", "metric")
-_KEYS = ("review_id", "point", "layer", "view")
+_KEYS = ("model", "variant", "review_id", "point", "layer", "depth", "view")
 _ROWS_AT_ONCE = 20_000  # spectra in memory beside their p and q
 
 
-def metrics_of_job(
-    model: str,
-    variant: str,
-    n_blocks: int,
-    spectra: pl.DataFrame,
-    geometry: pl.DataFrame,
-    attention: pl.DataFrame | None,
-    similarity: pl.DataFrame,
-    metrics: Sequence[str],
+def metrics_of_reviews(
+    spectra: pl.DataFrame, geometry: pl.DataFrame, attention: pl.DataFrame | None, metrics: Sequence[str]
 ) -> pl.DataFrame:
-    """The metrics of one model, variant and shard: part of the table `metrics` (`METRICS_SCHEMA`).
+    """The metrics of the reviews of one model, variant and shard: part of the table `metrics` (`METRICS_SCHEMA`).
 
     Args:
-        model: name.
-        variant: name.
-        n_blocks: blocks of the model, whose last layer need not be among the stored ones.
-        spectra: the shard's table of singular values.
-        geometry: the shard's table of token geometry.
-        attention: the shard's table of received attention, None where it was not recorded. A metric of the attention
-            of block l stands at the residual stream after block l.
-        similarity: tables/similarity.parquet, which says which reviews are analysed.
+        spectra: their singular values.
+        geometry: their token geometry.
+        attention: the attention that their tokens receive, None where it was not recorded. A metric of the attention of
+            block l stands at the residual stream after block l.
         metrics: names of registered metrics.
     """
     parts = [
-        spectral_values(keep_analysed(spectra, similarity), [name for name in metrics if name in SPECTRAL_METRICS]),
-        registered_values(keep_analysed(geometry, similarity), GEOMETRY_METRICS, metrics),
+        spectral_values(spectra, [name for name in metrics if name in SPECTRAL_METRICS]),
+        registered_values(geometry, GEOMETRY_METRICS, metrics),
     ]
     if attention is not None:
-        at_point = attention.with_columns(pl.lit("residual_stream").alias("point"))
-        parts.append(registered_values(keep_analysed(at_point, similarity), ATTENTION_METRICS, metrics))
-    table = tagged(with_depth(pl.concat(parts), n_blocks), model=model, variant=variant)
-    return table.select(*METRICS_SCHEMA).cast(METRICS_SCHEMA)
+        at_point = attention.with_columns(pl.lit(RESIDUAL_STREAM).alias("point"))
+        parts.append(registered_values(at_point, ATTENTION_METRICS, metrics))
+    return pl.concat(parts)
 
 
 def spectral_values(spectra: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
-    """Long table (review_id, point, layer, view, metric, value) of spectral metrics."""
+    """Spectral metrics of a table of singular values: `METRICS_SCHEMA`."""
     parts = [_empty()]
     for chunk in spectra.iter_slices(_ROWS_AT_ONCE):
         size = chunk["singular_values"].list.len().to_numpy().astype(np.int64)
@@ -72,12 +63,12 @@ def spectral_values(spectra: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFra
 
 
 def registered_values(table: pl.DataFrame, registry: Mapping[str, Metric], metrics: Sequence[str]) -> pl.DataFrame:
-    """Long table (review_id, point, layer, view, metric, value) of metrics of the columns of `table`."""
+    """Metrics of the columns of `table`, those of `metrics` that `registry` holds: `METRICS_SCHEMA`."""
     chosen = [registry[name] for name in metrics if name in registry]
-    columns = {column.name: _as_array(column) for column in table.iter_columns()}
+    columns = {column.name: _as_array(column) for column in table.drop(_KEYS, strict=False).iter_columns()}
     parts = [_empty()]
     for view in sorted({view for metric in chosen for view in metric.views}):
-        keys = table.select("review_id", "point", "layer", pl.lit(view).alias("view"))
+        keys = table.with_columns(pl.lit(view).alias("view")).select(*_KEYS)
         values = {metric.name: metric.compute(columns, view) for metric in chosen if view in metric.views}
         parts.append(_long(keys, values))
     return pl.concat(parts)
@@ -92,7 +83,7 @@ def _as_array(column: pl.Series) -> np.ndarray:
 
 
 def _empty() -> pl.DataFrame:
-    return pl.DataFrame(schema={name: METRICS_SCHEMA[name] for name in (*_KEYS, "metric", "value")})
+    return pl.DataFrame(schema=METRICS_SCHEMA)
 
 
 def _long(keys: pl.DataFrame, values: Mapping[str, np.ndarray]) -> pl.DataFrame:
@@ -102,6 +93,19 @@ def _long(keys: pl.DataFrame, values: Mapping[str, np.ndarray]) -> pl.DataFrame:
     return wide.unpivot(index=_KEYS, on=list(values), variable_name="metric", value_name="value")
 
 
-def summary_table(metrics: pl.DataFrame) -> pl.DataFrame:
-    """Mean, spread and 95 % t interval over reviews of every metric: the table `summary`, sorted by its keys."""
-    return summarise(metrics, _GROUP, "value").sort(_GROUP)
+def tabulate(inputs: Any, metrics: Sequence[str]) -> pl.DataFrame:
+    """The table `metrics`, one job after the other: the spectra of only one are in memory.
+
+    Args:
+        inputs: the files `spectra`, `geometry` and `attention` (which may be empty) in the same order of jobs, and
+            `similarity`, which says which reviews are analysed.
+        metrics: names of registered metrics.
+    """
+    similarity = read_table(inputs.similarity)
+
+    def analysed(path: str | None) -> pl.DataFrame | None:
+        return path and keep_analysed(read_table(path), similarity)
+
+    attention = inputs.attention or [None] * len(inputs.spectra)
+    jobs = zip(inputs.spectra, inputs.geometry, attention, strict=True)
+    return pl.concat([metrics_of_reviews(*map(analysed, paths), metrics) for paths in jobs])

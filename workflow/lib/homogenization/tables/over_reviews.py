@@ -1,4 +1,4 @@
-"""What the tabulations share: which reviews are analysed, the depth of a layer, and intervals over reviews."""
+"""What tables share: which reviews are analysed, and intervals over reviews."""
 
 from collections.abc import Sequence
 
@@ -22,23 +22,6 @@ def keep_analysed(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame
         return table
     analysed = scored.filter(pl.col("analysed"))["review_id"].unique()
     return table.filter(pl.col("review_id").is_in(analysed.implode()))
-
-
-def with_depth(table: pl.DataFrame, n_blocks: int, layer: str = "layer") -> pl.DataFrame:
-    """`table` with a column depth after the column `layer`: layer / number of blocks, 0 embedding, 1 last block."""
-    depth = (pl.col(layer) / max(n_blocks, 1)).alias("depth")
-    return table.with_columns(depth).select(*_with_after(table.columns, layer, "depth"))
-
-
-def _with_after(columns: Sequence[str], anchor: str, added: str) -> list[str]:
-    kept = [column for column in columns if column != added]
-    place = kept.index(anchor) + 1
-    return [*kept[:place], added, *kept[place:]]
-
-
-def tagged(table: pl.DataFrame, **values: str) -> pl.DataFrame:
-    """`table` with constant text columns in front."""
-    return table.select(*(pl.lit(value).alias(name) for name, value in values.items()), pl.all())
 
 
 def t_factor(counts: np.ndarray) -> np.ndarray:

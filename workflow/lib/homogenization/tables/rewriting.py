@@ -1,18 +1,16 @@
 """What became of the candidates of language models: every one with its judgement, and the rates by variant."""
 
+import logging
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
 from homogenization.corpus.sentences import words
-from homogenization.tables.over_reviews import tagged
-from homogenization.variants.candidates import REASONS
-from homogenization.variants.llm_rewriting import CANDIDATE_SCHEMA
+from homogenization.run.parquet import read_table, read_tables
+from homogenization.variants.refusals import CANDIDATE_SCHEMA, REASONS
 
-CANDIDATES_SCHEMA = {
-    "variant": pl.String,
-    **{column: dtype for column, dtype in CANDIDATE_SCHEMA.items() if column != "text"},
-}
+CANDIDATES_SCHEMA = {column: dtype for column, dtype in CANDIDATE_SCHEMA.items() if column != "text"}
 REWRITING_SCHEMA = {
     "variant": pl.String,
     "n_reviews": pl.Int64,
@@ -25,27 +23,25 @@ REWRITING_SCHEMA = {
 }
 
 
-def candidates_table(variants: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+def candidates_table(judged: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Every candidate of every variant with its judgement: the table `candidates` (`CANDIDATES_SCHEMA`).
 
     Args:
-        variants: (variant, candidates of one shard), as `rewrite_with_llm` gives them; their texts are left out.
+        judged: Candidates, as `rewrite_with_llm` gives them; their texts are left out.
     """
-    parts = [
-        tagged(shard, variant=variant).select(*CANDIDATES_SCHEMA).cast(CANDIDATES_SCHEMA) for variant, shard in variants
-    ]
+    parts = [table.select(*CANDIDATES_SCHEMA).cast(CANDIDATES_SCHEMA) for table in judged]
     return pl.concat([pl.DataFrame(schema=CANDIDATES_SCHEMA), *parts])
 
 
 def rewriting_table(candidates: pl.DataFrame, reviews: pl.DataFrame) -> pl.DataFrame:
     """How many reviews of each variant were rewritten, and why candidates were rejected (`REWRITING_SCHEMA`).
 
-    The medians of words tell one way in which the rejected differ: where a language model fails at long reviews, what
-    is left are the short ones.
+    The medians of words show whether the rejected reviews are longer: where a language model fails at long reviews, the
+    short ones are left.
 
     Args:
-        candidates: the table `candidates`.
-        reviews: columns review_id, text, of all reviews that were to be rewritten.
+        candidates: The table `candidates`.
+        reviews: Columns review_id, text, of all reviews that were to be rewritten.
     """
     n_words = reviews.select(
         "review_id", n_words=pl.col("text").map_elements(lambda text: len(words(text)), return_dtype=pl.Int64)
@@ -68,3 +64,15 @@ def rewriting_table(candidates: pl.DataFrame, reviews: pl.DataFrame) -> pl.DataF
     )
     joined = of_reviews.join(of_candidates, on="variant", how="left", maintain_order="left")
     return joined.select(*REWRITING_SCHEMA).cast(REWRITING_SCHEMA)
+
+
+def tabulate(inputs: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `candidates` and `rewriting`.
+
+    Args:
+        inputs: `candidates`, paths of the judged candidates; `shards`, paths of the reviews.
+    """
+    candidates = candidates_table([read_table(path) for path in inputs.candidates])
+    rates = rewriting_table(candidates, read_tables(inputs.shards))
+    logging.info("%s", rates)
+    return candidates, rates

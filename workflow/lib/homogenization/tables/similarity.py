@@ -1,23 +1,17 @@
-"""How alike rewritten reviews are to the originals, which of them are accepted, and where their key phrases went."""
+"""How similar rewritten reviews are to the originals, and which of them are accepted."""
 
+import logging
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.tables.over_reviews import tagged
+from homogenization.run.parquet import read_table
+from homogenization.variants.names import RANDOM_PAIRS
+from homogenization.variants.schemas import SCORE_SCHEMA
 
-RANDOM_PAIRS = "random_pairs"
-
-SIMILARITY_SCHEMA = {
-    "variant": pl.String,
-    "review_id": pl.String,
-    "precision": pl.Float64,
-    "recall": pl.Float64,
-    "f1": pl.Float64,
-    "accepted": pl.Boolean,
-    "analysed": pl.Boolean,
-}
+SIMILARITY_SCHEMA = {**SCORE_SCHEMA, "accepted": pl.Boolean, "analysed": pl.Boolean}
 ACCEPTANCE_SCHEMA = {
     "variant": pl.String,
     "n_reviews": pl.Int64,
@@ -29,22 +23,10 @@ ACCEPTANCE_SCHEMA = {
     "baseline_median_f1": pl.Float64,
     "threshold": pl.Float64,
 }
-PLACEMENT_SCHEMA = {
-    "variant": pl.String,
-    "review_id": pl.String,
-    "phrase": pl.String,
-    "sentence": pl.Int64,
-    "original_position": pl.Float64,
-    "position": pl.Float64,
-}
-_SCORES = ("precision", "recall", "f1")
 
 
 def similarity_table(
-    variants: Sequence[tuple[str, pl.DataFrame]],
-    random_pairs: Sequence[pl.DataFrame],
-    threshold: float,
-    n_reviews: int,
+    variants: Sequence[pl.DataFrame], random_pairs: Sequence[pl.DataFrame], threshold: float, n_reviews: int
 ) -> pl.DataFrame:
     """Scores of all variants and of random pairs: the table `similarity` (`SIMILARITY_SCHEMA`).
 
@@ -52,15 +34,15 @@ def similarity_table(
     every variant, so that variants are compared on the same reviews. Both are null for random pairs.
 
     Args:
-        variants: (variant, scores of one shard); without any, every review is analysed.
-        random_pairs: scores of random pairs of reviews, by shard.
-        threshold: of F1.
-        n_reviews: reviews of the sample, for the message.
+        variants: Scores of variants, columns of `SCORE_SCHEMA`; without any, every review is analysed.
+        random_pairs: Scores of random pairs of reviews.
+        threshold: Least F1 of an accepted review.
+        n_reviews: Reviews of the sample, for the message.
 
     Raises:
         HomogenizationError: no review is accepted in every variant.
     """
-    scored = _concatenated([tagged(scores, variant=variant) for variant, scores in variants])
+    scored = _concatenated(variants)
     # a missing score accepts nothing; polars counts NaN as larger than any number
     accepted = scored.with_columns((pl.col("f1").fill_nan(None) >= threshold).fill_null(False).alias("accepted"))
     n_variants = scored["variant"].n_unique()
@@ -69,14 +51,13 @@ def similarity_table(
     table = accepted.join(everywhere, on="review_id", how="left", maintain_order="left").select(*SIMILARITY_SCHEMA)
     if not table.is_empty() and not table["analysed"].any():
         raise HomogenizationError(_nothing_accepted(table, random_pairs, threshold, n_reviews))
-    baseline = _concatenated([tagged(scores, variant=RANDOM_PAIRS) for scores in random_pairs])
     missing = [pl.lit(None, dtype=pl.Boolean).alias(name) for name in ("accepted", "analysed")]
-    return pl.concat([table, baseline.select(*list(SIMILARITY_SCHEMA)[:5], *missing)])
+    return pl.concat([table, _concatenated(random_pairs).with_columns(*missing)])
 
 
 def _concatenated(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    schema = {name: dtype for name, dtype in SIMILARITY_SCHEMA.items() if name not in ("accepted", "analysed")}
-    return pl.concat([pl.DataFrame(schema=schema), *(table.select(*schema).cast(schema) for table in tables)])
+    chosen = (table.select(*SCORE_SCHEMA).cast(SCORE_SCHEMA) for table in tables)
+    return pl.concat([pl.DataFrame(schema=SCORE_SCHEMA), *chosen])
 
 
 def _nothing_accepted(
@@ -103,9 +84,9 @@ def acceptance_table(similarity: pl.DataFrame, threshold: float, n_reviews: int)
     """Acceptance by variant, beside the median F1 of random pairs: the table `acceptance` (`ACCEPTANCE_SCHEMA`).
 
     Args:
-        similarity: the table `similarity`; a review that a language model failed to rewrite is not in it.
-        threshold: of F1.
-        n_reviews: reviews of the sample, which the rate is of.
+        similarity: The table `similarity`; it lacks the reviews that a language model failed to rewrite.
+        threshold: Least F1 of an accepted review.
+        n_reviews: Reviews of the sample, the denominator of the rate.
     """
     is_baseline = pl.col("variant") == RANDOM_PAIRS
     return (
@@ -127,22 +108,16 @@ def acceptance_table(similarity: pl.DataFrame, threshold: float, n_reviews: int)
     )
 
 
-def placement_table(variants: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
-    """One row for each occurrence of a key phrase: the table `placement` (`PLACEMENT_SCHEMA`).
-
-    Positions are fractions of the sentence, 0 its beginning and 1 its end; null where the phrase is the whole sentence.
+def tabulate(inputs: Any, threshold: float, n_reviews: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `similarity` and `acceptance`.
 
     Args:
-        variants: (variant, rewritten reviews of one shard with their `placements`).
+        inputs: `similarity` and `random_pairs`, paths of the scores.
+        threshold: Least F1 of an accepted review.
+        n_reviews: Reviews of the sample.
     """
-    parts = [
-        tagged(reviews, variant=variant)
-        .select("variant", "review_id", "placements")
-        .explode("placements")
-        .drop_nulls("placements")
-        .unnest("placements")
-        .select(*PLACEMENT_SCHEMA)
-        .cast(PLACEMENT_SCHEMA)
-        for variant, reviews in variants
-    ]
-    return pl.concat([pl.DataFrame(schema=PLACEMENT_SCHEMA), *parts])
+    variants, random_pairs = (list(map(read_table, paths)) for paths in (inputs.similarity, inputs.random_pairs))
+    similarity = similarity_table(variants, random_pairs, threshold, n_reviews)
+    acceptance = acceptance_table(similarity, threshold, n_reviews)
+    logging.info("%s", acceptance)
+    return similarity, acceptance

@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from homogenization.corpus.reading import clean_text
+from homogenization.corpus.cleaning import clean_text
 from homogenization.corpus.sentences import words
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.phrases import find_again
-from homogenization.variants.rules import Phrase, Placement
+from homogenization.variants.phrases import Phrase, Placement
+from homogenization.variants.search import find_again
 from homogenization.writers.requests import Completion
 
 REVIEW_SCHEMA = {
@@ -36,13 +36,13 @@ class Candidate:
     Attributes:
         text: Cleaned as the corpus is; None where the answer could not be read.
         reason: None where it passed; else the first of `REASONS` that applies.
-        finish_reason: Of the completion.
+        finish_reason: `finish_reason` of the completion.
         coverage: Share of the review's distinct key phrases that stand in the text; 1 for a review without any.
         distance: Mean distance of the phrases found from the end of the sentence where they shall be, from 0 to 1;
             None where no position is asked for, or no phrase found has one.
         length_ratio: Words of the text over words of the review.
         f1: BERTScore F1 against the review; None where it was not asked.
-        placements: Where the phrases stand, as `find_again` has it.
+        placements: Where the phrases stand, from `find_again`.
     """
 
     text: str | None
@@ -55,9 +55,10 @@ class Candidate:
     placements: tuple[Placement, ...] = ()
 
 
+# how far a place is from each of `SIDES`
 DISTANCES: dict[str, Callable[[float], float]] = {"front": lambda place: place, "end": lambda place: 1 - place}
 
-# What a text has to satisfy, in this order: (candidate, the review, `rewriting` of the configuration) -> passed
+# What a text has to satisfy, in the order of `REASONS`: (candidate, review, `rewriting` of the configuration) -> passed
 FILTERS: dict[str, Callable[[Candidate, str, Mapping[str, Any]], bool]] = {
     "identical": lambda candidate, review, limits: words(candidate.text) != words(review),
     "length": lambda candidate, review, limits: (
@@ -69,7 +70,6 @@ FILTERS: dict[str, Callable[[Candidate, str, Mapping[str, Any]], bool]] = {
     ),
     "similarity": lambda candidate, review, limits: candidate.f1 is None or candidate.f1 >= limits["min_f1"],
 }
-REASONS = ("truncated", "malformed", "empty", *FILTERS)
 
 
 def judge(
@@ -80,7 +80,7 @@ def judge(
     Args:
         completion: The answer of a language model, which should satisfy `REVIEW_SCHEMA`.
         review: The cleaned review.
-        phrases: Its key phrases in reading order, none overlapping.
+        phrases: Its key phrases in reading order, without overlaps.
         position: "front", "end", or None where the phrases may stand anywhere.
         limits: length_ratio (least and largest), min_coverage, max_distance.
 
@@ -127,7 +127,7 @@ def _first_refusal(candidate: Candidate, review: str, limits: Mapping[str, Any])
 
 def _coverage(phrases: Sequence[Phrase], placements: Sequence[Placement]) -> float:
     """The share of distinct phrases that were found."""
-    distinct = {phrase.phrase for phrase in phrases}
+    distinct = {phrase.term for phrase in phrases}
     return len({placement.phrase for placement in placements}) / len(distinct) if distinct else 1.0
 
 

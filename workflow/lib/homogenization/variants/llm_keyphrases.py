@@ -1,4 +1,4 @@
-"""Key phrases that a language model chooses: its list, best first, is the score; their places are found as ever."""
+"""Key phrases that a language model chooses: the rank in its list is the score; the places are found in the review."""
 
 import logging
 from collections import Counter
@@ -9,7 +9,8 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from homogenization.corpus.sentences import words
-from homogenization.variants.keyphrases import KEYPHRASE_SCHEMA, Occurrence, Scorer, candidates, key_phrases
+from homogenization.variants.keyphrases import Scorer, candidates, key_phrases, keyphrase_table
+from homogenization.variants.phrases import Phrase
 from homogenization.writers.answers import RequestStore, answered, refuse_unanswered
 from homogenization.writers.prompts import render
 from homogenization.writers.requests import Completion, Failure, Request, Writer
@@ -43,28 +44,28 @@ def extract_keyphrases_with_llm(
 ) -> pl.DataFrame:
     """Find the key phrases of each review.
 
-    Of a model's phrases those count that are literal candidates of the review (`keyphrases.candidates`). A review
-    whose answer is malformed or holds none of these is asked again, up to `n_candidates` times.
+    A phrase of the model counts where it is a literal candidate of the review (`keyphrases.candidates`). Where an
+    answer is malformed or holds no such phrase, the model is asked again, `n_candidates` times in all.
 
     Args:
         reviews: Columns review_id, text.
         writer: The language model.
         store: Where answers are kept.
         prompt: From `load_prompt`; $review and $max_phrases have values.
-        max_phrases: Most distinct phrases of a review.
-        ngram_range: Fewest and most words of a phrase.
-        n_candidates: How often a review is asked for at most.
+        max_phrases: Largest number of distinct phrases of a review.
+        ngram_range: Smallest and largest number of words of a phrase.
+        n_candidates: Largest number of requests for a review.
 
     Returns:
-        As `extract_keyphrases`; score is 1 / (1 + rank), rank 0 the model's first. A review without a usable answer
-        has no row, which a warning says.
+        As `extract_keyphrases`; score is 1 / (1 + rank), where the model's first phrase has rank 0. A review without a
+        usable answer has no row; a warning names it.
 
     Raises:
         HomogenizationError: reviews got no answer (all others are asked and their answers stored before), or no
             request can succeed.
     """
     texts = dict(reviews.select("review_id", "text").iter_rows())
-    found: dict[str, list[tuple[Occurrence, float]]] = {name: [] for name in texts}
+    found: dict[str, list[tuple[Phrase, float]]] = {name: [] for name in texts}
     failures: dict[str, Failure] = {}
     n_listed = n_dropped = n_malformed = 0
     waiting = list(texts)
@@ -76,7 +77,7 @@ def extract_keyphrases_with_llm(
                 continue
             phrases = _listed(answer)
             n_malformed += phrases is None
-            literal = {occurrence.term for occurrence in candidates(texts[name], ngram_range)}
+            literal = {phrase.term for phrase in candidates(texts[name], ngram_range)}
             n_listed += len(phrases or [])
             n_dropped += sum(_term(phrase) not in literal for phrase in phrases or [])
             found[name] = key_phrases(texts[name], ranked_scorer(phrases or []), max_phrases, ngram_range)
@@ -90,12 +91,7 @@ def extract_keyphrases_with_llm(
     )
     for name in waiting:
         logger.warning("review %s: no key phrase in %d answers; it goes on without any", name, n_candidates)
-    rows = [
-        (name, place.term, score, place.sentence, place.start, place.end)
-        for name, places in found.items()
-        for place, score in places
-    ]
-    return pl.DataFrame(rows, schema=KEYPHRASE_SCHEMA, orient="row")
+    return keyphrase_table(found)
 
 
 def ranked_scorer(phrases: Sequence[str]) -> Scorer:
@@ -124,5 +120,5 @@ def _listed(answer: Completion) -> list[str] | None:
 
 
 def _term(phrase: str) -> str:
-    """The folded words of a phrase, as `Occurrence.term` has them."""
+    """The folded words of a phrase, as in `Phrase.term`."""
     return " ".join(words(phrase))

@@ -10,25 +10,15 @@ import polars as pl
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.candidates import REVIEW_SCHEMA, Candidate, judge, judge_similarity
-from homogenization.variants.rules import VARIANT_SCHEMA, Phrase
+from homogenization.variants.phrases import Phrase, phrases_by_review
+from homogenization.variants.refusals import CANDIDATE_SCHEMA
+from homogenization.variants.schemas import VARIANT_SCHEMA
 from homogenization.writers.answers import RequestStore, answered, refuse_unanswered
 from homogenization.writers.prompts import render
 from homogenization.writers.requests import Failure, Request, Writer
 
 logger = logging.getLogger(__name__)
 
-CANDIDATE_SCHEMA = {
-    "review_id": pl.String,
-    "candidate": pl.Int64,
-    "request": pl.String,
-    "text": pl.String,
-    "reason": pl.String,
-    "coverage": pl.Float64,
-    "distance": pl.Float64,
-    "length_ratio": pl.Float64,
-    "f1": pl.Float64,
-    "finish_reason": pl.String,
-}
 # (candidates, their originals) -> BERTScore F1 of each
 ScoreF1 = Callable[[list[str], list[str]], Sequence[float]]
 
@@ -46,6 +36,7 @@ class Review:
 def rewrite_with_llm(
     reviews: pl.DataFrame,
     keyphrases: pl.DataFrame,
+    variant: str,
     writer: Writer,
     store: RequestStore,
     prompt: Mapping[str, Any],
@@ -60,17 +51,19 @@ def rewrite_with_llm(
     Args:
         reviews: Columns review_id, text, label.
         keyphrases: Columns review_id, phrase, sentence, start, end, in reading order, as `extract_keyphrases` gives.
+        variant: Name of the variant.
         writer: The language model.
         store: Where answers are kept.
         prompt: From `load_prompt`; $review and $phrases have values.
-        position: Where the phrases shall stand, "front" or "end"; None where the prompt says nothing of it.
-        filters: candidates (how many are asked for at most), min_coverage, max_distance, length_ratio, min_f1.
-        score_f1: Scores similarity, once a round; None where min_f1 is.
+        position: One of `SIDES` where the phrases have to stand; None where the prompt asks for no place.
+        filters: candidates (largest number of requests for a review), min_coverage, max_distance, length_ratio, min_f1.
+        score_f1: Scorer of similarity, called once in each round; None where min_f1 is None.
 
     Returns:
-        The reviews that have a passing candidate, in their order: review_id, text, label, placements of the phrases
-        that were found (`sentence` is the original's). And all candidates: columns of `CANDIDATE_SCHEMA`; request is
-        the key in the store, text is null where the answer could not be read, reason where the candidate passed.
+        The reviews that have a passing candidate, in their order: columns of `VARIANT_SCHEMA`, with placements of the
+        phrases that were found (`sentence` is the original's). And all candidates: columns of `CANDIDATE_SCHEMA`;
+        request is the key in the store, text is null where the answer could not be read, reason is null where the
+        candidate passed.
 
     Raises:
         HomogenizationError: reviews got no answer (all others are asked and their answers stored before), no request
@@ -96,13 +89,11 @@ def rewrite_with_llm(
         waiting = [review for review, _, candidate in offered if candidate.reason is not None]
     refuse_unanswered(failures, len(shard))
     _report(judged, store)
-    return _variants(shard, judged), _candidates(judged)
+    return _rewritten(shard, judged, variant), _candidates(judged, variant)
 
 
 def _with_phrases(reviews: pl.DataFrame, keyphrases: pl.DataFrame) -> list[Review]:
-    phrases: dict[str, list[Phrase]] = {}
-    for name, *place in keyphrases.select("review_id", "phrase", "sentence", "start", "end").iter_rows():
-        phrases.setdefault(name, []).append(Phrase(*place))
+    phrases = phrases_by_review(keyphrases)
     return [
         Review(name, text, label, tuple(phrases.get(name, ())))
         for name, text, label in reviews.select("review_id", "text", "label").iter_rows()
@@ -113,7 +104,7 @@ def _request(prompt: Mapping[str, Any], review: Review, number: int) -> Request:
     """Ask for candidate `number` of a review; its phrases are listed once each, as they stand in it first."""
     literal: dict[str, str] = {}
     for phrase in review.phrases:
-        literal.setdefault(phrase.phrase, review.text[phrase.start : phrase.end])
+        literal.setdefault(phrase.term, review.text[phrase.start : phrase.end])
     listed = "\n".join(f"- {phrase}" for phrase in literal.values())
     return Request(review.name, render(prompt, review=review.text, phrases=listed), REVIEW_SCHEMA, number)
 
@@ -152,9 +143,11 @@ def _report(judged: Mapping[str, Sequence[tuple[str, Candidate]]], store: Reques
         )
 
 
-def _variants(shard: Sequence[Review], judged: Mapping[str, Sequence[tuple[str, Candidate]]]) -> pl.DataFrame:
+def _rewritten(
+    shard: Sequence[Review], judged: Mapping[str, Sequence[tuple[str, Candidate]]], variant: str
+) -> pl.DataFrame:
     rows = [
-        (review.name, candidate.text, review.label, [asdict(placement) for placement in candidate.placements])
+        (variant, review.name, candidate.text, review.label, [asdict(placement) for placement in candidate.placements])
         for review in shard
         for _, candidate in judged[review.name]
         if candidate.reason is None
@@ -162,10 +155,10 @@ def _variants(shard: Sequence[Review], judged: Mapping[str, Sequence[tuple[str, 
     return pl.DataFrame(rows, schema=VARIANT_SCHEMA, orient="row")
 
 
-def _candidates(judged: Mapping[str, Sequence[tuple[str, Candidate]]]) -> pl.DataFrame:
+def _candidates(judged: Mapping[str, Sequence[tuple[str, Candidate]]], variant: str) -> pl.DataFrame:
     measured = ("text", "reason", "coverage", "distance", "length_ratio", "f1", "finish_reason")
     rows = [
-        (name, number, request, *(getattr(candidate, column) for column in measured))
+        (variant, name, number, request, *(getattr(candidate, column) for column in measured))
         for name, of_review in judged.items()
         for number, (request, candidate) in enumerate(of_review)
     ]

@@ -1,63 +1,59 @@
-"""Key phrases of a review, found again in a text that a language model made of it."""
+"""Key phrases of a review, and where they stand in their sentences."""
 
-from collections.abc import Collection, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 
-from homogenization.corpus.sentences import PUNCTUATION, folded, sentence_spans, word_spans
-from homogenization.variants.rules import Phrase, Placement, place_in_sentence
+import polars as pl
 
-Span = tuple[int, int]
-
-_BREAKS = PUNCTUATION - {"."}  # within a sentence, a dot before white space is that of "Dr."
+from homogenization.corpus.sentences import folded, word_spans
 
 
-def find_again(original: str, phrases: Sequence[Phrase], rewritten: str) -> list[Placement]:
-    """Where the phrases of `original` stand in `rewritten`: the first place for a phrase's first one, and so on.
+@dataclass(frozen=True)
+class Phrase:
+    """One place of a phrase in a review.
 
-    A phrase stands where its words follow one another in a sentence, none changed, with white space alone between.
-    No word of `rewritten` serves two places; the longer phrase comes first.
+    Attributes:
+        term: Its folded words, a space apart.
+        sentence: Number of its sentence, from 0.
+        start: Its first character in the review.
+        end: One more than its last character.
+    """
+
+    term: str
+    sentence: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a phrase stood and stands: words before it over the sentence's other words; 0 the beginning, 1 the end.
+
+    None where the phrase is the whole sentence.
+    """
+
+    phrase: str
+    sentence: int
+    original_position: float | None
+    position: float | None
+
+
+def phrases_by_review(keyphrases: pl.DataFrame) -> dict[str, list[Phrase]]:
+    """The phrases of each review, in the order of the table.
 
     Args:
-        original: A cleaned review.
-        phrases: Its key phrases in reading order, none overlapping.
-        rewritten: A cleaned text.
-
-    Returns:
-        A placement per phrase that was found, in the order of `phrases`; `sentence` is that of `original`.
+        keyphrases: Columns review_id, phrase, sentence, start, end, as `extract_keyphrases` gives them.
     """
-    spans = sentence_spans(original)
-    places = _places(rewritten, {phrase.phrase for phrase in phrases})
-    placements = []
-    for phrase in phrases:
-        if places[phrase.phrase]:
-            span, start = places[phrase.phrase].pop(0)
-            before = place_in_sentence(original, spans[phrase.sentence], phrase.start, phrase.phrase)
-            after = place_in_sentence(rewritten, span, start, phrase.phrase)
-            placements.append(Placement(phrase.phrase, phrase.sentence, before, after))
-    return placements
+    phrases: dict[str, list[Phrase]] = {}
+    for name, *place in keyphrases.select("review_id", "phrase", "sentence", "start", "end").iter_rows():
+        phrases.setdefault(name, []).append(Phrase(*place))
+    return phrases
 
 
-def _places(text: str, terms: Collection[str]) -> dict[str, list[tuple[Span, int]]]:
-    """All places of each term in reading order: the span of the sentence, and where the term begins."""
-    sentences = []
-    for span in sentence_spans(text):
-        found = word_spans(text, *span)
-        sentences.append((span, found, [folded(text[slice(*word)]) for word in found]))
-    places: dict[str, list[tuple[Span, int]]] = {term: [] for term in terms}
-    taken: set[Span] = set()
-    for term in sorted(terms, key=lambda term: (-len(term.split()), term)):
-        sought = term.split()
-        for span, found, folded_words in sentences:
-            for first in range(len(found) - len(sought) + 1):
-                run = found[first : first + len(sought)]
-                is_term = folded_words[first : first + len(sought)] == sought
-                if is_term and taken.isdisjoint(run) and _is_unbroken(text, run):
-                    taken.update(run)
-                    places[term].append((span, run[0][0]))
-    return places
-
-
-def _is_unbroken(text: str, run: Sequence[Span]) -> bool:
-    """Whether white space, and no punctuation, parts the words of `run`."""
-    gaps = [text[end:start] for (_, end), (start, _) in pairwise(run)]
-    return all(_BREAKS.isdisjoint(gap) and any(map(str.isspace, gap)) for gap in gaps)
+def place_in_sentence(text: str, span: tuple[int, int], start: int, term: str) -> float | None:
+    """Find a phrase again among the words of the sentence text[span], and tell where it stands, from 0 to 1."""
+    found = word_spans(text, *span)
+    before = sum(word_start < start for word_start, _ in found)
+    length = len(term.split())
+    if [folded(text[slice(*word)]) for word in found[before : before + length]] != term.split():
+        raise RuntimeError(f"'{term}' is not at character {start} of: {text[slice(*span)]}")
+    return before / (len(found) - length) if len(found) > length else None

@@ -1,57 +1,43 @@
 """Variants of a review by rule: its key phrases moved within their sentences, with the same words as before."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from hashlib import blake2b
+from dataclasses import asdict, replace
 from random import Random
 
 import polars as pl
 
-from homogenization.corpus.sentences import folded, sentence_spans, word_spans, words
+from homogenization.corpus.hashing import seeded_hash
+from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.atoms import FINAL, HOLE, Atom, atoms_of, mended, render, strength, with_enclosure
-from homogenization.variants.capitals import names_in, with_capital, without_sentence_capital
-from homogenization.variants.positions import POSITIONS, Arrange
-
-PLACEMENT = pl.Struct(
-    {"phrase": pl.String, "sentence": pl.Int64, "original_position": pl.Float64, "position": pl.Float64}
+from homogenization.variants.atoms import (
+    FINAL,
+    HOLE,
+    Atom,
+    atoms_of,
+    mended,
+    names_in,
+    render,
+    strength,
+    with_capital,
+    with_enclosure,
+    without_sentence_capital,
 )
+from homogenization.variants.phrases import Phrase, Placement, phrases_by_review, place_in_sentence
+from homogenization.variants.positions import POSITIONS, Arrange
+from homogenization.variants.schemas import VARIANT_SCHEMA
+
 CONNECTORS = frozenset("&+/=")
-VARIANT_SCHEMA = {"review_id": pl.String, "text": pl.String, "label": pl.String, "placements": pl.List(PLACEMENT)}
-
-
-@dataclass(frozen=True)
-class Phrase:
-    """A place of a key phrase: its folded words, its sentence's number, and its span in the review."""
-
-    phrase: str
-    sentence: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where a phrase stood and stands: words before it over the sentence's other words; 0 the beginning, 1 the end.
-
-    None where the phrase is the whole sentence.
-    """
-
-    phrase: str
-    sentence: int
-    original_position: float | None
-    position: float | None
 
 
 def keep_text(
     text: str, phrases: Sequence[Phrase], position: str | None, seed: int, name: str
 ) -> tuple[str, list[Placement]]:
-    """Leave the review as it is, and record where its phrases stand."""
+    """Leave the review as it is and record where its phrases stand."""
     spans = sentence_spans(text)
     placements = []
     for phrase in phrases:
-        at = place_in_sentence(text, spans[phrase.sentence], phrase.start, phrase.phrase)
-        placements.append(Placement(phrase.phrase, phrase.sentence, at, at))
+        at = place_in_sentence(text, spans[phrase.sentence], phrase.start, phrase.term)
+        placements.append(Placement(phrase.term, phrase.sentence, at, at))
     return text, placements
 
 
@@ -62,13 +48,13 @@ def move_by_rules(
 
     Args:
         text: A cleaned review.
-        phrases: Its key phrases in reading order, none overlapping.
+        phrases: Its key phrases in reading order, without overlaps.
         position: A name in `POSITIONS`.
         seed: Seed of "scattered"; with `name` and the sentence's number it decides every place.
         name: The review_id.
 
     Returns:
-        The rewritten review, sentences one space apart, and a placement per phrase in the order of `phrases`.
+        The rewritten review, sentences one space apart, and the placement of each phrase, in the order of `phrases`.
     """
     if position not in POSITIONS:
         raise HomogenizationError(f"rewriting: position '{position}' is unknown. Allowed: {', '.join(POSITIONS)}.")
@@ -76,24 +62,14 @@ def move_by_rules(
     rewritten, placements = [], []
     for number, span in enumerate(sentence_spans(text)):
         moving = [phrase for phrase in phrases if phrase.sentence == number]
-        digest = blake2b(f"{seed}:{name}:{number}".encode(), digest_size=8).digest()
-        sentence, starts = _rearranged(text, span, moving, POSITIONS[position], Random(int.from_bytes(digest)), names)
+        random = Random(int.from_bytes(seeded_hash(seed, name, number, size=8)))
+        sentence, starts = _rearranged(text, span, moving, POSITIONS[position], random, names)
         rewritten.append(sentence)
         for phrase, start in zip(moving, starts, strict=True):
-            before = place_in_sentence(text, span, phrase.start, phrase.phrase)
-            after = place_in_sentence(sentence, (0, len(sentence)), start, phrase.phrase)
-            placements.append(Placement(phrase.phrase, number, before, after))
+            before = place_in_sentence(text, span, phrase.start, phrase.term)
+            after = place_in_sentence(sentence, (0, len(sentence)), start, phrase.term)
+            placements.append(Placement(phrase.term, number, before, after))
     return " ".join(rewritten), placements
-
-
-def place_in_sentence(text: str, span: tuple[int, int], start: int, phrase: str) -> float | None:
-    """Find the phrase again among the words of the sentence text[span], and tell where it stands, from 0 to 1."""
-    found = word_spans(text, *span)
-    before = sum(word_start < start for word_start, _ in found)
-    length = len(phrase.split())
-    if [folded(text[slice(*word)]) for word in found[before : before + length]] != phrase.split():
-        raise RuntimeError(f"'{phrase}' is not at character {start} of: {text[slice(*span)]}")
-    return before / (len(found) - length) if len(found) > length else None
 
 
 def _rearranged(
@@ -229,38 +205,36 @@ def _without_double_stop(atoms: list[Atom]) -> list[Atom]:
     ]
 
 
-# A rewriter of your own (a language model, say) is one function here:
-# (text, phrases, position, seed, review_id) -> (new text, placements)
+# (text, phrases, position, seed, review_id) -> (new text with the same words, placements of the phrases)
 REWRITERS: dict[str, Callable[..., tuple[str, list[Placement]]]] = {"none": keep_text, "rules": move_by_rules}
 
 
 def rewrite_reviews(
-    reviews: pl.DataFrame, keyphrases: pl.DataFrame, rewriter: str, position: str | None, seed: int
+    reviews: pl.DataFrame, keyphrases: pl.DataFrame, variant: str, rewriter: str, position: str | None, seed: int
 ) -> pl.DataFrame:
     """Write one variant of each review.
 
     Args:
         reviews: Columns review_id, text, label.
         keyphrases: Columns review_id, phrase, sentence, start, end, in reading order, as `extract_keyphrases` gives.
+        variant: Name of the variant.
         rewriter: A name in `REWRITERS`.
         position: Where the phrases go; None for the rewriter "none".
         seed: Seed of random places.
 
     Returns:
-        Columns review_id, text, label, placements (phrase, sentence, original_position, position), as in `reviews`.
+        Columns of `VARIANT_SCHEMA`, a row for each review in the order of `reviews`.
 
     Raises:
         HomogenizationError: the rewriter or the position is unknown.
     """
     if rewriter not in REWRITERS:
         raise HomogenizationError(f"rewriting: rewriter '{rewriter}' is unknown. Allowed: {', '.join(REWRITERS)}.")
-    phrases: dict[str, list[Phrase]] = {}
-    for name, *place in keyphrases.select("review_id", "phrase", "sentence", "start", "end").iter_rows():
-        phrases.setdefault(name, []).append(Phrase(*place))
+    phrases = phrases_by_review(keyphrases)
     rows = []
     for name, text, label in reviews.select("review_id", "text", "label").iter_rows():
-        variant, placements = REWRITERS[rewriter](text, phrases.get(name, []), position, seed, name)
-        if sorted(words(variant)) != sorted(words(text)):
+        rewritten, placements = REWRITERS[rewriter](text, phrases.get(name, []), position, seed, name)
+        if sorted(words(rewritten)) != sorted(words(text)):
             raise RuntimeError(f"review {name}: the rewriter '{rewriter}' changed the words of: {text}")
-        rows.append((name, variant, label, [asdict(placement) for placement in placements]))
+        rows.append((variant, name, rewritten, label, [asdict(placement) for placement in placements]))
     return pl.DataFrame(rows, schema=VARIANT_SCHEMA, orient="row")

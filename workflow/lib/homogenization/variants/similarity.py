@@ -2,19 +2,21 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.models.weights import resolve_weights, verified_digests
+from homogenization.corpus.hashing import seeded_hash
+from homogenization.models.digests import verified_digests
+from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
+from homogenization.variants.names import RANDOM_PAIRS
+from homogenization.variants.schemas import SCORE_SCHEMA
 
 LONGEST_INPUT = 512
-SIMILARITY_SCHEMA = {"review_id": pl.String, "precision": pl.Float64, "recall": pl.Float64, "f1": pl.Float64}
 
 
 @dataclass(frozen=True)
@@ -27,14 +29,14 @@ class Encoder:
     batch_size: int
 
 
-def load_encoder(weights: Mapping[str, Any], layer: int, device: str = "auto", batch_size: int = 64) -> Encoder:
+def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto", batch_size: int = 64) -> Encoder:
     """Load an encoder in float32, from safetensors, without the blocks above `layer`.
 
     bert-score's own loader is not used: it takes any path that contains "t5" for a T5, reads pickled weights, keeps
     the checkpoint's precision, and lets a tokenizer without a limit overflow the encoder.
 
     Args:
-        weights: Where the encoder is, as `homogenization.models.weights.resolve_weights` reads it.
+        encoder: Where the encoder's weights are, as `homogenization.models.weights.resolve_weights` reads it.
         layer: The block whose hidden states are compared, counted from 1.
         device: "cpu", "cuda", "mps", or "auto", which takes the first there is of CUDA, MPS and CPU.
         batch_size: Reviews in one forward pass.
@@ -46,7 +48,7 @@ def load_encoder(weights: Mapping[str, Any], layer: int, device: str = "auto", b
     from transformers import AutoConfig, AutoModel, AutoTokenizer
     from transformers.utils import logging as transformers_logging
 
-    resolved = resolve_weights(weights)
+    resolved = resolve_weights(encoder)
     verified_digests(resolved)
     n_blocks = AutoConfig.from_pretrained(resolved.folder).num_hidden_layers
     if not 1 <= layer <= n_blocks:
@@ -119,36 +121,43 @@ def bert_scores(encoder: Encoder, candidates: Sequence[str], references: Sequenc
     return scores.double().numpy()
 
 
+def f1_scorer(encoder: Encoder) -> Callable[[list[str], list[str]], list[float]]:
+    """A function of (candidates, their originals) that gives the BERTScore F1 of each."""
+    return lambda candidates, originals: bert_scores(encoder, candidates, originals)[:, 2].tolist()
+
+
 def score_against_originals(encoder: Encoder, originals: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFrame:
     """Score each rewritten review against its original.
 
     Args:
         encoder: From `load_encoder`.
         originals: Columns review_id, text.
-        variants: Columns review_id, text, of the same reviews; a review that could not be rewritten is missing.
+        variants: Columns variant, review_id, text, of the same reviews; a review that could not be rewritten is
+            missing.
 
     Returns:
-        Columns review_id, precision, recall, f1, of the rewritten reviews in the order of `originals`.
+        Columns of `SCORE_SCHEMA`, a row for each rewritten review in the order of `originals`.
     """
+    rewritten = variants.select("variant", "review_id", rewritten="text")
     pairs = originals.select("review_id", original="text").join(
-        variants.select("review_id", variant="text"), on="review_id", how="inner", maintain_order="left", validate="1:1"
+        rewritten, on="review_id", how="inner", maintain_order="left", validate="1:1"
     )
-    scores = bert_scores(encoder, pairs["variant"].to_list(), pairs["original"].to_list())
-    return _table(pairs["review_id"], scores)
+    scores = bert_scores(encoder, pairs["rewritten"].to_list(), pairs["original"].to_list())
+    return _scored(pairs.select("variant", "review_id"), scores)
 
 
 def random_partners(review_ids: Sequence[str], seed: int) -> list[str]:
-    """Give each review another one: they stand in a circle in the order of a hash, and take the next.
+    """Give each review another one: the reviews form a circle in the order of a hash, and each takes the next.
 
-    So none meets itself, each serves once, and the order of `review_ids` has no say.
+    No review meets itself, each serves once, and the order of `review_ids` does not matter.
     """
-    circle = sorted(review_ids, key=lambda name: blake2b(f"{seed}:{name}".encode(), digest_size=16).digest())
+    circle = sorted(review_ids, key=lambda name: seeded_hash(seed, name))
     partner = {name: circle[(place + 1) % len(circle)] for place, name in enumerate(circle)}
     return [partner[name] for name in review_ids]
 
 
 def score_random_pairs(encoder: Encoder, originals: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Score each review against another of the shard: what BERTScore calls similar when nothing is.
+    """Score each review against another of the shard: how similar BERTScore calls unrelated reviews.
 
     Args:
         encoder: From `load_encoder`.
@@ -156,8 +165,8 @@ def score_random_pairs(encoder: Encoder, originals: pl.DataFrame, seed: int) -> 
         seed: Seed of the pairing.
 
     Returns:
-        Columns review_id, other_review_id, precision, recall, f1, in the order of `originals`; no rows where the shard
-        holds a single review.
+        Columns of `SCORE_SCHEMA`, and other_review_id behind review_id; the variant is `RANDOM_PAIRS`. A row for each
+        review in the order of `originals`, none where the shard holds a single review.
     """
     names = originals["review_id"].to_list()
     if len(names) < 2:
@@ -166,12 +175,11 @@ def score_random_pairs(encoder: Encoder, originals: pl.DataFrame, seed: int) -> 
     texts = dict(originals.select("review_id", "text").iter_rows())
     others = random_partners(names, seed)
     scores = bert_scores(encoder, [texts[name] for name in others], [texts[name] for name in names])
-    table = _table(pl.Series("review_id", names, pl.String), scores)
-    return table.insert_column(1, pl.Series("other_review_id", others, pl.String))
+    pairs = pl.DataFrame({"review_id": names}, schema={"review_id": pl.String})
+    table = _scored(pairs.select(pl.lit(RANDOM_PAIRS).alias("variant"), "review_id"), scores)
+    return table.insert_column(2, pl.Series("other_review_id", others, pl.String))
 
 
-def _table(review_ids: pl.Series, scores: np.ndarray) -> pl.DataFrame:
-    return pl.DataFrame(
-        {"review_id": review_ids, "precision": scores[:, 0], "recall": scores[:, 1], "f1": scores[:, 2]},
-        schema=SIMILARITY_SCHEMA,
-    )
+def _scored(reviews: pl.DataFrame, scores: np.ndarray) -> pl.DataFrame:
+    """The columns variant and review_id of `reviews` beside their scores, reviews × (precision, recall, F1)."""
+    return reviews.hstack(pl.DataFrame(scores, schema=["precision", "recall", "f1"])).cast(SCORE_SCHEMA)

@@ -14,7 +14,7 @@ import openai
 from pydantic import BaseModel, Field, ValidationError
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.writers.requests import Completion, Failure, Request, request_seed
+from homogenization.writers.requests import Completion, Failure, Request, Writer, request_seed
 
 RETRIED_STATUS = (408, 409, 429)  # and 500 and above: so the client has it
 LONGEST_REASON = 300
@@ -40,31 +40,35 @@ class _Answer(BaseModel):
     usage: dict[str, Any] | None = None
 
 
+def make_writer(entry: Mapping[str, Any], seed: int) -> Writer:
+    """The writer of an entry under `writers`; see `OpenAIWriter`."""
+    return OpenAIWriter(entry, seed)
+
+
 class OpenAIWriter:
     """Sends requests over a bounded number of connections, and again where they fail in passing.
 
     Args:
         entry: model, revision (a label of the user's), base_url ($VARIABLES are expanded; None: OPENAI_BASE_URL),
             api_key_variable (the variable that holds the key; unset: no key), structured_output ("json_schema",
-            "json_object" or "none"), temperature, top_p, max_new_tokens.
-        seed: Of the seed that is sent with each request.
-        connections: Requests at a time.
-        timeout_seconds: Longest wait for an answer.
-        max_retries: How often a request is sent again, after exponential backoff with jitter or as Retry-After has it.
+            "json_object" or "none"), temperature, top_p, max_new_tokens; connections (requests at a time),
+            timeout_seconds (longest wait for an answer), max_retries (further tries of a request, after exponential
+            backoff with jitter or after what the server's Retry-After says).
+        seed: Seed from which each request gets its own.
 
     Raises:
         HomogenizationError: there is no base_url, or the key can't be sent.
     """
 
-    def __init__(self, entry: Mapping[str, Any], seed: int, connections: int, timeout_seconds: float, max_retries: int):
+    def __init__(self, entry: Mapping[str, Any], seed: int):
         self.identity = {"model": entry["model"], "revision": entry["revision"]}
         self.parameters = {
             **{name: entry[name] for name in ("temperature", "top_p", "max_new_tokens", "structured_output")},
             "seed": seed,
         }
-        self._connections = connections
-        self._timeout_seconds = timeout_seconds
-        self._max_retries = max_retries
+        self._connections = entry["connections"]
+        self._timeout_seconds = entry["timeout_seconds"]
+        self._max_retries = entry["max_retries"]
         self._key_variable = entry["api_key_variable"]
         self._key = _key(self._key_variable)
         base_url = _base_url(entry["base_url"])
@@ -72,7 +76,10 @@ class OpenAIWriter:
         for library in ("openai", "httpx", "httpx2"):  # they log every request
             logging.getLogger(library).setLevel(logging.WARNING)
         self._client = openai.OpenAI(
-            base_url=base_url, api_key=self._key or "none", timeout=timeout_seconds, max_retries=max_retries
+            base_url=base_url,
+            api_key=self._key or "none",
+            timeout=self._timeout_seconds,
+            max_retries=self._max_retries,
         )
 
     def complete(self, requests: Sequence[Request]) -> Iterator[tuple[int, Completion | Failure]]:

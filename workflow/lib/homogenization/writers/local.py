@@ -20,10 +20,11 @@ from transformers import (
 )
 
 from homogenization.models.devices import placement
-from homogenization.models.loading import DTYPES, context_of, load_config, load_network, load_tokenizer
-from homogenization.models.weights import ResolvedWeights, resolve_weights, verified_digests
+from homogenization.models.digests import verified_digests
+from homogenization.models.loading import context_of, load_config, load_network, load_tokenizer
+from homogenization.models.weights import ResolvedWeights, resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.writers.requests import Completion, Failure, Request, request_seed
+from homogenization.writers.requests import Completion, Failure, Request, Writer, request_seed
 from homogenization.writers.sampling import GrammarMask, Grammars, SeededSampling
 
 logger = logging.getLogger(__name__)
@@ -33,14 +34,18 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SMALL_FILES = ("*.json", "*.jinja", "*.model", "*.txt")
 
 
+def make_writer(entry: Mapping[str, Any], seed: int) -> Writer:
+    """The writer of an entry under `writers`; see `LocalWriter`."""
+    return LocalWriter(entry, seed)
+
+
 class LocalWriter:
-    """Answers requests with a language model in this process, which is loaded when the first one is asked.
+    """Answers requests with a language model in this process, which is loaded for the first request.
 
     Args:
         entry: weights, dtype, device, batch_size (requests), structured_output ("json_schema" or "none"), temperature
-            (0: the likeliest token each time), top_p, max_new_tokens; gpus (1 where absent) that share the layers, and
-            threads of the CPU (torch's own number where absent).
-        seed: Of the random numbers, together with each request's messages, schema and candidate.
+            (0: the likeliest token each time), top_p, max_new_tokens; gpus that share the layers (1 where absent).
+        seed: Seed from which each request gets its own.
     """
 
     def __init__(self, entry: Mapping[str, Any], seed: int):
@@ -49,8 +54,7 @@ class LocalWriter:
             "seed": seed,
         }
         self._entry = entry
-        # the config names every kind of source and leaves all but one empty
-        self._weights = {key: value for key, value in entry["weights"].items() if value is not None}
+        self._weights = entry["weights"]
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -170,11 +174,11 @@ class _ChatModel:
     """A loaded model.
 
     Attributes:
-        network: with its head, on its device.
-        tokenizer: fast, with a chat template.
-        context: tokens of prompt and answer together at most.
-        end_tokens: tokens that end an answer, one at least.
-        grammars: of this tokenizer.
+        network: The network with its head, on its device.
+        tokenizer: A fast tokenizer with a chat template.
+        context: Largest number of tokens of prompt and answer together.
+        end_tokens: Tokens that end an answer, at least one.
+        grammars: Matchers for this tokenizer.
     """
 
     network: PreTrainedModel
@@ -208,8 +212,7 @@ def _load_chat_model(weights: ResolvedWeights, entry: Mapping[str, Any]) -> _Cha
         )
     config = load_config(folder)
     places = placement(entry["device"], entry.get("gpus", 1))
-    torch.set_num_threads(entry.get("threads", torch.get_num_threads()))
-    network = load_network(AutoModelForCausalLM, folder, DTYPES[entry["dtype"]], **places)
+    network = load_network(AutoModelForCausalLM, folder, entry["dtype"], **places)
     configured = network.generation_config.eos_token_id
     ends = [*(configured if isinstance(configured, list) else [configured]), tokenizer.eos_token_id]
     end_tokens = sorted({token for token in ends if token is not None})

@@ -1,12 +1,10 @@
-"""What is asked of a language model that writes, what it answers, and the two kinds of writers there are."""
+"""What a language model that writes is asked, and what it answers."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
-
-from homogenization.run.errors import HomogenizationError
 
 
 @dataclass(frozen=True)
@@ -14,7 +12,7 @@ class Request:
     """One text that a language model is to write.
 
     Attributes:
-        name: The review_id, for messages; it is no part of what is asked.
+        name: The review_id, for messages; the model does not see it.
         messages: The chat, {"role", "content"} each, as `homogenization.writers.prompts.render` makes it.
         schema: JSON Schema that the answer has to satisfy.
         candidate: Which of several answers to the same messages this is, from 0; it is part of the seed.
@@ -43,13 +41,13 @@ class Completion:
 
 @dataclass(frozen=True)
 class Failure:
-    """No answer, after all retries, and why."""
+    """The reason why a request has no answer after all retries."""
 
     reason: str
 
 
 def request_seed(seed: int, request: Request) -> int:
-    """A seed, below 2^63, that each request has for itself: equal seeds would make the candidates of reviews alike."""
+    """The seed of a request, below 2^63; with one seed for all, the candidates of reviews would be alike."""
     content = json.dumps([seed, request.candidate, request.messages, request.schema], sort_keys=True)
     return int.from_bytes(blake2b(content.encode(), digest_size=8).digest()) >> 1
 
@@ -72,41 +70,3 @@ class Writer(Protocol):
             HomogenizationError: no request can succeed: the server refuses the key, the model is unknown.
         """
         ...
-
-
-def _openai(entry: Mapping[str, Any], seed: int, connections: int, timeout_seconds: float, max_retries: int) -> Writer:
-    from homogenization.writers.endpoint import OpenAIWriter
-
-    return OpenAIWriter(entry, seed, connections, timeout_seconds, max_retries)
-
-
-def _transformers(
-    entry: Mapping[str, Any], seed: int, connections: int, timeout_seconds: float, max_retries: int
-) -> Writer:
-    from homogenization.writers.local import LocalWriter
-
-    return LocalWriter(entry, seed)
-
-
-# A backend of your own is one function here
-BACKENDS: dict[str, Callable[..., Writer]] = {"openai": _openai, "transformers": _transformers}
-
-
-def make_writer(
-    entry: Mapping[str, Any], seed: int, connections: int, timeout_seconds: float, max_retries: int
-) -> Writer:
-    """Make the writer that `entry` of `writers` describes.
-
-    Args:
-        entry: backend, temperature, top_p, max_new_tokens, and what the backend needs beside them.
-        seed: Of all random numbers; see `request_seed`.
-        connections: Requests at a time; backend "openai" alone.
-        timeout_seconds: Longest wait for an answer; backend "openai" alone.
-        max_retries: How often a request that failed in passing is sent again; backend "openai" alone.
-
-    Raises:
-        HomogenizationError: the backend is unknown, or the writer lacks what it needs.
-    """
-    if entry["backend"] not in BACKENDS:
-        raise HomogenizationError(f"writers: backend '{entry['backend']}' is unknown. Allowed: {', '.join(BACKENDS)}.")
-    return BACKENDS[entry["backend"]](entry, seed, connections, timeout_seconds, max_retries)

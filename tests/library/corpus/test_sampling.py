@@ -1,0 +1,80 @@
+from hashlib import blake2b
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from homogenization.corpus.cleaning import review_id
+from homogenization.corpus.hashing import seeded_hash
+from homogenization.corpus.sampling import sample_reviews
+from homogenization.run.errors import HomogenizationError
+
+
+def corpus(n_per_label, labels=("neg", "pos"), n_words=100):
+    names = [f"{label}{n}" for label in labels for n in range(n_per_label)]
+    return pl.DataFrame(
+        {
+            "review_id": [review_id(name) for name in names],
+            "text": names,
+            "label": [name[:3] for name in names],
+            "n_words": [n_words] * len(names),
+        }
+    )
+
+
+def test_a_seeded_hash_is_that_of_its_parts_a_colon_apart():
+    assert seeded_hash(3, "review").hex() == blake2b(b"3:review", digest_size=16).hexdigest()
+    assert seeded_hash(3, "review", 7, size=8).hex() == blake2b(b"3:review:7", digest_size=8).hexdigest()
+
+
+def test_the_sample_is_balanced_and_seeded():
+    clean = corpus(50)
+    first, again, other = (sample_reviews(clean, seed, 0, 40) for seed in (0, 0, 1))
+    assert first.equals(again)
+    assert set(first["review_id"]) != set(other["review_id"])
+    assert first["label"].to_list() == ["neg", "pos"] * 20
+    assert first["rank"].to_list() == list(range(40))
+    assert first.columns == ["review_id", "text", "label", "rank"]
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 5), st.integers(1, 20), st.integers(1, 15), st.randoms())
+def test_shards_are_nested_and_know_no_row_order(seed, size, more, random):
+    clean = corpus(20)
+    shuffled = clean[random.sample(range(len(clean)), len(clean))]
+    whole = sample_reviews(clean, seed, 0, size + more)
+    assert sample_reviews(shuffled, seed, 0, size).equals(whole.head(size))
+    assert sample_reviews(shuffled, seed, size, size + more).equals(whole.tail(more))
+
+
+def test_length_bounds_hold():
+    clean = pl.concat([corpus(5, n_words=10), corpus(5, n_words=100).with_columns(review_id="x" + pl.col("review_id"))])
+    sample = sample_reviews(clean, 0, 0, 10, min_words=50, max_words=100)
+    assert all(name.startswith("x") for name in sample["review_id"])
+
+
+def test_a_label_that_runs_out_is_named_with_what_there_is():
+    clean = pl.concat([corpus(3, ["neg"]), corpus(9, ["pos"])])
+    said = r"'neg': 3 of 4 wanted, label 'pos': 9 of 4 wanted.*label_column: null"
+    with pytest.raises(HomogenizationError, match=said):
+        sample_reviews(clean, 0, 0, 8)
+    assert len(sample_reviews(clean, 0, 0, 8, balance=False)) == 8
+
+
+def test_too_few_reviews_of_the_length_are_counted():
+    with pytest.raises(HomogenizationError, match=r"5 reviews are wanted, but only 0 of 200 to any number"):
+        sample_reviews(corpus(5), 0, 0, 5, balance=False, min_words=200)
+    with pytest.raises(HomogenizationError, match=r"'neg': 0 of 3 wanted, label 'pos': 0 of 2"):
+        sample_reviews(corpus(5), 0, 0, 5, min_words=200)
+
+
+def test_three_labels_take_turns():
+    sample = sample_reviews(corpus(4, ["aaa", "bbb", "ccc"]), 0, 3, 9)
+    assert sample["label"].to_list() == ["aaa", "bbb", "ccc"] * 2
+
+
+def test_ranks_are_those_of_the_hashes():
+    sample = sample_reviews(corpus(9, ["neg"]), 5, 0, 9)
+    expected = sorted(sample["review_id"], key=lambda name: blake2b(f"5:{name}".encode(), digest_size=16).hexdigest())
+    assert sample["review_id"].to_list() == expected

@@ -1,0 +1,49 @@
+"""The captions of the report: rendered as Snakemake renders them."""
+
+from types import SimpleNamespace
+
+import pytest
+from docutils.core import publish_parts
+from jinja2 import Environment, StrictUndefined
+
+from conftest import ROOT
+
+CAPTIONS = sorted((ROOT / "workflow" / "report").glob("*.rst"))
+SAID = {
+    "workflow": ["front", "someone/small", "64", "supported: 1"],
+    "claims": ["criterion"],
+    "acceptance": ["0.85"],
+    "rewriting": ["median words"],
+}
+
+
+def rendered(caption, params, config):
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+    template = environment.from_string(caption.read_text(encoding="utf-8"))
+    return template.render(snakemake=SimpleNamespace(config=config, params=SimpleNamespace(**params)))
+
+
+@pytest.mark.parametrize("caption", CAPTIONS, ids=lambda path: path.stem)
+def test_captions_render(caption, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results/tables").mkdir(parents=True)
+    (tmp_path / "results/tables/verdicts.csv").write_text(
+        'statement,source,criterion,small,control\nAll is well.,we,> 0,"supported: 1 [0.5, 2]",undecided\n'
+    )
+    config = {
+        "corpus": {"source": "reviews.jsonl", "n_reviews": 64},
+        "variants": {"original": {"rewriter": "none"}, "front": {"rewriter": "rules", "position": "front"}},
+        "models": {"small": {"weights": {"hub": "someone/small"}}, "control": {"weights": {"random": {"x": 1}}}},
+    }
+    text = rendered(caption, {"title": "The title", "threshold": 0.85}, config)
+    html = publish_parts(text, writer="html", settings_overrides={"report_level": 1})["body"]
+    assert "system-message" not in html
+    assert not {"{{", "{%", "}}", "%}"} & {html[at : at + 2] for at in range(len(html))}
+    assert ":math:" not in text
+    wanted = SAID.get(caption.stem, ["The title"]) + (["The title"] if caption.stem == "claims" else [])
+    assert all(word in html for word in wanted)
+
+
+def test_the_caption_of_claims_serves_the_table_too():
+    """The rule that makes the table has no title."""
+    assert rendered(ROOT / "workflow/report/claims.rst", {}, {}).startswith("Published claims")

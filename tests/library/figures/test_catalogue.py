@@ -1,0 +1,148 @@
+"""The catalogue of figures: each entry has its module, its caption and its tables, and nothing is without an entry."""
+
+import ast
+import copy
+import importlib
+import re
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+
+from conftest import ROOT, SMALL
+from homogenization.config.study import load_study
+from homogenization.figures.catalogue import FIGURES, drawn_figures
+from homogenization.figures.shown import Shown
+from homogenization.metrics.catalogue import METRIC_NAMES
+
+LIBRARY = ROOT / "workflow/lib/homogenization"
+SHARED = {"__init__", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
+OF_TABLES = {"acceptance", "rewriting"}
+
+
+@pytest.fixture(autouse=True)
+def in_project(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def study(**changes):
+    """The small study with other values ('states.record_attention': False, ...)."""
+    raw = copy.deepcopy(SMALL)
+    for key, value in changes.items():
+        *parents, last = key.split(".")
+        section = raw
+        for parent in parents:
+            section = section.setdefault(parent, {})
+        section[last] = value
+    return load_study(raw)
+
+
+def names(chosen):
+    return {figure.name for figure in drawn_figures(chosen)}
+
+
+def made_tables():
+    """Files in results/tables that rules have as output."""
+    found = set()
+    for file in sorted((ROOT / "workflow/rules").glob("*.smk")):
+        for outputs in re.findall(r"^ +output:\n(.*?)^ +\w+:\n", file.read_text(), re.MULTILINE | re.DOTALL):
+            found |= set(re.findall(r'"<results>/tables/([\w.]+)"', outputs))
+    return found
+
+
+def test_every_module_has_an_entry_and_every_entry_a_module():
+    modules = {path.stem for path in (LIBRARY / "figures").glob("*.py")}
+    assert modules - SHARED == set(FIGURES)
+    for name in FIGURES:
+        assert callable(importlib.import_module(f"homogenization.figures.{name}").draw)
+
+
+def test_every_entry_has_a_caption():
+    captions = {path.stem for path in (ROOT / "workflow/report").glob("*.rst")}
+    assert captions == set(FIGURES) | OF_TABLES | {"workflow"}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_tables_of_a_figure_are_made_by_rules(name):
+    assert set(FIGURES[name].tables) <= made_tables()
+    module = importlib.import_module(f"homogenization.figures.{name}")
+    # the script reads a CSV file with the columns that the module names
+    assert hasattr(module, "COLUMNS") == any(table.endswith(".csv") for table in FIGURES[name].tables)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_reads_its_own_tables_and_uses_the_fields_that_its_rule_passes(name):
+    """One field more would redraw the figure for nothing; one less would draw it from a default."""
+    tree = ast.parse((LIBRARY / f"figures/{name}.py").read_text())
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_name(node.value, "shown")}
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    used |= {"models", "variants"} if "rows_of" in called else set()
+    assert used - {"source"} == {"title", *FIGURES[name].shows}
+    read = {
+        node.slice.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and _is_name(node.value, "tables")
+    }
+    assert read == {table.partition(".")[0] for table in FIGURES[name].tables}
+
+
+def _is_name(node, name):
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def test_fields_are_those_of_shown_and_titles_are_given():
+    known = {field.name for field in fields(Shown)}
+    for figure in FIGURES.values():
+        assert set(figure.shows) <= known
+        assert bool(figure.title) or figure.metrics
+    assert not set(FIGURES) & set(METRIC_NAMES)  # the configuration gives titles to both by name
+
+
+def test_a_study_with_everything_draws_everything():
+    everything = study(metrics=list(METRIC_NAMES))
+    assert names(everything) == set(FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("changes", "missing"),
+    [
+        ({}, {"first_token_scatter"}),
+        ({"states.record_attention": False}, {"attention_profile", "attention_heatmap", "first_token"}),
+        ({"variants": {"original": {"rewriter": "none"}}}, {"similarity", "placement", "contrast"}),
+        ({"contrasts.pairs": []}, {"contrast"}),
+        ({"metrics": ["effective_rank"]}, {"first_token", "contrast"}),
+        ({"components": None}, {"components"}),
+        ({"sensitivity": None}, {"sensitivity"}),
+        ({"claims": None}, {"claims"}),
+    ],
+    ids=str,
+)
+def test_a_study_leaves_out_what_it_has_no_tables_for(changes, missing):
+    assert set(FIGURES) - names(study(**changes)) == missing | {"first_token_scatter"}
+
+
+def test_a_figure_of_each_metric_has_a_file_of_each():
+    small = study()
+    assert FIGURES["metric"].paths(small) == [f"metrics/{metric}" for metric in small.tabulated_metrics]
+    assert FIGURES["contrast"].paths(small) == [f"contrasts/{metric}" for metric in small.contrasted_metrics]
+    assert FIGURES["contrast"].path == "contrasts/{metric}"
+    assert FIGURES["mauve"].paths(small) == ["mauve"]
+
+
+def test_attention_metrics_have_no_figure_where_attention_is_not_recorded():
+    paths = FIGURES["metric"].paths(study(**{"states.record_attention": False}))
+    assert paths == ["metrics/effective_rank", "metrics/resultant_length"]
+
+
+def test_the_catalogue_is_light():
+    """Every parse of the Snakefile imports it."""
+    code = "import sys, homogenization.figures.catalogue; print(*{'matplotlib', 'polars', 'torch'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(LIBRARY.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == []

@@ -1,0 +1,156 @@
+"""The board of claims."""
+
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.patches import Rectangle
+
+from drawings import LONG, MODELS, N, boxes, named, require_house_style, require_refusal, saved, shown
+from homogenization.figures.claims import COLUMNS, VERDICTS, draw
+from homogenization.figures.words import short_number
+from homogenization.statistics.claims import CLAIMS_SCHEMA
+
+FINDINGS = ["supported", "contradicted", "undecided", "not tested"]
+
+
+def claims_table(models=("alpha", "beta"), n_claims=9):
+    rows = []
+    for index in range(n_claims):
+        statement = "Something long enough to take more than one line of the board holds. " * (1 + index % 3)
+        about = [f"claim-{index}", statement.strip(), ["paper", "thesis"][index >= 5]]
+        for place, model in enumerate([None] if index == 4 else models):
+            verdict = FINDINGS[(index + place) % 4]
+            estimate = float("nan") if verdict == "not tested" else -0.01234 * 10.0 ** (-index)
+            statistic = "similarity" if index == 4 else "contrast"
+            interval = (estimate * 1.5, float("nan") if index == 5 else estimate / 2)
+            reason = "the study has no metric first_token_attention_share " * index if verdict == "not tested" else None
+            rows.append((*about, model, statistic, verdict, estimate, *interval, "< 0", N, None, reason))
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+
+
+def figure_of(table, **fields):
+    return draw({"claims": table}, shown(**fields))
+
+
+@cache
+def drawn():
+    return figure_of(claims_table())
+
+
+def test_it_keeps_the_house_style():
+    require_house_style(drawn(), f"n = {N} reviews")
+
+
+def cells(figure):
+    """The boxes of the board from left to right, row by row, each with the texts in it."""
+    axes = figure.axes[0]
+    found = []
+    for box in (patch for patch in axes.patches if isinstance(patch, Rectangle)):
+        left, top = box.get_xy()
+        right, bottom = left + box.get_width(), top + box.get_height()
+        inside = [text for text in axes.texts if left < text.get_position()[0] < right]
+        inside = [text for text in inside if top < text.get_position()[1] < bottom]
+        found.append((box, inside))
+    return found
+
+
+def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
+    table = claims_table()
+    found = cells(drawn())
+    assert [box.get_label() for box, _ in found] == table["verdict"].to_list()
+    for (box, inside), row in zip(found, table.iter_rows(named=True), strict=True):
+        look = VERDICTS[row["verdict"]]
+        assert to_hex(box.get_facecolor()) == to_hex(look.colour)
+        told = [text.get_text() for text in inside]
+        assert told[0] == look.sign
+        if row["verdict"] == "not tested":
+            assert told[1].split("\n")[0] == "the study has no"
+            assert len(told) == 2
+        else:
+            assert told[1] == short_number(row["estimate"], signed=row["statistic"] == "contrast")
+            assert len(told) == (3 if np.isfinite(row["ci_high"]) else 2)
+
+
+def test_a_claim_about_no_model_has_one_wide_cell():
+    widths = [box.get_width() for box, _ in cells(drawn())]
+    assert max(widths) == pytest.approx(2 * min(widths), rel=0.05)
+    assert widths.count(max(widths)) == 1
+
+
+def test_it_groups_by_source_and_counts_verdicts():
+    told = [text.get_text() for text in drawn().axes[0].texts]
+    assert told.index("paper") < told.index("thesis")
+    of_alpha = claims_table().filter(model="alpha")["verdict"].to_list()
+    tally = "   ".join(f"{look.sign} {of_alpha.count(name)}" for name, look in VERDICTS.items())
+    assert tally in told
+    assert "mean difference < 0" in told
+
+
+def test_texts_stay_in_their_cells_and_rows():
+    figure = drawn()
+    renderer = figure.canvas.get_renderer()
+    found = cells(figure)
+    for box, inside in found:
+        outline = box.get_window_extent(renderer)
+        for text in inside:
+            extent = text.get_window_extent(renderer)
+            assert outline.x0 <= extent.x0
+            assert extent.x1 <= outline.x1
+            assert outline.y0 <= extent.y0
+            assert extent.y1 <= outline.y1
+    extents = [text.get_window_extent(renderer) for text in figure.axes[0].texts]
+    for index, extent in enumerate(extents):
+        assert not any(extent.overlaps(other) for other in extents[index + 1 :])
+    first_column = min(box.get_window_extent(renderer).x0 for box, _ in found)
+    aside = [text for text in figure.axes[0].texts if text.get_position()[0] == 0]
+    assert len(aside) == 2 * 9 + 2
+    assert all(text.get_window_extent(renderer).x1 < first_column for text in aside)
+
+
+def test_verdicts_are_told_apart_without_colour_and_can_be_read():
+    def luminance(colour):
+        parts = np.asarray(to_rgb(colour))
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    def contrast(one, other):
+        low, high = sorted((luminance(one), luminance(other)))
+        return (high + 0.05) / (low + 0.05)
+
+    looks = list(VERDICTS.values())
+    assert len({look.sign for look in looks}) == 4
+    darkness = sorted(luminance(look.colour) for look in looks)
+    assert min(np.diff(darkness)) > 0.15
+    # at least what the web guidelines ask of small text, and of large text where there is a lone dash
+    assert all(contrast(look.ink, look.colour) > (4.2 if look.sign == "–" else 4.5) for look in looks)
+
+
+def test_one_and_many_models_with_long_names_fit():
+    for names in ([LONG], [f"{LONG}-{index}" for index in range(7)]):
+        figure = figure_of(claims_table(names), title="A long title " * 20, models=named(names))
+        around, panels = boxes(figure)
+        assert all(box.x1 <= figure.bbox.width for box in [*around, *panels])
+        assert not any(box.overlaps(panel) for box in around for panel in panels)
+
+
+def test_a_model_that_was_not_judged_is_shown_as_not_tested():
+    verdicts = [box.get_label() for box, _ in cells(figure_of(claims_table(["alpha"])))]
+    assert verdicts.count("not tested") >= 8
+
+
+def test_it_draws_its_own_models_alone(tmp_path):
+    table = claims_table()
+    own = table.filter(pl.col("model").is_null() | (pl.col("model") == "alpha"))
+    # the note counts the reviews of all models: the same here
+    assert saved(figure_of(table, models=MODELS[:1]), tmp_path) == saved(figure_of(own, models=MODELS[:1]), tmp_path)
+
+
+def test_a_table_without_claims_is_refused():
+    require_refusal(draw, {"claims": claims_table().clear()}, shown(), "any claim")
+
+
+def test_the_table_has_the_columns_that_it_is_drawn_from():
+    assert set(COLUMNS.items()) <= set(CLAIMS_SCHEMA.items())

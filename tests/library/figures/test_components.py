@@ -1,0 +1,164 @@
+"""The figure of what each component of a block adds."""
+
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from drawings import (
+    LONG,
+    MODELS,
+    line,
+    named,
+    require_house_style,
+    require_refusal,
+    require_room,
+    saved,
+    shown,
+)
+from homogenization.figures.components import draw, mean_changes
+from homogenization.figures.words import short_number
+from homogenization.tables.components import COMPONENTS_SCHEMA
+
+BLOCKS = {"alpha": 8, "beta": 4}
+BRANCHES = ["norm_1", "attention", "attention_addition", "norm_2", "feed_forward", "feed_forward_addition"]
+ROW = {"metric": "cosine_anisotropy", "view": "all_tokens"}
+
+
+def components_table(blocks=BLOCKS, variants=("original",), names=BRANCHES, n=6):
+    rows = []
+    for model, n_blocks in blocks.items():
+        for variant in variants:
+            generator = np.random.default_rng(len(model) + len(variant))
+            for layer in range(1, n_blocks + 1):
+                for place, component in enumerate(names):
+                    for metric in ("cosine_anisotropy", "singular_anisotropy"):
+                        for view in ("all_tokens", "without_first"):
+                            changes = 0.1 * (place - 2) + 0.02 * layer + 0.05 * generator.normal(size=n)
+                            about = (layer, layer / n_blocks, component, view, metric)
+                            rows += [(model, variant, f"{i:012x}", *about, change) for i, change in enumerate(changes)]
+    columns = ["model", "variant", "review_id", "layer", "depth", "component", "view", "metric", "change"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def figure_of(table, **fields):
+    return draw({"components": table}, shown(**fields))
+
+
+@cache
+def drawn():
+    return figure_of(components_table())
+
+
+def test_it_keeps_the_house_style():
+    require_house_style(drawn(), "n = 6 reviews, Original")
+    assert all(axes.get_xlabel() for axes in drawn().axes)
+
+
+def test_means_average_layers_first_and_have_student_intervals():
+    table = components_table()
+    by_quarter, overall = mean_changes(table)
+    of_one = {"model": "alpha", "component": "attention", "metric": "cosine_anisotropy", "view": "without_first"}
+    values = table.filter(**of_one).sort("review_id", "layer")["change"].to_numpy().reshape(6, 8)
+    for quarter in range(4):  # of eight blocks: two each
+        means = values[:, 2 * quarter : 2 * quarter + 2].mean(axis=1)
+        row = by_quarter.row(by_predicate=_is(quarter=quarter, **of_one), named=True)
+        low, high = stats.ttest_1samp(means, 0).confidence_interval(0.95)
+        np.testing.assert_allclose([row["mean"], row["ci_low"], row["ci_high"]], [means.mean(), low, high])
+    row = overall.row(by_predicate=_is(**of_one), named=True)
+    low, high = stats.ttest_1samp(values.mean(axis=1), 0).confidence_interval(0.95)
+    np.testing.assert_allclose([row["mean"], row["ci_low"], row["ci_high"]], [values.mean(), low, high])
+    assert row["n_reviews"] == 6
+
+
+def _is(**values):
+    return pl.all_horizontal(pl.col(name) == value for name, value in values.items())
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 4, 12, 28, 32, 80])
+def test_every_block_counts_in_its_quarter(n_blocks):
+    by_quarter, _ = mean_changes(
+        components_table({"m": n_blocks}, names=["attention"], n=1).with_columns(change=pl.col("layer").cast(float))
+    )
+    one = by_quarter.filter(metric="cosine_anisotropy", view="all_tokens")
+    layers = {quarter: [] for quarter in range(4)}
+    for layer in range(1, n_blocks + 1):
+        layers[(4 * layer + n_blocks - 1) // n_blocks - 1].append(layer)  # ceil(4 l / L) - 1 in whole numbers
+    wanted = {quarter: np.mean(members) for quarter, members in layers.items() if members}
+    assert dict(one.select("quarter", "mean").rows()) == pytest.approx(wanted)
+
+
+def test_means_do_not_depend_on_the_order_of_rows_and_leave_missing_values_out():
+    table = components_table().with_columns(
+        change=pl.when(pl.col("review_id") == "0" * 12).then(float("nan")).otherwise("change")
+    )
+    first, again = mean_changes(table), mean_changes(table.sample(fraction=1, shuffle=True, seed=5))
+    assert all(one.equals(other) for one, other in zip(first, again, strict=True))
+    assert first[1]["n_reviews"].unique().to_list() == [5]
+
+
+def test_bars_and_numbers_are_the_means():
+    axes = drawn().axes[0]
+    by_quarter, overall = (part.filter(model="alpha", **ROW) for part in mean_changes(components_table()))
+    for component in BRANCHES:
+        bars = [bar.get_width() for box in axes.containers if box.get_label() == component for bar in box]
+        np.testing.assert_allclose(bars, by_quarter.filter(component=component).sort("quarter")["mean"])
+        mean = overall.filter(component=component)["mean"].item()
+        assert line(axes, f"{component}, all blocks").get_xdata() == pytest.approx([mean])
+        assert short_number(mean, signed=True) in [text.get_text() for text in axes.texts]
+    assert "addition of attention" in [label.get_text() for label in axes.get_yticklabels()]
+    assert axes.get_xlabel() == "Change of cosine anisotropy"
+
+
+def test_numbers_lie_beside_the_bars():
+    for axes in drawn().axes:
+        renderer = axes.figure.canvas.get_renderer()
+        right = max(bar.get_window_extent(renderer).x1 for box in axes.containers for bar in box)
+        numbers = [text for text in axes.texts if text.get_text()[0] in "+−"]
+        assert len(numbers) == len(BRANCHES)
+        assert all(text.get_window_extent(renderer).x0 > right for text in numbers)
+
+
+def test_a_parallel_block_is_told_from_another():
+    parallel = ["norm_1", "attention", "feed_forward", "addition"]
+    both = [components_table({"alpha": 4}), components_table({"beta": 4}, names=parallel)]
+    figure = figure_of(pl.concat(both).filter(**ROW))
+    for axes, n_missing in zip(figure.axes[:2], (1, 3), strict=True):
+        assert [text.get_text() for text in axes.texts].count("none") == n_missing
+    assert "addition of both" in [label.get_text() for label in figure.axes[0].get_yticklabels()]
+
+
+def test_several_variants_have_columns_of_their_own_and_long_names_fit():
+    table = components_table({LONG: 4}, ("original", "front"))
+    figure = figure_of(table.filter(**ROW), models=named([LONG]))
+    titles = ["".join(axes.get_title().split()) for axes in figure.axes[:2]]
+    assert titles == [f"{LONG}:Original", f"{LONG}:Front"]
+    require_room(figure)
+
+
+def test_models_that_were_not_taken_apart_are_left_out():
+    figure = figure_of(components_table({"beta": 4}).filter(**ROW))
+    assert [axes.get_title() for axes in figure.axes] == ["Beta (random)"]
+
+
+def test_a_model_without_values_says_so():
+    nothing = pl.when(pl.col("model") == "beta").then(float("nan")).otherwise("change")
+    figure = figure_of(components_table().filter(**ROW).with_columns(change=nothing))
+    assert "no values" in [text.get_text() for text in figure.axes[1].texts]
+    assert "no values" not in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_it_draws_its_own_variants_and_models_alone(tmp_path):
+    all_of_it = components_table(variants=("original", "hidden")).filter(**ROW)
+    own = figure_of(components_table({"alpha": 8}).filter(**ROW), models=MODELS[:1])
+    assert saved(figure_of(all_of_it, models=MODELS[:1]), tmp_path) == saved(own, tmp_path)
+
+
+def test_a_table_of_other_variants_is_refused():
+    require_refusal(draw, {"components": components_table()}, shown(variants=[["nobody", "Nobody"]]), "nobody")
+
+
+def test_the_table_has_the_columns_that_it_is_drawn_from():
+    assert set(components_table().columns) <= set(COMPONENTS_SCHEMA)

@@ -1,0 +1,200 @@
+"""The figure of one metric's differences between variants."""
+
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+
+from drawings import (
+    LONG,
+    MODELS,
+    VARIANTS,
+    N,
+    line,
+    named,
+    require_axis_labels,
+    require_house_style,
+    require_refusal,
+    require_room,
+    saved,
+    shown,
+    texts,
+)
+from homogenization.figures.contrast import draw
+from homogenization.figures.style import variant_styles
+from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
+
+PAIRS = [["front", "original"], ["end", "original"], ["scattered", "original"], ["front", "scattered"]]
+BLOCKS = {"alpha": 8, "beta": 4}
+VIEWS = ["raw", "raw_without_first"]
+METRIC = "max_explainable_variance"
+
+
+def difference(variant, minus, depth):
+    return 0.1 * (len(variant) - len(minus)) * (0.5 + depth) - 0.05
+
+
+def contrasts_table(blocks=BLOCKS, pairs=PAIRS, metric=METRIC, views=VIEWS):
+    rows = []
+    for model, n_blocks in blocks.items():
+        for variant, minus in pairs:
+            for view in views:
+                places = [("residual_stream", at) for at in range(n_blocks + 1)] + [("final_norm", n_blocks)]
+                for point, layer in places:
+                    mean = difference(variant, minus, layer / n_blocks)
+                    rows.append(
+                        {
+                            "model": model, "variant": variant, "minus": minus, "point": point, "layer": layer,
+                            "depth": layer / n_blocks, "view": view, "metric": metric, "n_reviews": N, "mean": mean,
+                            "ci_low": mean - 0.02, "ci_high": mean + 0.03, "p_max_t": 0.01 if layer % 2 else 0.2,
+                            "mean_common": mean / 2, "n_common": 31,
+                        }
+                    )  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def chosen(**fields):
+    example = {"metric": METRIC, "label": "variance", "views": VIEWS, "contrasts": PAIRS, "homogenization": 1}
+    return shown(**(example | fields))
+
+
+def figure_of(table, **fields):
+    return draw({"contrasts": table}, chosen(**fields))
+
+
+@cache
+def drawn():
+    return figure_of(contrasts_table())
+
+
+def labels(axes):
+    return {curve.get_label() for curve in axes.lines}
+
+
+def test_it_keeps_the_house_style():
+    require_house_style(drawn(), f"n = {N} reviews")
+    require_axis_labels(drawn())
+
+
+def test_it_has_a_row_for_each_subtracted_variant_and_view():
+    assert len(drawn().axes) == 4 * len(MODELS)
+    assert labels(drawn().axes[0]) >= {"front", "end", "scattered"}
+    assert not labels(drawn().axes[4]) & {"end", "scattered"}  # front minus scattered alone
+    for told in ("minus Original; as is, all tokens", "minus Scattered; as is, without the first token"):
+        assert told in texts(drawn())
+
+
+def test_lines_bands_and_equal_lengths_are_the_values_of_the_table():
+    for axes, (_, n_blocks) in zip(drawn().axes[:2], BLOCKS.items(), strict=True):
+        depth = np.arange(n_blocks + 1) / n_blocks
+        wanted = difference("front", "original", depth)
+        np.testing.assert_allclose(line(axes, "front").get_xdata(), depth)
+        np.testing.assert_allclose(line(axes, "front").get_ydata(), wanted)
+        np.testing.assert_allclose(line(axes, "front at equal length").get_ydata(), wanted / 2)
+        heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+        assert heights.min() == pytest.approx(wanted.min() - 0.02)
+        assert heights.max() == pytest.approx(wanted.max() + 0.03)
+        assert {*line(axes, "zero").get_ydata()} == {0}
+
+
+def test_markers_are_filled_where_significant_and_every_layer_has_one():
+    axes = drawn().axes[0]
+    colour = variant_styles(VARIANTS)["front"].colour
+    filled, hollow = line(axes, "front filled"), line(axes, "front open")
+    np.testing.assert_allclose(filled.get_xdata(), np.array([1, 3, 5, 7]) / 8)
+    np.testing.assert_allclose(hollow.get_xdata(), np.array([0, 2, 4, 6, 8]) / 8)
+    assert filled.get_markerfacecolor() == colour
+    assert (hollow.get_markerfacecolor(), hollow.get_markeredgecolor()) == ("white", colour)
+
+
+def test_the_level_of_significance_decides_which_markers_are_filled():
+    figure = figure_of(contrasts_table(views=["raw"]), alpha=0.005)
+    assert line(figure.axes[0], "front filled").get_xdata().size == 0
+    assert "corrected p < 0.005" in texts(figure)
+    assert "99.5 % bootstrap interval" in texts(figure)
+
+
+def test_after_the_final_norm_it_is_filled_where_its_own_test_is_significant():
+    p = pl.when(pl.col("point") == "final_norm", pl.col("variant") == "end").then(0.001).otherwise("p_max_t")
+    axes = figure_of(contrasts_table().with_columns(p_max_t=p), views=["raw"]).axes[0]
+    assert line(axes, "end after final norm").get_markerfacecolor() == variant_styles(VARIANTS)["end"].colour
+    assert line(axes, "front after final norm").get_markerfacecolor() == "white"
+
+
+def test_it_uses_the_colours_of_all_variants():
+    """A variant has the colour of every other figure, though the original has no line here."""
+    variants = [*VARIANTS, ["fifth", "Fifth"], ["sixth", "Sixth"]]
+    pairs = [["sixth", "original"]]
+    figure = figure_of(contrasts_table(pairs=pairs), variants=variants, contrasts=pairs, views=["raw"])
+    assert line(figure.axes[0], "sixth").get_color() == variant_styles(variants)["sixth"].colour
+
+
+@pytest.mark.parametrize(("sign", "edge"), [(1, 1), (-1, 0)])
+def test_it_tints_the_side_of_homogenization_and_shows_both(sign, edge):
+    table = contrasts_table(pairs=PAIRS[:1], views=["raw"])
+    for axes in figure_of(table, homogenization=sign, contrasts=PAIRS[:1]).axes:
+        tint = next(patch for patch in axes.patches if patch.get_label() == "more alike")
+        ends = sorted([tint.get_y(), tint.get_y() + tint.get_height()])
+        assert ends[1 - edge] == 0
+        assert ends[edge] == pytest.approx(axes.get_ylim()[edge])
+        assert axes.get_ylim()[0] < 0 < axes.get_ylim()[1]
+
+
+def test_it_tints_no_side_of_a_metric_that_goes_neither_way():
+    neither = figure_of(contrasts_table(pairs=PAIRS[:1], views=["raw"]), homogenization=0, contrasts=PAIRS[:1])
+    assert not any(patch.get_label() == "more alike" for patch in neither.axes[0].patches)
+    assert "more alike" not in texts(neither)
+
+
+def test_without_common_length_or_final_norm_it_does_not_speak_of_them():
+    table = contrasts_table().filter(pl.col("point") == "residual_stream")
+    table = table.with_columns(mean_common=pl.lit(None, pl.Float64), n_common=pl.lit(None, pl.Int64))
+    figure = figure_of(table, views=["raw"])
+    assert "same number of tokens" not in texts(figure)
+    assert "final norm" not in texts(figure)
+    assert figure.axes[0].get_xlim()[1] < 1.05
+
+
+def test_missing_values_are_named_and_rounding_errors_are_flat():
+    gone = pl.when(pl.col("model") == "beta").then(float("nan")).otherwise(1e-15)
+    table = contrasts_table().with_columns(gone.alias(name) for name in ("mean", "ci_low", "ci_high", "mean_common"))
+    figure = figure_of(table.with_columns(p_max_t=pl.lit(None, pl.Float64)), views=["raw"])
+    assert "no values" in [text.get_text() for text in figure.axes[1].texts]
+    low, high = figure.axes[0].get_ylim()
+    assert high - low > 0.01
+    assert line(figure.axes[0], "front filled").get_xdata().size == 0
+
+
+@pytest.mark.parametrize("n_models", [1, 2, 5])
+def test_long_names_and_titles_fit(n_models):
+    blocks = {f"{LONG}-{index}": 3 for index in range(n_models)}
+    variants = [["original", LONG if n_models < 3 else "Original"], ["front", LONG], ["fifth", "Fifth"]]
+    pairs = [["front", "original"], ["fifth", "original"]]
+    table = contrasts_table(blocks, pairs, views=["raw_without_first"])
+    title = "A long title " * 20
+    require_room(figure_of(table, variants=variants, models=named(blocks), contrasts=pairs, title=title))
+
+
+def test_markers_shrink_where_layers_are_many():
+    deep = figure_of(contrasts_table({"alpha": 90}, PAIRS[:1]), models=MODELS[:1], contrasts=PAIRS[:1])
+    spacing = np.diff(deep.axes[0].transData.transform([[0, 0], [1 / 90, 0]])[:, 0])[0] * 72 / deep.dpi
+    assert line(deep.axes[0], "front filled").get_markersize() < 1.3 * spacing
+
+
+def test_it_draws_its_own_metric_pairs_and_models_alone(tmp_path):
+    other = contrasts_table(metric="stable_rank").with_columns(pl.col("mean") + 100)
+    all_of_it = pl.concat([contrasts_table(), other, contrasts_table(pairs=[["end", "front"]])])
+    part = {"models": MODELS[:1], "views": VIEWS[:1]}
+    own = figure_of(contrasts_table({"alpha": 8}), **part)
+    assert saved(figure_of(all_of_it, **part), tmp_path) == saved(own, tmp_path)
+
+
+def test_a_table_without_metric_or_pairs_is_refused():
+    tables = {"contrasts": contrasts_table()}
+    require_refusal(draw, tables, chosen(metric="participation_ratio"), "participation_ratio")
+    require_refusal(draw, tables, chosen(contrasts=[["scattered", "end"]]), METRIC)
+
+
+def test_the_table_has_the_columns_that_it_is_drawn_from():
+    assert set(contrasts_table().columns) <= set(CONTRASTS_SCHEMA)

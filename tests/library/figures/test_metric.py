@@ -1,0 +1,138 @@
+"""The figure of one metric against depth."""
+
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+
+from drawings import (
+    BLOCKS,
+    LONG,
+    MODELS,
+    VARIANTS,
+    N,
+    boxes,
+    line,
+    named,
+    require_axis_labels,
+    require_house_style,
+    require_refusal,
+    saved,
+    shown,
+    summary_table,
+    texts,
+    value_of,
+)
+from homogenization.figures.metric import draw
+
+VIEWS = ["raw", "raw_without_first"]
+
+
+def figure_of(table, **fields):
+    return draw({"summary": table}, shown(**{"metric": "effective_rank", "label": "L", "views": ["raw"]} | fields))
+
+
+@cache
+def drawn():
+    return figure_of(summary_table(), views=VIEWS, label="Effective rank")
+
+
+def test_it_keeps_the_house_style():
+    require_house_style(drawn(), f"n = {N} reviews")
+    require_axis_labels(drawn())
+
+
+def test_lines_are_the_values_of_the_table():
+    # two views (rows), two models (columns)
+    assert [axes.get_title() for axes in drawn().axes] == ["Alpha (trained)", "Beta (random)", "", ""]
+    for axes, (model, n_blocks) in zip(drawn().axes[:2], BLOCKS.items(), strict=True):
+        for variant, _ in VARIANTS:
+            depth = np.arange(n_blocks + 1) / n_blocks
+            np.testing.assert_allclose(line(axes, variant).get_xdata(), depth)
+            np.testing.assert_allclose(line(axes, variant).get_ydata(), [value_of(model, variant, d) for d in depth])
+    assert "without the first token" in texts(drawn())
+
+
+def test_bands_reach_from_low_to_high():
+    vertices = drawn().axes[0].collections[0].get_paths()[0].vertices
+    values = [value_of("alpha", "original", depth) for depth in np.arange(7) / 6]
+    assert vertices[:, 1].min() == pytest.approx(min(values) - 0.2)
+    assert vertices[:, 1].max() == pytest.approx(max(values) + 0.3)
+
+
+def test_final_norm_is_an_open_marker_right_of_the_curve_and_not_part_of_it():
+    axes = drawn().axes[0]
+    assert line(axes, "front").get_xdata().max() == 1
+    marker = line(axes, "front after final norm")
+    assert len(marker.get_xdata()) == 1
+    assert 1 < marker.get_xdata()[0] < axes.get_xlim()[1]
+    assert marker.get_ydata()[0] == pytest.approx(value_of("alpha", "front", 1.0, 0.5))
+    assert marker.get_markerfacecolor() == "white"
+
+
+def test_without_final_norm_there_is_no_room_for_it():
+    figure = figure_of(summary_table().filter(pl.col("point") == "residual_stream"))
+    assert figure.axes[0].get_xlim()[1] < 1.05
+    assert "final norm" not in texts(figure)
+
+
+def test_a_metric_shows_its_own_views_where_it_has_none_of_the_wanted():
+    table = summary_table("resultant_length", ("all_tokens", "without_first"))
+    figure = figure_of(table, metric="resultant_length", views=["raw", "unit"])
+    assert len(figure.axes) == 4
+    assert "all tokens" in texts(figure)
+
+
+@pytest.mark.parametrize(("factor", "scale"), [(5.0, "linear"), (5000.0, "log")])
+def test_a_metric_over_decades_is_drawn_on_a_logarithmic_axis_and_says_so(factor, scale):
+    axes = figure_of(summary_table(views=("raw",)).with_columns(mean=1 + factor * pl.col("depth"))).axes[0]
+    assert axes.get_yscale() == scale
+    assert ("log scale" in axes.get_ylabel()) == (scale == "log")
+
+
+def test_a_constant_metric_is_not_blown_up_to_rounding_noise():
+    noise = pl.int_range(pl.len()) * 1e-15
+    table = summary_table(views=("raw",)).with_columns(mean=1 + noise, ci_low=1 + noise, ci_high=1 + noise)
+    low, high = figure_of(table).axes[0].get_ylim()
+    assert high - low > 0.01
+
+
+def test_missing_values_leave_gaps_and_a_model_without_values_says_so():
+    nan = pl.when(pl.col("model") == "beta").then(float("nan")).otherwise(pl.col("mean"))
+    figure = figure_of(summary_table(views=("raw",)).with_columns(mean=nan, ci_low=pl.lit(None, dtype=pl.Float64)))
+    assert len(figure.axes[0].lines) > 0
+    assert [text.get_text() for text in figure.axes[1].texts if "no values" in text.get_text()]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "variants"),
+    [
+        ({"alpha": 6}, VARIANTS[:1]),
+        ({"alpha": 32, "beta": 28, LONG: 28}, VARIANTS),
+        ({f"{LONG}-{index}": 2 for index in range(5)}, [*VARIANTS, ["fifth", LONG], ["sixth", "Sixth"]]),
+    ],
+    ids=["one model", "deep models", "five models"],
+)
+def test_few_many_and_long_names_fit(blocks, variants):
+    table = summary_table(blocks=blocks, variants=variants)
+    title = "A title that is far too long for one line " * 4
+    figure = figure_of(table, title=title, label="Some quantity", variants=variants, models=named(blocks))
+    around, panels = boxes(figure)
+    assert all(box.x1 <= figure.bbox.width for box in around)
+    assert not any(box.overlaps(panel) for box in around for panel in panels)
+    assert len(panels) == len(blocks)
+
+
+def test_it_draws_its_own_metric_variants_and_models_alone(tmp_path):
+    other = summary_table("stable_rank").with_columns(pl.col("mean", "ci_low", "ci_high") + 100)
+    chosen = {"models": MODELS[:1], "variants": VARIANTS[:2]}
+    own = summary_table(blocks={"alpha": 6}, variants=VARIANTS[:2])
+    assert saved(figure_of(pl.concat([summary_table(), other]), **chosen), tmp_path) == saved(
+        figure_of(own, **chosen), tmp_path
+    )
+
+
+def test_a_table_without_the_metric_is_refused():
+    said = "no rows for metric 'no_metric'; the table holds effective_rank"
+    require_refusal(draw, {"summary": summary_table()}, shown(metric="no_metric"), said)

@@ -1,0 +1,77 @@
+"""The script that draws every figure: tables in, two files out, nothing of an empty table."""
+
+import polars as pl
+import pytest
+
+from drawings import MODELS, VARIANTS, attention_table
+from homogenization.figures import attention_heatmap
+from homogenization.figures.claims import COLUMNS
+from homogenization.figures.shown import Shown
+from homogenization.figures.style import save_figure
+from homogenization.run.parquet import write_table
+from script import ScriptError, run_script
+
+
+def plot(table, figure, **params):
+    """Draw `figure` beside the file `table`, as its rule does."""
+    run_script(
+        "plot",
+        table.parent / "log.txt",
+        input={"table": str(table)},
+        output={suffix: str(table.parent / f"figure.{suffix}") for suffix in ("svg", "png")},
+        params={"code": "0", "module": f"figures.{figure}", "title": "T", **params},
+    )
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_it_writes_the_drawing_of_the_module_in_both_formats(tmp_path):
+    table = attention_table({"alpha": 2})
+    write_table(table, tmp_path / "attention.parquet")
+    plot(tmp_path / "attention.parquet", "attention_heatmap", variants=VARIANTS, models=MODELS[:1])
+    chosen = Shown(source="", title="T", variants=VARIANTS, models=MODELS[:1])
+    own = tmp_path / "own.svg", tmp_path / "own.png"
+    save_figure(attention_heatmap.draw({"attention": table}, chosen), *own)
+    for suffix, path in zip(("svg", "png"), own, strict=True):
+        assert (tmp_path / f"figure.{suffix}").read_bytes() == path.read_bytes()
+
+
+def test_a_table_without_the_rows_is_named_in_the_log_and_nothing_is_written(tmp_path):
+    path = tmp_path / "attention.parquet"
+    write_table(attention_table({"alpha": 2}), path)
+    with pytest.raises(ScriptError, match="no rows for attention received; the table holds alpha") as refused:
+        plot(path, "attention_heatmap", variants=VARIANTS, models=[["gamma", "G"]])
+    assert f"{path}: no rows" in str(refused.value)
+    assert files_in(tmp_path) == ["attention.parquet", "log.txt"]
+
+
+def test_a_csv_table_is_read_with_the_columns_of_its_figure(tmp_path):
+    row = dict.fromkeys(COLUMNS) | {"claim": "c", "statement": "All is well.", "source": "We", "model": "alpha"}
+    row |= {"statistic": "contrast", "verdict": "supported", "estimate": 1.0, "criterion": "> 0", "n_reviews": 4}
+    table = pl.DataFrame([row], schema=COLUMNS).with_columns(q_value=pl.lit("with, a comma"))
+    table.write_csv(tmp_path / "claims.csv")
+    plot(tmp_path / "claims.csv", "claims", models=MODELS[:1])
+    assert "All is well." in (tmp_path / "figure.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("figure", "content"),
+    [
+        ("claims", "claim,statement\na,b\n"),
+        ("sensitivity", ""),
+        ("sensitivity", "metric,view\nstable_rank,raw\n"),
+        ("sensitivity", '"cut short'),
+    ],
+    ids=["other columns", "empty", "columns missing", "cut short"],
+)
+def test_a_damaged_csv_table_is_moved_aside_and_then_gone(tmp_path, figure, content):
+    path = tmp_path / f"{figure}.csv"
+    path.write_text(content)
+    with pytest.raises(ScriptError, match=r"moved to .*again") as refused:
+        plot(path, figure)
+    assert str(path) in str(refused.value)
+    assert files_in(tmp_path) == sorted([f"{figure}.csv.damaged", "log.txt"])
+    with pytest.raises(ScriptError, match="gone"):
+        plot(path, figure)

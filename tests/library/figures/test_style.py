@@ -1,0 +1,31 @@
+"""The style of variants, and the files of a figure."""
+
+from PIL import Image
+
+from drawings import MODELS, VARIANTS, attention_table, saved, shown
+from homogenization.figures.attention_heatmap import draw
+from homogenization.figures.style import variant_styles
+
+
+def test_variants_differ_in_colour_dashes_and_marker():
+    names = [*VARIANTS, *([f"v{index}", ""] for index in range(12))]
+    styles = variant_styles(names)
+    looks = {(style.colour, str(style.dashes), style.marker) for style in styles.values()}
+    assert len(looks) == len(names)
+    for field in ("colour", "dashes", "marker"):
+        assert len({str(getattr(styles[name], field)) for name, _ in VARIANTS}) == 4
+
+
+def test_a_variant_keeps_its_style_when_others_come_and_go():
+    assert variant_styles(VARIANTS)["end"] == variant_styles([["end", "End"], ["other", ""]])["end"]
+
+
+def test_a_figure_drawn_again_has_the_same_bytes_in_both_formats_and_no_date(tmp_path):
+    tables, chosen = {"attention": attention_table({"alpha": 2})}, shown(models=MODELS[:1])
+    written = [saved(draw(tables, chosen), tmp_path / run) for run in ("first", "second")]
+    assert written[0] == written[1]
+    assert b"<dc:date>" not in written[0][0]
+    for run in ("first", "second"):
+        assert sorted(path.name for path in (tmp_path / run).iterdir()) == ["figure.png", "figure.svg"]
+    with Image.open(tmp_path / "first" / "figure.png") as image:
+        assert 600 <= image.width <= 2000

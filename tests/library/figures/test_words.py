@@ -1,0 +1,42 @@
+"""Numbers and views as figures write them."""
+
+import pytest
+
+from homogenization.figures.words import percent, short_number, two_decimals
+
+
+@pytest.mark.parametrize(
+    ("value", "plain", "signed"),
+    [
+        (-0.01234, "−0.012", "−0.012"),
+        (0.6535, "0.653", "+0.653"),
+        (0.0996, "0.100", "+0.100"),
+        (1.449, "1.4", "+1.4"),
+        (12.3, "12", "+12"),
+        (99.7, "100", "+100"),
+        (1234.5, "1234", "+1234"),
+        (0.00999, "0.010", "+0.010"),
+        (2.14e-5, "2.1e−5", "+2.1e−5"),
+        (-3e7, "−3.0e7", "−3.0e7"),
+        (0.0, "0", "0"),
+        (-0.0, "0", "0"),
+    ],
+)
+def test_short_numbers(value, plain, signed):
+    assert short_number(value) == plain
+    assert short_number(value, signed=True) == signed
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(0.5, "0.50"), (-0.456, "−0.46"), (-0.001, "0"), (0.0, "0"), (9.994, "9.99"), (9.996, "10"), (-123.4, "−123")],
+)
+def test_two_decimals_of_small_numbers_and_none_of_large_ones(value, written):
+    assert two_decimals(value) == written
+
+
+@pytest.mark.parametrize(
+    ("share", "written"), [(1.0, "100 %"), (0.99999, "99.9 %"), (0.6251, "62.5 %"), (0.0, "0.0 %")]
+)
+def test_a_share_is_never_rounded_up_to_all(share, written):
+    assert percent(share) == written

@@ -1,0 +1,63 @@
+"""How alike the tokens of packed reviews are: by the definitions, in closed form, and where nothing is defined."""
+
+import numpy as np
+import pytest
+import torch
+
+from homogenization.measures.alignment import eigenvalues_by_squaring, token_alignment
+from measured import plain_numbers
+
+
+def test_the_opening_tokens_massive_activation_dominates_one_view_alone():
+    rng = np.random.default_rng(0)
+    tokens = rng.standard_normal((200, 150))
+    tokens[0] *= 1e4
+    (_, cosine, share), (_, cosine_rest, share_rest) = token_alignment(torch.tensor(tokens), [200])[:, :, 0].numpy()
+    energy = (tokens[0] ** 2).sum() / (tokens**2).sum()
+    assert energy <= share < 1
+    assert share_rest < 0.1
+    assert max(abs(cosine), abs(cosine_rest)) < 0.01
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("width", [20, 300])
+def test_numbers_equal_their_definitions(width, dtype):
+    rng = np.random.default_rng(1)
+    lengths = [1, 2, 3, 31, 32, 33, 100, 40, 2]
+    scale = 10 ** rng.uniform(-3, 3, size=(sum(lengths), 1))  # one token may be 10^6 times another
+    states = torch.tensor(rng.standard_normal((sum(lengths), width)) * scale + 0.3).to(dtype)
+    found = token_alignment(states, lengths).numpy()
+    for review, tokens in enumerate(states.double().split(lengths)):
+        for view, seen in enumerate((tokens, tokens[1:])):
+            np.testing.assert_allclose(found[view, :, review], plain_numbers(seen), rtol=1e-10, atol=1e-12)
+
+
+def test_numbers_in_closed_form():
+    identical = torch.ones(5, 1) * torch.arange(1.0, 41.0)
+    orthonormal = torch.eye(40)[:7] * 3
+    opposite = torch.tensor([[1.0], [-1.0]]) @ torch.ones(1, 40)
+    found = token_alignment(torch.cat([identical, orthonormal, opposite]), [5, 7, 2])[0].numpy()
+    norm = np.sqrt(40 * 41 * 81 / 6)
+    np.testing.assert_allclose(found[0], [norm, 3, np.sqrt(40)], rtol=1e-14)
+    np.testing.assert_allclose(found[1], [1, 0, -1], atol=1e-14)
+    np.testing.assert_allclose(found[2], [1, 1 / 7, 1], rtol=1e-14)
+
+
+def test_what_is_undefined_is_missing():
+    found = token_alignment(torch.cat([torch.ones(1, 8), torch.zeros(3, 8)]), [1, 3]).numpy()
+    np.testing.assert_allclose(found[0, :, 0], [np.sqrt(8), np.nan, 1], rtol=1e-15)
+    assert np.isnan(found[1, :, 0]).all()
+    assert (found[:, :2, 1] == 0).all()
+    assert np.isnan(found[:, 2, 1]).all()
+
+
+@pytest.mark.parametrize("gap", [0.0, 2**-40, 1e-9, 1e-4, 0.5, 1 - 1e-12])
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_squaring_finds_the_largest_eigenvalue_whatever_the_gap(gap, scale):
+    rng = np.random.default_rng(2)
+    basis = np.linalg.qr(rng.standard_normal((60, 60)))[0]
+    values = np.concatenate([[1.0], np.full(30, 1 - gap), rng.uniform(0, 1 - gap, 29)])
+    gram = torch.tensor((basis * values) @ basis.T * scale)
+    found = eigenvalues_by_squaring(torch.stack([gram, 2 * gram])).numpy()
+    np.testing.assert_allclose(found, [scale, 2 * scale], rtol=59 / (np.e * 2**40))
+    assert torch.isnan(eigenvalues_by_squaring(torch.zeros(1, 5, 5, dtype=torch.float64))).all()

@@ -1,0 +1,20 @@
+import numpy as np
+
+from homogenization.measures.directions import inverse, norms, unit_rows
+
+
+def test_scale_is_ignored():
+    tokens = np.random.default_rng(2).standard_normal((50, 6)).astype(np.float32)
+    np.testing.assert_allclose(unit_rows(tokens * 1000), unit_rows(tokens), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(unit_rows(tokens), axis=1), 1, rtol=1e-12)
+    assert not unit_rows(np.zeros((2, 3))).any()
+
+
+def test_norms_are_float64_and_do_not_overflow():
+    tokens = np.full((2, 4), 1e30, dtype=np.float32)
+    assert norms(tokens).dtype == np.float64
+    np.testing.assert_allclose(norms(tokens), 2e30, rtol=1e-6)
+
+
+def test_no_length_has_no_inverse():
+    np.testing.assert_array_equal(inverse(np.array([0.0, 2.0])), [0.0, 0.5])

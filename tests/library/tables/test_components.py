@@ -1,0 +1,78 @@
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+
+from homogenization.measures.components import COMPONENT_STATES_SCHEMA
+from homogenization.run.parquet import write_table
+from homogenization.tables.components import COMPONENTS_SCHEMA, component_changes, tabulate
+
+NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
+
+
+def similarity(analysed):
+    return pl.DataFrame({"review_id": list(analysed), "analysed": list(analysed.values())})
+
+
+def states_table(value):
+    """Component states of two blocks whose numbers `value(layer, point, view, number)` gives."""
+    rows = [
+        {
+            **{"model": "tiny", "variant": "front", "review_id": review_id, "layer": layer, "depth": layer / 2},
+            **{"point": point, "n_tokens": 9, "width": 4, "view": view},
+            **{number: value(layer, point, view, number) for number in NUMBERS},
+        }
+        for review_id in ("b", "a")
+        for layer in (1, 2)
+        for point in ("resid_pre", "ln1_out", "attn_out", "resid_post")
+        for view in ("all_tokens", "without_first")
+    ]
+    return pl.DataFrame(rows, COMPONENT_STATES_SCHEMA)
+
+
+def changes_of(folder, states, components, analysed):
+    """The table of one file of component states."""
+    write_table(states, folder / "states", {"components": components})
+    write_table(similarity(analysed), folder / "similarity")
+    return tabulate(SimpleNamespace(components=[str(folder / "states")], similarity=str(folder / "similarity")))
+
+
+def test_changes_are_output_less_input(tmp_path):
+    order = {"resid_pre": 1.0, "ln1_out": 3.0, "attn_out": 7.0, "resid_post": 20.0}
+
+    def value(layer, point, view, number):
+        return order[point] * layer + 100 * (view == "without_first") + (np.nan if number == "mean_norm" else 0)
+
+    components = {"attention": ["ln1_out", "attn_out"], "addition": ["resid_pre", "resid_post"]}
+    table = changes_of(tmp_path, states_table(value), components, {"a": True, "b": False})
+    assert table.schema == pl.Schema(COMPONENTS_SCHEMA)
+    assert table["review_id"].unique().to_list() == ["a"]
+    assert len(table) == 2 * 2 * 2 * 2
+    row = table.row(0, named=True)
+    assert row == {
+        "model": "tiny",
+        "variant": "front",
+        "review_id": "a",
+        "layer": 1,
+        "depth": 0.5,
+        "component": "addition",
+        "view": "all_tokens",
+        "metric": "cosine_anisotropy",
+        "before": 1.0,
+        "after": 20.0,
+        "change": 19.0,
+    }
+    attention = table.filter(pl.col("component") == "attention", pl.col("layer") == 2)
+    assert attention["change"].to_list() == [8.0] * 4
+    assert attention["before"].to_list() == [6.0, 6.0, 106.0, 106.0]
+    assert attention["depth"].unique().to_list() == [1.0]
+
+
+def test_what_is_missing_before_is_missing_in_the_change():
+    def value(layer, point, view, number):
+        return np.nan if point == "ln1_out" else 1.0
+
+    components = {"attention": ["ln1_out", "attn_out"]}
+    table = component_changes(states_table(value), components)
+    assert table["change"].is_nan().all()
+    assert component_changes(states_table(value).clear(), components).schema == pl.Schema(COMPONENTS_SCHEMA)

@@ -1,0 +1,37 @@
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from homogenization.tables.over_reviews import keep_analysed, summarise, t_factor
+from measured import analysed
+
+
+def test_keep_analysed_keeps_the_order():
+    table = pl.DataFrame({"review_id": ["c", "b", "a", "c"], "x": [1, 2, 3, 4]})
+    assert keep_analysed(table, analysed("a", "c"))["x"].to_list() == [1, 3, 4]
+
+
+class TestSummary:
+    def test_interval_is_that_of_scipy(self):
+        values = np.random.default_rng(0).standard_normal(12)
+        table = pl.DataFrame({"group": ["g"] * 12, "value": values})
+        row = summarise(table, ["group"], "value").row(0, named=True)
+        low, high = stats.t.interval(0.95, 11, loc=values.mean(), scale=stats.sem(values))
+        assert (row["ci_low"], row["ci_high"]) == (pytest.approx(low), pytest.approx(high))
+        assert row["median"] == pytest.approx(np.median(values))
+        assert row["std"] == pytest.approx(values.std(ddof=1))
+
+    def test_missing_values_are_left_out(self):
+        table = pl.DataFrame({"group": ["g", "g", "g", "h"], "value": [1.0, math.nan, 3.0, math.nan]})
+        first, second = summarise(table, ["group"], "value").iter_rows(named=True)
+        assert (first["n_reviews"], first["mean"]) == (2, 2.0)
+        assert second["n_reviews"] == 0
+        assert math.isnan(second["mean"])
+        assert math.isnan(second["ci_low"])
+
+    def test_one_value_has_no_interval(self):
+        assert np.isnan(t_factor([0, 1])).all()
+        assert t_factor([2])[0] == pytest.approx(stats.t.ppf(0.975, 1) / math.sqrt(2))

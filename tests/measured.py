@@ -1,0 +1,73 @@
+"""Measures by the definitions; and those of three made-up reviews of a model of two blocks, as the files of a job."""
+
+import numpy as np
+import polars as pl
+
+from homogenization.measures.attention import ATTENTION_SCHEMA, attention_profile
+from homogenization.measures.geometry import GEOMETRY_SCHEMA, token_geometry
+from homogenization.measures.reviews import with_origin
+from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
+
+REVIEWS = ("a", "b", "c")
+PLACES = (("residual_stream", 0), ("residual_stream", 2), ("final_norm", 2))
+
+
+def states(review, layer):
+    n = {"a": 6, "b": 9, "c": 5}[review]
+    return np.random.default_rng([ord(review), layer]).standard_normal((n, 7))
+
+
+def table_of(rows, schema, n_blocks=2):
+    """A table of rows without model, variant and depth, which are those of one job."""
+    return with_origin(pl.DataFrame(rows, schema=schema), {"model": "m", "variant": "front"}, n_blocks)
+
+
+def spectra_of(reviews=REVIEWS, views=("raw", "unit_without_first"), n_blocks=2):
+    rows = [
+        {**place, "view": view, "singular_values": values.tolist()}
+        for place, tokens in _places(reviews)
+        for view, values in singular_values(tokens, views).items()
+    ]
+    return table_of(rows, SPECTRA_SCHEMA, n_blocks)
+
+
+def geometry_of(reviews=REVIEWS, n_blocks=2):
+    rows = [{**place, **token_geometry(tokens)} for place, tokens in _places(reviews)]
+    return table_of(rows, GEOMETRY_SCHEMA, n_blocks)
+
+
+def attention_of(reviews=REVIEWS, n_bins=4):
+    rows = []
+    for layer in (1, 2):
+        for review in reviews:
+            n = len(states(review, 0))
+            received = np.random.default_rng([ord(review), layer]).dirichlet(np.ones(n)) * n
+            profile = vars(attention_profile(received, causal=True, n_bins=n_bins))
+            rows.append({"review_id": review, "layer": layer, "n_tokens": n, **profile})
+    return table_of(rows, ATTENTION_SCHEMA)
+
+
+def analysed(*reviews):
+    """The table `similarity` of a study that analyses these of the three."""
+    return pl.DataFrame({"review_id": REVIEWS, "analysed": [review in reviews for review in REVIEWS]})
+
+
+def _places(reviews):
+    for point, layer in PLACES:
+        for review in reviews:
+            tokens = states(review, layer)
+            place = {"review_id": review, "point": point, "layer": layer, "n_tokens": len(tokens), "width": 7}
+            yield place, tokens
+
+
+def plain_numbers(tokens):
+    """Of (n, d) tokens by the definitions: a loop over pairs' worth of cosines, and the SVD."""
+    tokens = np.asarray(tokens, dtype=np.float64)
+    if len(tokens) == 0:
+        return [np.nan] * 3
+    norms = np.linalg.norm(tokens, axis=1)
+    units = tokens / np.where(norms > 0, norms, 1)[:, None]
+    above = np.triu_indices(len(tokens), k=1)
+    cosine = (units @ units.T)[above].mean() if len(tokens) > 1 else np.nan
+    values = np.linalg.svd(tokens, compute_uv=False)
+    return [norms.mean(), cosine, values[0] ** 2 / (values**2).sum()]

@@ -1,0 +1,39 @@
+"""What the configuration says about how figures look: the parameters of the rules that draw them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from homogenization.config.study import Study
+from homogenization.figures.catalogue import Figure
+from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
+
+
+def presentation(study: Study, figure: Figure, metric: str | None = None) -> dict[str, Any]:
+    """The fields of `figures.shown.Shown` that `figure` uses, as plain values.
+
+    Args:
+        study: the checked configuration.
+        figure: an entry of the catalogue.
+        metric: the metric drawn, where `figure` is drawn once for each.
+    """
+    offered = {
+        "models": _labelled(study, study.models),
+        "variants": _labelled(study, study.variants),
+        "rewritten": _labelled(study, study.rewritten),
+        "views": study.figures.views,
+        "contrasts": study.contrasted,
+        "alpha": 1 - study.contrasts.confidence,
+        "metric_titles": {name: describe_metric(name).title for name in METRIC_NAMES},
+        "threshold": study.similarity.threshold,
+    }
+    titles = [study.figures.titles.get(figure.name, figure.title)]
+    if metric is not None:
+        described = describe_metric(metric)
+        offered |= {"metric": metric, "label": described.label, "homogenization": described.homogenization}
+        titles.append(study.figures.titles.get(metric, described.title))
+    return {"title": ": ".join(filter(None, titles))} | {field: offered[field] for field in figure.shows}
+
+
+def _labelled(study: Study, names: Iterable[str]) -> list[list[str]]:
+    """[name, display name] pairs, in the order of `names`."""
+    return [[name, study.figures.labels.get(name, name)] for name in names]

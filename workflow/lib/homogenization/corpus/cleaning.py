@@ -1,0 +1,80 @@
+"""Reviews without the marks of the web, each once, named by its text."""
+
+import html
+import logging
+import re
+import unicodedata
+from hashlib import blake2b
+
+import polars as pl
+
+from homogenization.corpus.sentences import word_spans
+from homogenization.run.errors import HomogenizationError
+
+_BLOCK_TAG = re.compile(r"</?(?:br|p|hr|div|li|ul|ol)\b[^<>]*>", re.IGNORECASE)
+_INLINE_TAG = re.compile(r"</?(?:i|b|em|strong|u|s|span|a|font)\b[^<>]*>", re.IGNORECASE)
+# Bytes 0x80-0x9f of Windows-1252 that were read as Latin-1: the dashes, quotes and ellipses of old web pages
+_WINDOWS_1252 = {byte: bytes([byte]).decode("cp1252", errors="ignore") or None for byte in range(0x80, 0xA0)}
+
+
+def clean_text(text: str) -> str:
+    """Take the marks of the web out of a review; cleaning a cleaned review changes nothing.
+
+    HTML entities (also escaped twice), HTML tags, mistaken Windows-1252 characters, control and other invisible
+    characters go. Unicode becomes composed (NFC), and runs of white space become single spaces.
+    """
+    while (cleaned := _cleaned_once(text)) != text:
+        text = cleaned
+    return text
+
+
+def _cleaned_once(text: str) -> str:
+    text = html.unescape(text)
+    text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", text))
+    text = text.translate(_WINDOWS_1252)
+    # C: control, format (zero width space, soft hyphen, byte order mark), lone surrogate, private, unassigned
+    text = "".join(
+        character
+        for character in unicodedata.normalize("NFC", text)
+        if character.isspace() or unicodedata.category(character)[0] != "C"
+    )
+    return " ".join(text.split())
+
+
+def review_id(text: str) -> str:
+    """Name a review by its cleaned text: 12 hexadecimal digits of BLAKE2b."""
+    return blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
+    """Clean the reviews and drop empty ones, unlabelled ones and exact duplicates.
+
+    Args:
+        raw: Columns text and label (String), as `read_reviews` gives them.
+
+    Returns:
+        Columns review_id, text, label, n_words (Int64), sorted by review_id, so the order of `raw` does not matter.
+        Duplicates with different labels keep the alphabetically first label.
+
+    Raises:
+        HomogenizationError: nothing is left.
+    """
+    labelled = raw.drop_nulls(["text", "label"])
+    texts = [clean_text(text) for text in labelled["text"]]
+    clean = (
+        labelled.select(
+            pl.Series("review_id", [review_id(text) for text in texts], pl.String),
+            pl.Series("text", texts, pl.String),
+            "label",
+            pl.Series("n_words", [len(word_spans(text)) for text in texts], pl.Int64),
+        )
+        .filter(pl.col("n_words") > 0)
+        .sort("review_id", "label")
+        .unique("text", keep="first", maintain_order=True)
+    )
+    logging.info("%d reviews of %d rows are left after cleaning", len(clean), len(raw))
+    if clean.is_empty():
+        raise HomogenizationError(
+            f"corpus: none of the {len(raw)} rows has both words and a label. Check text_column and label_column."
+        )
+    return clean

@@ -1,0 +1,11 @@
+"""Where reviews come from: a file on this machine, or a data set on the hub."""
+
+from pathlib import Path
+
+# ending of a file -> the builder of `datasets` that reads it
+BUILDERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+
+
+def is_local(source: str) -> bool:
+    """Whether `source` is meant as a path on this machine, and not as the id of a data set on the hub."""
+    return Path(source).suffix.lower() in BUILDERS or Path(source).exists() or source.startswith((".", "/", "~"))

@@ -1,0 +1,78 @@
+"""What a figure shows: which rows of its tables, under which names, and the refusal to draw nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from homogenization.run.errors import HomogenizationError
+
+Named = Sequence[Sequence[str]]  # ordered (name, label) pairs, as the parameters of a rule carry them
+Tables = Mapping[str, pl.DataFrame]  # by name of the file in results/tables, without the suffix
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the configuration says about a figure; the fields that the figure uses are the parameters of its rule.
+
+    Attributes:
+        source: file of the figure's first table, for messages.
+        title: text above the figure.
+        models: (name, label) pairs in the order of the panels.
+        variants: (name, label) pairs in the order of the legend.
+        rewritten: `variants` without the original.
+        views: views of the token matrix in the order of the rows.
+        metric: name of the metric, for a figure of one metric.
+        label: axis label of the metric, with its unit.
+        homogenization: sign of the metric's change when tokens grow alike, as in `metrics.registry.Metric`.
+        contrasts: pairs of a variant and the one that is subtracted from it; rows keep the order of the latter.
+        alpha: level of significance; intervals have the confidence 1 - `alpha`.
+        metric_titles: title of each metric by its name, for a figure of all metrics.
+        threshold: least F1 at which a rewritten review is accepted.
+    """
+
+    source: str
+    title: str
+    models: Named = ()
+    variants: Named = ()
+    rewritten: Named = ()
+    views: Sequence[str] = ()
+    metric: str = ""
+    label: str = ""
+    homogenization: int = 0
+    contrasts: Sequence[Sequence[str]] = ()
+    alpha: float = 0.05
+    metric_titles: Mapping[str, str] = field(default_factory=dict)
+    threshold: float = 0.0
+
+
+def names_of(named: Named) -> list[str]:
+    """The names without their labels."""
+    return [name for name, _ in named]
+
+
+def rows_of(table: pl.DataFrame, shown: Shown) -> pl.DataFrame:
+    """The rows of `table` that belong to the variants and models of `shown`."""
+    return table.filter(
+        pl.col("variant").is_in(names_of(shown.variants)), pl.col("model").is_in(names_of(shown.models))
+    )
+
+
+def require_rows(rows: pl.DataFrame, shown: Shown, wanted: str, present: pl.Series) -> None:
+    """Refuse to draw a figure of nothing.
+
+    Args:
+        rows: the part of the table that the figure is drawn from.
+        shown: description of the figure, whose `source` the message names.
+        wanted: description of `rows`.
+        present: column of the table in which the wanted names should be.
+
+    Raises:
+        HomogenizationError: `rows` is empty.
+    """
+    if rows.is_empty():
+        there = ", ".join(sorted(present.unique().to_list())) or "nothing"
+        raise HomogenizationError(
+            f"{shown.source}: no rows for {wanted}; the table holds {there}. Check the name in the config; if it is "
+            f"right, delete the table and run the same command again."
+        )

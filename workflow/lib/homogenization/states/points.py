@@ -1,0 +1,10 @@
+"""Names of what a store holds for each token: the points at which states are read, and the attention received."""
+
+RESIDUAL_STREAM = "residual_stream"
+FINAL_NORM = "final_norm"
+ATTENTION_RECEIVED = "attention_received"
+
+
+def layer_name(layer: int) -> str:
+    """Name of the array of the residual stream at `layer`: 0 before the first block, l after block l."""
+    return f"{RESIDUAL_STREAM}/{layer:03d}"

@@ -1,0 +1,53 @@
+"""Received attention by relative position, averaged over reviews."""
+
+from typing import Any
+
+import polars as pl
+
+from homogenization.run.parquet import read_table, read_tables
+from homogenization.tables.over_reviews import keep_analysed, summarise
+
+ATTENTION_PROFILE_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
+    "layer": pl.Int32,
+    "depth": pl.Float64,
+    "bin": pl.Int32,
+    "relative_position": pl.Float64,
+    "n_reviews": pl.Int64,
+    "received": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "uniform": pl.Float64,
+}
+_GROUP = ("model", "variant", "layer", "depth", "bin", "relative_position")
+
+
+def attention_profiles(attention: pl.DataFrame) -> pl.DataFrame:
+    """Mean received attention by relative position, with its 95 % t interval over reviews.
+
+    Every review counts alike; a bin without tokens in a review leaves that review out of it.
+
+    Args:
+        attention: received attention of the analysed reviews of all jobs, in as many bins each.
+
+    Returns:
+        The table `attention` (`ATTENTION_PROFILE_SCHEMA`), sorted by its keys; relative_position is the centre of the
+        bin.
+    """
+    n_bins = attention["received"].list.len().max() or 1
+    bins = pl.int_ranges(0, pl.col("received").list.len(), dtype=pl.Int32).alias("bin")
+    long = (
+        attention.select("model", "variant", "layer", "depth", bins, "received", "uniform")
+        .explode("bin", "received", "uniform")
+        .with_columns(((pl.col("bin") + 0.5) / n_bins).alias("relative_position"))
+    )
+    profile = summarise(long, _GROUP, "received").rename({"mean": "received"})
+    baseline = summarise(long, _GROUP, "uniform").select(*_GROUP, pl.col("mean").alias("uniform"))
+    joined = profile.join(baseline, on=_GROUP, how="left")
+    return joined.select(*ATTENTION_PROFILE_SCHEMA).cast(ATTENTION_PROFILE_SCHEMA).sort(_GROUP)
+
+
+def tabulate(inputs: Any) -> pl.DataFrame:
+    """The table `attention` of the files `inputs.attention`, over the reviews that `inputs.similarity` analyses."""
+    return attention_profiles(keep_analysed(read_tables(inputs.attention), read_table(inputs.similarity)))

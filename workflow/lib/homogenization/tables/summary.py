@@ -1,0 +1,21 @@
+"""Every metric averaged over reviews."""
+
+from typing import Any
+
+import polars as pl
+
+from homogenization.run.parquet import read_table
+from homogenization.tables.over_reviews import summarise
+
+_GROUP = ("model", "variant", "point", "layer", "depth", "view", "metric")
+
+
+def summary_table(metrics: pl.DataFrame) -> pl.DataFrame:
+    """Mean, spread and 95 % t interval over reviews of every metric: the table `summary`, sorted by its keys."""
+    return summarise(metrics, _GROUP, "value").sort(_GROUP)
+
+
+def tabulate(inputs: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The table `summary` of the table `inputs.metrics`, twice: for a Parquet file and a CSV."""
+    summary = summary_table(read_table(inputs.metrics))
+    return summary, summary

@@ -1,0 +1,48 @@
+"""In how many reviews of the corpus each phrase occurs."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import polars as pl
+from sklearn.feature_extraction.text import CountVectorizer
+
+from homogenization.run.errors import HomogenizationError
+from homogenization.variants.keyphrases import candidates
+
+
+def count_document_frequencies(
+    texts: Iterable[str], ngram_range: tuple[int, int], min_document_frequency: int = 1
+) -> pl.DataFrame:
+    """Count in how many reviews each candidate phrase occurs.
+
+    Args:
+        texts: The cleaned reviews of the whole corpus, not of the sample.
+        ngram_range: Smallest and largest number of words of a phrase.
+        min_document_frequency: Smallest number of reviews; the table leaves rarer phrases out.
+
+    Returns:
+        Columns term (String), document_frequency (Int64), sorted by term.
+
+    Raises:
+        HomogenizationError: no phrase is frequent enough.
+    """
+    vectorizer = CountVectorizer(
+        analyzer=lambda text: [phrase.term for phrase in candidates(text, ngram_range)],
+        min_df=min_document_frequency,
+        binary=True,
+        dtype=np.int32,
+    )
+    try:
+        occurs = vectorizer.fit_transform(texts)
+    except ValueError as error:
+        raise HomogenizationError(
+            f"keyphrases: no phrase of {ngram_range[0]} to {ngram_range[1]} words occurs in "
+            f"{min_document_frequency} reviews or more. Lower min_document_frequency or give a larger corpus."
+        ) from error
+    return pl.DataFrame(
+        {
+            "term": vectorizer.get_feature_names_out().tolist(),
+            "document_frequency": np.asarray(occurs.sum(axis=0)).ravel(),
+        },
+        schema={"term": pl.String, "document_frequency": pl.Int64},
+    ).sort("term")

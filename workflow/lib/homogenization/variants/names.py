@@ -1,0 +1,6 @@
+"""Names that variants share with the configuration, the tables and the figures."""
+
+# the variant of the pairs of unrelated reviews, the baseline of similarity
+RANDOM_PAIRS = "random_pairs"
+# where a language model can be asked to put key phrases, and be held to it
+SIDES = ("front", "end")

@@ -1,0 +1,29 @@
+"""The columns of key phrases, of variants and of their similarity."""
+
+import polars as pl
+
+KEYPHRASE_SCHEMA = {
+    "review_id": pl.String,
+    "phrase": pl.String,
+    "score": pl.Float64,
+    "sentence": pl.Int64,
+    "start": pl.Int64,
+    "end": pl.Int64,
+}
+PLACEMENT = pl.Struct(
+    {"phrase": pl.String, "sentence": pl.Int64, "original_position": pl.Float64, "position": pl.Float64}
+)
+VARIANT_SCHEMA = {
+    "variant": pl.String,
+    "review_id": pl.String,
+    "text": pl.String,
+    "label": pl.String,
+    "placements": pl.List(PLACEMENT),
+}
+SCORE_SCHEMA = {
+    "variant": pl.String,
+    "review_id": pl.String,
+    "precision": pl.Float64,
+    "recall": pl.Float64,
+    "f1": pl.Float64,
+}

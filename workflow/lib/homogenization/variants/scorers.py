@@ -1,0 +1,105 @@
+"""Scorers: how well each phrase of a review stands for it."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from math import log
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from homogenization.corpus.sentences import sentence_spans, word_spans
+from homogenization.run.errors import HomogenizationError
+from homogenization.variants.keyphrases import Scorer
+
+
+def eligible(terms: Counter[str], known: Collection[str]) -> Iterator[str]:
+    """The terms that may be key phrases: those of the table, and rarer ones (a hero's name) that the review repeats.
+
+    A rare term that stands once is most often a misspelling or an accident of two words.
+    """
+    return (term for term, count in terms.items() if count > 1 or term in known)
+
+
+def tfidf_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping[str, Any] | None = None) -> Scorer:
+    """Score by term frequency times inverse document frequency, idf = ln((1 + N) / (1 + df)) + 1.
+
+    This is scikit-learn's smoothed idf over the whole corpus: the score of a phrase depends neither on the other
+    reviews of the sample nor on its position. Term frequency is 1 + ln(count), since otherwise words that are repeated
+    throughout ("film") win. A term too rare for the table counts as a term of a single review.
+
+    Args:
+        frequencies: Columns term, document_frequency, of `count_document_frequencies`.
+        n_documents: Reviews that were counted.
+        weights: Not used.
+    """
+    document_frequency = dict(frequencies.select("term", "document_frequency").iter_rows())
+
+    def score(text: str, terms: Counter[str]) -> dict[str, float]:
+        return {
+            term: (1 + log(terms[term])) * (log((1 + n_documents) / (1 + document_frequency.get(term, 1))) + 1)
+            for term in eligible(terms, document_frequency)
+        }
+
+    return score
+
+
+def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping[str, Any] | None = None) -> Scorer:
+    """Score by cosine similarity to the review's embedding (KeyBERT, Grootendorst 2020), rounded to four decimals.
+
+    KeyBERT embeds a review as one text, which depends on the order of its sentences and is cut at the encoder's
+    limit. Here the review's embedding is the mean of its sentences' embeddings, weighted by their words, so the order
+    of sentences does not matter. The order of words within a sentence does: an encoder reads positions. Use "tfidf"
+    where that is a problem.
+
+    Args:
+        frequencies: Columns term, document_frequency; `eligible` reads the terms.
+        n_documents: Not used.
+        weights: Where the sentence-transformers model is, as `homogenization.models.weights.resolve_weights` reads it.
+
+    Raises:
+        HomogenizationError: no weights are given, or they are not found or damaged.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sklearn.metrics.pairwise import cosine_similarity
+
+    from homogenization.models.digests import verified_digests
+    from homogenization.models.weights import resolve_weights
+
+    if weights is None:
+        raise HomogenizationError(
+            "keyphrases: the scorer 'keybert' needs weights under 'keybert', those of a sentence-transformers model."
+        )
+    resolved = resolve_weights(weights)
+    verified_digests(resolved)
+    encoder = SentenceTransformer(resolved.folder, device="cpu")
+    known = set(frequencies["term"])
+
+    def score(text: str, terms: Counter[str]) -> dict[str, float]:
+        allowed = sorted(eligible(terms, known))
+        if not allowed:
+            return {}
+        sentences = sorted(text[slice(*span)] for span in sentence_spans(text))
+        n_words = np.array([len(word_spans(sentence)) for sentence in sentences])
+        review = n_words @ encoder.encode(sentences, show_progress_bar=False) / n_words.sum()
+        cosines = cosine_similarity(review[np.newaxis], encoder.encode(allowed, show_progress_bar=False))[0]
+        return {term: round(float(cosine), 4) for term, cosine in zip(allowed, cosines, strict=True)}
+
+    return score
+
+
+# A scorer of your own is one function here: (frequencies, n_documents, weights) -> Scorer
+SCORERS: dict[str, Callable[..., Scorer]] = {"tfidf": tfidf_scorer, "keybert": keybert_scorer}
+
+
+def make_scorer(
+    name: str, frequencies: pl.DataFrame, n_documents: int, weights: Mapping[str, Any] | None = None
+) -> Scorer:
+    """Make the scorer `name` for a corpus.
+
+    Raises:
+        HomogenizationError: there is no scorer of that name.
+    """
+    if name not in SCORERS:
+        raise HomogenizationError(f"keyphrases: scorer '{name}' is unknown. Allowed: {', '.join(SCORERS)}.")
+    return SCORERS[name](frequencies, n_documents, weights)

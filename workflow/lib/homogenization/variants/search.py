@@ -1,0 +1,63 @@
+"""Key phrases of a review, found again in a text that a language model made of it."""
+
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+
+from homogenization.corpus.sentences import PUNCTUATION, folded, sentence_spans, word_spans
+from homogenization.variants.phrases import Phrase, Placement, place_in_sentence
+
+Span = tuple[int, int]
+
+_BREAKS = PUNCTUATION - {"."}  # within a sentence, a dot before white space is that of "Dr."
+
+
+def find_again(original: str, phrases: Sequence[Phrase], rewritten: str) -> list[Placement]:
+    """Where the phrases of `original` stand in `rewritten`: the first place for a phrase's first one, and so on.
+
+    A phrase stands where its words follow one another in a sentence, none changed, with white space alone between.
+    No word of `rewritten` serves two places; the longer phrase comes first.
+
+    Args:
+        original: A cleaned review.
+        phrases: Its key phrases in reading order, without overlaps.
+        rewritten: A cleaned text.
+
+    Returns:
+        A placement of each phrase that was found, in the order of `phrases`; `sentence` is that of `original`.
+    """
+    spans = sentence_spans(original)
+    places = _places(rewritten, {phrase.term for phrase in phrases})
+    placements = []
+    for phrase in phrases:
+        if places[phrase.term]:
+            span, start = places[phrase.term].pop(0)
+            before = place_in_sentence(original, spans[phrase.sentence], phrase.start, phrase.term)
+            after = place_in_sentence(rewritten, span, start, phrase.term)
+            placements.append(Placement(phrase.term, phrase.sentence, before, after))
+    return placements
+
+
+def _places(text: str, terms: Collection[str]) -> dict[str, list[tuple[Span, int]]]:
+    """All places of each term in reading order: the span of the sentence, and where the term begins."""
+    sentences = []
+    for span in sentence_spans(text):
+        found = word_spans(text, *span)
+        sentences.append((span, found, [folded(text[slice(*word)]) for word in found]))
+    places: dict[str, list[tuple[Span, int]]] = {term: [] for term in terms}
+    taken: set[Span] = set()
+    for term in sorted(terms, key=lambda term: (-len(term.split()), term)):
+        sought = term.split()
+        for span, found, folded_words in sentences:
+            for first in range(len(found) - len(sought) + 1):
+                run = found[first : first + len(sought)]
+                is_term = folded_words[first : first + len(sought)] == sought
+                if is_term and taken.isdisjoint(run) and _is_unbroken(text, run):
+                    taken.update(run)
+                    places[term].append((span, run[0][0]))
+    return places
+
+
+def _is_unbroken(text: str, run: Sequence[Span]) -> bool:
+    """Whether white space, and no punctuation, parts the words of `run`."""
+    gaps = [text[end:start] for (_, end), (start, _) in pairwise(run)]
+    return all(_BREAKS.isdisjoint(gap) and any(map(str.isspace, gap)) for gap in gaps)

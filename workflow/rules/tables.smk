@@ -1,0 +1,231 @@
+# Measures -> long tables, one for each of them over all models, variants and shards.
+
+
+rule tabulate_similarity:
+    """Applies the threshold of acceptance to the similarity of all rewritten reviews."""
+    input:
+        similarity=over_variants("<results>/similarity/{variant}/{shard}.parquet", STUDY.rewritten),
+        random_pairs=expand("<results>/similarity/random_pairs/{shard}.parquet", shard=STUDY.shards),
+    output:
+        similarity="<results>/tables/similarity.parquet",
+        acceptance=report(
+            "<results>/tables/acceptance.csv",
+            caption="../report/acceptance.rst",
+            category="Data",
+            labels={"table": "accepted rewritings"},
+        ),
+    log:
+        "<logs>/tables/tabulate_similarity.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        code=code("tabulate", "tables.similarity"),
+        module="tables.similarity",
+        threshold=STUDY.similarity.threshold,
+        n_reviews=STUDY.corpus.n_reviews,
+    script:
+        "../scripts/tabulate.py"
+
+
+rule tabulate_placement:
+    """Collects where every key phrase stood and where it stands."""
+    input:
+        variants=over_variants("<results>/variants/{variant}/{shard}.parquet", STUDY.variants),
+    output:
+        placement="<results>/tables/placement.parquet",
+    log:
+        "<logs>/tables/tabulate_placement.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        code=code("tabulate", "tables.placement"),
+        module="tables.placement",
+    script:
+        "../scripts/tabulate.py"
+
+
+if STUDY.written:
+
+    rule tabulate_rewriting:
+        """Collects what became of the candidates of language models."""
+        input:
+            shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
+            candidates=over_variants("<results>/variants/{variant}/{shard}.candidates.parquet", STUDY.written),
+        output:
+            candidates="<results>/tables/candidates.parquet",
+            rewriting=report(
+                "<results>/tables/rewriting.csv",
+                caption="../report/rewriting.rst",
+                category="Data",
+                labels={"table": "rejected rewritings"},
+            ),
+        log:
+            "<logs>/tables/tabulate_rewriting.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "tables.rewriting"),
+            module="tables.rewriting",
+        script:
+            "../scripts/tabulate.py"
+
+
+rule tabulate_metrics:
+    """Every metric of every analysed review."""
+    input:
+        spectra=over_jobs("<results>/spectra/{model}/{variant}/{shard}.parquet"),
+        geometry=over_jobs("<results>/geometry/{model}/{variant}/{shard}.parquet"),
+        attention=(
+            over_jobs("<results>/attention/{model}/{variant}/{shard}.parquet") if STUDY.states.record_attention else []
+        ),
+        similarity="<results>/tables/similarity.parquet",
+    output:
+        metrics="<results>/tables/metrics.parquet",
+    log:
+        "<logs>/tables/tabulate_metrics.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    resources:
+        mem_mb=per_attempt(2000 + 60 * len(STUDY.jobs)),
+    params:
+        code=code("tabulate", "tables.metrics"),
+        module="tables.metrics",
+        metrics=sorted(STUDY.tabulated_metrics),
+    script:
+        "../scripts/tabulate.py"
+
+
+rule tabulate_summary:
+    """Every metric averaged over reviews."""
+    input:
+        metrics="<results>/tables/metrics.parquet",
+    output:
+        summary="<results>/tables/summary.parquet",
+        csv="<results>/tables/summary.csv",
+    log:
+        "<logs>/tables/tabulate_summary.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    resources:
+        mem_mb=per_attempt(2000 + 60 * len(STUDY.jobs)),
+    params:
+        code=code("tabulate", "tables.summary"),
+        module="tables.summary",
+    script:
+        "../scripts/tabulate.py"
+
+
+rule tabulate_mauve:
+    """MAUVE between layers over shards and seeds."""
+    input:
+        mauve=over_jobs("<results>/mauve/{model}/{variant}/{shard}.parquet"),
+    output:
+        mauve="<results>/tables/mauve.parquet",
+    log:
+        "<logs>/tables/tabulate_mauve.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        code=code("tabulate", "tables.mauve"),
+        module="tables.mauve",
+    script:
+        "../scripts/tabulate.py"
+
+
+if STUDY.states.record_attention:
+
+    rule tabulate_attention:
+        """Received attention by relative position, averaged over reviews."""
+        input:
+            attention=over_jobs("<results>/attention/{model}/{variant}/{shard}.parquet"),
+            similarity="<results>/tables/similarity.parquet",
+        output:
+            attention="<results>/tables/attention.parquet",
+        log:
+            "<logs>/tables/tabulate_attention.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "tables.attention"),
+            module="tables.attention",
+        script:
+            "../scripts/tabulate.py"
+
+
+rule tabulate_cosines:
+    """Cosines of token pairs, averaged over reviews."""
+    input:
+        geometry=over_jobs("<results>/geometry/{model}/{variant}/{shard}.parquet"),
+        similarity="<results>/tables/similarity.parquet",
+    output:
+        cosines="<results>/tables/cosines.parquet",
+    log:
+        "<logs>/tables/tabulate_cosines.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        code=code("tabulate", "tables.cosines"),
+        module="tables.cosines",
+    script:
+        "../scripts/tabulate.py"
+
+
+rule tabulate_extraction:
+    """Time, memory and tokens of every extraction."""
+    input:
+        runs=over_jobs("<results>/states/{model}/{variant}/{shard}.json"),
+    output:
+        extraction="<results>/tables/extraction.parquet",
+    log:
+        "<logs>/tables/tabulate_extraction.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        code=code("tabulate", "tables.extraction"),
+        module="tables.extraction",
+    script:
+        "../scripts/tabulate.py"
+
+
+if STUDY.contrasted and STUDY.contrasted_metrics and STUDY.contrasts.common_tokens:
+
+    rule tabulate_common_length:
+        """Metrics of every analysed review on a common number of tokens."""
+        input:
+            spectra=over_jobs("<results>/common_length/{model}/{variant}/{shard}.spectra.parquet"),
+            geometry=over_jobs("<results>/common_length/{model}/{variant}/{shard}.geometry.parquet"),
+            similarity="<results>/tables/similarity.parquet",
+        output:
+            common_length="<results>/tables/common_length.parquet",
+        log:
+            "<logs>/tables/tabulate_common_length.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            mem_mb=per_attempt(2000 + 60 * len(STUDY.jobs)),
+        params:
+            code=code("tabulate", "tables.common_length"),
+            module="tables.common_length",
+            metrics=STUDY.contrasted_metrics,
+        script:
+            "../scripts/tabulate.py"
+
+
+if STUDY.component_jobs:
+
+    rule tabulate_components:
+        """What each component of a block does to the anisotropies of the analysed reviews."""
+        input:
+            components=over_jobs("<results>/components/{model}/{variant}/{shard}.parquet", STUDY.component_jobs),
+            similarity="<results>/tables/similarity.parquet",
+        output:
+            components="<results>/tables/components.parquet",
+        log:
+            "<logs>/tables/tabulate_components.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "tables.components"),
+            module="tables.components",
+        script:
+            "../scripts/tabulate.py"
