@@ -1,10 +1,12 @@
-# make run · make test · make lint: each sets up .venv by itself, once.
+# make run · make test · make test-long · make lint: each sets up .venv by itself, once.
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(if $(shell $(p) -c 'print(1)' 2>/dev/null),$(p))))
 VENV := .venv
 BIN := $(VENV)/bin
+# two processes; a file's tests stay together, in the order of tests/conftest.py
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test lint clean
+.PHONY: run test test-long lint clean
 
 run: $(VENV)/.run
 	@$(BIN)/snakemake --cores all
@@ -13,13 +15,20 @@ run: $(VENV)/.run
 	@echo "Figures  results/figures/"
 	@echo "Tables   results/tables/   (start with claims.csv)"
 
+# the library, the rules, and one small run from reviews to report: minutes on two cores
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest
+	@$(PYTEST) tests/library tests/workflow
+
+# faults, reruns, cache, Slurm, browser, real models; and the library's properties on more examples
+test-long: $(VENV)/.dev
+	@$(PYTEST) --reuse-run --verbose tests/long
+	@$(PYTEST) --hypothesis-profile thorough -m hypothesis tests/library
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/snakefmt --check Snakefile workflow/rules
+	@PYTHONPATH=workflow/lib $(BIN)/lint-imports
 	@$(BIN)/snakemake --lint
 
 clean:

@@ -1,18 +1,36 @@
-"""What tests share: a copy of the workflow to run and edit, a finished small run, optional real data."""
+"""What tests share: a copy of the workflow to run and edit, a finished small run, optional real data.
+
+    tests/library     a folder for each package of the library; and the documentation
+    tests/workflow    what the rules, imports and the Makefile keep to, and one small run from text to table
+    tests/long        faults, reruns, cache, Slurm, browser, real models: real runs and dry runs
+
+The first two are `make test`, the third is `make test-long`. Beside them stand the tools that tests share.
+"""
 
 import copy
+import fcntl
+import importlib.metadata
 import os
 import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 import hypothesis
 import pytest
 import yaml
+
+from snakemake_process import call_snakemake
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # processes side by side take a core each
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The same examples in each run, so that a failure can be looked at. Others: pytest --hypothesis-profile default
 hypothesis.settings.register_profile("fast", derandomize=True, max_examples=50, deadline=None)
@@ -20,6 +38,8 @@ hypothesis.settings.register_profile("thorough", derandomize=True, max_examples=
 hypothesis.settings.load_profile("fast")
 
 ROOT = Path(__file__).parents[1]
+# what takes longest begins first, so that no core waits for it at the end
+FIRST = ("test_small_run.py", "test_slurm.py", "test_kills.py", "test_cache.py", "test_real_reviews.py")
 WORKFLOW_PARTS = ("Snakefile", "config", "envs", "profiles", "workflow")
 SHARED = Path(os.environ.get("HOMOGENIZATION_SHARED", ROOT.parent / "shared"))
 LLAMA = {
@@ -50,6 +70,18 @@ SMALL = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--reuse-run",
+        action="store_true",
+        help="take the finished small run that the last call left, if it would differ in nothing",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
+
+
 @dataclass
 class Project:
     """A copy of the workflow in a folder of its own, with a configuration that a test may edit."""
@@ -59,8 +91,7 @@ class Project:
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
         """Call Snakemake there, as a user does; standard error is part of what it prints."""
-        (self.folder / "test.yaml").write_text(yaml.safe_dump(self.config, sort_keys=False))
-        command = [sys.executable, "-m", "snakemake", "--configfile", "test.yaml", *arguments]
+        command = [sys.executable, "-m", "snakemake", *self._arguments(*arguments)]
         return subprocess.run(
             command,
             cwd=self.folder,
@@ -70,21 +101,28 @@ class Project:
             text=True,
         )
 
+    def ask(self, *arguments: str, **environment: str) -> str:
+        """What Snakemake prints where it runs no job: the same call in a process that need not import it."""
+        status, printed = call_snakemake(self.folder, self._arguments(*arguments), {**os.environ, **environment})
+        assert status == 0, printed
+        return printed
+
+    def _arguments(self, *arguments: str) -> list[str]:
+        (self.folder / "test.yaml").write_text(yaml.safe_dump(self.config, sort_keys=False))
+        return ["--configfile", "test.yaml", *arguments]
+
     def planned(self, *targets: str) -> Counter:
         """How many jobs of each rule a dry run announces."""
-        done = self.run("--dry-run", *targets)
-        assert done.returncode == 0, done.stdout
-        if "Nothing to be done" in done.stdout:
+        printed = self.ask("--dry-run", *targets)
+        if "Nothing to be done" in printed:
             return Counter()
-        table = re.search(r"^Job stats:\njob +count\n-+ +-+\n([\s\S]*?)\ntotal ", done.stdout, re.MULTILINE)[1]
+        table = re.search(r"^Job stats:\njob +count\n-+ +-+\n([\s\S]*?)\ntotal ", printed, re.MULTILINE)[1]
         jobs = (line.split() for line in table.splitlines())
         return Counter({rule: int(count) for rule, count in jobs if rule != "all"})
 
     def planned_files(self) -> list[str]:
         """The files that the next run would make, below the folder of results."""
-        done = self.run("--summary")
-        assert done.returncode == 0, done.stdout
-        lines = (line.split("\t") for line in done.stdout.splitlines())
+        lines = (line.split("\t") for line in self.ask("--summary").splitlines())
         return [line[0].removeprefix("results/") for line in lines if line[-1] == "update pending"]
 
     def edit(self, file: str, old: str, new: str) -> None:
@@ -106,6 +144,18 @@ def copy_workflow(folder: Path) -> None:
             shutil.copy2(source, folder / part)
 
 
+@pytest.fixture(scope="session")
+def progress(request) -> Callable[[str], None]:
+    """Prints a line at once, past pytest's capture, so that a long test is seen to live."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def say(line: str) -> None:
+        with capture.global_and_fixture_disabled():
+            print(f"    {line}", file=sys.stderr, flush=True)
+
+    return say
+
+
 @pytest.fixture
 def project(tmp_path) -> Project:
     """The workflow with the small configuration, nothing run yet."""
@@ -114,13 +164,48 @@ def project(tmp_path) -> Project:
 
 
 @pytest.fixture(scope="session")
-def finished_run(tmp_path_factory) -> Path:
-    """The folder of a real, complete run of the small configuration; tests copy it and do not write to it."""
-    folder = tmp_path_factory.mktemp("finished") / "project"
-    copy_workflow(folder)
-    done = Project(folder, SMALL).run("--cores", "2")
-    assert done.returncode == 0, done.stdout
+def finished_run(request) -> Path:
+    """The folder of a real, complete run of the small configuration; tests copy it and do not write to it.
+
+    It stands in pytest's cache: the processes of one call of pytest share it, and the next call with `--reuse-run`
+    takes it as it is unless the workflow, the configuration or an installed package differs.
+    """
+    cache = request.config.cache.mkdir("finished_run")
+    folder, made_by = cache / "project", cache / "made_by"
+    wanted = _fingerprint()
+    if not request.config.getoption("reuse_run"):
+        wanted += os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    with _locked(cache / "lock"):
+        if not made_by.exists() or not made_by.read_text().startswith(wanted):
+            made_by.unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            copy_workflow(folder)
+            # the other core has other tests to run; runs on two cores are compared with this one
+            done = Project(folder, SMALL).run("--cores", "1")
+            assert done.returncode == 0, done.stdout
+            made_by.write_text(wanted)
     return folder
+
+
+def _fingerprint() -> str:
+    """A hash of all that the small run depends on."""
+    digest = sha256(repr(SMALL).encode())
+    for package in sorted(f"{package.name} {package.version}" for package in importlib.metadata.distributions()):
+        digest.update(package.encode())
+    for part in WORKFLOW_PARTS:
+        files = [ROOT / part] if (ROOT / part).is_file() else sorted((ROOT / part).rglob("*"))
+        for file in files:
+            if file.is_file() and "__pycache__" not in file.parts:
+                digest.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Wait until no other process holds the lock at `path`."""
+    with open(path, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ import tempfile
 import time
 from base64 import urlsafe_b64decode
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,9 @@ class Kill:
     not_whole: list[str]
 
 
-def kill_and_resume(folder: Path, reference: Path, kills: int, seed: int) -> list[Kill]:
+def kill_and_resume(
+    folder: Path, reference: Path, kills: int, seed: int, progress: Callable[[str], None] = print
+) -> list[Kill]:
     """Run the small study in `folder`, kill it `kills` times on the way, and let it come to its end.
 
     Every stage gets its share of the kills; which job of a stage it hits, and when, is drawn.
@@ -63,8 +66,9 @@ def kill_and_resume(folder: Path, reference: Path, kills: int, seed: int) -> lis
     Args:
         folder: a copy of the workflow, nothing run yet.
         reference: the folder of a complete, quiet run of the same study.
-        kills: how often.
-        seed: of the draws.
+        kills: number of kills.
+        seed: the seed of the draws.
+        progress: gets a line about each kill.
     """
     drawn = random.Random(seed)
     jobs = jobs_of(reference)
@@ -93,12 +97,12 @@ def kill_and_resume(folder: Path, reference: Path, kills: int, seed: int) -> lis
             continue
         job, moment, seconds = kill
         done.append(Kill(job, moment, seconds, *_left_behind(folder, begun), unreadable(folder / "results", whole)))
+        progress(f"kill {len(done)} of {kills}: {job.rule} {moment}, {seconds:.2f} s after its start")
         if len(done) == 1:
             refused = project.run("--cores", "2", "--rerun-incomplete")
             assert refused.returncode != 0, refused.stdout
             assert "--unlock" in refused.stdout, refused.stdout
-        unlocked = project.run("--unlock")
-        assert unlocked.returncode == 0, unlocked.stdout
+        project.ask("--unlock")
 
 
 def jobs_of(folder: Path) -> dict[str, Job]:
@@ -210,8 +214,8 @@ def _left_behind(folder: Path, begun: float) -> tuple[list[str], list[str], list
     """What the kill of a run left: files of jobs that it cut off, hidden attempts, and those of the former that exist.
 
     Args:
-        folder: of the workflow.
-        begun: when the run began; what earlier ones left is left out.
+        folder: the folder of the workflow.
+        begun: the time when the run began; what earlier ones left is left out.
     """
     results = folder / "results"
     cut_off = sorted(_unfinished(folder, begun))

@@ -31,17 +31,16 @@ def code_hash(script: Path, *modules: str, library: Path = LIBRARY) -> str:
         FileNotFoundError: there is no such script or module.
         ValueError: an import is relative, which would be missed.
     """
-    named = [library.joinpath(*module.split(".")).with_suffix(".py") for module in modules]
     digest = hashlib.blake2b(digest_size=8)
-    for path in [script, *sorted(_reached_from([script, *named], library))]:
+    for path in [script, *sorted(reached(script, *modules, library=library))]:
         digest.update(_meaning(path).encode())
     return digest.hexdigest()
 
 
-def _reached_from(starts: list[Path], library: Path) -> set[Path]:
-    """The modules of `library` among `starts`, and all that these files import, directly or not."""
-    found = set(starts[1:])
-    waiting = list(starts)
+def reached(script: Path, *modules: str, library: Path = LIBRARY) -> set[Path]:
+    """The files of the library that `code_hash` reads: `modules`, and all that they and the script import."""
+    found = {library.joinpath(*module.split(".")).with_suffix(".py") for module in modules}
+    waiting = [script, *found]
     while waiting:
         for module in _imported_modules(waiting.pop(), library) - found:
             found.add(module)

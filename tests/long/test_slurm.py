@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,33 +14,23 @@ from pathlib import Path
 
 import pytest
 import yaml
-from snakemake.cli import get_argument_parser
 
 from conftest import ROOT, copy_workflow
 from slurm import single_node
 
 needs_slurm = pytest.mark.skipif(single_node.why_not() is not None, reason=str(single_node.why_not()))
 
-PROFILE = ROOT / "profiles/slurm"
-# rules that the profile leaves out of its groups: on a GPU, long, or waited for by nothing of their kind
-ALONE = {
-    "build_random_model",
-    "extract_states",
-    "extract_components",
-    "extract_keyphrases_with_llm",
-    "rewrite_with_llm",
-    "count_tokens",
-    "plan_extraction",
-    "make_report",
-}
+# few jobs: each starts Snakemake three times
 OVERLAY = {
+    "corpus": {"n_reviews": 16, "shard_size": 16},
+    # front and the control
+    "variants": {"end": None},
     # one model and the encoder of BERTScore ask for a GPU, the other model does not
     "models": {"minilm": {"device": "auto"}},
     "similarity": {"device": "auto"},
-    # half the jobs, and each starts Snakemake anew
-    "corpus": {"shard_size": 64},
     "metrics": ["effective_rank", "stable_rank", "resultant_length", "first_token_attention_share"],
     "contrasts": {"metrics": ["resultant_length"], "draws": 1000},
+    "mauve": {"n_tokens": 500, "seeds": 1},
     "components": {"models": ["minilm"]},
 }
 # this job gets too little memory at first, and enough when it is tried again
@@ -47,50 +38,15 @@ STARVED = ("random-llama", "front", "000")
 MEMORY = f"500 * attempt ** 2 if tuple(wildcards) == {STARVED} else 4000"
 SNAKEMAKE = (
     sys.executable,
-    *("-m", "snakemake", "--workflow-profile", "profiles/slurm"),
+    str(ROOT / "tests/slurm/impatient_snakemake.py"),
+    *("--workflow-profile", "profiles/slurm"),
     *("--configfile", "config/config.yaml", "overlay.yaml"),
-    # no accounting database here; and no time to lose
-    *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "4"),
+    # no accounting database here
+    *("--slurm-status-command", "squeue"),
     *("--set-resources", f"extract_states:mem_mb={MEMORY}", "--set-threads", "extract_states=1"),
 )
-RULES = {
-    match[1]: match[0]
-    for file in (ROOT / "workflow/rules").glob("*.smk")
-    for match in re.finditer(r"^rule (\w+):\n(?:(?:    .*)?\n)+", file.read_text(), re.MULTILINE)
-}
+LONGEST_SECONDS = 1800
 HEADER = re.compile(r"INFO rule (\w+), host \S+, Slurm job (\w+), CUDA_VISIBLE_DEVICES=(\S+)\n")
-
-
-def profile(**environment: str) -> dict:
-    """What Snakemake makes of the profile."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("SNAKEMAKE_OUTPUT_CACHE", raising=False)
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        return vars(get_argument_parser(profiles=[PROFILE]).parse_args([]))
-
-
-def test_every_line_of_the_profile_reaches_snakemake():
-    """Some misspelt keys are passed over in silence."""
-    defaults = vars(get_argument_parser().parse_args([]))
-    written = [key for key in yaml.safe_load((PROFILE / "config.yaml").read_text()) if key[0].isalpha()]
-    assert len(written) > 10
-    read = profile()
-    for key in written:
-        assert read[key.replace("-", "_")] != defaults[key.replace("-", "_")], key
-
-
-def test_the_profile_caches_where_there_is_a_cache():
-    assert profile()["cache"] is None
-    cached = profile(SNAKEMAKE_OUTPUT_CACHE="/shared/cache")["cache"]
-    assert set(cached) == {rule for rule, text in RULES.items() if "    cache:" in text}
-
-
-def test_the_profile_has_a_place_for_every_rule():
-    grouped = profile()["groups"]
-    assert not grouped.keys() & ALONE
-    assert grouped.keys() | ALONE == RULES.keys()
-    assert profile()["group_components"].keys() <= set(grouped.values())
 
 
 @dataclass
@@ -111,7 +67,7 @@ class Run:
         return {name: header.groups() for name, header in found.items()}
 
     def of_extraction(self, *wildcards: str) -> list[dict[str, str]]:
-        """The Slurm jobs of one extraction, a job an attempt."""
+        """The Slurm jobs of one extraction, one for each attempt."""
         comment = "_".join(("rule_extract_states_wildcards", *wildcards))
         return [job for job in self.jobs if job["Comment"] == comment]
 
@@ -130,20 +86,23 @@ def checkout(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(slurm, tmp_path_factory) -> Run:
+def run(slurm, tmp_path_factory, progress) -> Run:
     folder = checkout(tmp_path_factory.mktemp("slurm") / "project")
     cache = folder / "cache"
     cache.mkdir()
-    done = subprocess.run(
-        SNAKEMAKE,
-        cwd=folder,
-        env={**os.environ, "SNAKEMAKE_OUTPUT_CACHE": str(cache)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=1800,
-    )
-    return Run(folder, done.stdout, done.returncode, single_node.jobs())
+    environment = {**os.environ, "SNAKEMAKE_OUTPUT_CACHE": str(cache)}
+    printed = []
+    with subprocess.Popen(
+        SNAKEMAKE, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        watchdog = threading.Timer(LONGEST_SECONDS, process.kill)
+        watchdog.start()
+        for line in process.stdout:
+            printed.append(line)
+            if re.search(r"steps \(\d+%\) done|has been submitted|^Error", line):
+                progress(f"Slurm: {line.strip()}")
+        watchdog.cancel()
+    return Run(folder, "".join(printed), process.returncode, single_node.jobs())
 
 
 def asks_for_a_gpu(job: dict[str, str]) -> bool:

@@ -1,6 +1,5 @@
 """Faults on real runs: each is named, nothing is lost, and the same command run again comes to the same results."""
 
-import copy
 import os
 import shutil
 import subprocess
@@ -13,8 +12,7 @@ import psutil
 import pytest
 
 from compare_runs import differences, hidden
-from conftest import SMALL, Project, copy_workflow
-from kill_and_resume import as_markdown, jobs_of, kill_and_resume
+from conftest import Project
 
 STORE = "results/states/tiny/front/001.zarr.zip"
 SPECTRA = "results/spectra/tiny/front/001.parquet"
@@ -78,24 +76,6 @@ def is_named_and_kept(printed: str, path: Path, damaged: bytes) -> None:
     assert f"{aside.name}. Run the same command again" in printed
     assert not path.exists()
     assert aside.read_bytes() == damaged
-
-
-def test_a_run_killed_twenty_times_gives_the_same_results(finished_run, tmp_path):
-    """SIGKILL in every stage: nothing half-written is ever taken for a result, and nothing is left over."""
-    copy_workflow(tmp_path / "project")
-    kills = kill_and_resume(tmp_path / "project", finished_run, kills=20, seed=0)
-    print(as_markdown(kills))
-    assert len(kills) == 20
-    assert {kill.job.stage for kill in kills} == {job.stage for job in jobs_of(finished_run).values()}
-    assert [broken for kill in kills for broken in kill.not_whole] == []
-    assert any(kill.attempts for kill in kills), "no kill came while a file was written"
-    same_results(Project(tmp_path / "project", copy.deepcopy(SMALL)), finished_run)
-
-
-def test_one_core_gives_the_same_results_as_two(finished_run, project):
-    done = project.run("--cores", "1")
-    assert done.returncode == 0, done.stdout
-    same_results(project, finished_run)
 
 
 @pytest.fixture

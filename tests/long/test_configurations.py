@@ -1,0 +1,63 @@
+"""Every configuration plans, as a user calls Snakemake; what a study leaves out is not planned."""
+
+import os
+import re
+
+import pytest
+import yaml
+
+from conftest import copy_workflow
+from snakemake_process import call_snakemake
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkout")
+    copy_workflow(folder)
+    return folder
+
+
+def dry_run(folder, *arguments: str) -> str:
+    """What a dry run in `folder` prints."""
+    status, printed = call_snakemake(folder, ["--dry-run", *arguments], dict(os.environ))
+    assert status == 0, printed
+    return printed
+
+
+def overlaid(folder, **sections) -> str:
+    """What a dry run of the embedded experiment prints, with other `sections`."""
+    (folder / "overlay.yaml").write_text(yaml.safe_dump(sections))
+    return dry_run(folder, "--configfile", "config/config.yaml", "overlay.yaml")
+
+
+@pytest.mark.parametrize(
+    ("configuration", "extractions"),
+    [("config", 2 * 4 * 2), ("laptop", 2 * 4 * 4), ("paper", 3 * 4 * 20)],
+)
+def test_each_configuration_plans(checkout, configuration, extractions):
+    """One extraction for each model, variant and shard; no network is needed to plan."""
+    arguments = [] if configuration == "config" else ["--configfile", f"config/{configuration}.yaml"]
+    printed = dry_run(checkout, *arguments)
+    assert re.search(rf"^extract_states +{extractions}$", printed, re.MULTILINE), printed[:3000]
+    assert re.search(r"^make_report +1$", printed, re.MULTILINE)
+    assert re.search(r"^download_corpus +1$", printed, re.MULTILINE)
+    assert "profiles/default" in printed, "the default profile is found by itself"
+
+
+def test_a_stage_is_a_target(checkout):
+    printed = dry_run(checkout, "variants")
+    assert re.search(r"^rewrite_reviews +8$", printed, re.MULTILINE)
+    assert not re.search(r"^extract_states ", printed, re.MULTILINE)
+
+
+def test_attention_can_be_left_out(checkout):
+    printed = overlaid(checkout, states={"record_attention": False})
+    assert "compute_attention" not in printed
+    assert "plot_attention" not in printed
+    assert "first_token_attention_share" not in printed
+
+
+def test_originals_alone_are_a_study_too(checkout):
+    printed = overlaid(checkout, variants={"front": None, "end": None, "scattered": None})
+    assert "score_similarity" not in printed
+    assert "plot_placement" not in printed

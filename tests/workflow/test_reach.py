@@ -1,0 +1,73 @@
+"""An edit of a module reruns the rules that reach it by import: what rules of some stages are kept from reaching."""
+
+import pytest
+
+from loaded_rules import loaded_rules, named_modules, reached_by, script_of
+
+
+def modules_of(name: str) -> set[str]:
+    """The modules of which an edit reruns a rule."""
+    rule = loaded_rules()[name]
+    return reached_by(script_of(rule).stem, *named_modules(rule))
+
+
+def within(modules: set[str], *packages: str) -> set[str]:
+    return {module for module in modules if module.split(".")[0] in packages}
+
+
+@pytest.mark.parametrize("name", loaded_rules())
+def test_no_rule_reaches_how_jobs_run_or_what_configures_them(name):
+    assert within(modules_of(name), "run", "config") == set()
+
+
+def test_a_download_does_not_clean():
+    assert modules_of("download_corpus").isdisjoint({"corpus.sentences", "corpus.cleaning", "corpus.sampling"})
+
+
+def test_the_count_of_refusals_needs_no_writer_and_no_rule_of_rewriting():
+    modules = modules_of("tabulate_rewriting")
+    assert within(modules, "writers", "models") == set()
+    assert modules.isdisjoint(
+        {
+            f"variants.{name}"
+            for name in ("rules", "atoms", "positions", "similarity", "llm_rewriting", "llm_keyphrases")
+        }
+    )
+
+
+def test_the_figure_of_sensitivity_needs_the_names_of_causes_alone():
+    modules = modules_of("plot_sensitivity")
+    assert modules - within(modules, "figures") <= {"statistics.causes"}
+
+
+def test_a_correlation_needs_no_formula_of_a_metric():
+    modules = modules_of("correlate_first_token")
+    assert modules.isdisjoint({"metrics.spectral", "metrics.geometry", "metrics.attention", "metrics.catalogue"})
+    assert within(modules, "measures") == set()
+
+
+@pytest.mark.parametrize("backend", ["local", "endpoint"])
+def test_a_language_model_that_rewrites_needs_its_own_backend_and_no_rule_of_rewriting(backend):
+    modules = reached_by("rewrite_with_llm", f"writers.{backend}")
+    assert within(modules, "writers") & {"writers.local", "writers.endpoint"} == {f"writers.{backend}"}
+    assert modules.isdisjoint({"variants.rules", "variants.atoms", "corpus.reading"})
+
+
+def test_a_figure_reaches_no_other_figure():
+    figures = {name.removeprefix("plot_") for name in loaded_rules() if name.startswith("plot_")}
+    for name in figures:
+        assert {f"figures.{other}" for other in figures - {name}}.isdisjoint(modules_of(f"plot_{name}")), name
+
+
+@pytest.mark.parametrize("package", ["measures", "tables", "statistics"])
+def test_what_makes_one_table_does_not_reach_what_makes_another_unless_it_computes_with_it(package):
+    """The modules that rules of a stage name; what is of a common length is measured and tabulated as the whole is."""
+    named = {module: name for name, rule in loaded_rules().items() for module in named_modules(rule)}
+    named = {module: name for module, name in named.items() if module.startswith(f"{package}.")}
+    allowed = {
+        "measures.common_length": {"measures.spectra", "measures.geometry"},
+        "tables.common_length": {"tables.metrics"},
+    }
+    for module, name in named.items():
+        others = named.keys() - {module} - allowed.get(module, set())
+        assert modules_of(name).isdisjoint(others), name

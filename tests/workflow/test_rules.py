@@ -1,0 +1,127 @@
+"""Every rule keeps the house rules, as Snakemake reads it; rule files and scripts stay short."""
+
+import re
+from pathlib import Path
+from statistics import mean
+
+import pytest
+from snakemake.iocontainers import Wildcards
+
+from conftest import ROOT
+from homogenization.run.code_hash import code_hash
+from loaded_rules import SCRIPTS, loaded_rules, named_modules, script_of
+
+RULES = loaded_rules()
+RULE_FILES = sorted((ROOT / "workflow/rules").glob("*.smk"))
+ON_A_GPU = {
+    "extract_states",
+    "extract_components",
+    "score_similarity",
+    "score_random_pairs",
+    "extract_keyphrases_with_llm",
+    "rewrite_with_llm",
+}
+MORE_THREADS = {"extract_states", "extract_components", "extract_keyphrases_with_llm", "rewrite_with_llm"}
+JOB = Wildcards(fromdict={"model": "tiny", "variant": "paraphrase", "shard": "000", "metric": "effective_rank"})
+
+
+def stage_of(rule) -> str:
+    return Path(str(rule.snakefile)).stem
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=str)
+def test_every_rule_keeps_the_house_rules(rule):
+    assert rule.docstring, "its docstring says what the rule does"
+    assert rule.docstring.strip()[0].isupper()
+    assert rule.message is None, "the docstring says it"
+    assert rule.benchmark is None, "nobody reads it"
+    assert len(rule.log) == 1
+    assert str(rule.log[0]).startswith("results/logs/")
+    assert rule.conda_env == "../../envs/homogenization.yaml"
+    assert script_of(rule).parent == SCRIPTS
+    assert script_of(rule).is_file()
+    if rule.name not in MORE_THREADS:
+        assert rule.resources["_cores"].raw == 1
+        assert rule.ruleinfo.threads is None, "1 is the default"
+    assert ("gpu" in rule.resources) == (rule.name in ON_A_GPU)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=str)
+def test_the_code_of_a_rule_is_that_of_its_script_and_of_the_module_it_names(rule):
+    code = rule.params.code(JOB) if callable(rule.params.code) else rule.params.code
+    if rule.name in ("extract_keyphrases_with_llm", "rewrite_with_llm"):
+        modules = [["writers.endpoint"], ["writers.local"]]
+    else:
+        modules = [named_modules(rule)]
+    assert code in [code_hash(script_of(rule), *named) for named in modules]
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=str)
+def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
+    if not named_modules(rule):
+        assert script_of(rule).stem == rule.name
+        return
+    package, module = named_modules(rule)[0].split(".")
+    verb = {"measures": "compute", "tables": "tabulate", "figures": "plot"}.get(package)
+    if verb is not None:
+        assert rule.name == f"{verb}_{module}"
+    assert script_of(rule).stem == {"measures": "measure", "figures": "plot"}.get(package, "tabulate")
+    assert stage_of(rule) == package
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if str(rule).startswith("tabulate_")], ids=str)
+def test_a_tabulation_makes_the_table_of_its_name(rule):
+    made = {Path(str(output)).name for output in rule.output}
+    assert rule.name.removeprefix("tabulate_") in {Path(name).stem for name in made}
+
+
+def test_rules_without_resources_of_their_own_leave_memory_and_time_to_the_profiles():
+    """4000 MB and 60 minutes for each attempt."""
+    for rule in RULES.values():
+        for name, default in (("mem_mb", 4000), ("runtime", 60)):
+            asked = rule.resources[name].raw if name in rule.resources else None
+            assert asked != default, f"{rule}: {name} is the default"
+
+
+def test_cached_rules_name_their_wildcards_in_params():
+    """The key of the between-workflow cache holds parameters, not wildcards."""
+    cached = {name for name, rule in RULES.items() if rule.ruleinfo.cache}
+    assert cached == {"download_corpus", "extract_keyphrases_with_llm", "rewrite_with_llm", "extract_states"}
+    for name in cached:
+        params = [param(JOB) if callable(param) else param for param in RULES[name].params]
+        for wildcard in RULES[name].wildcard_names:
+            assert repr(JOB[wildcard]) in repr(params), f"{name}: {wildcard}"
+
+
+def test_every_script_has_its_rule():
+    assert {path.stem for path in SCRIPTS.glob("*.py")} == {script_of(rule).stem for rule in RULES.values()}
+
+
+def test_every_figure_of_the_library_has_its_rule_and_its_caption():
+    drawing = {
+        path.stem
+        for path in (ROOT / "workflow/lib/homogenization/figures").glob("*.py")
+        if re.search(r"^def draw\(", path.read_text(), re.MULTILINE)
+    }
+    assert drawing
+    assert {f"plot_{name}" for name in drawing} == {name for name in RULES if name.startswith("plot_")}
+    for name in drawing:
+        assert (ROOT / f"workflow/report/{name}.rst").is_file()
+
+
+def test_scripts_never_touch_the_configuration():
+    for script in SCRIPTS.glob("*.py"):
+        assert "snakemake.config" not in script.read_text(), script.name
+
+
+def test_nobody_silences_the_linter_on_what_a_script_gets():
+    for path in (*ROOT.glob("workflow/**/*.py"), *ROOT.glob("workflow/**/*.smk"), ROOT / "Snakefile"):
+        assert "noqa: F821" not in path.read_text(), path
+
+
+def test_rule_files_and_scripts_are_short():
+    lines = {path: len(path.read_text().splitlines()) for path in (*RULE_FILES, *SCRIPTS.glob("*.py"))}
+    common = ROOT / "workflow/rules/common.smk"
+    assert lines[common] <= 90
+    assert sum(lines[path] for path in RULE_FILES if path != common) / len(RULES) <= 21
+    assert mean(lines[path] for path in SCRIPTS.glob("*.py")) <= 17
