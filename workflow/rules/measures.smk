@@ -1,5 +1,5 @@
-# States -> singular values, geometry, received attention, MAUVE, and the same of a common number of tokens; reviews
-# through a model once more -> how alike tokens are at each point of each block.
+# States -> singular values, geometry, received attention, MAUVE; singular values and geometry of a common number of tokens.
+# Variants, through a model once more -> how alike tokens are at each point of each block.
 
 
 rule compute_spectra:

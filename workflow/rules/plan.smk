@@ -1,4 +1,4 @@
-# How large the study is, before anything runs on a GPU: snakemake plan
+# Tokens, disk, GPU memory and operations of a study, estimated before anything runs on a GPU: snakemake plan
 
 
 rule count_tokens:

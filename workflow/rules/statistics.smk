@@ -1,4 +1,4 @@
-# The table of metrics -> contrasts, depth, the first token, verdicts on claims; and what the metrics answer to.
+# Tables -> contrasts, depth, the first token, verdicts on claims. Matrices of known kinds -> what the metrics answer to.
 
 # how reviews are resampled, the same in every table
 RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence")}
