@@ -172,7 +172,7 @@ def packed_attention(
 
 
 def _of_its_own(tensor: torch.Tensor) -> torch.Tensor:
-    """On the CPU, a contiguous copy: strides and alignment, which may affect rounding, are then the same in any pack."""
+    """On the CPU, a contiguous copy: strides and alignment, which may affect rounding, don't depend on the pack."""
     return tensor.clone(memory_format=torch.contiguous_format) if tensor.device.type == "cpu" else tensor
 
 

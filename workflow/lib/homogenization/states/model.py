@@ -53,7 +53,7 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
     """Load the model of a configuration entry: only safetensors, each compared with its digest, and no code with them.
 
     Args:
-        entry: Entry of `models`: `weights` (see `homogenization.models.weights`), `dtype`, `device` (auto: CUDA, MPS,
+        entry: entry of `models`: `weights` (see `homogenization.models.weights`), `dtype`, `device` (auto: CUDA, MPS,
             CPU), `bos`, `max_tokens` (None: the model's context), and optionally `description` for the provenance.
         gpus: number of the job's GPUs; if there are several, each holds some of the blocks.
 

@@ -199,7 +199,7 @@ class StateWriter:
         self._arrays[point][start : start + len(states)] = bits.numpy()
 
     def _refuse_unstorable(self, point: str, start: int, states: torch.Tensor) -> None:
-        """Raise unless `states` or their extremes, (tokens, any), can be stored; `start` is their first token's number."""
+        """Raise unless `states` or their extremes, (tokens, any), can be stored; `start` is the first token."""
         low, high = (extreme.item() for extreme in torch.aminmax(states))
         limit = _FLOAT16_MAX if self._dtype == torch.float16 else float("inf")
         # comparisons with NaN are false, so only finite numbers within the limit pass
