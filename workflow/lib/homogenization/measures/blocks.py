@@ -4,7 +4,7 @@ The points between them bear TransformerLens's names: resid_pre (the stream that
 resid_mid, ln2_out, mlp_out, resid_post. The block adds attn_out and mlp_out to the stream: where a norm follows the
 attention or the feed-forward network inside its branch (Gemma 2), they are the output of that norm.
 
-To add an architecture, add one entry to `LAYOUTS`. `check_sums` refuses a wrong entry, because the sums of its blocks do not come out.
+To add an architecture, add one entry to `LAYOUTS`. `check_sums` refuses a wrong entry: its sums do not come out.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
