@@ -1,4 +1,4 @@
-# Key phrases of each review -> the review with these phrases elsewhere -> how similar it stayed.
+# Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original.
 ENCODER = STUDY.similarity.params("encoder", "layer", "device", "batch_size")
 
 if STUDY.keyphrases.scorer == "llm":
