@@ -1,4 +1,4 @@
-# What all rule files share, the checked configuration first.
+# The checked configuration, and functions that all rule files share.
 import os
 import sys
 from pathlib import Path
@@ -50,7 +50,7 @@ def code(script, *modules):
 
 
 def per_attempt(amount):
-    """A resource of which a job gets as much again each time it is tried again (--retries)."""
+    """A resource that grows by `amount` with each attempt of a job (--retries)."""
     return lambda wildcards, attempt: amount * attempt
 
 
@@ -69,18 +69,18 @@ def model_of(wildcards):
 
 
 def writer_of(wildcards):
-    """The language model that writes: key phrases where there is no variant."""
+    """The language model that writes a variant, or finds key phrases in a job without a variant."""
     user = STUDY.variants[wildcards.variant] if "variant" in wildcards.keys() else STUDY.keyphrases
     return STUDY.writers[user.writer]
 
 
 def weights_of(wildcards):
-    """The files of a model that the workflow builds itself, or that lie in a local folder; others it does not track."""
+    """The files of a model that the workflow builds or that lies in a local folder; other files are not tracked."""
     return model_of(wildcards).weights.files(f"{STUDY.results}/models/{wildcards.model}")
 
 
 def kept_if_asked(file):
-    """A file of an extraction, which goes when all has been read from it unless the configuration keeps it."""
+    """A file of an extraction; unless the configuration keeps it, it is deleted after the last job that reads it."""
     return file if STUDY.states.keep else temp(file)
 
 

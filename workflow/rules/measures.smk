@@ -1,5 +1,5 @@
-# States -> singular values, geometry, received attention, MAUVE; singular values and geometry of a common number of tokens.
-# Variants, through a model once more -> how alike tokens are at each point of each block.
+# States -> singular values, geometry, received attention, MAUVE; singular values and geometry of a common number of
+# tokens. Reviews -> how alike their tokens are at each point of each block, by another pass through a model.
 
 
 rule compute_spectra:
@@ -43,7 +43,7 @@ rule compute_geometry:
 if STUDY.states.record_attention:
 
     rule compute_attention:
-        """Profiles of the attention that tokens receive, of every review and layer."""
+        """Profiles of the attention that tokens receive, for every review and layer."""
         input:
             states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
         output:
@@ -111,7 +111,7 @@ if STUDY.common_tokens:
 if STUDY.component_jobs:
 
     rule extract_components:
-        """Reviews through a model, and how alike their tokens are at every point of every block."""
+        """Runs reviews through a model and measures how alike their tokens are at every point of every block."""
         input:
             variant="<results>/variants/{variant}/{shard}.parquet",
             weights=weights_of,

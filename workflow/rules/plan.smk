@@ -2,7 +2,7 @@
 
 
 rule count_tokens:
-    """Tokens that a model reads, and its network, from configuration and tokenizer alone."""
+    """Counts the tokens that a model reads and describes its network, from its configuration and tokenizer alone."""
     input:
         texts=[f"<results>/variants/{counted_as}/{shard}.parquet" for _, shard, counted_as in STUDY.counted_jobs],
         weights=weights_of,
@@ -22,7 +22,7 @@ rule count_tokens:
 
 
 rule plan_extraction:
-    """What extraction takes, for each model and in all."""
+    """Estimates the costs of extraction, for each model and in total."""
     input:
         tokens=expand("<results>/plan/{model}.parquet", model=STUDY.models),
         architectures=expand("<results>/plan/{model}.json", model=STUDY.models),

@@ -21,7 +21,7 @@ rule build_random_model:
 
 
 rule extract_states:
-    """The states of one model for one shard of a variant, a forward pass over each review."""
+    """Extracts the states of one model for one shard of a variant."""
     input:
         variant="<results>/variants/{variant}/{shard}.parquet",
         weights=weights_of,
@@ -51,7 +51,7 @@ rule extract_states:
 
 
 rule sample_states:
-    """The states of a few tokens of each review, which stay when the whole is deleted."""
+    """Keeps the states of a few tokens of each review, for studies that delete the others."""
     input:
         states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
     output:

@@ -1,6 +1,6 @@
 # Tables -> contrasts, depth, the first token, verdicts on claims. Matrices of known kinds -> what the metrics answer to.
 
-# how reviews are resampled, the same in every table
+# parameters of the resampling of reviews, the same for every table
 RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence")}
 
 if STUDY.contrasted and STUDY.contrasted_metrics:
@@ -77,7 +77,7 @@ if STUDY.correlates_first_token:
 if STUDY.sensitivity:
 
     rule probe_metrics:
-        """Every metric on matrices whose tokens are made alike, compressed, or ruled by one token."""
+        """Every metric on matrices whose tokens are made alike, compressed, or dominated by one token."""
         output:
             sensitivity="<results>/tables/sensitivity.parquet",
             responses="<results>/tables/sensitivity.csv",

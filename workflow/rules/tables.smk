@@ -47,7 +47,7 @@ rule tabulate_placement:
 if STUDY.written:
 
     rule tabulate_rewriting:
-        """Collects what became of the candidates of language models."""
+        """Collects the candidates of language models with their judgements."""
         input:
             shards=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
             candidates=over_variants("<results>/variants/{variant}/{shard}.candidates.parquet", STUDY.written),
@@ -214,7 +214,7 @@ if STUDY.common_tokens:
 if STUDY.component_jobs:
 
     rule tabulate_components:
-        """What each component of a block does to the anisotropies of the analysed reviews."""
+        """Changes of the anisotropies of analysed reviews by each component of a block."""
         input:
             components=over_jobs("<results>/components/{model}/{variant}/{shard}.parquet", STUDY.component_jobs),
             similarity="<results>/tables/similarity.parquet",

@@ -17,7 +17,7 @@ with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(repo
     snakefile = Path(snakemake.scriptdir).resolve().parents[1] / "Snakefile"
     command = [sys.executable, "-m", "snakemake", "figures", "--snakefile", str(snakefile)]
     command += ["--configfile", str(configfile), "--report", str(partial)]
-    # the running workflow holds the lock; its profile may name an executor that a report has no use for
+    # the running workflow holds the lock; its profile may name an executor, which a report does not need
     command += ["--nolock", "--workflow-profile", "none"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print(done.stdout)

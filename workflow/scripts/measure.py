@@ -1,4 +1,4 @@
-"""Measure the states of one model, variant and shard, by the function `measure` of a module of the library."""
+"""Measure the states of one model, variant and shard, with the function `measure` of a library module."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Tabulate what extraction will take, for each model and in all."""
+"""Tabulate the estimated costs of extraction, for each model and in total."""
 
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import plan_row, plan_table, plan_text

@@ -1,4 +1,4 @@
-"""Draw a figure from its tables, by the function `draw` of a module of the library."""
+"""Draw a figure from its tables, with the function `draw` of a library module."""
 
 from importlib import import_module
 from pathlib import Path

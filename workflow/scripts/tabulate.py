@@ -1,4 +1,4 @@
-"""Make one or several tables of the study, by the function `tabulate` of a module of the library."""
+"""Make one or several tables of the study, with the function `tabulate` of a library module."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""The part of the configuration that is about what is computed of the states, and how sure it is."""
+"""The part of the configuration on analyses of the states: MAUVE, contrasts, components, probes, figures."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from homogenization.run.errors import HomogenizationError
 
 
 def _readable_claims(path: str) -> str:
-    """A file of claims, each of which can be judged."""
+    """`path`, after a check that its file holds valid claims."""
     try:
         load_claims(path)
     except HomogenizationError as error:
@@ -27,13 +27,13 @@ ClaimsFile = Annotated[ExpandedPath, AfterValidator(_readable_claims)]
 class Mauve(Section):
     """MAUVE between consecutive layers, with its split-half null."""
 
-    n_tokens: int = Field(1000, ge=50, description="Tokens a side, drawn from a shard; fewer where a shard has fewer.")
+    n_tokens: int = Field(1000, ge=50, description="Tokens of each half, drawn from a shard; fewer where it has fewer.")
     seeds: int = Field(3, ge=1, description="Draws of tokens and of cluster centres; the spread over them is reported.")
     scale: float = Field(5.0, gt=0, description="Scaling factor c of the divergences.")
 
 
 class Contrasts(Section):
-    """Paired differences between variants, review by review, and how sure they are."""
+    """Paired differences between variants, review by review, with intervals and tests."""
 
     pairs: list[list[str]] | None = Field(
         None,
@@ -43,22 +43,22 @@ class Contrasts(Section):
     metrics: list[str] | None = Field(
         None,
         min_length=1,
-        description="Metrics to contrast; null: those of `metrics` that move when tokens grow alike or are of "
-        "attention, and do not grow with the number of tokens by themselves.",
+        description="Metrics to contrast; null: those of `metrics` that measure homogenization or attention and "
+        "do not grow with the number of tokens alone.",
     )
     draws: int = Field(10_000, ge=100, description="Bootstrap draws, and sign flips of the permutation test.")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="Of intervals; a test is significant below 1 less it.")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="Level of intervals; that of tests is 1 - confidence.")
     common_tokens: int | None = Field(
         64,
         ge=4,
         description="Contrasts are computed once more on this many tokens of each review, drawn at random; shorter "
-        "reviews are left out; null: not.",
+        "reviews are left out; null: no such contrasts.",
     )
 
     @field_validator("pairs")
     @classmethod
     def pairs_of_two(cls, pairs: list[list[str]] | None) -> list[list[str]] | None:
-        """Two different variants each, no pair twice."""
+        """Every pair names two different variants, and stands once."""
         for pair in pairs or ():
             if len(pair) != 2 or pair[0] == pair[1]:
                 raise ValueError(f"{pair} is no pair of two variants; write [variant, minus]")
@@ -69,7 +69,7 @@ class Contrasts(Section):
     @field_validator("metrics")
     @classmethod
     def known_metrics(cls, metrics: list[str] | None) -> list[str] | None:
-        """Each a metric, each once."""
+        """Every entry is a metric, and stands once."""
         return metrics if metrics is None else one_of(METRIC_NAMES)(metrics)
 
 
@@ -81,7 +81,7 @@ class Components(Section):
 
 
 class Sensitivity(Section):
-    """Every metric on matrices that are made to be alike, compressed, or ruled by one token."""
+    """Every metric on matrices whose tokens are made alike, compressed, or dominated by one token."""
 
     n_tokens: int = Field(128, ge=16, description="Rows of the matrices.")
     width: int = Field(256, ge=16, description="Columns of the matrices.")
@@ -92,7 +92,7 @@ class Figures(Section):
     """What figures say and show; nothing here reruns a computation."""
 
     views: list[str] = Field(
-        ["raw", "raw_without_first"], min_length=1, description="Views that the metric figures show, a row each."
+        ["raw", "raw_without_first"], min_length=1, description="Views that the metric figures show, one row for each."
     )
     titles: dict[str, str] = Field({}, description="Title of a figure, by figure or metric name.")
     labels: dict[str, str] = Field({}, description="Display name of a model or variant.")
@@ -103,6 +103,6 @@ class Figures(Section):
     @field_validator("titles")
     @classmethod
     def titles_of_figures(cls, titles: dict[str, str]) -> dict[str, str]:
-        """Titles belong to figures that exist; a figure of one metric has the metric's title."""
+        """Every title belongs to an existing figure or metric; a figure of one metric has the title of the metric."""
         one_of((*(name for name, figure in FIGURES.items() if figure.title), *METRIC_NAMES))(list(titles))
         return titles

@@ -1,6 +1,6 @@
-"""The configuration's groundwork: strict sections, checked names and paths, and how a mistake is told.
+"""The base of the configuration: strict sections, checked names and paths, and messages for mistakes.
 
-Imported whenever the Snakefile is parsed.
+Every parse of the Snakefile imports it.
 """
 
 import json
@@ -25,7 +25,7 @@ class Section(BaseModel):
     def params(self, *keys: str) -> dict[str, Any]:
         """Plain values that the `params` of a rule can track: those of `keys`, or of all keys.
 
-        Keys that change no result are fields with `exclude=True`, which never stand here.
+        Keys that change no result are fields with `exclude=True`, which are left out.
         """
         return json.loads(json.dumps(self.model_dump(mode="json", include=set(keys) or None), sort_keys=True))
 
@@ -42,7 +42,7 @@ class Option(Section):
 
 
 def without_nulls(given: Any) -> Any:
-    """A mapping without its empty keys, so that an overlay can take away what its base has; else `given` itself."""
+    """A mapping without its empty keys, so that an overlay can remove keys of its base; another value as it is."""
     return {key: value for key, value in given.items() if value is not None} if isinstance(given, dict) else given
 
 
@@ -130,7 +130,7 @@ def _missing_key(root: type[BaseModel], location: _Location) -> str:
 
 
 def _place(root: type[BaseModel], location: _Location) -> tuple[_Location, list[type[Any]], str]:
-    """What stands at one of pydantic's locations, in which the name of a form follows a section that has several.
+    """The section at one of pydantic's locations, which name the form after a section that has several.
 
     Returns:
         The location as the user writes it; the section there, in all its forms; and the name of the form that was

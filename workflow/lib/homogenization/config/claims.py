@@ -1,7 +1,7 @@
-"""Claims as data: what is measured of which variant, and the criterion that it has to meet.
+"""Claims as data: a statistic of a variant, and the criterion that it has to meet.
 
 A claim names one statistic (`level`, `contrast`, `slope`, `steepest`, `correlation`, `component` or `similarity`) and,
-but for `component`, one criterion. Imported whenever the Snakefile is parsed.
+except for `component`, one criterion. Every parse of the Snakefile imports this module.
 """
 
 from pathlib import Path
@@ -49,7 +49,7 @@ class _OfMetric(Section):
 
 
 class _AtLayers(_OfMetric):
-    """... averaged over layers."""
+    """A metric of every review, averaged over layers."""
 
     point: Literal["residual_stream", "final_norm"] = Field("residual_stream", description="Where states are read.")
     layers: Literal["all", "first", "middle", "last", "input", "output"] = Field(
@@ -123,14 +123,14 @@ class Claim(Section):
     @field_validator("between")
     @classmethod
     def bounds_in_order(cls, bounds: list[float] | None) -> list[float] | None:
-        """The lower one comes first."""
+        """The lower bound comes first."""
         if bounds is not None and bounds[0] >= bounds[1]:
             raise ValueError(f"{bounds} is no range; write [lower, upper]")
         return bounds
 
     @model_validator(mode="after")
     def one_statistic_and_one_criterion(self) -> "Claim":
-        """What is measured and what it is held against are unambiguous."""
+        """A claim has exactly one statistic and, except for `component`, exactly one criterion."""
         statistics = [name for name in STATISTICS if getattr(self, name) is not None]
         if len(statistics) != 1:
             raise ValueError(f"names {statistics or 'no statistic'}; give exactly one of {', '.join(STATISTICS)}")
@@ -159,7 +159,7 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
         `Claim.as_params()` of each, in the order of the file.
 
     Raises:
-        HomogenizationError: the file is missing or no YAML list; or entries are wrong, each of which is named.
+        HomogenizationError: the file is missing or holds no YAML list, or entries are wrong; the message names each.
     """
     try:
         entries = yaml.safe_load(Path(path).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What the configuration model says of itself: the JSON schema and the key table of config/README.md.
+"""The JSON schema and the key table of config/README.md, from the configuration model.
 
     PYTHONPATH=workflow/lib python -m homogenization.config.docs
 
@@ -45,7 +45,7 @@ def with_key_table(readme: str) -> str:
 
 
 def _rows(forms: list[type[Any]], prefix: str) -> Iterator[Row]:
-    """The rows of a section; those that hold for some of its forms alone begin their meaning with their names."""
+    """The rows of a section; the meaning of a key that only some forms have begins with the names of these forms."""
     told_by = getattr(forms[0], "told_by", "")
     if told_by:
         fields = [form.model_fields[told_by] for form in forms]

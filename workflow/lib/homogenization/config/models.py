@@ -1,4 +1,4 @@
-"""The part of the configuration that is about models that read: their weights, and what is stored of their states."""
+"""The part of the configuration on models that read: their weights, and the stored states."""
 
 import importlib.util
 from pathlib import Path
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from homogenization.config.base import ExpandedPath, Option, Section, without_nulls
 from homogenization.models.dtypes import Dtype
 
-BUILT_FILES = {  # of a model that the workflow builds
+BUILT_FILES = {  # files of a model that the workflow builds
     "config": "config.json",
     "weights": "model.safetensors",
     "tokenizer": "tokenizer.json",
@@ -23,7 +23,7 @@ Device = Literal["auto", "cpu", "cuda", "mps"]
 class Source(Option):
     """Where weights and tokenizer come from. The first key of a source tells it from the others.
 
-    Another source is a class here, an entry of `SOURCES`, and a resolver in `homogenization.models.weights`.
+    To add a source, add a class here, an entry in `SOURCES`, and a resolver in `homogenization.models.weights`.
     """
 
     told_by: ClassVar[str] = ""
@@ -56,7 +56,7 @@ class PathWeights(Source):
     @field_validator("path")
     @classmethod
     def holds_a_model(cls, path: str) -> str:
-        """A folder with a model that can be loaded safely."""
+        """The folder holds a model that can be loaded safely."""
         folder = Path(path)
         if not folder.is_dir():
             raise ValueError(f"the folder {path!r} does not exist; relative paths start at the working directory")
@@ -84,7 +84,7 @@ class PackageWeights(Source):
     @field_validator("package")
     @classmethod
     def is_installed(cls, package: str) -> str:
-        """A package that Python finds."""
+        """Python finds the package."""
         if importlib.util.find_spec(package.partition(".")[0]) is None:
             raise ValueError(f"the Python package {package!r} is not installed; install it or use 'path'")
         return package
@@ -103,7 +103,7 @@ class RandomWeights(Source):
     @field_validator("random")
     @classmethod
     def names_an_architecture(cls, random: dict[str, Any]) -> dict[str, Any]:
-        """The fields of some architecture."""
+        """The fields name an architecture."""
         if "model_type" not in random:
             raise ValueError("'random' needs 'model_type', for example llama, qwen2, gpt2")
         return random
@@ -118,7 +118,7 @@ _SOURCE_NAMES = tuple(name for source in SOURCES for name in source.names())
 
 
 def _one_source(given: Any) -> Any:
-    """`given` without empty keys; exactly one source is named."""
+    """`given` without empty keys, after a check that it names exactly one source."""
     named = [name for name in _SOURCE_NAMES if _names(without_nulls(given), name)]
     if len(named) != 1:
         raise ValueError(f"name exactly one of {', '.join(_SOURCE_NAMES)}; found {named or repr(given)}")
@@ -156,7 +156,7 @@ class Model(Section):
         None, ge=2, description="Longer reviews are cut there, and the cut recorded; null: the model's context."
     )
     token_budget: int = Field(
-        2048, ge=1, description="Tokens a forward pass; whole reviews are packed up to it. Halves when memory runs out."
+        2048, ge=1, description="Most tokens per pass; whole reviews are packed up to it. Halves when memory runs out."
     )
     gpus: int = Field(
         1, ge=1, exclude=True, description="GPUs of a job; the blocks are spread over them. Nothing reruns."
@@ -165,7 +165,7 @@ class Model(Section):
         None,
         gt=0,
         exclude=True,
-        description="Billions of parameters, by which a job's memory and time are asked for; null: from the weights' "
+        description="Billions of parameters, for a job's request of memory and time; null: from the weights' "
         "files or the hub id (`8B`). Nothing reruns.",
     )
 
@@ -176,7 +176,7 @@ class States(Section):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
         "auto", description="Storage type of the states; `auto`: the model's own."
     )
-    chunk_tokens: int = Field(4096, ge=1, description="Tokens a chunk of a layer's array.")
+    chunk_tokens: int = Field(4096, ge=1, description="Tokens in a chunk of a layer's array.")
     record_attention: bool = Field(True, description="Sum the attention that each token receives, in every layer.")
     layers: list[int] | None = Field(
         None,
@@ -194,7 +194,7 @@ class States(Section):
     @field_validator("layers")
     @classmethod
     def layers_once(cls, layers: list[int] | None) -> list[int] | None:
-        """Each layer once."""
+        """No layer stands twice."""
         if layers is not None and len(set(layers)) < len(layers):
             raise ValueError(f"{layers} names a layer twice; name each once")
         return layers

@@ -1,4 +1,4 @@
-"""What the configuration says about how figures look: the parameters of the rules that draw them."""
+"""The parameters of the rules that draw figures, from the configuration."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

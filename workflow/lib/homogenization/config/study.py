@@ -1,6 +1,6 @@
-"""The configuration: one strict model that every key passes through, and what follows from it for the rules.
+"""The configuration as one strict model, and the jobs, tables and figures that rules derive from it.
 
-Imported whenever the Snakefile is parsed, so it imports neither torch nor transformers nor zarr.
+Every parse of the Snakefile imports it, so it imports neither torch nor transformers nor zarr.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class Study(Section):
     metrics: list[str] = Field(list(METRIC_NAMES), min_length=1, description="Metrics to tabulate and draw.")
     mauve: Mauve = Mauve()
     contrasts: Contrasts = Contrasts()
-    components: Components | None = Field(None, description="Blocks taken apart; null: not.")
+    components: Components | None = Field(None, description="Which blocks are taken apart; null: none.")
     sensitivity: Sensitivity | None = Field(Sensitivity(), description="What the metrics answer to; null: left out.")
     claims: ClaimsFile | None = Field("config/claims.yaml", description="Claims to judge; null: none.")
     figures: Figures = Figures()
@@ -79,7 +79,7 @@ class Study(Section):
     @field_validator("variants")
     @classmethod
     def original_among_variants(cls, variants: dict[str, AnyVariant]) -> dict[str, AnyVariant]:
-        """Everything is compared with the untouched reviews, so they have to be there."""
+        """The untouched reviews are a variant, since everything is compared with them."""
         if variants.get("original") != RuleVariant(rewriter="none"):
             raise ValueError("needs 'original: {rewriter: none}': every comparison starts from the untouched reviews")
         for name in RESERVED_VARIANTS:
@@ -90,7 +90,7 @@ class Study(Section):
     @field_validator("contrasts")
     @classmethod
     def contrasts_of_what_there_is(cls, contrasts: Contrasts, info: ValidationInfo) -> Contrasts:
-        """Pairs of existing variants, metrics that are computed."""
+        """Pairs name existing variants, and metrics are computed."""
         _check_names([name for pair in contrasts.pairs or () for name in pair], info, "variants", "pairs")
         missing = [name for name in contrasts.metrics or () if name not in info.data.get("metrics", METRIC_NAMES)]
         if missing:
@@ -102,7 +102,7 @@ class Study(Section):
     @field_validator("components")
     @classmethod
     def components_of_what_there_is(cls, components: Components | None, info: ValidationInfo) -> Components | None:
-        """Existing models and variants."""
+        """Models and variants exist."""
         if components is not None:
             _check_names(components.models or (), info, "models", "models")
             _check_names(components.variants, info, "variants", "variants")
@@ -111,7 +111,7 @@ class Study(Section):
     @field_validator("figures")
     @classmethod
     def figures_of_computed_views(cls, figures: Figures, info: ValidationInfo) -> Figures:
-        """A figure cannot show a view that is not computed, nor label what does not exist."""
+        """Views are computed, and labels belong to existing models and variants."""
         missing = [view for view in figures.views if view not in info.data.get("views", VIEWS)]
         if missing:
             raise ValueError(f"views {missing} are not among the computed 'views'; add them there or leave them out")
@@ -153,7 +153,7 @@ class Study(Section):
 
     @property
     def counted_jobs(self) -> list[tuple[str, str, str]]:
-        """(variant, shard, what is counted in its place): the original of what a language model is yet to write."""
+        """(variant, shard, variant whose tokens are counted): the original for what a language model writes."""
         return [
             (variant, shard, "original" if variant in self.written else variant)
             for variant in sorted(self.variants)
@@ -171,7 +171,7 @@ class Study(Section):
 
     @property
     def tabulated_metrics(self) -> list[str]:
-        """The configured metrics, less those of attention where it is not recorded."""
+        """The configured metrics, without those of attention where it is not recorded."""
         return [name for name in self.metrics if self.states.record_attention or name not in ATTENTION_METRICS]
 
     @property
@@ -203,7 +203,7 @@ class Study(Section):
 
     @property
     def correlates_first_token(self) -> bool:
-        """Whether the metrics that are correlated with the first token are all there."""
+        """Whether all of `CORRELATED_METRICS` are tabulated."""
         return set(CORRELATED_METRICS) <= set(self.tabulated_metrics)
 
     @cached_property
@@ -236,10 +236,10 @@ def _check_writer(name: str, info: ValidationInfo, where: str = "") -> None:
 def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
     """Check `raw` (as Snakemake merged it) and return it as a `Study`.
 
-    A model, variant or writer that is set to null is dropped, so that an overlay can take away what its base has.
+    A model, variant or writer that is set to null is dropped, so that an overlay can remove entries of its base.
 
     Raises:
-        HomogenizationError: naming every problem at once: key, value, what is allowed, nearest spelling.
+        HomogenizationError: the message names every problem: key, value, what is allowed, nearest spelling.
     """
     kept = {
         key: without_nulls(value) if key in ("models", "variants", "writers") else value for key, value in raw.items()

@@ -1,4 +1,4 @@
-"""The part of the configuration that is about texts: reviews, their key phrases, their variants."""
+"""The part of the configuration on texts: reviews, their key phrases, their variants."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +35,7 @@ class Corpus(Section):
     @field_validator("source")
     @classmethod
     def local_file_exists(cls, source: str) -> str:
-        """A source that looks like a file is one, of a kind that can be read."""
+        """A source that looks like a file exists and has a readable format."""
         if is_local(source):
             suffix = Path(source).suffix
             if suffix.lower() not in BUILDERS:
@@ -59,9 +59,9 @@ class Corpus(Section):
 
 
 def _asked(told_by: str, by_itself: str | None, *others: type[Option]) -> Callable[[Any], Any]:
-    """A validator that comes first: `llm` needs `writer` and `prompt`, which none of the `others` takes.
+    """A validator that runs first: `llm` needs `writer` and `prompt`, which none of the `others` takes.
 
-    It leaves out empty keys, and puts `by_itself` where `told_by` is not given.
+    It removes empty keys, and sets a missing `told_by` to `by_itself`.
     """
     names = [name for other in others for name in other.names()]
 
@@ -95,7 +95,7 @@ class Keyphrases(Option):
     @field_validator("ngram_range", mode="before")
     @classmethod
     def pair(cls, value: Any) -> Any:
-        """YAML has lists, no tuples; the lower bound comes first."""
+        """A list of two whole numbers from YAML becomes a tuple; the lower bound comes first."""
         if isinstance(value, list) and len(value) == 2 and all(type(v) is int for v in value):
             if not 1 <= value[0] <= value[1]:
                 raise ValueError(f"{value} is no range of phrase lengths; write [shortest, longest], from 1 on")
@@ -134,7 +134,7 @@ AnyKeyphrases = Annotated[
 
 
 class Rewriting(Section):
-    """What a rewriting by a language model is held to; the first candidate that passes is taken."""
+    """The conditions on a rewriting by a language model; the first candidate that passes is taken."""
 
     candidates: int = Field(4, ge=1, description="Candidates asked for, one after the other, until one passes.")
     min_coverage: float = Field(
@@ -144,20 +144,20 @@ class Rewriting(Section):
         0.35,
         ge=0,
         le=1,
-        description="Largest mean distance of the key phrases from the end of the sentence where they shall be, as a "
+        description="Largest mean distance of the key phrases from the end of the sentence where they belong, as a "
         "fraction of the sentence; for variants with a `position`.",
     )
     length_ratio: list[float] = Field(
         [0.6, 1.5], min_length=2, max_length=2, description="Least and largest number of words, over the review's."
     )
     min_f1: float | None = Field(
-        None, ge=0, le=1, description="Least BERTScore F1 against the review (`similarity`'s encoder); null: not asked."
+        None, ge=0, le=1, description="Least BERTScore F1 against the review (`similarity`'s encoder); null: none."
     )
 
     @field_validator("length_ratio")
     @classmethod
     def bounds_in_order(cls, bounds: list[float]) -> list[float]:
-        """The lower one comes first."""
+        """The lower bound comes first."""
         if not 0 <= bounds[0] < bounds[1]:
             raise ValueError(f"{bounds} is no range; write [least, largest], from 0 on")
         return bounds
@@ -179,12 +179,12 @@ class RuleVariant(Variant):
 
     @property
     def is_control(self) -> bool:
-        """Whether the text is rewritten with key phrases brought to no place in particular."""
+        """Whether the text is rewritten without moving its key phrases to one place."""
         return self.position == "scattered"
 
     @model_validator(mode="after")
     def what_the_rewriter_needs(self) -> "RuleVariant":
-        """`rules` needs a position, `none` has no use for one."""
+        """`rules` needs a position, `none` takes none."""
         if (self.rewriter == "rules") != (self.position is not None):
             raise ValueError(
                 f"rewriter {self.rewriter!r} with position {self.position!r}: 'rules' needs a position "
@@ -209,13 +209,13 @@ class WrittenVariant(Variant):
 
     @property
     def is_control(self) -> bool:
-        """Whether the text is rewritten with key phrases brought to no place in particular."""
+        """Whether the text is rewritten without moving its key phrases to one place."""
         return self.position is None
 
     @field_validator("position")
     @classmethod
     def is_a_side(cls, position: str | None) -> str | None:
-        """A place that an answer can be held to."""
+        """The position is a side, which answers can be checked for."""
         return position if position is None else one_of(SIDES)([position])[0]
 
 

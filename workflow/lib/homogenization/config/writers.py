@@ -1,4 +1,4 @@
-"""The part of the configuration that is about language models that write: which they are, and how they are asked."""
+"""The part of the configuration on language models that write: which they are, and how they are asked."""
 
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -15,8 +15,8 @@ from homogenization.writers.prompts import load_prompt
 class Writer(Option):
     """A language model that finds key phrases or rewrites reviews.
 
-    Another backend is a class here, one of `AnyWriter`, and the module of the library that it names: a function
-    `make_writer(entry, seed)` that returns a `homogenization.writers.requests.Writer`.
+    To add a backend, add a class here, list it in `AnyWriter`, and write the library module that it names, with a
+    function `make_writer(entry, seed)` that returns a `homogenization.writers.requests.Writer`.
     """
 
     told_by: ClassVar[str] = "backend"
@@ -89,7 +89,7 @@ AnyWriter = Annotated[LocalWriter | EndpointWriter, Field(discriminator="backend
 
 
 def _readable_prompt(path: str) -> str:
-    """`path`, whose file has to hold a prompt."""
+    """`path`, after a check that its file holds a prompt."""
     try:
         load_prompt(Path(path))
     except HomogenizationError as error:

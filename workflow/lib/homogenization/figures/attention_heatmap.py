@@ -28,7 +28,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     table = table.with_columns(excess=(pl.col("received") / pl.col("uniform")).log(2))
     finite = table["excess"].to_numpy()
     finite = np.abs(finite[np.isfinite(finite)])
-    # the few most extreme cells may not bleach all others: they get the colour of the scale's end
+    # the few most extreme cells get the colour of the scale's end, so that they do not bleach the others
     limit = max(0.5, float(np.quantile(finite, 0.99))) if finite.size else 1.0
     variants = [pair for pair in shown.variants if pair[0] in set(table["variant"])]
     figure, panels = panel_grid(variants, shown.models, row_height=2.3, share_y=True)

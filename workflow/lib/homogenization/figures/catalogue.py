@@ -1,7 +1,7 @@
-"""Every figure by name: its title, its place in the report, the tables it is drawn from, and which studies draw it.
+"""Every figure by name: its title, its place in the report, its tables, and the condition under which a study draws it.
 
-To add a figure: one entry here, a module of its name beside this one with a function `draw`, and a caption of its name
-in workflow/report. Pure data: the Snakefile reads it, so it imports nothing that draws.
+To add a figure, add one entry here, a module of its name beside this one with a function `draw`, and a caption of its
+name in workflow/report. This module is pure data that the Snakefile reads, so it imports no plotting library.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ _FIRST_TOKEN_METRICS = (
 
 @dataclass(frozen=True)
 class Figure:
-    """What is known of a figure before it is drawn.
+    """The description of a figure before it is drawn.
 
     Attributes:
         name: name of its module, of its caption and, after `plot_`, of its rule.
@@ -28,7 +28,7 @@ class Figure:
         category: heading in the report.
         labels: columns of its entry below that heading.
         tables: files in results/tables that it is drawn from; messages name the first.
-        shows: fields of `shown.Shown` that it uses besides the title: an edit of anything else redraws nothing.
+        shows: fields of `shown.Shown` that it uses besides the title; edits of other fields do not redraw it.
         when: test whether a study (`config.study.Study`) draws it.
         metrics: metrics of a study, for a figure that is drawn once for each of them.
         folder: folder of the files of such a figure.
@@ -50,7 +50,7 @@ class Figure:
         return f"{self.folder}/{{metric}}" if self.metrics else self.name
 
     def paths(self, study: Any) -> list[str]:
-        """All of its files for `study`, as `path`."""
+        """The files of the figure for `study`, without suffixes, as `path`."""
         return [self.path.format(metric=metric) for metric in self.metrics(study)] if self.metrics else [self.path]
 
 

@@ -18,7 +18,7 @@ from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.words import short_number
 from homogenization.statistics.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED, UNDECIDED
 
-COLUMNS = {  # of tables/claims.csv: what the board shows
+COLUMNS = {  # columns of tables/claims.csv that the board shows
     **dict.fromkeys(("claim", "statement", "source", "model", "statistic", "verdict"), pl.String),
     **dict.fromkeys(("estimate", "ci_low", "ci_high"), pl.Float64),
     "criterion": pl.String,
@@ -30,7 +30,7 @@ COLUMNS = {  # of tables/claims.csv: what the board shows
 
 @dataclass(frozen=True)
 class Look:
-    """How a verdict is shown: told apart by its sign, by its darkness and by its colour."""
+    """The look of a verdict; verdicts differ by sign, darkness and colour."""
 
     sign: str
     colour: str
@@ -43,7 +43,7 @@ VERDICTS = {
     UNDECIDED: Look("?", "#dedede", DARK),
     NOT_TESTED: Look("–", "white", GREY),
 }
-_STATISTICS = {  # as in tables/claims.csv -> what the criterion is put to
+_STATISTICS = {  # name in tables/claims.csv -> quantity that the criterion applies to
     "level": "mean",
     "contrast": "mean difference",
     "slope": "slope over depth",
@@ -76,7 +76,7 @@ class _Row:
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The board from the table claims, grouped by source; sources and claims keep their order.
 
-    A claim whose model is null has one cell for all models; one that has no row for a model was not tested in it.
+    A claim whose model is null has one cell for all models; a claim without a row for a model was not tested in it.
 
     Raises:
         HomogenizationError: the table holds no claim.
@@ -129,7 +129,7 @@ def _lay_out(claim: pl.DataFrame) -> _Row:
 
 
 def _wrap_evenly(text: str, width: int) -> str:
-    """`text` in as few lines of at most `width` characters as possible, and no last word left alone."""
+    """`text` in as few lines of at most `width` characters as possible, the lines about equally long."""
     text = re.sub(r"(\d) to (\.?\d)", "\\1\u00a0to\u00a0\\2", text)  # a range stays on its line
     n_lines = len(textwrap.wrap(text, width))
     while width > 12 and len(textwrap.wrap(text, width - 1)) == n_lines:

@@ -1,4 +1,4 @@
-"""The figure of what each component of a block does to an anisotropy: bars by component and depth."""
+"""The figure of the change of an anisotropy by each component of a block: bars by component and depth."""
 
 from collections.abc import Sequence
 
@@ -29,11 +29,11 @@ _COMPONENTS = {  # in the order of a block
 }
 _QUARTERS = ("first quarter of the blocks", "second", "third", "last")
 _COLOURS = sns.color_palette("crest", len(_QUARTERS)).as_hex()
-_LANES = len(_QUARTERS) + 1  # of a component: its quarters, and the mean of all blocks
+_LANES = len(_QUARTERS) + 1  # lanes of a component: its quarters, and the mean of all blocks
 _PITCH = _LANES + 1.2  # lanes from one component to the next
 _LANE_HEIGHT = 0.07  # inches
 _BAND_COLOUR = "#f4f4f4"
-_NUMBER_ROOM = 0.30  # of the panel's width, for the numbers at its right
+_NUMBER_ROOM = 0.30  # share of the panel's width for the numbers at its right
 
 
 @house_style()
@@ -97,8 +97,8 @@ def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         table: rows of tables/components.parquet.
 
     Returns:
-        Two tables as `summarise` makes them, by model, variant, metric, view and component, the first one by quarter
-        (0 to 3) too.
+        Two tables as `summarise` makes them, by model, variant, metric, view and component; the first also by quarter
+        (0 to 3).
     """
     keys = ["model", "variant", "metric", "view", "component"]
     # block 7 of 28 ends the first quarter: its depth is .25, or a rounding error more

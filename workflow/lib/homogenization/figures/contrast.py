@@ -113,7 +113,7 @@ def _draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, Varia
 
 
 def _set_vertical_scale(axes: Axes, table: pl.DataFrame) -> None:
-    """Room on both sides of zero, and no panel full of rounding errors."""
+    """Set limits by `range_with_zero`, with room on both sides."""
     low, high = range_with_zero(table.select("mean", "ci_low", "ci_high", "mean_common").to_numpy())
     room = 0.12 * (high - low)
     axes.set_ylim(low - room, high + room)

@@ -14,7 +14,7 @@ from homogenization.figures.style import DARK, GREY, VariantStyle, house_style, 
 from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 
 _MAX_RIDGES = 9
-_RIDGE_HEIGHT = 0.88  # of the distance between two ridges
+_RIDGE_HEIGHT = 0.88  # share of the distance between two ridges
 _FINAL_NORM_GAP = 0.3
 _TOKENS = "all_tokens"  # pairs with the first token are too few to be seen here
 

@@ -19,7 +19,7 @@ from homogenization.states.points import RESIDUAL_STREAM
 
 _FIRST_NORM, _OTHER_NORM = "first_token_norm", "other_token_norm"
 _ATTENTION, _ATTENTION_EXCESS = "first_token_attention_share", "first_token_attention_excess"
-_ROWS = {  # row -> metrics drawn in it, label of its vertical axis, what is said at its right
+_ROWS = {  # row -> metrics drawn in it, label of its vertical axis, label at its right
     "norm": ((_FIRST_NORM, _OTHER_NORM), "Norm of a token vector", "markers: first token, thin: median of others"),
     "energy": (("first_token_energy_share",), "First token's share of squared norm", ""),
     "attention": ((_ATTENTION,), "First token's share of attention", "dashed: uniform attention"),

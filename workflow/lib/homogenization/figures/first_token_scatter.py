@@ -19,7 +19,7 @@ from homogenization.figures.words import percent, true_minus
 from homogenization.states.points import RESIDUAL_STREAM
 
 SHARE, VARIANCE = "first_token_energy_share", "max_explainable_variance"
-VIEWS = {  # view of the maximum explainable variance -> what is said of its row
+VIEWS = {  # view of the maximum explainable variance -> label of its row
     "raw": "all tokens",
     "raw_without_first": "without the first token",
 }
@@ -27,7 +27,7 @@ _SCOPE = "reviews_and_layers"  # the correlation over all points of a panel
 _FORBIDDEN_COLOUR = "#ececec"
 _COLOURS = sns.color_palette("viridis_r", as_cmap=True)
 _SMALL_SHARE = 0.3
-_SEED = 0  # of the order in which points are drawn
+_SEED = 0  # seed of the order in which points are drawn
 
 
 @house_style()

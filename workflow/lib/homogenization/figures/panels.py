@@ -1,4 +1,4 @@
-"""The panel grid, and what stands around it: title, legend, note, labels of rows, columns and axes."""
+"""The panel grid, with title, legend, note, and labels of rows, columns and axes around it."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _MARGIN = 0.12  # inches around everything, and between title, legend, panels an
 def panel_grid(
     columns: Named, rows: Named, row_height: float = 2.1, max_columns: int = 4, share_y: bool = False
 ) -> tuple[Figure, dict[tuple[str, str], Axes]]:
-    """A figure with a panel for each row and column; more columns than `max_columns` go on below, rows and all.
+    """A figure with a panel for each row and column; columns beyond `max_columns` continue below, with all rows.
 
     Args:
         columns: name and label of each column; the label stands above the column.
@@ -88,7 +88,7 @@ def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist] = ()
     Args:
         figure: figure as high as its panels alone, as `panel_grid` makes it.
         title: text in bold, wrapped to the width.
-        note: text on what is drawn and of how many reviews, wrapped to the width.
+        note: text on what is drawn and on the number of reviews, wrapped to the width.
         handles: labelled entries of the legend; without any there is no legend.
     """
     width, panels_height = figure.get_size_inches()
@@ -123,7 +123,7 @@ def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist] = ()
 
 
 def _legend(figure: Figure, handles: Sequence[Artist], width: float) -> Artist:
-    """A frameless legend with as many entries a line as fit into `width` inches."""
+    """A frameless legend with as many entries per line as fit into `width` inches."""
     for columns in range(len(handles), 0, -1):
         # a legend fills column after column; this order makes it read line after line
         in_lines = [handle for column in range(columns) for handle in handles[column::columns]]
@@ -138,7 +138,7 @@ def _legend(figure: Figure, handles: Sequence[Artist], width: float) -> Artist:
 
 
 def views_present(table: pl.DataFrame, views: Sequence[str]) -> list[str]:
-    """Those of `views` that `table` has, in their order; all that it has where it has none of them."""
+    """The `views` that `table` has, in their order; if it has none of them, all views of the table."""
     present = set(table["view"])
     return [view for view in views if view in present] or sorted(present)
 
@@ -173,7 +173,7 @@ def set_log_scale(axes: Axes) -> None:
 
 
 def range_with_zero(values: np.ndarray, smallest: float = 1e-9) -> tuple[float, float]:
-    """The range of the finite `values` and zero; ±.05 where it is below `smallest`, that is rounding errors alone."""
+    """The range of the finite `values` and zero; ±.05 where it is below `smallest`, which only rounding errors are."""
     values = values[np.isfinite(values)]
     low, high = (min(values.min(), 0.0), max(values.max(), 0.0)) if values.size else (0.0, 0.0)
     return (-0.05, 0.05) if high - low < smallest else (low, high)
@@ -189,7 +189,7 @@ def widen_if_flat(axes: Axes) -> None:
 
 
 def fit_vertical_axis(axes: Axes, values: pl.Series, logarithmic: bool) -> None:
-    """Once `values` are drawn: their scale, or a word that none of them is finite."""
+    """Scale the vertical axis for the drawn `values`, or mark the panel empty if none of them is finite."""
     if not values.is_finite().any():
         mark_empty(axes)
     elif logarithmic:

@@ -1,4 +1,4 @@
-"""What a figure shows: which rows of its tables, under which names, and the refusal to draw nothing."""
+"""The parameters of a figure, and the rows of its tables that it shows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,7 +59,7 @@ def rows_of(table: pl.DataFrame, shown: Shown) -> pl.DataFrame:
 
 
 def require_rows(rows: pl.DataFrame, shown: Shown, wanted: str, present: pl.Series) -> None:
-    """Refuse to draw a figure of nothing.
+    """Refuse to draw an empty figure.
 
     Args:
         rows: the part of the table that the figure is drawn from.

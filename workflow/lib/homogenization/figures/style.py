@@ -20,7 +20,7 @@ from homogenization.run.files import written_whole
 GREY = "#7a7a7a"
 DARK = "#222222"
 _PALETTE = sns.color_palette("colorblind").as_hex()
-_STYLES = {  # variant -> colour, dashes, marker: told apart by colour, by darkness and by form
+_STYLES = {  # variant -> colour, dashes, marker: they differ by colour, darkness and form
     "original": (DARK, "-", "o"),
     "front": (_PALETTE[0], (0, (5, 1.5)), "^"),
     "end": (_PALETTE[1], (0, (1.5, 1.2)), "s"),
@@ -49,7 +49,7 @@ def variant_styles(variants: Named) -> dict[str, VariantStyle]:
         if name in _STYLES:
             styles[name] = VariantStyle(*_STYLES[name])
             continue
-        # the lists have coprime or different lengths, so that a colour that comes again has another form
+        # the lists have coprime or different lengths, so that a repeated colour has another form
         styles[name] = VariantStyle(
             _FURTHER_COLOURS[further % len(_FURTHER_COLOURS)],
             _FURTHER_DASHES[further % len(_FURTHER_DASHES)],

@@ -1,7 +1,7 @@
-"""How alike the tokens of packed reviews are, on the device where they lie: norms, cosines, the share of one direction.
+"""Norms, cosines and the share of one direction for the tokens of packed reviews, on the device that holds them.
 
-All arithmetic is float64. Reviews of about the same length are taken together, filled up with zero tokens: these add
-nothing to any sum, and eigenvalues of 0 alone to a Gram matrix.
+All arithmetic is float64. Reviews of similar length form a batch, filled up with zero tokens. A zero token adds 0 to
+every sum, and an eigenvalue of 0 to a Gram matrix.
 """
 
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ TOKEN_VIEWS = (ALL_TOKENS, WITHOUT_FIRST)
 
 _LENGTH_STEP = 32  # reviews whose lengths round up to the same multiple are taken together
 _SQUARINGS = 40
-_SQUARINGS_AT_ONCE = 4  # of a matrix of trace 1: l_1 >= 1 / m then, so l_1^16 does not underflow
+_SQUARINGS_AT_ONCE = 4  # between rescalings to trace 1, which makes l_1 >= 1 / m: l_1^16 does not underflow
 
 
 def token_alignment(states: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
     """Mean norm, cosine anisotropy and singular anisotropy of every review.
 
     Cosine anisotropy is the mean of u_i . u_j over i != j, u_i = x_i / |x_i| (Godey et al. 2024); a zero token has no
-    direction and counts as u = 0. Singular anisotropy is the largest squared singular value over the sum of all, of the
-    tokens as they are: neither centred nor scaled.
+    direction and counts as u = 0. Singular anisotropy is the largest squared singular value over the sum of all, for
+    the raw tokens, neither centred nor scaled.
 
     Args:
         states: (tokens, width), any float type, reviews end to end; finite.
@@ -32,7 +32,7 @@ def token_alignment(states: torch.Tensor, lengths: Sequence[int]) -> torch.Tenso
 
     Returns:
         float64 (views, numbers, reviews), in the order of `TOKEN_VIEWS` and `NUMBERS`, on the device of `states` (on
-        the CPU where that has no float64). NaN where a number needs a token or a pair and there is none.
+        the CPU if that device lacks float64). NaN where a view lacks the token or pair that a number needs.
     """
     device = torch.device("cpu") if states.device.type == "mps" else states.device
     reviews = states.to(device).split(list(lengths))
@@ -49,13 +49,13 @@ def token_alignment(states: torch.Tensor, lengths: Sequence[int]) -> torch.Tenso
 
 
 def _of_filled(filled: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    """(views, numbers, reviews) of reviews (reviews, n, width) that hold `counts` tokens and then zeros."""
+    """Numbers (views, numbers, reviews) of `filled` (reviews, n, width): `counts` tokens each, then zeros."""
     n, width = filled.shape[1:]
     if n <= width:
         gram = filled @ filled.mT
         grams = torch.stack([gram, _without_first(_without_first(gram).mT)])
     else:
-        # taking a massive first token off the whole product would cost the others their precision
+        # subtracting a massive first token from the whole product would cost the other tokens precision
         grams = torch.stack([rows.mT @ rows for rows in (filled, _without_first(filled))])
     norms = torch.linalg.vector_norm(filled, dim=-1)
     units = filled / torch.where(norms > 0, norms, 1.0)[..., None]
@@ -83,10 +83,10 @@ def _without_first(tokens: torch.Tensor) -> torch.Tensor:
 
 def largest_eigenvalues(gram: torch.Tensor) -> torch.Tensor:
     """Largest eigenvalue of each positive semi-definite matrix of (matrices, m, m) float64; (matrices,) float64."""
-    if gram.is_cuda:  # eigensolvers there take milliseconds a matrix, matrix products microseconds
+    if gram.is_cuda:  # there an eigensolver takes milliseconds for a matrix, a matrix product microseconds
         return eigenvalues_by_squaring(gram)
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # on matrices of this size, more of them wait for each other
+    torch.set_num_threads(1)  # on matrices of this size, several threads wait for each other
     try:
         return torch.linalg.eigvalsh(gram)[:, -1]
     finally:
@@ -97,8 +97,8 @@ def eigenvalues_by_squaring(gram: torch.Tensor) -> torch.Tensor:
     """As `largest_eigenvalues`, by matrix products alone.
 
     The power P = gram^(2^k), rescaled on the way, weighs the eigenvectors by (l_i / l_1)^(2^k). So
-    trace(gram P) / trace(P) falls short of l_1 by (m - 1) / (e 2^k) of it at most, whatever the gaps are: 1.4e-9 for
-    m = 4096 and k = 40. NaN for a matrix of zeros.
+    trace(gram P) / trace(P) is at most the share (m - 1) / (e 2^k) below l_1, for any gaps between eigenvalues: 1.4e-9
+    for m = 4096 and k = 40. NaN for a matrix of zeros.
     """
     power = gram
     for squaring in range(_SQUARINGS):

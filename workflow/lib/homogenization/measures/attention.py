@@ -2,7 +2,7 @@
 
 Token j of a review of n tokens receives c_j = sum_i A_ij at a layer, A averaged over heads; the c_j sum to n. Under
 uniform *causal* attention c_j = sum_{i >= j} 1/i, which is the harmonic number H_n for the first token and 1/n for the
-last: far from flat, so a raw profile shows the mask before it shows the model.
+last. This is far from flat, so a raw profile shows the mask before it shows the model.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
 """The components of a transformer block: where its attention, feed-forward network, norms and additions lie.
 
 The points between them bear TransformerLens's names: resid_pre (the stream that enters the block), ln1_out, attn_out,
-resid_mid, ln2_out, mlp_out, resid_post. What is added to the stream is attn_out and mlp_out: where a norm follows the
-attention or the feed-forward network inside its branch (Gemma 2), they are that norm's output.
+resid_mid, ln2_out, mlp_out, resid_post. The block adds attn_out and mlp_out to the stream: where a norm follows the
+attention or the feed-forward network inside its branch (Gemma 2), they are the output of that norm.
 
-To add an architecture, add one entry to `LAYOUTS`. A wrong entry shows: a block whose sums do not come out is refused.
+To add an architecture, add one entry to `LAYOUTS`. `check_sums` refuses a wrong entry: its sums do not come out.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,22 +20,22 @@ from homogenization.states.network import PackedModel, run_packed
 TakePoint = Callable[[int, str, torch.Tensor], None]
 Tap = tuple[str, str]
 
-_CHECKED_TOKENS = 256  # enough to see massive tokens; the pass fits wherever the model does
-_ROUNDINGS = 4  # of each sum, in eps of its dtype: a sum of three terms is rounded twice
+_CHECKED_TOKENS = 256  # enough to see massive tokens; a pass over them fits wherever the model fits
+_ROUNDINGS = 4  # tolerance of each sum, in eps of its dtype; a sum of three terms is rounded twice
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How blocks of one kind are made.
+    """The structure of one kind of block.
 
     Attributes:
         name: name of the kind.
-        modules: the block's children, all but dropouts, which do nothing here.
+        modules: names of the block's children, without dropouts, which are inactive here.
         points: where each point is read, in the order of the block: a module's path inside the block ("" is the block)
             and `input` or `output`.
-        sums: the points that are sums, and of which points.
+        sums: each point that is a sum, with the points that it sums.
         components: the points before and after each component.
-        settings: attributes that the block must have besides, with their values.
+        settings: further attributes that the block must have, with their values.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Layout:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def fits(self, block: torch.nn.Module) -> bool:
-        """Whether `block` has just these children and settings."""
+        """Whether `block` has exactly these children and settings."""
         children = {name for name, child in block.named_children() if not isinstance(child, torch.nn.Dropout)}
         settings = {name: getattr(block, name, None) for name in self.settings}
         return children == self.modules and settings == dict(self.settings)
@@ -124,7 +124,7 @@ LAYOUTS = (
     _norm_first("GPT-2", "ln_1", "attn", "ln_2", "mlp"),
     _norm_first("GPT-NeoX, sequential", *_GPT_NEOX, use_parallel_residual=False),
     _parallel("GPT-NeoX, parallel", *_GPT_NEOX, use_parallel_residual=True),
-    # each norm takes the stream after an addition, and what leaves the block is normed
+    # each norm follows an addition, and the output of the block is normed
     Layout(
         "BERT",
         frozenset(("attention", "intermediate", "output")),
@@ -169,7 +169,7 @@ def find_layout(model: PackedModel) -> Layout:
 
 
 def _refusal(model: PackedModel, reason: str) -> HomogenizationError:
-    """The refusal to tell the components of a model apart."""
+    """The error for a model whose components can't be told apart."""
     return HomogenizationError(
         f"{model.architecture}: {reason}, so the components of its blocks can't be told apart. Leave the model out of "
         "components.models, or describe its blocks by an entry of LAYOUTS in homogenization/measures/blocks.py."
@@ -180,10 +180,11 @@ def _refusal(model: PackedModel, reason: str) -> HomogenizationError:
 def points_taken(model: PackedModel, layout: Layout, take: TakePoint) -> Iterator[None]:
     """Hand every point of every block to `take`: the layer (block 1 is 1), the point, the states (tokens, width).
 
-    `take` must copy what it keeps. The order is that of the network's work, which need not be that of the layout.
+    `take` must copy what it keeps. Points come in the order in which the network computes them, which can differ from
+    the order of the layout.
 
     Raises:
-        HomogenizationError: at the end, a point that was not passed just once in each block.
+        HomogenizationError: at the end, if a block passed a point more or less than once.
     """
     passed: dict[tuple[int, str], int] = {}
 
@@ -222,13 +223,13 @@ def points_taken(model: PackedModel, layout: Layout, take: TakePoint) -> Iterato
 def check_sums(model: PackedModel, layout: Layout, token_ids: Sequence[int]) -> None:
     """Run `model` over a text and compare the points of `layout` that are sums with the sums.
 
-    A block that scales a branch, or adds something else besides, would have its additions credited with that. Each
-    number of each token is compared, so that one massive number hides nothing.
+    If a block scales a branch, or adds something else too, its additions would be credited with that. Every number of
+    every token is compared, so that a massive number can't hide a difference elsewhere.
 
     Args:
         model: the transformer.
         layout: layout of its blocks.
-        token_ids: a real text: on random tokens, massive activations do not show. Its first 256 tokens are read.
+        token_ids: tokens of a real text, since random tokens show no massive activations; the first 256 are read.
 
     Raises:
         HomogenizationError: a sum does not come out within the rounding of the model's dtype.

@@ -1,8 +1,8 @@
 """Singular values and geometry of a common number of tokens of every review, so that lengths can't pass for effects.
 
 Ranks and entropies grow with the number of tokens alone, and a rewritten review has a few more or fewer than its
-original. Here random subsets of one size stand for each review, and are measured as reviews are. The first token is
-always among them: whether it counts is the view's matter, as everywhere.
+original. Here random subsets of one size stand for each review, and are measured like reviews. Every subset contains
+the first token; the view decides whether it counts.
 """
 
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from homogenization.corpus.hashing import seeded_hash
 from homogenization.measures import geometry, spectra
 from homogenization.measures.reviews import TokenStates
 
-_SEPARATOR = "/"  # of a review and the number of its draw; names of reviews are hexadecimal digits
+_SEPARATOR = "/"  # between a review and the number of its draw; names of reviews are hexadecimal digits
 
 
 def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, seed: int) -> np.ndarray:
     """Positions of the tokens of one draw, (n_tokens,) int64, ascending; 0 is always among them.
 
-    They depend on seed, review and draw alone: all layers and models with as many tokens have the same ones.
+    They depend on seed, review and draw alone: layers share them, and models with equally many tokens do.
 
     Args:
         review_id: name of the review.
-        n_available: its number of tokens, at least `n_tokens`.
+        n_available: number of tokens of the review, at least `n_tokens`.
         n_tokens: number of tokens to draw, at least 1.
         draw: number of the draw.
         seed: seed of all draws.
@@ -40,11 +40,11 @@ class DrawnTokens:
     Attributes:
         review_ids: `REVIEW/DRAW` for each draw of each review that is long enough.
         review_offsets: int64 (subsets + 1,).
-        attributes, layers, n_blocks: the store's.
+        attributes, layers, n_blocks: same as those of the store.
     """
 
     def __init__(self, store: TokenStates, n_tokens: int, draws: int, seed: int) -> None:
-        """Draw `draws` subsets of `n_tokens` tokens of each review that has as many."""
+        """Draw `draws` subsets of `n_tokens` tokens of each review that has at least so many."""
         self._store, self.attributes, self.layers, self.n_blocks = store, store.attributes, store.layers, store.n_blocks
         self.review_ids: list[str] = []
         rows = [np.empty(0, dtype=np.int64)]
@@ -62,7 +62,7 @@ class DrawnTokens:
         return self._store.residual_stream(layer)[self._rows]
 
     def final_norm(self) -> np.ndarray | None:
-        """Their states after the final norm; None where the architecture has no such norm."""
+        """The states of the drawn tokens after the final norm; None where the architecture has no such norm."""
         states = self._store.final_norm()
         return None if states is None else states[self._rows]
 
@@ -70,7 +70,7 @@ class DrawnTokens:
 def measure(
     store: TokenStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `spectra` and `geometry` of `draws` subsets of `n_tokens` tokens of each review that has as many.
+    """The tables `spectra` and `geometry` of `draws` subsets of `n_tokens` tokens of each long enough review.
 
     Their columns are those of `SPECTRA_SCHEMA` and `GEOMETRY_SCHEMA`, with the number of the `draw` after `review_id`.
 

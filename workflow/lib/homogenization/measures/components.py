@@ -1,4 +1,4 @@
-"""Reviews through a model, and how alike their tokens are at every point of every block: nothing else is kept."""
+"""A pass of reviews through a model that measures how alike tokens are at every point of every block."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,16 +41,16 @@ def component_states(
     """Run `model` over reviews and measure the tokens at every point of every block.
 
     Args:
-        model: the model.
+        model: model to run, with its tokenizer.
         review_ids: names of the reviews.
-        texts: their texts.
+        texts: texts of the reviews, in the same order.
         identity: `model`, `variant` and `shard`, for the table, provenance and messages.
-        token_budget: tokens of whole reviews in a forward pass; a longer review passes alone. Where memory runs out,
-            the budget is halved and stays so.
+        token_budget: most tokens of the whole reviews in a forward pass; a longer review passes alone. Where memory
+            runs out, the budget halves for the rest of the run.
 
     Returns:
         The table (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and review; and its
-        metadata: `layout`, `components` (the points before and after each), `states` (what made them).
+        metadata: `layout`, `components` (the points before and after each), `states` (provenance).
 
     Raises:
         HomogenizationError: an architecture that can't be honoured or whose components can't be told apart, states that
@@ -85,7 +85,7 @@ def _measure(
     review_ids: Sequence[str],
     identity: Mapping[str, str],
 ) -> dict[tuple[int, str], torch.Tensor]:
-    """One forward pass over the reviews of `pack`: for each layer and point what `token_alignment` gives."""
+    """`token_alignment` at each layer and point, from one forward pass over the reviews of `pack`."""
     start, stop = tokens.review_offsets[[pack.start, pack.stop]].tolist()
     lengths = tokens.lengths[pack.start : pack.stop].tolist()
     measured: dict[tuple[int, str], torch.Tensor] = {}
@@ -110,7 +110,7 @@ def _measure(
 def _table(
     numbers: np.ndarray, points: Sequence[str], review_ids: Sequence[str], lengths: np.ndarray, width: int
 ) -> pl.DataFrame:
-    """The table of `numbers` (layers, points, views, numbers, reviews), less model, variant and depth."""
+    """The table of `numbers` (layers, points, views, numbers, reviews), without model, variant and depth."""
     n_layers, n_points, n_views, _, n_reviews = numbers.shape
     keys = np.indices((n_layers, n_points, n_views, n_reviews)).reshape(4, -1)
     layer, point, view, review = keys

@@ -1,6 +1,6 @@
-"""Lengths and directions of tokens, in one place for all that looks at directions.
+"""Lengths and directions of tokens.
 
-Imports numpy alone: what imports it is read whenever the Snakefile is parsed.
+It imports numpy alone, because every parse of the Snakefile imports it through the views.
 """
 
 import numpy as np

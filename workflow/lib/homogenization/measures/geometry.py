@@ -41,7 +41,7 @@ GEOMETRY_SCHEMA = {
 
 
 def token_geometry(tokens: np.ndarray, n_bins: int = 40) -> dict[str, float | np.ndarray]:
-    """Everything that is recorded of one token matrix.
+    """The recorded numbers of one token matrix.
 
     Args:
         tokens: (n, d), n >= 1, any float type; finite. All arithmetic is float64.
@@ -49,11 +49,11 @@ def token_geometry(tokens: np.ndarray, n_bins: int = 40) -> dict[str, float | np
 
     Returns:
         resultant_length, n_directed (tokens that are not zero), cosine_std (population standard deviation over pairs
-        i < j), all also `_without_first`; norm_first, and norm_rest_mean, _median, _max of the tokens after the first;
+        i < j), each also `_without_first`; norm_first, and norm_rest_mean, _median, _max of the tokens after the first;
         squared_norm_share_first, |x_1|^2 / sum |x_i|^2; cosine_to_first, mean over the other tokens;
-        cosine_histogram (n_bins,) int64 of the pairs, also `_without_first`. Numbers without a token or a pair to be
-        taken over are NaN. A bin holds its left edge, the last one both; a cosine that equals an edge up to rounding
-        (1e-16) may fall to either side.
+        cosine_histogram (n_bins,) int64 of the pairs, also `_without_first`. A number is NaN where its tokens
+        or pairs are missing. A bin includes its left edge, the last bin both edges; a cosine that equals an edge up to
+        rounding (1e-16) may fall on either side.
     """
     tokens = tokens.astype(np.float64)
     lengths = norms(tokens)
@@ -106,7 +106,7 @@ def _norms_of_rest(lengths: np.ndarray) -> dict[str, float]:
 
 def _histograms(cosines: np.ndarray, n_bins: int) -> dict[str, np.ndarray]:
     """Counts of the pairs i < j, with and without the pairs of the first token."""
-    # truncation is rounding down here, and faster; cosines may pass -1 and 1 by rounding
+    # truncation is rounding down here, and faster; cosines may lie outside [-1, 1] by rounding
     bins = ((cosines + 1.0) * (n_bins / 2)).astype(np.int64).clip(0, n_bins - 1)
     both_ways = np.bincount(bins.ravel(), minlength=n_bins) - np.bincount(bins.diagonal(), minlength=n_bins)
     pairs = both_ways // 2

@@ -2,7 +2,7 @@
 
 Pillutla et al. 2021: both clouds are quantised together (rows scaled to length 1, PCA to 90 % of the variance, k-means)
 and the two histograms p, q compared through the area under their divergence frontier. It ignores scale. Two samples of
-one distribution give .94 to .97 rather than 1, and values spread over seeds: read it beside the null, over several.
+one distribution give .94 to .97 rather than 1, and values vary with the seed: compare them with the null, over seeds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from homogenization.run.errors import HomogenizationError
 _EXPLAINED_VARIANCE = 0.9
 _MAX_ITERATIONS = 50
 _TOKENS_PER_CLUSTER = 10
-_MIN_TOKENS = 20  # a side: two clusters
+_MIN_TOKENS = 20  # in each half: two clusters
 
 MAUVE_SCHEMA = {
     "model": pl.String,
@@ -45,9 +45,9 @@ def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0, n_points: in
 
     Args:
         p: (k,) histogram, sums to 1.
-        q: likewise.
-        scale: c.
-        n_points: mixture weights w, evenly from 1e-6 to 1 - 1e-6.
+        q: (k,) histogram, sums to 1.
+        scale: factor c of the divergences.
+        n_points: number of mixture weights w, evenly spaced from 1e-6 to 1 - 1e-6.
     """
     weights = np.linspace(1e-6, 1 - 1e-6, n_points)
     mixtures = np.where(p == q, p, weights[:, None] * p + (1 - weights[:, None]) * q)  # equal ones without rounding
@@ -66,7 +66,7 @@ def _divergence(p: np.ndarray, mixtures: np.ndarray) -> np.ndarray:
 def principal_components(rows: np.ndarray, explained: float = _EXPLAINED_VARIANCE) -> np.ndarray:
     """(n, d) float32 -> (n, k) float32 scores on the fewest principal components with `explained` of the variance.
 
-    Eigenvectors of the smaller of scatter and Gram matrix; (n, 1) zeros where the rows do not vary.
+    The components come from the scatter or the Gram matrix, whichever is smaller. (n, 1) zeros where rows do not vary.
     """
     centred = rows - rows.mean(axis=0, dtype=np.float64).astype(np.float32)
     n, width = centred.shape
@@ -83,9 +83,9 @@ def principal_components(rows: np.ndarray, explained: float = _EXPLAINED_VARIANC
 def quantise(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Histograms (n_clusters,) of two clouds of unit rows, (n, d) and (m, d) float32, over joint k-means clusters."""
     scores = principal_components(np.concatenate([first, second]))
-    # fewer distinct rows than clusters (words that come again, at layer 0) leave clusters empty: no harm
+    # repeated words at layer 0 can leave fewer distinct rows than clusters; empty clusters change nothing
     n_clusters = min(n_clusters, len(np.unique(scores, axis=0)))
-    # random centres, as in the published code: k-means++ takes five times as long and ends within 1 % as tight
+    # random centres, as in the published code: k-means++ takes five times as long and gains less than 1 %
     k_means = KMeans(n_clusters, init="random", n_init=1, max_iter=_MAX_ITERATIONS, random_state=seed)
     labels = k_means.fit_predict(scores)
     histograms = [
@@ -102,10 +102,10 @@ def mauve(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int, sca
 def draw_halves(n_available: int, n_tokens: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Two disjoint random sets of token indices of the same size, each ascending.
 
-    The size is `n_tokens`, or half of what is available where that is less or `n_tokens` is None.
+    The size is `n_tokens`, at most half of the available tokens; None stands for that half.
 
     Raises:
-        HomogenizationError: fewer than 20 tokens a side.
+        HomogenizationError: fewer than 20 tokens in a half.
     """
     size = n_available // 2 if n_tokens is None else min(n_tokens, n_available // 2)
     if size < _MIN_TOKENS:
@@ -126,12 +126,12 @@ def measure(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scal
 
     Args:
         store: states of one shard.
-        n_tokens: tokens a side; fewer where the shard has less than twice as many, None for as many as there are.
+        n_tokens: tokens in a half; fewer where the shard has less than twice as many; None for half of the shard.
         seeds: seeds of the drawn tokens and of the cluster centres.
         scale: scaling factor c of the divergences.
 
     Raises:
-        HomogenizationError: fewer than 20 tokens a side, or states that are not finite.
+        HomogenizationError: fewer than 20 tokens in a half, or states that are not finite.
     """
     table = measured_table(_rows(store, n_tokens, seeds, scale), store, MAUVE_SCHEMA, "layer_to")
     return table.sort("layer_from", "layer_to", "seed")

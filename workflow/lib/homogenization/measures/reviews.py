@@ -1,4 +1,4 @@
-"""Walking through states: every review's token matrix at every point and layer, and the table of what is measured."""
+"""Iteration over the token matrices of every review, point and layer, and the tables that measures make of them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -16,10 +16,10 @@ OVERFLOW = (
 
 
 class TokenStates(Protocol):
-    """What a measure walks through: the states of one model, variant and shard. A store of states is one.
+    """The states of one model, variant and shard, as measures read them. A store of states is one.
 
     Attributes:
-        attributes: what made the states, with `model` and `variant`.
+        attributes: provenance of the states, with `model` and `variant`.
         review_ids: names of the reviews.
         review_offsets: int64 (reviews + 1,), where each review's tokens begin and end.
         n_blocks: blocks of the model.
@@ -77,13 +77,13 @@ def iterate_reviews(store: TokenStates) -> Iterator[tuple[dict[str, Any], np.nda
 def measured_table(
     rows: Iterable[Mapping[str, Any]], store: TokenStates, schema: Mapping[str, Any], layer: str = "layer"
 ) -> pl.DataFrame:
-    """The table of what was measured of `store`.
+    """The table of one measure of `store`.
 
     Args:
-        rows: the columns of `schema` by name, less model, variant and depth, which `with_origin` adds.
+        rows: values of the columns of `schema`, without model, variant and depth, which `with_origin` adds.
         store: the states that were measured.
         schema: columns of the table.
-        layer: the column that depth follows from.
+        layer: column of the layer that depth follows from.
     """
     columns: dict[str, list] = {name: [] for name in schema if name not in ("model", "variant", "depth")}
     for row in rows:
@@ -100,15 +100,15 @@ def with_origin(table: pl.DataFrame, identity: Mapping[str, Any], n_blocks: int,
 
     Args:
         table: a table with a column `layer`, Int32.
-        identity: names, with those of `model` and `variant`.
+        identity: names by kind, `model` and `variant` among them.
         n_blocks: blocks of the model.
-        layer: the column that depth follows from.
+        layer: column of the layer that depth follows from.
     """
     names = {name: pl.lit(identity[name], dtype=pl.String) for name in ("model", "variant")}
-    # by polars, whose last digit may differ from Python's: tables are joined by depth
+    # tables are joined by depth, so polars computes it everywhere: Python's last digit may differ
     return table.with_columns(**names, depth=pl.col(layer) / max(n_blocks, 1))
 
 
 def provenance(store: TokenStates) -> dict[str, Any]:
-    """What made the states: the store's attributes without the list of reviews, for the metadata of other tables."""
+    """The store's attributes without the list of reviews, for the metadata of tables made from it."""
     return {name: value for name, value in store.attributes.items() if name != "review_ids"}

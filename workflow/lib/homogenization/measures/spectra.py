@@ -4,8 +4,8 @@ The squared singular values of the rows are the eigenvalues of rows @ rows.T, or
 smaller. In float64 that costs no metric more than about 1e-9; in float32 it would be wrong as soon as one direction is
 10^3 times the rest.
 
-Each matrix is brought to tridiagonal form once for two views. The reduction leaves the first basis vector alone, so
-where that is the first token, the form without its first row and column belongs to the view without the first token.
+Each matrix is brought to tridiagonal form once for two views. The reduction keeps the first basis vector. If
+that is the first token, the form without its first row and column belongs to the view without the first token.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,8 +18,9 @@ from scipy.linalg import lapack
 from homogenization.measures.reviews import TokenStates, iterate_reviews, measured_table
 from homogenization.measures.views import Look, TokenGram, look_of
 
-# Of the largest eigenvalue. Equal rows (a word that comes twice, at layer 0) make exact zeros, which rounding turns
-# into values of up to 4.4 eps (measured up to 3,000 x 3,500); their square roots, 1e-8 of the largest, would add up.
+# Eigenvalues below this share of the largest count as 0. Equal rows (a word that comes twice, at layer 0) make exact
+# zeros, which rounding turns into up to 4.4 eps (measured up to 3,000 x 3,500); their square roots, 1e-8 of the
+# largest, would add up.
 _ZERO = 8 * np.finfo(np.float64).eps
 
 SPECTRA_SCHEMA = {
@@ -61,7 +62,7 @@ def singular_values(tokens: np.ndarray, views: Sequence[str]) -> dict[str, np.nd
 
 
 def _eigenvalues(look: Look, tokens: np.ndarray, gram: TokenGram, wanted: Sequence[bool]) -> list[np.ndarray]:
-    """Ascending squares of the singular values of a look, for each of `wanted`: without the first token or with it."""
+    """Ascending squared singular values of a look, for each entry of `wanted`: whether the first token is left out."""
     n, width = tokens.shape
     if look.nested is None:
         chosen = [look.rows(tokens[1:] if without_first else tokens) for without_first in wanted]
@@ -76,7 +77,7 @@ def _eigenvalues(look: Look, tokens: np.ndarray, gram: TokenGram, wanted: Sequen
         return [_tridiagonal_eigenvalues(diagonal[without_first:], beside[without_first:]) for without_first in wanted]
     rows = look.nested(tokens)
     first, rest = rows[0], rows[1:]
-    # in a basis whose first vector points along the first token, that token adds to one element alone
+    # in a basis whose first vector points along the first token, that token adds to a single element
     diagonal, beside = _tridiagonal(_reflected(rest.T @ rest, first))
     along_first = np.zeros(width)
     along_first[0] = first @ first
@@ -89,7 +90,7 @@ def _eigenvalues(look: Look, tokens: np.ndarray, gram: TokenGram, wanted: Sequen
 def _tridiagonal(symmetric: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Diagonal (n,) and elements beside it (n - 1,) of the tridiagonal form that keeps the first basis vector.
 
-    A large first row stays first in it, apart from the small ones, whose eigenvalues keep their precision for that.
+    A large first row stays first, apart from the small rows, so that their eigenvalues keep their precision.
     """
     n = len(symmetric)
     if n == 1:

@@ -8,7 +8,7 @@ dropped before anything else is done.
 To add a look (`raw`, `centred` and `unit` are looks, and each makes two views), write one function from the token
 matrix to the look's rows and decorate it with `look`. The other arguments of `look` only save time.
 
-Needs numpy alone: the names are read whenever the Snakefile is parsed.
+It imports numpy alone, because every parse of the Snakefile reads the names.
 """
 
 from collections.abc import Callable
@@ -30,8 +30,8 @@ class TokenGram:
     """Inner products between the tokens of one review; those of all looks follow from one matrix product.
 
     The product is taken after the mean of all tokens but the first is subtracted. Everything else follows by adding
-    what was subtracted or by scaling rows: steps that cancel nothing, unlike centring a product of uncentred rows,
-    which loses (mean / spread)^2 of the precision.
+    the mean back or by scaling rows. These steps cancel nothing, whereas centring a product of uncentred rows loses
+    (mean / spread)^2 of the precision.
     """
 
     def __init__(self, tokens: np.ndarray) -> None:

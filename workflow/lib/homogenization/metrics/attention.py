@@ -1,9 +1,9 @@
 """Metrics of the attention that tokens receive.
 
-Each is a function of the columns of the table `attention` (a mapping of name to array) and of the tokens that are
-looked at: `all_tokens` or `without_first`. To add a metric, write one such function and decorate it.
+Each metric is a function of two arguments: the columns of the table `attention` (a mapping of name to array), and the
+view, `all_tokens` or `without_first`. To add a metric, write one such function and decorate it.
 
-Imports numpy alone: the names are read whenever the Snakefile is parsed.
+It imports numpy alone, because every parse of the Snakefile reads the names.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ attention_metric = registrar(ATTENTION_METRICS)
     views=(ALL_TOKENS,),
 )
 def first_token_attention_share(columns: Columns, view: str) -> np.ndarray:
-    """c_1 / n, with c_j the attention that token j receives, heads averaged; the c_j sum to n."""
+    """c_1 / n. Token j receives the attention c_j, averaged over heads; the c_j sum to n."""
     return columns["first_token_share"]
 
 

@@ -1,9 +1,9 @@
 """Metrics of token norms and directions.
 
-Each is a function of the columns of the table `geometry` (a mapping of name to array) and of the tokens that are looked
-at: `all_tokens` or `without_first`. To add a metric, write one such function and decorate it.
+Each metric is a function of two arguments: the columns of the table `geometry` (a mapping of name to array), and the
+view, `all_tokens` or `without_first`. To add a metric, write one such function and decorate it.
 
-Imports numpy alone: the names are read whenever the Snakefile is parsed.
+It imports numpy alone, because every parse of the Snakefile reads the names.
 """
 
 import numpy as np
@@ -32,9 +32,9 @@ def resultant_length(columns: Columns, view: str) -> np.ndarray:
     title="Cosine anisotropy", label="mean cosine of token pairs", bounds=(-1, 1), views=BOTH, homogenization=1
 )
 def cosine_anisotropy(columns: Columns, view: str) -> np.ndarray:
-    """Mean cosine over i != j = (n R^2 - m / n) / (n - 1), m the tokens that are not zero; NaN below two tokens.
+    """Mean cosine over i != j: (n R^2 - m / n) / (n - 1) with m nonzero tokens; NaN for fewer than two tokens.
 
-    With m = n, as nearly always, (n R^2 - 1) / (n - 1) (Godey et al. 2024).
+    For m = n, the usual case, it is (n R^2 - 1) / (n - 1) (Godey et al. 2024).
     """
     n = columns["n_tokens"] - (view == WITHOUT_FIRST)
     length = _of_view(columns, "resultant_length", view)
@@ -55,8 +55,8 @@ def cosine_modes(columns: Columns, view: str) -> np.ndarray:
     """Modes of the histogram of the cosines of token pairs; NaN without pairs.
 
     The histogram is smoothed by a moving average over three bins. A mode is a peak with a prominence above 5 % of the
-    highest bin: both sides fall by more than that before they reach a higher peak. One mode is a turn of all tokens;
-    several are groups of tokens.
+    highest bin: both sides fall by more than that before they reach a higher peak. One mode means that all tokens
+    turn together, several modes mean groups of tokens.
     """
     return _count_modes(_of_view(columns, "cosine_histogram", view))
 
@@ -65,9 +65,9 @@ def _count_modes(histograms: np.ndarray) -> np.ndarray:
     """(rows, bins) counts -> (rows,) float64 number of modes, NaN where a row is all zeros.
 
     One pass from left to right over all rows: a rise above the lowest point since the last mode begins a mode, a fall
-    below the highest point of a mode ends it, both by more than the threshold. In whole numbers, so that ties are ties.
+    below the highest point of a mode ends it, both by more than the threshold. Whole numbers keep ties exact.
     """
-    sums = histograms.astype(np.int64)  # of three bins; nothing lies beyond the ends
+    sums = histograms.astype(np.int64)  # over three bins; beyond the ends counts are 0
     sums[:, 1:] += histograms[:, :-1]
     sums[:, :-1] += histograms[:, 1:]
     heights, threshold = 20 * sums, sums.max(axis=1)
@@ -105,7 +105,7 @@ def other_token_norm(columns: Columns, view: str) -> np.ndarray:
     views=(WITHOUT_FIRST,),
 )
 def other_token_norm_max(columns: Columns, view: str) -> np.ndarray:
-    """Largest norm of the tokens after the first: massive activations need not sit on the first token."""
+    """Largest norm of the tokens after the first: massive activations can sit on any token."""
     return columns["norm_rest_max"]
 
 

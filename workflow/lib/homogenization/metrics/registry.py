@@ -1,4 +1,4 @@
-"""What a metric is: one function under a name, with what a figure says about it."""
+"""The record of a metric: a function under a name, with the title, label and bounds that figures show."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 ALL_TOKENS = "all_tokens"
 WITHOUT_FIRST = "without_first"
 
-Columns = Mapping[str, np.ndarray]  # of a table, by name
+Columns = Mapping[str, np.ndarray]  # columns of a table by name
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Metric:
         label: label of its axis, with the symbol or the unit.
         bounds: smallest and largest possible value; None where there is none.
         views: the views that it is computed for; empty for a spectral metric, which is computed for every view.
-        homogenization: the way it goes when tokens grow alike: 1 up, -1 down, 0 neither.
-        extensive: whether it grows with the number of tokens alone, so that it can't compare texts of different
-            lengths.
+        homogenization: direction of its change when tokens grow alike: 1 up, -1 down, 0 none.
+        extensive: whether a larger number of tokens raises it by itself; such a metric can't compare texts of
+            different lengths.
     """
 
     name: str

@@ -4,7 +4,7 @@ With singular values s_1 >= s_2 >= ... of an n x d matrix: p = s / sum s, q = s^
 To add a metric, write one function of a `SpectrumBatch` and decorate it with `spectral_metric`; it is then tabulated
 and drawn by its name, and nothing that reads the states runs again.
 
-Imports numpy alone: the names are read whenever the Snakefile is parsed.
+It imports numpy alone, because every parse of the Snakefile reads the names.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from homogenization.metrics.registry import Metric, registrar
 SPECTRAL_METRICS: dict[str, Metric] = {}
 spectral_metric = registrar(SPECTRAL_METRICS)
 
-# Of the largest eigenvalue: what a float64 Gram matrix resolves well enough to take a logarithm of.
+# The smallest share of the largest eigenvalue that a float64 Gram matrix resolves well enough for a logarithm.
 _RESOLVED = 1e-12
 
 
@@ -27,7 +27,7 @@ class SpectrumBatch:
 
     Attributes:
         singular_values: (rows, k) float64, descending, filled up with zeros; k >= 1.
-        size: (rows,) int, min(n, d) of each matrix: how many of its k values are not filling.
+        size: (rows,) int, min(n, d) of each matrix; its values after the first `size` are filling.
     """
 
     singular_values: np.ndarray
@@ -58,7 +58,7 @@ class SpectrumBatch:
 
     @cached_property
     def q(self) -> np.ndarray:
-        """(rows, k) shares of the squared singular values: of the variance, or energy."""
+        """(rows, k) shares of the squared singular values, that is of the variance or energy."""
         squares = self.relative**2
         return squares / squares.sum(axis=1, keepdims=True)
 
@@ -176,7 +176,7 @@ def normalized_matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
     title="Rank by matrix entropy", label="exp H(σ²/Σσ²)", bounds=(1, None), homogenization=-1, extensive=True
 )
 def matrix_entropy_rank(spectra: SpectrumBatch) -> np.ndarray:
-    """Exp H(q): of the shares of variance, and so not the effective rank."""
+    """Exp H(q), from the shares of variance; the effective rank takes the shares p."""
     return np.exp(spectra.energy_entropy)
 
 
@@ -225,14 +225,14 @@ def alpha_req(spectra: SpectrumBatch) -> np.ndarray:
     the spectrum decays. All eigenvalues above 1e-12 of the largest count alike; the authors' code fits ranks 4 to 100
     with weights 1/k, so compare trends rather than values. NaN for fewer than two such eigenvalues.
     """
-    values = spectra.relative**2  # the factor 1/n moves the intercept alone
+    values = spectra.relative**2  # the factor 1/n only moves the intercept
     counted = values > _RESOLVED
     number = counted.sum(axis=1)
     number = np.where(number > 1, number, np.nan)
     x = np.where(counted, np.log(np.arange(1, values.shape[1] + 1)), 0.0)
     y = np.log(np.where(counted, values, 1.0))
     x = np.where(counted, x - (x.sum(axis=1) / number)[:, None], 0.0)
-    with np.errstate(invalid="ignore"):  # 0 / 0 of a matrix of zeros is the NaN that is wanted
+    with np.errstate(invalid="ignore"):  # a matrix of zeros gives 0 / 0, the intended NaN
         return -np.einsum("ij,ij->i", x, y) / np.einsum("ij,ij->i", x, x)
 
 

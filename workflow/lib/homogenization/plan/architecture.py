@@ -1,4 +1,4 @@
-"""What a model's configuration says about its network: how many parameters, where they work, and how wide it gets.
+"""The size of a model's network, from its configuration: parameters, blocks, widths.
 
 No weights are needed: the network is built on torch's meta device, where tensors have a shape and no content.
 """
@@ -20,12 +20,12 @@ from homogenization.states.network import packed_model
 
 @dataclass(frozen=True)
 class Architecture:
-    """What the costs of a network follow from.
+    """The numbers that the costs of a network follow from.
 
     Attributes:
         name: Name of the network's class.
         n_parameters: Parameters of the network, embeddings included, without a head.
-        n_multiplied: Entries of the blocks' matrices that a token meets; among experts, those that it is sent to.
+        n_multiplied: Entries of the blocks' matrices that multiply a token; of experts, those of the chosen ones.
         n_blocks: Number of blocks.
         width: Width of the residual stream.
         widest: Longest side of a matrix in the blocks, such as the inner width of the feed-forward network.
@@ -48,13 +48,13 @@ class Architecture:
 
 
 def resolve_configuration(weights: Mapping[str, Any]) -> str:
-    """The folder of a model's configuration and tokenizer, which is all that is fetched of a hub model.
+    """The folder of a model's configuration and tokenizer; of a hub model, only these are fetched.
 
     Args:
-        weights: A `weights` entry, as `homogenization.models.weights.resolve_weights` reads it.
+        weights: A `weights` entry as for `homogenization.models.weights.resolve_weights`.
 
     Raises:
-        HomogenizationError: for the reasons of `resolve_weights`; or the hub model has no config.json.
+        HomogenizationError: as in `resolve_weights`, or the hub model has no config.json.
     """
     if "hub" not in weights:
         return resolve_weights(weights).folder
@@ -73,7 +73,7 @@ def resolve_configuration(weights: Mapping[str, Any]) -> str:
 
 
 def describe_architecture(folder: str | Path) -> Architecture:
-    """Read config.json in `folder` and build its network of shapes.
+    """Read config.json in `folder` and describe the network that it builds on the meta device.
 
     Raises:
         HomogenizationError: a configuration that transformers does not know, or a network without one list of blocks.

@@ -1,6 +1,6 @@
-"""What a study will take: bytes, memory of GPUs and operations, from token counts and architectures.
+"""The costs of a study: bytes, memory of GPUs and operations, from token counts and architectures.
 
-All formulas are of extraction, which takes nearly all of a study's GPU time and disk.
+All formulas are for extraction, which takes nearly all of a study's GPU time and disk.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def matrix_operations(architecture: Architecture, lengths: np.ndarray, record_at
     """Floating-point operations of the matrix products of forward passes over reviews of these lengths.
 
     Each token takes a multiplication and an addition for each matrix entry that it meets. Each pair of a query and a
-    key that a block computes takes both twice over: for the score, and for the weighted value. Causal attention
+    key that a block computes takes both twice: for the score, and for the weighted value. Causal attention
     computes about half of the pairs: torch's kernels stop at the query itself, and where attention is recorded, a chunk
     of 128 queries stops at its own end. Recording adds no product: it sums weights that are there. Norms, activations
     and the softmax are left out.
@@ -129,13 +129,13 @@ def plan_row(
     """The row of one model in the table `plan` (`PLAN_SCHEMA`).
 
     Args:
-        model: The model's `name`, and `dtype`, `device`, `gpus` and `token_budget` of its entry.
+        model: `name`, `dtype`, `device`, `gpus` and `token_budget` of the model.
         architecture: The model's network.
-        token_counts: The tokens of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
-        states: The configuration's section: `dtype`, `layers`, `record_attention`, `keep`, `sample_tokens`.
+        token_counts: Token counts of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
+        states: The section `states`: `dtype`, `layers`, `record_attention`, `keep`, `sample_tokens`.
 
     Raises:
-        HomogenizationError: the model has no layer that `layers` names.
+        HomogenizationError: `layers` names a layer that the model lacks.
     """
     lengths = token_counts["lengths"].explode().to_numpy()
     tokens, reviews, longest = int(lengths.sum()), len(lengths), int(lengths.max())

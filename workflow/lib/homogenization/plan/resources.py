@@ -1,6 +1,6 @@
-"""What jobs ask for, by their entries of the configuration: GPUs, memory, run time; and how large a model is.
+"""GPUs, memory and run time that jobs ask for, by their entries of the configuration; and the size of a model.
 
-Nothing is loaded. Imported whenever the Snakefile is parsed, so it imports nothing heavy. The estimates are generous: a
+No model is loaded. Every parse of the Snakefile imports it, so it imports nothing heavy. The estimates are generous: a
 job that asks for too much waits a little longer, a job that asks for too little is killed and starts again.
 """
 
@@ -24,15 +24,15 @@ _LEAST_MINUTES = 120
 
 
 def gpus(entry: Any) -> int:
-    """GPUs that a job of a model or writer asks for: none on the CPU, and none to wait for an endpoint."""
+    """GPUs that a job of a model or writer asks for: none on the CPU, and none for an endpoint."""
     return entry.gpus if _runs_here(entry) and entry.device in ("auto", "cuda") else 0
 
 
 def encoder_gpus(similarity: Any) -> int:
-    """GPUs that a job asks for which computes BERTScore.
+    """GPUs that a job of BERTScore asks for.
 
     Args:
-        similarity: The section of the configuration: `device`.
+        similarity: The section `similarity` of the configuration: `device`.
     """
     return int(similarity.device in ("auto", "cuda"))
 
@@ -40,14 +40,15 @@ def encoder_gpus(similarity: Any) -> int:
 def extraction_memory(model: Any, attempt: int) -> int:
     """Host memory of an extraction in MB.
 
-    On the CPU: 3.2 GB for Python, its libraries and a pass; the weights half as much again, for a file that is read
-    while its tensor exists; 0.6 GB a billion for the store's chunk buffers. On a GPU: 6 GB, for CUDA's libraries lie in
-    host memory too; the weights once, whose mapped files some clusters count; 1.2 GB a billion, for the buffers are
-    two. (Two buffers of 4,096 tokens take 4.6 GB in float32 for 8 billion parameters, less in bfloat16.)
+    On the CPU: 3.2 GB for Python, its libraries and a pass; 1.5 times the weights, because a file is read while its
+    tensor exists; 0.6 GB per billion parameters for the store's chunk buffer. On a GPU: 6 GB, because CUDA's libraries
+    lie in host memory too; the weights once, because some clusters count their mapped files; 1.2 GB per billion
+    parameters for two chunk buffers. (Two buffers of 4,096 tokens take 4.6 GB in float32 for 8 billion parameters, less
+    in bfloat16.)
 
     Args:
         model: An entry of `models`: `weights`, `billions`, `dtype` (as it is run) and `device`.
-        attempt: 1 at first; each further attempt asks for as much again.
+        attempt: Number of the attempt, from 1; the result is multiplied by it.
     """
     return _memory(model, 1.2 if _on_gpu(model) else 0.6, attempt)
 
@@ -56,13 +57,13 @@ def extraction_runtime(model: Any, n_reviews: int, attempt: int) -> int:
     """Run time of an extraction in minutes: twice the estimate, at least two hours.
 
     The estimate: weights at 50 MB/s, as from the hub or a busy file system; two operations for each parameter and
-    token, 500 tokens of each review, at 20 TFLOP/s on a GPU and 20 GFLOP/s on a core; half a second for each review,
-    and as much again for each billion parameters, to write its states at 100 MB/s.
+    token, 500 tokens of each review, at 20 TFLOP/s on a GPU and 20 GFLOP/s on a core; to write the states of
+    a review at 100 MB/s, half a second, and half a second more for each billion parameters.
 
     Args:
         model: An entry of `models`: `weights`, `billions` and `device`.
         n_reviews: Reviews of the job.
-        attempt: 1 at first; each further attempt asks for as much again.
+        attempt: Number of the attempt, from 1; the result is multiplied by it.
     """
     billions = _billions(model)
     computing = 2e9 * billions * _TOKENS_A_REVIEW * n_reviews / (2e13 if _on_gpu(model) else 2e10)
@@ -71,15 +72,15 @@ def extraction_runtime(model: Any, n_reviews: int, attempt: int) -> int:
 
 
 def writer_memory(writer: Any, attempt: int) -> int:
-    """Host memory in MB of a job in which a language model writes: as an extraction, with no buffers of a store.
+    """Host memory in MB of a job in which a language model writes: as for an extraction, without chunk buffers.
 
-    On the CPU keys and values of the texts being written take their place: 1.5 GB a billion hold 16 texts of 2,000
-    tokens for 7 billion parameters (56 kB a token in bfloat16 where key heads are shared) several times over. A job
+    On the CPU, keys and values of the texts being written take 1.5 GB per billion parameters: several times the need of
+    16 texts of 2,000 tokens for 7 billion parameters (56 kB per token in bfloat16 where key heads are shared). A job
     that waits for an endpoint takes 4 GB.
 
     Args:
         writer: An entry of `writers`; one that runs in the job has `weights`, `billions`, `dtype` and `device`.
-        attempt: 1 at first; each further attempt asks for as much again.
+        attempt: Number of the attempt, from 1; the result is multiplied by it.
     """
     return _memory(writer, 0.0 if _on_gpu(writer) else 1.5, attempt) if _runs_here(writer) else 4000 * attempt
 
@@ -87,16 +88,16 @@ def writer_memory(writer: Any, attempt: int) -> int:
 def writer_runtime(writer: Any, n_reviews: int, candidates: int, attempt: int) -> int:
     """Run time in minutes of a job in which a language model writes: twice the estimate; 240 to wait for an endpoint.
 
-    The estimate has every text as long as it may be. A step gives each text of a batch a token: 40 ms and 10 ms a
-    billion parameters on a GPU, which reads the weights in it; on a core one second a billion, or what the batch's
-    operations take at 20 GFLOP/s.
+    The estimate gives every text its largest length. A step adds a token to each text of a batch. On a GPU it takes
+    40 ms, and 10 ms per billion parameters to read the weights; on a core it takes one second per billion parameters,
+    or the time of the batch's operations at 20 GFLOP/s where that is longer.
 
     Args:
         writer: An entry of `writers`; one that runs in the job has `weights`, `billions`, `device`, `batch_size` and
             `max_new_tokens`.
         n_reviews: Reviews of the job.
-        candidates: Texts for each review at most.
-        attempt: 1 at first; each further attempt asks for as much again.
+        candidates: Largest number of texts for each review.
+        attempt: Number of the attempt, from 1; the result is multiplied by it.
     """
     if not _runs_here(writer):
         return 240 * attempt
@@ -122,7 +123,7 @@ def _billions(entry: Any) -> float:
 
 
 def _memory(entry: Any, buffers: float, attempt: int) -> int:
-    """The sum of a job's own memory, weights, and buffers in GB a billion parameters; whole GB."""
+    """MB, in whole GB: a job's own memory, its weights, and `buffers` in GB per billion parameters."""
     own, copies = (6.0, 1.0) if _on_gpu(entry) else (3.2, 1.5)
     return math.ceil(own + _billions(entry) * (BYTES[entry.dtype] * copies + buffers)) * 1000 * attempt
 
@@ -132,7 +133,7 @@ def _loading_seconds(billions: float) -> float:
 
 
 def _minutes(seconds: float, attempt: int) -> int:
-    """Twice as many, in tens of minutes, at least two hours; as much again for each further attempt."""
+    """Minutes for twice `seconds`, in tens, at least two hours; multiplied by `attempt`."""
     return max(_LEAST_MINUTES, math.ceil(2 * seconds / 600) * 10) * attempt
 
 
@@ -141,11 +142,11 @@ def billions_of_parameters(weights: Mapping[str, Any], billions: float | None) -
 
     Args:
         weights: `package` with `folder`, `path`, `random` with `vocab_size`, or `hub`.
-        billions: The configuration's own number, which goes before all else.
+        billions: Number from the configuration, which takes precedence, or None.
 
     Returns:
-        For files on this machine the number that the headers of their safetensors give, for random weights an estimate
-        from the fields of the configuration, for a hub id the number in its name; None where these say nothing.
+        For files on this machine, the number from the headers of their safetensors; for random weights, an estimate
+        from the fields of the configuration; for a hub id, the number in its name. None where these give no number.
     """
     if billions is not None:
         return float(billions)
@@ -182,7 +183,7 @@ def _parameters_in(path: Path) -> int:
 
 
 def _of_fields(fields: Mapping[str, Any], vocab_size: int) -> float | None:
-    """Embedding, and in each block four matrices of attention and three that feed forward; None without sizes."""
+    """Billions in the embedding and, per block, four attention and three feed-forward matrices; None without sizes."""
     width = fields.get("hidden_size", fields.get("n_embd"))
     blocks = fields.get("num_hidden_layers", fields.get("n_layer"))
     if width is None or blocks is None:
@@ -192,6 +193,6 @@ def _of_fields(fields: Mapping[str, Any], vocab_size: int) -> float | None:
 
 
 def _of_name(hub_id: str) -> float | None:
-    """The largest size that stands in the name: `7B-Instruct-1M` has a context of 1M."""
+    """The largest size in the name, since the `1M` of `7B-Instruct-1M` is a context."""
     found = _SIZE_IN_NAME.findall(hub_id.rpartition("/")[2])
     return max((float(number) / (1000 if unit in "mM" else 1) for number, unit in found), default=None)

@@ -1,4 +1,4 @@
-"""How many tokens a model will read: the texts through its tokenizer, cut where extraction cuts them."""
+"""Numbers of tokens that a model will read: its tokenizer is run on the texts, cut where extraction cuts them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ def token_counts(
         model: `bos` and `max_tokens` (None: the model's context) of the model's entry.
         jobs: (variant, shard, counted_as); `counted_as` is the variant whose texts are counted, `original` for a
             variant that is not written yet.
-        texts: Path of the table of texts of each job. A path that stands here twice is read once.
+        texts: Path of the table of texts of each job. A repeated path is read once.
 
     Raises:
         HomogenizationError: no fast tokenizer, no known context, a text without tokens.

@@ -1,4 +1,4 @@
-"""Extraction: reviews through a model, the residual stream of every layer and attention received into a store."""
+"""Extraction: a model reads reviews, and a store takes the residual stream of each layer and the attention received."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -40,23 +40,23 @@ def extract(
         texts: their texts, in the same order.
         path: file of the store, `*.zarr.zip`.
         identity: `model`, `variant` and `shard`, for provenance and messages.
-        token_budget: tokens in a forward pass over whole reviews; a longer review passes alone. Where memory runs out,
-            the budget is halved and stays so.
-        dtype: dtype of the store, float32, float16 or bfloat16; auto for the model's own.
-        chunk_tokens: tokens in a chunk of the store, at most.
+        token_budget: largest number of tokens in a forward pass over whole reviews; a longer review has a pass to
+            itself. When memory runs out, the budget is halved for the rest of the job.
+        dtype: dtype of the store: float32, float16, bfloat16, or auto for the model's own.
+        chunk_tokens: largest number of tokens in a chunk of the store.
         record_attention: whether to record the attention that each token receives.
         layers: stored layers of the residual stream, 0 before the first block, l after block l, -1 after the last; None
             for all.
 
     Returns:
         The run record: `identity`, n_reviews, n_tokens, n_truncated, seconds_total, seconds_forward, seconds_write
-        (for which the passes stood still), tokens_per_second (over the total), token_budget (in the end),
-        peak_memory_mb (the process's), peak_device_memory_mb (of the fullest CUDA device, else None), device, dtype
-        and weights_digest (one SHA-256 over all files of weights; None where they come from no file).
+        (time for which the passes waited), tokens_per_second (over the total), token_budget (of the last pass),
+        peak_memory_mb (of the process), peak_device_memory_mb (of the fullest CUDA device, or None), device, dtype of
+        the model and weights_digest (one SHA-256 for all files of weights; None without files).
 
     Raises:
-        HomogenizationError: an architecture that can't be honoured, a layer that the model does not have, states that
-            can't be stored, a full disk or device.
+        HomogenizationError: the architecture can't be honoured, the model lacks a layer of `layers`, states can't be
+            stored, or the disk or the device is full.
     """
     started = time.perf_counter()
     stored_layers = chosen_layers(layers, model.packed.n_blocks, identity.get("model", model.packed.architecture))
@@ -100,7 +100,7 @@ def extract(
 
 
 def chosen_layers(layers: Sequence[int] | None, n_blocks: int, model: str) -> tuple[int, ...]:
-    """The layers of the residual stream, ascending, that `layers` names, negative ones from the last; None names all.
+    """The layers of the residual stream in `layers`, ascending; negative ones count from the last, None means all.
 
     Raises:
         HomogenizationError: the model has no such layer.
@@ -116,7 +116,7 @@ def chosen_layers(layers: Sequence[int] | None, n_blocks: int, model: str) -> tu
 
 
 def _run_packs(model: LanguageModel, tokens: Tokens, token_budget: int, writer: StateWriter, shape: StoreShape) -> int:
-    """Forward passes over packs of whole reviews, their states and attention handed to `writer`.
+    """Run forward passes over packs of whole reviews, and hand their states and attention to `writer`.
 
     Returns:
         The token budget of the last pass.
@@ -135,7 +135,7 @@ def _run_packs(model: LanguageModel, tokens: Tokens, token_budget: int, writer: 
 def _run_pack(
     model: LanguageModel, tokens: Tokens, pack: range, writer: StateWriter, shape: StoreShape, received: np.ndarray
 ) -> None:
-    """One forward pass over the reviews of `pack`."""
+    """Run one forward pass over the reviews of `pack`, and fill in their columns of `received`, (blocks, tokens)."""
     start, stop = tokens.review_offsets[[pack.start, pack.stop]].tolist()
 
     def take(layer: int, states: torch.Tensor) -> None:

@@ -1,4 +1,4 @@
-"""The causes that metrics are tried on: what they may answer to, each a function that makes a matrix.
+"""The causes that metrics may answer to, each a function that makes a matrix.
 
 Every matrix starts as iid Gaussian tokens, and one cause changes it with a strength from 0 to 1. To add a cause, write
 one function and decorate it with `cause`.
@@ -20,9 +20,9 @@ class Cause:
 
     Attributes:
         title: heading of its column in the figure.
-        distort: function that makes it; at strength 0 it returns the tokens as they are, up to rounding.
+        distort: function that makes the matrix; at strength 0 it returns the tokens as they are, up to rounding.
         strengths: ascending strengths; the last one is the full strength.
-        ranged: whether a baseline is missing among the strengths: how far a metric moves is then its range over them.
+        ranged: whether the strengths lack a baseline; the move of a metric is then its range over them.
     """
 
     title: str
@@ -32,8 +32,9 @@ class Cause:
 
 
 CAUSES: dict[str, Cause] = {}
-COLLAPSE = "collapse"  # the cause that the others are measured by
-# Shares of the response to a collapse from which on a metric answers to a cause, and can't tell it from a collapse.
+COLLAPSE = "collapse"  # the cause whose response is the unit of the others
+# Least responses, as shares of the response to a collapse, at which a metric answers to a cause, and at which it can't
+# tell the cause from a collapse.
 ANSWERS, CONFUSES = 0.2, 0.5
 
 
@@ -51,9 +52,9 @@ def cause(
 
 @cause("Collapse")
 def collapse(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
-    """Averaging, again and again: the tokens' distances to their mean shrink alike, to a thousandth at full strength.
+    """Repeated averaging: the distances of tokens to their mean shrink by one factor, .001 at full strength.
 
-    Not to 0, where the views that centre would have nothing to look at.
+    At a factor of 0, the centred views would hold only zeros.
     """
     mean = tokens.mean(axis=0)
     return mean + 0.001**strength * (tokens - mean)
@@ -100,7 +101,7 @@ def massive_later_token(tokens: np.ndarray, strength: float, generator: np.rando
 
 @cause("Shape of noise", strengths=(0.125, 0.25, 0.5, 1, 2), ranged=True)
 def matrix_shape(tokens: np.ndarray, strength: float, generator: np.random.Generator) -> np.ndarray:
-    """Gaussian tokens of the same width in another number; the strength is n / d."""
+    """Another number of Gaussian tokens of the same width; the strength is n / d."""
     return generator.standard_normal((max(2, round(strength * tokens.shape[1])), tokens.shape[1]))
 
 

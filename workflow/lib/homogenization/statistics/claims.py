@@ -1,4 +1,4 @@
-"""The tables `claims` and `verdicts`: every claim held against the data of every model."""
+"""The tables `claims` and `verdicts`: every claim judged on the data of every model."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,13 +45,13 @@ def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evide
 
     A mean over reviews with a criterion `above` or `below` is tested: each review's value less the bound, by sign flips
     of the reviews, two-sided; q is the p corrected for all tests of the table (Benjamini & Hochberg). Elsewhere the
-    interval decides, and p, q, effect size and n_80 are NaN. A claim that is about no model stands once, with
-    the model null.
+    interval decides, and p, q, effect size and n_80 are NaN. A claim about the texts alone has one row,
+    with the model null.
 
     Args:
         claims: claims as `config.claims.load_claims` gives them.
-        models: names, each once.
-        evidence: what claims are judged by.
+        models: names of the models, each once.
+        evidence: tables and settings that claims are judged by.
     """
     named = {claim[key] for claim in claims for key in ("metric", "with_metric") if key in claim}
     evidence = replace(evidence, metrics=evidence.metrics.filter(pl.col("metric").is_in(named)))
@@ -69,7 +69,7 @@ def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evide
 
 
 def _row(claim: Claim, model: str | None, evidence: Evidence) -> dict[str, Any]:
-    """One row of the table, but for what depends on the other rows."""
+    """One row of the table, without verdict and q, which depend on the other rows."""
     row = {name: claim.get(name) for name in ("claim", "statement", "source", "statistic", "published")}
     row |= dict.fromkeys(("estimate", "ci_low", "ci_high", "effect_size", "p_value", "n_80"), np.nan)
     row |= {"model": model, "criterion": criterion_in_words(claim), "n_reviews": 0, "reason": None}
@@ -108,7 +108,7 @@ def _verdict(claim: Claim, row: dict[str, Any], alpha: float) -> str:
 
 
 def _inside_and_outside(claim: Claim, low: float, high: float) -> tuple[bool, bool]:
-    """Whether an interval lies wholly inside what is claimed, and whether wholly outside; a NaN one does neither."""
+    """Whether an interval lies wholly inside the claimed range, and whether wholly outside; neither holds for NaN."""
     if "between" in claim:
         least, most = claim["between"]
         return least <= low and high <= most, high < least or most < low
@@ -122,7 +122,7 @@ def tabulate(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `claims` and `verdicts`; `inputs` names the files of the tables `metrics`, `similarity`, `components`.
 
-    `components` may be empty: no block was taken apart.
+    `components` may be empty, where the study takes no blocks apart.
     """
     components = read_table(inputs.components) if inputs.components else None
     evidence = Evidence(read_table(inputs.metrics), read_table(inputs.similarity), components, draws, confidence, seed)

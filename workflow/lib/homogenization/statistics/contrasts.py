@@ -1,4 +1,4 @@
-"""The table `contrasts`: paired differences between variants, review by review, how large and how sure they are."""
+"""The table `contrasts`: paired differences between variants, review by review, with intervals and tests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -49,7 +49,7 @@ _FAMILY = ("point", "view", "metric")  # whose layers `p_max_t` corrects for
 _CELL = (*_FAMILY, "layer")
 _KEYS = ("model", "variant", "minus", "point", "layer", "view", "metric")
 
-# Of the values: what float64 singular values leave uncertain. The same tokens in another order differ by rounding.
+# Relative uncertainty of values from float64 singular values: the same tokens in another order differ by rounding.
 _PRECISION = 1e-9
 
 
@@ -69,13 +69,13 @@ def contrast_table(
         common: the table `common_length`; None where it is not computed.
         contrasts: pairs (variant, minus).
         names: metrics to contrast; those that `metrics` lacks are left out.
-        draws: number of bootstrap draws, and of flips of the test.
-        confidence: level of the intervals; sample sizes are for a test at 1 less it.
+        draws: number of bootstrap draws, and of sign flips.
+        confidence: level of the intervals; sample sizes are for a test at the level 1 - confidence.
         seed: seed of draws and flips, the same for every model.
 
     Returns:
         `CONTRASTS_SCHEMA`. Differences are variant - minus, per review, and 0 within 1e-9 of the values. `q_value`
-        counts all tests of a model; `p_max_t` is corrected over the layers of the residual stream, and equals
+        is corrected for all tests of a model; `p_max_t` is corrected over the layers of the residual stream, and equals
         `p_value` after the final norm.
 
     Raises:
@@ -204,7 +204,7 @@ def tabulate(
 ) -> pl.DataFrame:
     """The table `contrasts` of the metrics named `metrics`; `inputs` names the files of the tables behind it.
 
-    These are `metrics` and `common_length`, which may be empty: nothing is computed on a common number of tokens.
+    These are `metrics` and `common_length`; the latter is empty where the study sets no common number of tokens.
     """
     common_length = read_table(inputs.common_length) if inputs.common_length else None
     return contrast_table(read_table(inputs.metrics), common_length, contrasts, metrics, draws, confidence, seed)

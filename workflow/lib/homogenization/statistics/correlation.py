@@ -12,17 +12,17 @@ from scipy.stats import rankdata
 
 from homogenization.statistics.resampling import weighted_means
 
-# What varies by less than this share of its size is constant: the first token of a causal model with BOS is the same in
-# every review but for the rounding of float32, and rounding has no correlation.
+# Values that vary by less than this share of their size are constant. In a causal model with BOS, the first token is
+# the same in every review up to the rounding of float32, and rounding has no correlation.
 _CONSTANT = 1e-6
-_NUMBERS_AT_ONCE = 125_000  # resampled ranks in memory: 1 MB an array, which fits into a cache
+_NUMBERS_AT_ONCE = 125_000  # resampled ranks in memory: 1 MB per array, which fits into a cache
 
 # x (n, layers), y (n, layers), weights (draws, n) -> (draws,)
 Statistic = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def paired(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`x` and `y`, each NaN where either is, and where both have a value: three arrays of their shape."""
+    """`x` and `y`, both NaN where either is, and a mask of the places where both have a value; all of one shape."""
     present = ~(np.isnan(x) | np.isnan(y))
     return np.where(present, x, np.nan), np.where(present, y, np.nan), present
 
@@ -32,11 +32,11 @@ def pooled_pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndar
 
     Args:
         x: (n, layers) float64; a review and layer with NaN in `x` or `y` is left out.
-        y: (n, layers).
+        y: (n, layers) float64.
         weights: (draws, n) of the reviews: a bootstrap draws reviews, with all their layers.
 
     Returns:
-        (draws,); NaN where `x` or `y` is constant or fewer than two values are there.
+        (draws,); NaN where `x` or `y` is constant or fewer than two values are left.
     """
     x, y, present = paired(x, y)
     if not (_varies(x, None) and _varies(y, None)):
@@ -46,7 +46,7 @@ def pooled_pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndar
 
 
 def pooled_spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """As `pooled_pearson`, of the ranks, which are taken anew in every draw; ties have their mean rank."""
+    """`pooled_pearson` of the ranks, which are taken anew in every draw; ties have their mean rank."""
     review, layer = np.nonzero(paired(x, y)[2])
     return _rank_correlation(x[review, layer], y[review, layer], review, weights)
 
@@ -54,7 +54,7 @@ def pooled_spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.nda
 def pearson_within_layers(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Mean over layers of the Pearson correlation over reviews, (draws,); arguments as `pooled_pearson`.
 
-    Layers where `x` or `y` is constant do not count.
+    Layers where `x` or `y` is constant are left out.
     """
     x, y, present = paired(x, y)
     counted = _varies(x, 0) & _varies(y, 0)
@@ -64,7 +64,7 @@ def pearson_within_layers(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> 
 
 
 def spearman_within_layers(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """As `pearson_within_layers`, of the ranks."""
+    """`pearson_within_layers` of the ranks."""
     present = paired(x, y)[2]
     by_layer = np.empty((len(weights), x.shape[1]))
     for layer in range(x.shape[1]):
@@ -76,13 +76,13 @@ def spearman_within_layers(x: np.ndarray, y: np.ndarray, weights: np.ndarray) ->
 def pearson_within_reviews(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Mean over reviews of the Pearson correlation over layers, (draws,); arguments as `pooled_pearson`.
 
-    Reviews where `x` or `y` is constant do not count.
+    Reviews where `x` or `y` is constant are left out.
     """
     return weighted_means(_correlations_of_reviews(x, y)[:, None], weights)[:, 0]
 
 
 def spearman_within_reviews(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """As `pearson_within_reviews`, of the ranks."""
+    """`pearson_within_reviews` of the ranks."""
     x, y, _ = paired(x, y)
     counted = (_varies(x, 1) & _varies(y, 1))[:, None]
     x, y = (rankdata(np.where(counted, values, np.nan), axis=1, nan_policy="omit") for values in (x, y))
@@ -137,13 +137,13 @@ def _correlation(sums: np.ndarray) -> np.ndarray:
 
 
 def _mean_of_layers(by_layer: np.ndarray) -> np.ndarray:
-    """(draws, layers) -> (draws,) mean of those that are there; NaN without any."""
+    """(draws, layers) -> (draws,) mean over the layers with a value; NaN without any."""
     counts = (~np.isnan(by_layer)).sum(axis=1)
     return np.nansum(by_layer, axis=1) / np.where(counts > 0, counts, np.nan)
 
 
 def _rank_correlation(x: np.ndarray, y: np.ndarray, review: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(draws,) Spearman correlation of x and y (values,), value i weighing as its review: weights[:, review[i]]."""
+    """(draws,) Spearman correlation of x and y (values,), value i weighted by weights[:, review[i]]."""
     if not (_varies(x, None) and _varies(y, None)):
         return np.full(len(weights), np.nan)
     order = np.argsort(x, kind="stable")  # neighbours in rank are neighbours in memory
@@ -174,8 +174,8 @@ def _places(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _centred_ranks(weights: np.ndarray, order: np.ndarray, smaller: np.ndarray, no_larger: np.ndarray) -> np.ndarray:
     """(draws, values) twice the mean rank among the weighted values, less its weighted mean.
 
-    The weight of the smaller values plus that of the no larger ones: over all values these sum to the square of the
-    total weight.
+    Twice the rank is the weight of the smaller values plus the weight of the values that are no larger. Its weighted
+    sum over all values is the square of the total weight.
     """
     below = np.zeros((len(weights), len(order) + 1))
     np.cumsum(np.take(weights, order, axis=1), axis=1, out=below[:, 1:])

@@ -49,7 +49,7 @@ def depth_table(metrics: pl.DataFrame, names: Sequence[str], draws: int, confide
 
     Args:
         metrics: tables/metrics.parquet.
-        names: wanted metrics.
+        names: names of the metrics.
         draws: number of bootstrap draws of the reviews.
         confidence: level of the intervals, between 0 and 1.
         seed: seed of the draws.

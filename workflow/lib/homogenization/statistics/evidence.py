@@ -37,7 +37,7 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What claims are judged by.
+    """The tables and settings that claims are judged by.
 
     Attributes:
         metrics: tables/metrics.parquet.
@@ -79,7 +79,7 @@ class Measurement:
         high: upper end of that interval.
         n_reviews: number of reviews behind it.
         values: (n_reviews,) float64 whose mean is the estimate, in the order of the reviews' names; None where the
-            statistic is another than a mean.
+            statistic is not a mean.
     """
 
     estimate: float
@@ -95,7 +95,7 @@ WITHOUT_MODEL = ("similarity",)  # statistics of the texts alone, whatever the m
 
 
 def claim_statistic(function: ClaimStatistic) -> ClaimStatistic:
-    """Register a function under its name, the claim's key. It raises `UnavailableError` where it can't be taken."""
+    """Register a statistic under its name, the key in claims. It raises `UnavailableError` where data are missing."""
     CLAIM_STATISTICS[function.__name__] = function
     return function
 
@@ -168,7 +168,7 @@ def correlation(claim: Claim, model: str, evidence: Evidence) -> Measurement:
 def component(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The lead of the named components of a block over all others.
 
-    The smallest mean contribution of a named one, less the largest of another; averaged over layers and reviews.
+    It is the smallest mean contribution of a named one less the largest of another, averaged over layers and reviews.
     """
     contributions = _contributions(claim, model, evidence)
     groups = contributions.columns[1:]
@@ -190,7 +190,7 @@ def component(claim: Claim, model: str, evidence: Evidence) -> Measurement:
 
 @claim_statistic
 def similarity(claim: Claim, model: str, evidence: Evidence) -> Measurement:
-    """BERTScore F1 of a variant over all its reviews, analysed or not: acceptance selects by F1 itself."""
+    """BERTScore F1 of a variant over all its reviews, analysed or not, because acceptance selects by F1."""
     scores = evidence.similarity.filter(pl.col("variant") == claim["variant"])
     if scores.is_empty():
         raise UnavailableError(f"the study has no similarity of a variant '{claim['variant']}'")
@@ -234,7 +234,7 @@ def _layers(name: str) -> pl.Expr:
 
 
 def _contributions(claim: Claim, model: str, evidence: Evidence) -> pl.DataFrame:
-    """review_id and a column for each group of components that there is: its mean contribution over layers."""
+    """review_id, and the mean contribution over layers of each group of components in the model, a column each."""
     if evidence.components is None:
         raise UnavailableError("the study takes no blocks apart")
     rows = evidence.components.filter(
@@ -258,7 +258,7 @@ def _contributions(claim: Claim, model: str, evidence: Evidence) -> pl.DataFrame
 
 
 def _mean_over_reviews(by_review: pl.DataFrame, evidence: Evidence) -> Measurement:
-    """The mean of `value` over rows, each of another review, with its BCa interval."""
+    """The mean of `value` over rows, one for each review, with its BCa interval."""
     values = by_review.drop_nulls("value").filter(pl.col("value").is_not_nan()).sort("review_id")["value"].to_numpy()
     if not len(values):
         raise UnavailableError("undefined in every review")

@@ -1,4 +1,4 @@
-"""The table `first_token`: how singular anisotropy goes with the first token, and the bound that it obeys."""
+"""The table `first_token`: correlations of singular anisotropy with the first token, and its lower bound."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -36,13 +36,13 @@ PREDICTORS = ("first_token_norm", "first_token_norm_ratio", _ENERGY_SHARE, "firs
 OUTCOME_VIEWS = ("raw", "raw_without_first")
 _PREDICTOR_VIEW = "all_tokens"
 _BOUND_ROUNDING = 1e-9
-_RANK_DRAWS = 2000  # every draw is ranked anew; the ends of an interval are steady from there on
+_RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
 
 
 def first_token_table(metrics: pl.DataFrame, draws: int, confidence: float, seed: int) -> pl.DataFrame:
     """Correlations of `OUTCOME` with each of `PREDICTORS` along the residual stream: the table `first_token`.
 
-    Intervals are percentiles of a bootstrap over reviews. What the study did not compute has no row.
+    Intervals are percentiles of a bootstrap over reviews. A metric that the study did not compute has no row.
 
     Args:
         metrics: tables/metrics.parquet.
@@ -51,10 +51,10 @@ def first_token_table(metrics: pl.DataFrame, draws: int, confidence: float, seed
         seed: seed of the draws.
 
     Returns:
-        `FIRST_TOKEN_SCHEMA`. n_values counts the reviews and layers where both are there, n_reviews the reviews among
-        them. bound_holds is the share of reviews and layers in which the outcome is no smaller than the first token's
-        share of the energy, bound_tightness the mean of that share / the outcome: the same in every row of a model,
-        variant and view `raw`, NaN in the other view.
+        `FIRST_TOKEN_SCHEMA`. n_values counts the reviews and layers that have both values, n_reviews the reviews
+        among them. bound_holds is the share of reviews and layers in which the outcome is no smaller than the first
+        token's share of the energy, bound_tightness the mean of that share / the outcome. Both are the same in every
+        row of a model, variant and view `raw`, and NaN in the other view.
     """
     wanted = metrics.filter(
         pl.col("point") == RESIDUAL_STREAM,

@@ -8,7 +8,7 @@ import polars as pl
 
 from homogenization.statistics.resampling import weighted_means
 
-REGIONS = {"first": (0.0, 0.25), "middle": (0.25, 0.75), "last": (0.75, np.inf)}  # of depth, the upper end excluded
+REGIONS = {"first": (0.0, 0.25), "middle": (0.25, 0.75), "last": (0.75, np.inf)}  # ranges of depth, upper end excluded
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class LayerValues:
 
 @dataclass(frozen=True)
 class Steps:
-    """Changes between neighbouring layers, of those that there are.
+    """Changes between neighbouring stored layers.
 
     Attributes:
         layers: (steps,) int, where each step ends.
-        spans: (steps,) depth that it covers.
-        midpoints: (steps,) depth half-way.
-        changes: (..., steps) of the values, NaN where either end is.
+        spans: (steps,) depth that each step covers.
+        midpoints: (steps,) depth in the middle of each step.
+        changes: (..., steps) changes of the values, NaN where either end is NaN.
     """
 
     layers: np.ndarray
@@ -106,11 +106,11 @@ def steepest_depth(steps: Steps, homogenization: int, weights: np.ndarray) -> np
 
     Args:
         steps: steps with changes (n, steps).
-        homogenization: 1 or -1, as `Metric.homogenization`; 0: the largest absolute mean change.
-        weights: (draws, n) of the reviews.
+        homogenization: `Metric.homogenization`, 1 or -1; 0 stands for the largest absolute mean change.
+        weights: (draws, n) weights of the reviews.
 
     Returns:
-        (draws,) float64; NaN where no step goes that way. Among equal steps the first counts.
+        (draws,) float64; NaN where no step goes that way. The first of equal steps is taken.
     """
     if not len(steps.layers):
         return np.full(len(weights), np.nan)

@@ -1,8 +1,8 @@
 """Intervals, tests and sample sizes of means over reviews, by resampling the reviews, for many cells at once.
 
-A cell is whatever has one value a review: a metric at a layer in a view, or its difference between two variants.
-`values` are (n, cells) float64, a row a review, NaN where a review has no value in that cell; such values are left out.
-A cell with fewer than two values has no interval, p or effect: NaN. All cells share one matrix of bootstrap weights or
+A cell has one value for each review: a metric at a layer in a view, or its difference between two variants. `values`
+are (n, cells) float64 with a row for each review, NaN where a review has no value in the cell; NaN values are left out.
+Interval, p and effect of a cell with fewer than two values are NaN. All cells share one matrix of bootstrap weights or
 sign flips, so that a whole study is a few matrix products, and so that the dependence between cells is kept.
 """
 
@@ -12,25 +12,25 @@ import numpy as np
 from scipy import stats
 from scipy.special import ndtr, ndtri, stdtrit
 
-_NUMBERS_AT_ONCE = 4_000_000  # resampled values in memory: 32 MB an array
-# Resampled values that differ by less, relative to what is summed, are ties that rounding has parted.
+_NUMBERS_AT_ONCE = 4_000_000  # resampled values in memory: 32 MB per array
+# Resampled values that differ by less, relative to the summed values, are ties up to rounding.
 _TIE = 1e-12
 _MOST_REVIEWS = 10**6
 
 
 def means(values: np.ndarray) -> np.ndarray:
-    """Mean of each cell, (cells,), of the values (n, cells) that are there; NaN where none is."""
+    """Mean of each cell, (cells,), over those of `values` (n, cells) that are not NaN; NaN without any."""
     counts = _counts(values)
     return np.nansum(values, axis=0) / np.where(counts > 0, counts, np.nan)
 
 
 def medians(values: np.ndarray) -> np.ndarray:
-    """Median of each cell, (cells,), of the values (n, cells) that are there; NaN where none is."""
+    """Median of each cell, (cells,), over those of `values` (n, cells) that are not NaN; NaN without any."""
     return _quantile(np.sort(values, axis=0), _counts(values), np.full(values.shape[1], 0.5))
 
 
 def bootstrap_weights(n: int, draws: int, seed: int) -> np.ndarray:
-    """Weights of `n` reviews in each bootstrap draw, (draws, n) float64: times drawn / n, so that rows sum to 1."""
+    """Weights of `n` reviews in each bootstrap draw, (draws, n) float64: number of times drawn / n. Rows sum to 1."""
     drawn = np.random.default_rng(seed).integers(n, size=(draws, n))
     drawn += np.arange(draws)[:, None] * n
     return np.bincount(drawn.ravel(), minlength=draws * n).reshape(draws, n) / n
@@ -44,8 +44,8 @@ def uniform_weights(n: int) -> np.ndarray:
 def sign_flips(n: int, draws: int, seed: int) -> np.ndarray:
     """Signs of `n` reviews in each flip, (rows, n) float64 of 1 and -1; the first row changes nothing.
 
-    All 2^n of them where that is no more than `draws`, which makes the p exact; else `draws` rows, random but for the
-    first. As that one counts, a p is never 0 and never too small (Phipson & Smyth 2010).
+    The rows are all 2^n flips if these are at most `draws`, which makes the p exact. Otherwise they are `draws` random
+    flips, except for the first row. Because that row counts, a p is never 0 and never too small (Phipson & Smyth 2010).
     """
     if n < 63 and 2**n <= draws:
         return 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
@@ -57,7 +57,7 @@ def sign_flips(n: int, draws: int, seed: int) -> np.ndarray:
 def weighted_means(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Means of each cell under each row of `weights`, (draws, cells); NaN where a draw has none of a cell's values."""
     present = ~np.isnan(values)
-    # cells outside, draws inside: what follows sorts the draws of a cell
+    # the draws of a cell lie side by side in memory, for the sorting that follows
     sums = np.where(present, values, 0.0).T @ weights.T
     totals = present.T.astype(np.float64) @ weights.T if not present.all() else weights.sum(axis=1)
     return np.divide(sums, totals, out=np.full_like(sums, np.nan), where=totals > 0).T
@@ -70,12 +70,12 @@ def bca_interval(
 
     Args:
         estimate: (cells,) statistic of the sample.
-        draws: (draws, cells) the same of each bootstrap draw; NaN ones are left out.
-        jackknife: (n, cells) the same without each review in turn; NaN ones are left out.
-        confidence: between 0 and 1.
+        draws: (draws, cells) statistic of each bootstrap draw; NaN draws are left out.
+        jackknife: (n, cells) statistic without each review in turn; NaN entries are left out.
+        confidence: level of the interval, between 0 and 1.
 
     Returns:
-        low and high, (cells,); NaN where the estimate or all draws are.
+        low and high, (cells,); NaN where the estimate or all draws are NaN.
     """
     ordered = np.sort(draws, axis=0)
     counts = (~np.isnan(ordered)).sum(axis=0)
@@ -113,8 +113,8 @@ def resampled(
 
     Args:
         statistic: function of weights (rows, n) of the reviews, (rows,).
-        weights: (draws, n) of `bootstrap_weights`.
-        confidence: between 0 and 1.
+        weights: (draws, n) weights from `bootstrap_weights`.
+        confidence: level of the interval, between 0 and 1.
     """
     estimate = float(statistic(uniform_weights(weights.shape[1]))[0])
     if np.isnan(estimate):
@@ -139,8 +139,8 @@ def mean_interval(values: np.ndarray, weights: np.ndarray, confidence: float = 0
 
     Args:
         values: (n, cells), NaN values left out.
-        weights: (draws, n) of `bootstrap_weights`.
-        confidence: between 0 and 1.
+        weights: (draws, n) weights from `bootstrap_weights`.
+        confidence: level of the interval, between 0 and 1.
 
     Returns:
         low and high, (cells,); both the mean where all values of a cell are equal, NaN for fewer than two values.
@@ -161,14 +161,14 @@ def _mean_interval(values: np.ndarray, weights: np.ndarray, confidence: float) -
 
 
 def sign_flip_p(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
-    """Two-sided p, (cells,), of each cell's mean being 0, by flipping signs of reviews.
+    """Two-sided p, (cells,), of the null that a cell's mean is 0, by flipping signs of reviews.
 
     Valid where the differences are symmetric about 0 under the null: swapping the two variants of a review changes
     nothing.
 
     Args:
         values: (n, cells), NaN values left out.
-        flips: (rows, n) of `sign_flips`.
+        flips: (rows, n) signs from `sign_flips`.
     """
     p = np.empty(values.shape[1])
     for cells in _chunks(values.shape[1], len(flips)):
@@ -179,14 +179,14 @@ def sign_flip_p(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
 
 
 def max_t_p(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
-    """Two-sided p, (cells,), of each cell's mean being 0, corrected for all the cells that are given.
+    """Two-sided p, (cells,), of the null that a cell's mean is 0, corrected for all given cells.
 
     Share of the flips whose largest |t| over the cells reaches the cell's own |t| (Westfall & Young 1993, single step).
-    Reviews are flipped in all cells at once, so it loses little where neighbouring layers say the same.
+    Reviews are flipped in all cells at once, so the correction costs little where neighbouring layers agree.
 
     Args:
-        values: (n, cells), NaN values left out; cells with fewer than two values do not count.
-        flips: (rows, n) of `sign_flips`.
+        values: (n, cells), NaN values left out; cells with fewer than two values are left out.
+        flips: (rows, n) signs from `sign_flips`.
     """
     counts = _counts(values)
     counted = np.flatnonzero(counts > 1)
@@ -217,7 +217,7 @@ def _squared_t(shares: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """False-discovery rates q, (m,), of p (m,) (Benjamini & Hochberg 1995); NaN stays NaN and does not count."""
+    """False-discovery rates q, (m,), of p (m,) (Benjamini & Hochberg 1995); NaN stays NaN and is left out."""
     q = np.full(len(p), np.nan)
     tested = ~np.isnan(p)
     if tested.any():

@@ -24,11 +24,11 @@ SENSITIVITY_SCHEMA = {
     "value": pl.Float64,
 }
 _SPREADS = 2.0  # standard deviations over seeds that a move has to exceed
-_ROUNDING = 1e-9  # of the values: what is constant up to rounding has no spread either
+_ROUNDING = 1e-9  # relative to the values: a metric that is constant up to rounding has no spread
 
 
 def sensitivity_table(n_tokens: int, width: int, seeds: int, seed: int = 0) -> pl.DataFrame:
-    """Every spectral and geometry metric in all of its views of every matrix: `SENSITIVITY_SCHEMA`.
+    """Every spectral and geometry metric of every matrix, in each of its views: `SENSITIVITY_SCHEMA`.
 
     Args:
         n_tokens: rows of the matrices; `matrix_shape` has its own numbers.
@@ -43,7 +43,7 @@ def sensitivity_table(n_tokens: int, width: int, seeds: int, seed: int = 0) -> p
             for drawn in range(seed, seed + seeds):
                 gaussian = np.random.default_rng([drawn, 0]).standard_normal((n_tokens, width))
                 tokens = registered.distort(gaussian, strength, np.random.default_rng([drawn, 1]))
-                key = {"review_id": str(len(matrices)), "point": name, "layer": 0}  # the columns that tables go by
+                key = {"review_id": str(len(matrices)), "point": name, "layer": 0}  # keys of the tables
                 size = {"n_tokens": tokens.shape[0], "width": tokens.shape[1]}
                 matrices.append({**key, **size, "cause": name, "strength": strength, "seed": drawn})
                 geometry.append({**key, **size, **token_geometry(tokens)})
@@ -63,18 +63,18 @@ def response_table(sensitivity: pl.DataFrame) -> pl.DataFrame:
     """How far each metric moves under each cause, in units of how far it moves under a collapse: `RESPONSE_SCHEMA`.
 
     A move is the mean over seeds at full strength less that of the Gaussian tokens; under a cause that is `ranged`, the
-    range of the means over its strengths. Strengths at which the metric is undefined for a seed are passed over. A
+    range of the means over its strengths. Strengths at which the metric is undefined for a seed are left out. A
     metric counts as moved if the move exceeds two standard deviations over seeds, at the end that spreads more.
 
     Args:
-        sensitivity: as from `sensitivity_table`, in any order.
+        sensitivity: table from `sensitivity_table`, in any order of rows.
 
     Returns:
         A row for each metric and view, in the order of the registries. The response to a cause is 1 where the metric
-        moves as under a collapse, 0 where it stays, negative where it goes the other way (which way has no meaning
-        under a ranged cause: never negative). All are NaN for a metric that a collapse does not move. answers_to:
-        causes of responses of at least .2 either way; without responses, the causes that move the metric. confuses:
-        causes besides the collapse of responses of at least .5.
+        moves as under a collapse, 0 where it stays, negative where it goes the other way; a ranged cause has no
+        direction, so its responses are never negative. All are NaN for a metric that a collapse does not move.
+        answers_to: causes with a response of at least .2 or at most -.2; for a metric without responses, the causes
+        that move it. confuses: causes other than the collapse with a response of at least .5.
     """
     ordered = sensitivity.sort("strength", "seed").partition_by("metric", "view", "cause", as_dict=True)
     spectral = [(metric, view) for metric in SPECTRAL_METRICS for view in VIEWS]
@@ -90,7 +90,7 @@ def response_table(sensitivity: pl.DataFrame) -> pl.DataFrame:
 
 
 def _move(values: np.ndarray, ranged: bool) -> tuple[float, bool]:
-    """How far a metric moves over the strengths of a cause, and whether that is more than seeds do; NaN if undefined.
+    """Move of a metric over the strengths of a cause, and whether it exceeds the spread over seeds; NaN if undefined.
 
     `values` are (strengths, seeds), NaN where the metric is undefined.
     """
@@ -105,7 +105,7 @@ def _move(values: np.ndarray, ranged: bool) -> tuple[float, bool]:
 
 
 def _response(moves: dict[str, tuple[float, bool]]) -> dict[str, float | str]:
-    """The columns of a row after metric and view, of the moves by cause."""
+    """The columns of a row after metric and view, from the moves by cause."""
     whole, answers_to_collapse = moves[COLLAPSE]
     responses = {
         name: (abs(move / whole) if CAUSES[name].ranged else move / whole) if answers_to_collapse else np.nan

@@ -1,4 +1,4 @@
-"""The names of the verdicts, and how people read a verdict."""
+"""The names of the verdicts, and verdicts in words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTED = "supported", "contradicted", "u
 
 
 def verdicts_table(claims: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
-    """The table `verdicts`: what the table `claims` says, a row for each claim and a column for each model.
+    """The table `verdicts`: the verdicts in words, a row for each claim and a column for each model.
 
     Args:
         claims: the table `claims`.

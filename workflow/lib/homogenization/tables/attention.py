@@ -26,10 +26,10 @@ _GROUP = ("model", "variant", "layer", "depth", "bin", "relative_position")
 def attention_profiles(attention: pl.DataFrame) -> pl.DataFrame:
     """Mean received attention by relative position, with its 95 % t interval over reviews.
 
-    Every review counts alike; a bin without tokens in a review leaves that review out of it.
+    Every review has the same weight; a review without tokens in a bin is left out of that bin.
 
     Args:
-        attention: received attention of the analysed reviews of all jobs, in as many bins each.
+        attention: received attention of the analysed reviews of all jobs, all with the same number of bins.
 
     Returns:
         The table `attention` (`ATTENTION_PROFILE_SCHEMA`), sorted by its keys; relative_position is the centre of the

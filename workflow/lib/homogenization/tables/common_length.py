@@ -15,8 +15,8 @@ def mean_over_draws(spectra: pl.DataFrame, geometry: pl.DataFrame, metrics: Sequ
 
     Args:
         spectra: singular values of the draws.
-        geometry: their geometry.
-        metrics: names; those of attention, which no subset of tokens gives, are left out.
+        geometry: token geometry of the draws.
+        metrics: names of metrics; those of attention are left out, since a subset of tokens has none.
 
     Returns:
         A value is NaN where it is undefined in any draw.

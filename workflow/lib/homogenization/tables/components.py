@@ -1,4 +1,4 @@
-"""What each component of a block does to the anisotropies: the change from its input to its output."""
+"""The change of the anisotropies from the input to the output of each component of a block."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

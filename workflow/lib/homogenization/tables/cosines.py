@@ -38,7 +38,7 @@ def cosine_densities(geometry: pl.DataFrame) -> pl.DataFrame:
 
 
 def _densities(geometry: pl.DataFrame, tokens: str, column: str) -> pl.DataFrame:
-    """The density of each histogram in `column` that counts a pair, one row for each bin."""
+    """Densities of the histograms in `column` that count at least one pair, one row for each bin."""
     counts = pl.col(column)
     n_bins = counts.list.len()
     width = 2 / n_bins

@@ -1,4 +1,4 @@
-"""What the forward passes took: the run records that extraction leaves beside its stores."""
+"""Time, memory and tokens of the forward passes, from the run records that extraction writes beside its stores."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,7 +32,7 @@ def extraction_table(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """One row for each extraction, in the order of `records`: the table `extraction` (`EXTRACTION_SCHEMA`).
 
     Args:
-        records: run records; what one does not say is null.
+        records: run records; a field that one lacks is null.
 
     Raises:
         HomogenizationError: one model's jobs read different weights.

@@ -35,9 +35,9 @@ def metrics_of_reviews(
     """The metrics of the reviews of one model, variant and shard: part of the table `metrics` (`METRICS_SCHEMA`).
 
     Args:
-        spectra: their singular values.
-        geometry: their token geometry.
-        attention: the attention that their tokens receive, None where it was not recorded. A metric of the attention of
+        spectra: singular values of the reviews.
+        geometry: token geometry of the reviews.
+        attention: attention that their tokens receive, None where it was not recorded. A metric of the attention of
             block l stands at the residual stream after block l.
         metrics: names of registered metrics.
     """
@@ -94,7 +94,7 @@ def _long(keys: pl.DataFrame, values: Mapping[str, np.ndarray]) -> pl.DataFrame:
 
 
 def tabulate(inputs: Any, metrics: Sequence[str]) -> pl.DataFrame:
-    """The table `metrics`, one job after the other: the spectra of only one are in memory.
+    """The table `metrics`, one job after the other, so that the spectra of only one are in memory.
 
     Args:
         inputs: the files `spectra`, `geometry` and `attention` (which may be empty) in the same order of jobs, and

@@ -1,4 +1,4 @@
-"""What tables share: which reviews are analysed, and intervals over reviews."""
+"""The choice of analysed reviews, and means over reviews with their intervals."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ def summarise(table: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFram
         value: column; null and NaN values are left out.
 
     Returns:
-        `by`, n_reviews (values that count), mean, std (n - 1), median, ci_low, ci_high; NaN where too few values count.
+        `by`, n_reviews (number of values), mean, std (n - 1), median, ci_low, ci_high; NaN for too few values.
     """
     values = pl.col("_value")
     groups = (

@@ -1,4 +1,4 @@
-"""What became of the candidates of language models: every one with its judgement, and the rates by variant."""
+"""The candidates of language models, each with its judgement, and the rates of rewriting by variant."""
 
 import logging
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def candidates_table(judged: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Every candidate of every variant with its judgement: the table `candidates` (`CANDIDATES_SCHEMA`).
 
     Args:
-        judged: Candidates, as `rewrite_with_llm` gives them; their texts are left out.
+        judged: Candidates from `rewrite_with_llm`; their texts are left out.
     """
     parts = [table.select(*CANDIDATES_SCHEMA).cast(CANDIDATES_SCHEMA) for table in judged]
     return pl.concat([pl.DataFrame(schema=CANDIDATES_SCHEMA), *parts])
@@ -36,12 +36,12 @@ def candidates_table(judged: Sequence[pl.DataFrame]) -> pl.DataFrame:
 def rewriting_table(candidates: pl.DataFrame, reviews: pl.DataFrame) -> pl.DataFrame:
     """How many reviews of each variant were rewritten, and why candidates were rejected (`REWRITING_SCHEMA`).
 
-    The medians of words show whether the rejected reviews are longer: where a language model fails at long reviews, the
-    short ones are left.
+    The medians of words show whether the rejected reviews are longer: a language model that fails at long reviews
+    leaves the short ones.
 
     Args:
         candidates: The table `candidates`.
-        reviews: Columns review_id, text, of all reviews that were to be rewritten.
+        reviews: All reviews to rewrite, columns review_id and text.
     """
     n_words = reviews.select(
         "review_id", n_words=pl.col("text").map_elements(lambda text: len(words(text)), return_dtype=pl.Int64)
