@@ -1,4 +1,4 @@
-# Tables -> figures -> report. Titles, labels and colours are parameters of these rules alone.
+# Tables -> figures -> report. Titles and labels are parameters of these rules alone.
 from homogenization.config.presentation import parameters
 from homogenization.figures.catalogue import drawn_figures
 

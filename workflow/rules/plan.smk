@@ -1,4 +1,4 @@
-# The size of the study, before anything runs on a GPU: snakemake plan
+# Tokens, disk, GPU memory and operations of a study, estimated before anything runs on a GPU: snakemake plan
 
 
 rule count_tokens:

@@ -1,4 +1,4 @@
-# The table of metrics -> contrasts, depth, the first token, verdicts on claims; and the sensitivity of the metrics.
+# Tables -> contrasts, depth, the first token, verdicts on claims. Matrices of known kinds -> what the metrics answer to.
 
 # parameters of the resampling of reviews, the same for every table
 RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence")}

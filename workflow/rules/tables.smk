@@ -1,4 +1,4 @@
-# Measures -> long tables, each over all models, variants and shards.
+# Files of variants, states and measures -> long tables over all models, variants and shards.
 
 
 rule tabulate_similarity:
