@@ -1,5 +1,5 @@
-# States -> singular values, geometry, received attention, MAUVE; singular values and geometry of a common number of
-# tokens. Reviews -> how alike their tokens are at each point of each block, by another pass through a model.
+# States -> singular values, geometry, received attention, MAUVE; singular values and geometry of a common number of tokens.
+# Variants, by another pass through a model -> how alike tokens are at each point of each block.
 
 
 rule compute_spectra:
