@@ -62,9 +62,9 @@ def script_of(rule: Rule) -> Path:
 
 
 def named_modules(rule: Rule) -> list[str]:
-    """The module that the script of a rule imports by name, where it does."""
+    """The module that the script of a rule imports by name, where it does; one of a writer depends on the job."""
     module = rule.params.get("module")
-    return [] if module is None else [module]
+    return [] if module is None or callable(module) else [module]
 
 
 def reached_by(script: str, *modules: str) -> set[str]:

@@ -1,4 +1,4 @@
-# What the rule files share: the checked configuration, the hash of a rule's code, and what jobs ask for.
+# What all rule files share, the checked configuration first.
 import os
 import sys
 from pathlib import Path

@@ -1,5 +1,5 @@
 # Tables -> figures -> report. Titles, labels and colours are parameters of these rules alone.
-from homogenization.config.presentation import presentation
+from homogenization.config.presentation import parameters
 from homogenization.figures.catalogue import drawn_figures
 
 FIGURES = [
@@ -8,15 +8,6 @@ FIGURES = [
     for path in figure.paths(STUDY)
     for suffix in ("svg", "png")
 ]
-
-
-def shown(figure):
-    """The parameters that say how a figure looks; where it is drawn for each metric, those of the job's metric."""
-
-    def field(name):
-        return lambda wildcards: presentation(STUDY, figure, wildcards.get("metric"))[name]
-
-    return {name: field(name) for name in ("title", *figure.shows)}
 
 
 for figure in drawn_figures(STUDY):
@@ -40,7 +31,7 @@ for figure in drawn_figures(STUDY):
         conda:
             "../../envs/homogenization.yaml"
         params:
-            **shown(figure),
+            **parameters(STUDY, figure),
             code=code("plot", f"figures.{figure.name}"),
             module=f"figures.{figure.name}",
         script:

@@ -1,17 +1,6 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> how similar it stayed.
 ENCODER = STUDY.similarity.params("encoder", "layer", "device", "batch_size")
 
-
-def code_of_writer(script):
-    """The hash of a script with the backend of its writer."""
-    return lambda wildcards: code(script, writer_of(wildcards).module)
-
-
-def means_of_writer(name):
-    """How the requests of a writer are sent: a resource, since it reruns nothing."""
-    return lambda wildcards: getattr(writer_of(wildcards), name)
-
-
 if STUDY.keyphrases.scorer == "llm":
 
     rule extract_keyphrases_with_llm:
@@ -33,12 +22,12 @@ if STUDY.keyphrases.scorer == "llm":
             ),
             gpu=lambda wildcards: ask.gpus(writer_of(wildcards)),
             # `resources: connections` in a profile caps the sum over all jobs
-            connections=means_of_writer("connections"),
-            timeout_seconds=means_of_writer("timeout_seconds"),
-            max_retries=means_of_writer("max_retries"),
+            connections=lambda wildcards: writer_of(wildcards).connections,
+            timeout_seconds=lambda wildcards: writer_of(wildcards).timeout_seconds,
+            max_retries=lambda wildcards: writer_of(wildcards).max_retries,
         params:
             # the key of the between-workflow cache holds parameters, not wildcards
-            code=code_of_writer("extract_keyphrases_with_llm"),
+            code=lambda wildcards: code("extract_keyphrases_with_llm", writer_of(wildcards).module),
             shard=lambda wildcards: wildcards.shard,
             module=lambda wildcards: writer_of(wildcards).module,
             writer=lambda wildcards: writer_of(wildcards).params(),
@@ -140,11 +129,11 @@ if STUDY.written:
                 ask.gpus(writer_of(wildcards)),
                 ask.encoder_gpus(STUDY.similarity) if STUDY.rewriting.min_f1 is not None else 0,
             ),
-            connections=means_of_writer("connections"),
-            timeout_seconds=means_of_writer("timeout_seconds"),
-            max_retries=means_of_writer("max_retries"),
+            connections=lambda wildcards: writer_of(wildcards).connections,
+            timeout_seconds=lambda wildcards: writer_of(wildcards).timeout_seconds,
+            max_retries=lambda wildcards: writer_of(wildcards).max_retries,
         params:
-            code=code_of_writer("rewrite_with_llm"),
+            code=lambda wildcards: code("rewrite_with_llm", writer_of(wildcards).module),
             variant=lambda wildcards: wildcards.variant,
             shard=lambda wildcards: wildcards.shard,
             module=lambda wildcards: writer_of(wildcards).module,

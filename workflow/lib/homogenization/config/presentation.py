@@ -1,11 +1,20 @@
 """What the configuration says about how figures look: the parameters of the rules that draw them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from homogenization.config.study import Study
 from homogenization.figures.catalogue import Figure
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
+
+
+def parameters(study: Study, figure: Figure) -> dict[str, Callable[[Mapping[str, str]], Any]]:
+    """The title and each field that `figure` uses, as functions of a job's wildcards (`metric`, where it has one)."""
+
+    def field(name: str) -> Callable[[Mapping[str, str]], Any]:
+        return lambda wildcards: presentation(study, figure, wildcards.get("metric"))[name]
+
+    return {name: field(name) for name in ("title", *figure.shows)}
 
 
 def presentation(study: Study, figure: Figure, metric: str | None = None) -> dict[str, Any]:
