@@ -1,13 +1,12 @@
 """Reviews as their source gives them: a data set of the hub, or a local file, read with `datasets`."""
 
 import tempfile
-from difflib import get_close_matches
 from pathlib import Path
 
 import polars as pl
 
 from homogenization.corpus.sources import BUILDERS, is_local
-from homogenization.run.errors import HomogenizationError
+from homogenization.run.errors import HomogenizationError, nearest
 
 
 def read_reviews(
@@ -39,11 +38,9 @@ def read_reviews(
         dataset = _local_dataset(source, cache) if is_local(source) else _hub_dataset(source, subset, revision, split)
         for key, column in (("text_column", text_column), ("label_column", label_column)):
             if column is not None and column not in dataset.column_names:
-                nearest = get_close_matches(column, dataset.column_names, n=1, cutoff=0.5)
-                meant = f" Did you mean '{nearest[0]}'?" if nearest else ""
                 raise HomogenizationError(
-                    f"corpus: {key} '{column}' is no column of {source}. "
-                    f"It has: {', '.join(sorted(dataset.column_names))}.{meant}"
+                    f"corpus: {key} '{column}' is no column of {source}{nearest(column, dataset.column_names)}. "
+                    f"It has: {', '.join(sorted(dataset.column_names))}."
                 )
         if len(dataset) == 0:
             raise HomogenizationError(f"corpus: {source} holds no rows. Give a source with reviews.")

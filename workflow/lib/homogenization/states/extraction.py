@@ -1,7 +1,5 @@
 """Extraction: reviews through a model, the residual stream of every layer and attention received into a store."""
 
-import resource
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +11,7 @@ import torch
 from homogenization.models.digests import combined_digest
 from homogenization.models.tokens import Tokens, tokenize
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.usage import peak_device_memory_mb, peak_memory_mb
 from homogenization.states.check import check_against_eager
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import run_packed
@@ -92,8 +91,8 @@ def extract(
         "seconds_write": seconds_waited + ended - ran,
         "tokens_per_second": len(tokens.token_ids) / (ended - started),
         "token_budget": token_budget,
-        "peak_memory_mb": _peak_memory_mb(),
-        "peak_device_memory_mb": _peak_device_memory_mb(),
+        "peak_memory_mb": peak_memory_mb(),
+        "peak_device_memory_mb": peak_device_memory_mb(),
         "device": str(model.packed.device),
         "dtype": model.provenance["dtype"],
         "weights_digest": combined_digest(digests) if digests else None,
@@ -154,16 +153,3 @@ def _run_pack(
         writer.append(FINAL_NORM, start, result.last_hidden_state)
     if result.received is not None:
         received[:, start:stop] = result.received.cpu()
-
-
-def _peak_memory_mb() -> float:
-    """Largest resident memory of this process so far, in MB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
-
-
-def _peak_device_memory_mb() -> float | None:
-    """Largest memory allocated on any one CUDA device so far, in MB; None where none is in use."""
-    if not torch.cuda.is_initialized():
-        return None
-    return max(torch.cuda.max_memory_allocated(device) for device in range(torch.cuda.device_count())) / 2**20

@@ -6,13 +6,13 @@ not depend on other reviews, models with as many tokens have the same one, and a
 
 import math
 from collections.abc import Sequence
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 import zarr
 from zarr.storage import ZipStore
 
+from homogenization.corpus.hashing import seeded_hash
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
 from homogenization.states.points import ATTENTION_RECEIVED
@@ -30,11 +30,8 @@ def sampled_positions(review_id: str, n_tokens: int, sample_tokens: int, seed: i
         sample_tokens: tokens to keep, at least 1.
         seed: of the choice.
     """
-
-    def rank(position: int) -> bytes:
-        return blake2b(f"{seed}:{review_id}:{position}".encode(), digest_size=16).digest()
-
-    return [0, *sorted(sorted(range(1, n_tokens), key=rank)[: sample_tokens - 1])]
+    ranked = sorted(range(1, n_tokens), key=lambda position: seeded_hash(seed, review_id, position))
+    return [0, *sorted(ranked[: sample_tokens - 1])]
 
 
 def sampled_rows(

@@ -48,6 +48,8 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto", b
     from transformers import AutoConfig, AutoModel, AutoTokenizer
     from transformers.utils import logging as transformers_logging
 
+    from homogenization.models.devices import choose_device
+
     resolved = resolve_weights(encoder)
     verified_digests(resolved)
     n_blocks = AutoConfig.from_pretrained(resolved.folder).num_hidden_layers
@@ -64,7 +66,7 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto", b
         model = model.encoder
     tokenizer = AutoTokenizer.from_pretrained(resolved.folder)
     tokenizer.model_max_length = min(LONGEST_INPUT, _n_positions(model))
-    chosen = _device(device)
+    chosen = choose_device(device).type
     return Encoder(model.eval().to(chosen), tokenizer, chosen, batch_size)
 
 
@@ -74,15 +76,6 @@ def _n_positions(model: Any) -> int:
         if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
             return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
     return getattr(model.config, "max_position_embeddings", LONGEST_INPUT)
-
-
-def _device(device: str) -> str:
-    """The name of a device that exists, where `device` is "auto"."""
-    import torch
-
-    if device != "auto":
-        return device
-    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def bert_scores(encoder: Encoder, candidates: Sequence[str], references: Sequence[str]) -> np.ndarray:

@@ -7,10 +7,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
+from homogenization.run.progress import progress
 from homogenization.writers.requests import Completion, Failure, Request, Writer
 
 logger = logging.getLogger(__name__)
@@ -91,13 +90,13 @@ def answered(store: RequestStore, writer: Writer, requests: Sequence[Request]) -
     missing = {key: request for key, request in zip(keys, requests, strict=True) if results[key] is None}
     if missing:
         asked = list(missing.items())
-        with tqdm(total=len(asked), unit=" answers", mininterval=5) as progress:
+        with progress(len(asked), "answers") as done:
             for number, result in writer.complete([request for _, request in asked]):
                 key, request = asked[number]
                 if isinstance(result, Completion):
                     store.put(key, writer, request, result)
                 results[key] = result
-                progress.update()
+                done(1)
     return [results[key] for key in keys]
 
 
