@@ -164,6 +164,12 @@ def test_null_takes_a_model_or_variant_away():
     assert list(load_study(raw).models) == ["tiny"]
 
 
+def test_null_takes_a_label_or_title_away():
+    raw = {**SMALL, "figures": {"labels": {"tiny": "Tiny", "other": None}, "titles": {"mauve": None}}}
+    assert load_study(raw).figures.labels == {"tiny": "Tiny"}
+    assert load_study(raw).figures.titles == {}
+
+
 def test_paths_may_name_environment_variables(monkeypatch):
     monkeypatch.setenv("REVIEWS", "config")
     raw = {**SMALL, "corpus": {**SMALL["corpus"], "source": "$REVIEWS/reviews.jsonl"}, "results": "~/study"}

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator
 
-from homogenization.config.base import ExpandedPath, Section, one_of
+from homogenization.config.base import ExpandedPath, Section, one_of, without_nulls
 from homogenization.config.claims import load_claims
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
@@ -98,6 +98,7 @@ class Figures(Section):
     labels: dict[str, str] = Field({}, description="Display name of a model or variant.")
 
     _views = field_validator("views")(one_of(VIEWS))
+    _names = field_validator("titles", "labels", mode="before")(without_nulls)
 
     @field_validator("titles")
     @classmethod
