@@ -82,7 +82,7 @@ rule compute_mauve:
         "../scripts/measure.py"
 
 
-if STUDY.contrasted and STUDY.contrasted_metrics and STUDY.contrasts.common_tokens:
+if STUDY.common_tokens:
 
     rule compute_common_length:
         """Singular values and geometry of a common number of tokens of every review."""
@@ -100,7 +100,7 @@ if STUDY.contrasted and STUDY.contrasted_metrics and STUDY.contrasts.common_toke
         params:
             code=code("measure", "measures.common_length"),
             module="measures.common_length",
-            n_tokens=STUDY.contrasts.common_tokens,
+            n_tokens=STUDY.common_tokens,
             draws=4,
             seed=STUDY.seed,
             views=sorted(STUDY.views),

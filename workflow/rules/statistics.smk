@@ -9,7 +9,7 @@ if STUDY.contrasted and STUDY.contrasted_metrics:
         """Differences between variants of a review, with intervals and tests."""
         input:
             metrics="<results>/tables/metrics.parquet",
-            common_length="<results>/tables/common_length.parquet" if STUDY.contrasts.common_tokens else [],
+            common_length="<results>/tables/common_length.parquet" if STUDY.common_tokens else [],
         output:
             "<results>/tables/contrasts.parquet",
         log:

@@ -187,7 +187,7 @@ rule tabulate_extraction:
         "../scripts/tabulate.py"
 
 
-if STUDY.contrasted and STUDY.contrasted_metrics and STUDY.contrasts.common_tokens:
+if STUDY.common_tokens:
 
     rule tabulate_common_length:
         """Metrics of every analysed review on a common number of tokens."""

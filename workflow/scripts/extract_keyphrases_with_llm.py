@@ -10,15 +10,8 @@ from homogenization.writers.backends import make_writer
 
 with job(snakemake):
     params, resources = snakemake.params, snakemake.resources
-    writer = make_writer(
-        params.module,
-        params.writer,
-        params.seed,
-        gpus=resources.gpu,
-        connections=resources.connections,
-        timeout_seconds=resources.timeout_seconds,
-        max_retries=resources.max_retries,
-    )
+    means = {name: resources[name] for name in ("connections", "timeout_seconds", "max_retries")}
+    writer = make_writer(params.module, params.writer, params.seed, gpus=resources.gpu, **means)
     store = RequestStore(Path(snakemake.output.keyphrases).parents[1] / "requests")
     reviews = read_table(snakemake.input.shard)
     limits = {"max_phrases": params.max_phrases, "ngram_range": params.ngram_range}

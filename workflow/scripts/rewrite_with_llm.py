@@ -11,15 +11,8 @@ from homogenization.writers.backends import make_writer
 
 with job(snakemake):
     params, resources = snakemake.params, snakemake.resources
-    writer = make_writer(
-        params.module,
-        params.writer,
-        params.seed,
-        gpus=resources.gpu,
-        connections=resources.connections,
-        timeout_seconds=resources.timeout_seconds,
-        max_retries=resources.max_retries,
-    )
+    means = {name: resources[name] for name in ("connections", "timeout_seconds", "max_retries")}
+    writer = make_writer(params.module, params.writer, params.seed, gpus=resources.gpu, **means)
     store = RequestStore(Path(snakemake.output.variant).parents[2] / "requests")
     score_f1 = f1_scorer(load_encoder(**params.encoder)) if params.encoder else None
     reviews, keyphrases = read_table(snakemake.input.shard), read_table(snakemake.input.keyphrases)

@@ -88,7 +88,7 @@ def test_trouble_with_the_hub_says_what_was_asked_and_what_to_do(monkeypatch, er
 
 
 def test_a_missing_column_names_those_that_exist(tmp_path):
-    with pytest.raises(HomogenizationError, match=r"text_column 'txt'.*label, text.*mean 'text'"):
+    with pytest.raises(HomogenizationError, match=r"text_column 'txt'.*did you mean 'text'.*label, text"):
         read_reviews(write_jsonl(tmp_path / "r.jsonl"), "txt", "label")
     with pytest.raises(HomogenizationError, match=r"label_column 'stars'.*label, text"):
         read_reviews(write_jsonl(tmp_path / "r.jsonl"), "text", "stars")

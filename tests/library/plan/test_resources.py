@@ -228,4 +228,4 @@ def test_only_the_standard_library_is_imported():
     )
     imported = set(json.loads(done.stdout))
     others = {name for name in imported if name.partition(".")[0] not in {"__main__", *sys.stdlib_module_names}}
-    assert others == {"homogenization", "homogenization.plan", "homogenization.plan.resources"}
+    assert {name.partition(".")[0] for name in others} == {"homogenization"}

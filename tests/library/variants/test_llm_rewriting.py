@@ -84,6 +84,7 @@ def arguments(folder, base_url, params=None, **resources):
         },
         "params": {
             "variant": "front",
+            "module": "writers.endpoint",
             "writer": writer,
             "prompt": PROMPT,
             "position": "front",

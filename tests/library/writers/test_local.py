@@ -304,7 +304,7 @@ def test_what_identifies_a_model_is_what_it_is_made_of(chat, tmp_path):
 def test_nothing_is_fetched_or_loaded_until_a_request_is_asked(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     commit = "0123456789abcdef0123456789abcdef01234567"
-    made = writer(Path(), weights={"hub": "nobody/nothing", "revision": commit, "path": None})
+    made = writer(Path(), weights={"hub": "nobody/nothing", "revision": commit})
     assert made.identity == {"hub": "nobody/nothing", "revision": commit, "dtype": "float32"}
     assert made.parameters["seed"] == 0
     assert list(made.complete([])) == []

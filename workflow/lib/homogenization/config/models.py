@@ -2,7 +2,7 @@
 
 import importlib.util
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Union
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, field_validator
 
@@ -136,10 +136,7 @@ def _trained(weights: Source) -> Source:
 
 
 Weights = Annotated[
-    Annotated[HubWeights, Tag("hub")]
-    | Annotated[PathWeights, Tag("path")]
-    | Annotated[PackageWeights, Tag("package")]
-    | Annotated[RandomWeights, Tag("random")],
+    Union[tuple(Annotated[source, Tag(name)] for source, name in zip(SOURCES, _SOURCE_NAMES, strict=True))],  # noqa: UP007
     Discriminator(lambda given: next(name for name in _SOURCE_NAMES if _names(given, name))),
     BeforeValidator(_one_source),
 ]

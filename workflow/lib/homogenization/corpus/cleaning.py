@@ -1,4 +1,4 @@
-"""Reviews without the marks of the web, each once, named by its text."""
+"""Cleaning of reviews: it removes web markup and duplicates, and names each review by a hash of its text."""
 
 import html
 import logging
@@ -18,10 +18,11 @@ _WINDOWS_1252 = {byte: bytes([byte]).decode("cp1252", errors="ignore") or None f
 
 
 def clean_text(text: str) -> str:
-    """Take the marks of the web out of a review; cleaning a cleaned review changes nothing.
+    """Remove web markup from a review; cleaning a cleaned review changes nothing.
 
-    HTML entities (also escaped twice), HTML tags, mistaken Windows-1252 characters, control and other invisible
-    characters go. Unicode becomes composed (NFC), and runs of white space become single spaces.
+    HTML entities are decoded, also those escaped twice. HTML tags, control and other invisible characters are removed.
+    Windows-1252 characters that were read as Latin-1 are corrected. Unicode becomes composed (NFC), and runs of white
+    space become single spaces.
     """
     while (cleaned := _cleaned_once(text)) != text:
         text = cleaned
@@ -42,7 +43,7 @@ def _cleaned_once(text: str) -> str:
 
 
 def review_id(text: str) -> str:
-    """Name a review by its cleaned text: 12 hexadecimal digits of BLAKE2b."""
+    """The name of the review with the cleaned `text`: 12 hexadecimal digits of BLAKE2b."""
     return blake2b(text.encode(), digest_size=6).hexdigest()
 
 
@@ -57,7 +58,7 @@ def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
         Duplicates with different labels keep the alphabetically first label.
 
     Raises:
-        HomogenizationError: nothing is left.
+        HomogenizationError: no review is left.
     """
     labelled = raw.drop_nulls(["text", "label"])
     texts = [clean_text(text) for text in labelled["text"]]

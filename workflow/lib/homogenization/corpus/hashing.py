@@ -1,8 +1,8 @@
-"""Seeded choices: a hash of the seed and of names decides, so that no choice depends on what else there is."""
+"""Seeded choices by a hash of seed and names: the choice for one item does not depend on the other items."""
 
 from hashlib import blake2b
 
 
 def seeded_hash(seed: int, *names: object, size: int = 16) -> bytes:
-    """The BLAKE2b hash of "seed:name:…", `size` bytes. In the order of their hashes, names are shuffled."""
+    """The BLAKE2b hash of "seed:name:…", `size` bytes. Sorting names by it shuffles them."""
     return blake2b(":".join(map(str, (seed, *names))).encode(), digest_size=size).digest()

@@ -1,13 +1,12 @@
-"""Reviews as their source gives them: a data set of the hub, or a local file, read with `datasets`."""
+"""Reading of raw reviews with `datasets`, from a data set of the hub or a local file."""
 
 import tempfile
-from difflib import get_close_matches
 from pathlib import Path
 
 import polars as pl
 
 from homogenization.corpus.sources import BUILDERS, is_local
-from homogenization.run.errors import HomogenizationError
+from homogenization.run.errors import HomogenizationError, nearest
 
 
 def read_reviews(
@@ -23,14 +22,14 @@ def read_reviews(
     Args:
         source: Hub id ("stanfordnlp/imdb") or path of a local file.
         text_column: Column with the review's text.
-        label_column: Column with its label; None for a corpus without labels.
+        label_column: Column with the review's label; None for a corpus without labels.
         subset: Configuration of a hub data set ("plain_text").
         revision: Commit, branch or tag of a hub data set.
-        split: Split of a hub data set; a local file has one, "train".
+        split: Split of a hub data set; unused for a local file.
 
     Returns:
-        Columns row (Int64), text and label (String). A class label is its name where the data set has names, otherwise
-        the number as text. A missing label is null; without a label column, every label is "".
+        Columns row (Int64), text and label (String). A class label appears as its name if the data set has names,
+        otherwise as its number. A missing label is null; without a label column, every label is "".
 
     Raises:
         HomogenizationError: the source can't be read, is empty, or lacks a column.
@@ -39,11 +38,9 @@ def read_reviews(
         dataset = _local_dataset(source, cache) if is_local(source) else _hub_dataset(source, subset, revision, split)
         for key, column in (("text_column", text_column), ("label_column", label_column)):
             if column is not None and column not in dataset.column_names:
-                nearest = get_close_matches(column, dataset.column_names, n=1, cutoff=0.5)
-                meant = f" Did you mean '{nearest[0]}'?" if nearest else ""
                 raise HomogenizationError(
-                    f"corpus: {key} '{column}' is no column of {source}. "
-                    f"It has: {', '.join(sorted(dataset.column_names))}.{meant}"
+                    f"corpus: {key} '{column}' is no column of {source}{nearest(column, dataset.column_names)}. "
+                    f"It has: {', '.join(sorted(dataset.column_names))}."
                 )
         if len(dataset) == 0:
             raise HomogenizationError(f"corpus: {source} holds no rows. Give a source with reviews.")
@@ -62,7 +59,7 @@ def read_reviews(
 
 
 def _local_dataset(source: str, cache: str):
-    """Load a file; what `datasets` keeps for it goes to `cache`, so that an edited file is never read stale."""
+    """Load a file with the folder `cache` for the copies of `datasets`: a new folder, so that edits take effect."""
     from datasets import load_dataset
 
     path = Path(source).expanduser()
@@ -76,7 +73,7 @@ def _local_dataset(source: str, cache: str):
         raise HomogenizationError(f"corpus: {source} is empty. Give a file with reviews.")
     try:
         return load_dataset(BUILDERS[path.suffix.lower()], data_files=str(path), split="train", cache_dir=cache)
-    except Exception as error:  # every builder has errors of its own
+    except Exception as error:  # each builder raises its own kinds of errors
         reason = _first_line(error.__cause__ or error)
         raise HomogenizationError(
             f"corpus: {source} could not be read as {BUILDERS[path.suffix.lower()]}: {reason}."
@@ -113,12 +110,12 @@ def _hub_dataset(source: str, subset: str | None, revision: str | None, split: s
 
 
 def _first_line(error: BaseException) -> str:
-    """An error in one line."""
+    """The first line of an error's message, or the error's type."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def _label_names(dataset, column: str) -> list[str | None]:
-    """The labels as text: class names where the data set has them; -1, the mark of an unlabelled row, becomes null."""
+    """The labels as text: class names if the data set has them. The number -1 marks an unlabelled row, here null."""
     from datasets import ClassLabel
 
     feature = dataset.features[column]

@@ -26,14 +26,14 @@ def sample_reviews(
         start: First rank; the first review of the sample has rank 0.
         stop: Last rank plus one.
         balance: Whether labels take turns; otherwise all reviews are ranked together.
-        min_words: Words of the shortest review; None for no bound.
-        max_words: Words of the longest review; None for no bound.
+        min_words: Smallest number of words of a review; None for no bound.
+        max_words: Largest number of words of a review; None for no bound.
 
     Returns:
         Columns review_id, text, label, rank (Int64), sorted by rank.
 
     Raises:
-        HomogenizationError: a label has too few reviews of such length for the ranks.
+        HomogenizationError: there are too few reviews within the bounds for the ranks, or too few of a label.
     """
     n_words = pl.col("n_words")
     fitting = clean.filter(n_words >= (min_words or 0), pl.lit(True) if max_words is None else n_words <= max_words)
@@ -53,7 +53,7 @@ def sample_reviews(
 def _too_few(
     fitting: pl.DataFrame, labels: list[str | None], stop: int, min_words: int | None, max_words: int | None
 ) -> str:
-    """The message that says what the sample wants, what there is, and what to change."""
+    """The error message with the numbers of reviews wanted and available, and the remedy."""
     bounds = f"{min_words or 0} to {'any number of' if max_words is None else max_words} words"
     if labels == [None]:
         return (

@@ -28,7 +28,7 @@ _ABBREVIATIONS = frozenset((*_TITLE_WORDS, "jr", "sr", "vol"))
 _TITLES = re.compile(r"(?:^|\s)[(\"'“‘]*(?:" + "|".join(_TITLE_WORDS) + r")\.$", re.IGNORECASE)
 _FULL_STOP = re.compile(r"(?<![\s.][A-Z])[.!?…]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z])")
 LONGEST_SENTENCE = 60
-# What the endings of don't, can't, won't, let's … leave behind, where the stop list lacks it
+# Stems of contractions (don't, can't, won't, let's …) that the stop list lacks
 _AUXILIARIES = frozenset(("i", "do", "does", "did", "ca", "wo", "sha", "would", "could", "should", "need", "ai", "let"))
 _CONTRACTED = re.compile(r"(?:n't|'(?:s|m|re|ve|d|ll|t))$")
 
@@ -38,11 +38,12 @@ class Chunk:
     """A run of a text without white space; offsets are characters of the whole text, ends exclusive.
 
     Attributes:
-        start: Where the chunk begins, punctuation included.
-        core_start: Where its first word begins; equal to `end` in a chunk that is punctuation alone.
-        core_end: Where its last word ends; equal to `end` in a chunk that is punctuation alone.
-        end: Where the chunk ends, punctuation included.
-        n_words: The words in the core: 0 in punctuation alone, 2 or more where no space parts them ("and/or").
+        start: Start of the chunk, punctuation included.
+        core_start: Start of the core; `end` if the chunk is punctuation alone.
+        core_end: End of the core; `end` if the chunk is punctuation alone.
+        end: End of the chunk, punctuation included.
+        n_words: Number of words in the core: 0 for punctuation alone, 2 or more for words without a space between
+            them ("and/or").
     """
 
     start: int
@@ -53,21 +54,21 @@ class Chunk:
 
     @property
     def is_open_before(self) -> bool:
-        """Whether a phrase may go on from the chunk before: no punctuation in front of the word."""
+        """Whether a phrase may continue from the chunk before: this one begins with a word, without punctuation."""
         return self.n_words > 0 and self.start == self.core_start
 
     @property
     def is_open_behind(self) -> bool:
-        """Whether a phrase may go on into the next chunk: no punctuation behind the word."""
+        """Whether a phrase may continue into the next chunk: this one ends with a word, without punctuation."""
         return self.n_words > 0 and self.end == self.core_end
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Cut `text` into sentences: (start, end) in characters, without the white space around them.
 
-    The boundaries are sentencex's; those inside a chunk and those after a title ("Ms. Gurie") are taken back. Sentencex
-    never cuts inside quotes and brackets, so that a stray one ("'70s", "2)") can swallow half a review: what is longer
-    than any sentence should be is cut at every full stop.
+    Sentencex finds the boundaries; those inside a chunk and those after a title ("Ms. Gurie") are undone. Sentencex
+    never cuts inside quotes and brackets, so one stray mark ("'70s", "2)") can merge half a review into one sentence: a
+    sentence of more than `LONGEST_SENTENCE` words is therefore cut at every full stop.
     """
     spans: list[tuple[int, int]] = []
     for boundary in sentencex.get_sentence_boundaries("en", text):

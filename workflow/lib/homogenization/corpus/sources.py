@@ -1,4 +1,4 @@
-"""Where reviews come from: a file on this machine, or a data set on the hub."""
+"""Sources of reviews: a file on this machine, or a data set on the hub."""
 
 from pathlib import Path
 
@@ -7,5 +7,5 @@ BUILDERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "js
 
 
 def is_local(source: str) -> bool:
-    """Whether `source` is meant as a path on this machine, and not as the id of a data set on the hub."""
+    """Whether `source` is a path on this machine; otherwise it is the id of a data set on the hub."""
     return Path(source).suffix.lower() in BUILDERS or Path(source).exists() or source.startswith((".", "/", "~"))

@@ -6,11 +6,11 @@ the first token; the view decides whether it counts.
 """
 
 from collections.abc import Sequence
-from hashlib import blake2b
 
 import numpy as np
 import polars as pl
 
+from homogenization.corpus.hashing import seeded_hash
 from homogenization.measures import geometry, spectra
 from homogenization.measures.reviews import TokenStates
 
@@ -29,7 +29,7 @@ def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, 
         draw: number of the draw.
         seed: seed of all draws.
     """
-    digest = blake2b(f"{seed}:{review_id}:{draw}".encode(), digest_size=16).digest()
+    digest = seeded_hash(seed, review_id, draw)
     others = np.random.default_rng(int.from_bytes(digest)).choice(n_available - 1, n_tokens - 1, replace=False)
     return np.concatenate([[0], np.sort(others) + 1])
 

@@ -1,4 +1,4 @@
-"""Where a network's weights go: the CPU, one device, or, as accelerate shares the blocks out, several GPUs."""
+"""Devices for a network's weights: the CPU, one device, or several GPUs among which accelerate shares the blocks."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from homogenization.run.errors import HomogenizationError
 
 
 def placement(device: str, gpus: int) -> dict[str, Any]:
-    """Arguments of `from_pretrained` that load the weights straight to where they work; none for the CPU.
+    """Arguments of `from_pretrained` that load the weights directly to their devices; empty for the CPU.
 
     Args:
         device: `auto` (CUDA, then MPS, then CPU), `cuda`, `mps` or `cpu`.
-        gpus: of more than one, each holds some of the blocks.
+        gpus: number of GPUs; if there are several, each holds some of the blocks, and `device` is ignored.
 
     Raises:
         HomogenizationError: this machine has no such device, or the job sees fewer GPUs.

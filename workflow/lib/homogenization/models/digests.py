@@ -1,8 +1,8 @@
-"""Whether a model's files are whole.
+"""Checks that a model's files are intact.
 
-A safetensors file has no checksum, and a flipped bit in it is a number like any other. So each file is hashed before
-it is read, and compared with what is known: the hub's cache names each large file by its SHA-256, a model that the
-workflow built has its digests beside it, and any local folder may have.
+A safetensors file has no checksum, so loading it does not reveal a flipped bit. Each file is therefore hashed before it
+is read, and compared with its known digest: the hub's cache names each large file by its SHA-256, a model that the
+workflow built has a list of digests beside it, and any local folder may have such a list.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _DIGEST_LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](?:\./)?(.+)")
 
 
 def weights_digest(folder: str | Path) -> dict[str, str]:
-    """SHA-256 of each *.safetensors in `folder`, 64 hexadecimal digits by file name; names in order."""
+    """SHA-256 of each *.safetensors in `folder`: 64 hexadecimal digits by file name, sorted by name."""
     return _sha256(sorted(Path(folder).glob("*.safetensors")))
 
 
@@ -34,20 +34,21 @@ def list_digests(folder: str | Path, names: Iterable[str]) -> None:
 
 
 def combined_digest(digests: Mapping[str, str]) -> str:
-    """One SHA-256 over several files' (64 hexadecimal digits): of the lines "name digest", sorted by name."""
+    """One SHA-256 for several files (64 hexadecimal digits): the hash of the lines "name digest", sorted by name."""
     lines = "".join(f"{name} {digests[name]}\n" for name in sorted(digests))
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def verified_digests(weights: ResolvedWeights) -> dict[str, str]:
-    """Compare the files with the digests that are known of them.
+    """Compare a model's files with their known digests.
 
     Returns:
-        What `weights_digest` gives for the folder.
+        SHA-256 of each *.safetensors by file name, as from `weights_digest`.
 
     Raises:
-        HomogenizationError: a file differs from its digest; one that the workflow built or the hub has is moved aside.
-            Or a file that the workflow built is gone; another job may have moved it aside.
+        HomogenizationError: a file differs from its digest (it is moved aside if the workflow built it or the hub has
+            it), a file that the workflow built is gone (another job may have moved it aside), or the list of digests
+            is wrong.
     """
     folder = Path(weights.folder)
     known = _known_digests(weights)
@@ -61,7 +62,7 @@ def verified_digests(weights: ResolvedWeights) -> dict[str, str]:
 
 
 def _damaged(weights: ResolvedWeights, path: Path, reason: str) -> HomogenizationError:
-    """The error that says that the file at `path` is damaged; moved aside where the next run makes or fetches it."""
+    """The error for a damaged file at `path`, which is moved aside if the next run makes or fetches it again."""
     if weights.source == "built":
         return damage(path, reason)
     if weights.source == "hub":
@@ -77,7 +78,7 @@ def _damaged(weights: ResolvedWeights, path: Path, reason: str) -> Homogenizatio
 
 
 def _sha256(files: Iterable[Path]) -> dict[str, str]:
-    """SHA-256 by file name, one thread a file."""
+    """SHA-256 by file name; threads hash several files at once."""
 
     def digest(path: Path) -> str:
         with path.open("rb") as handle:
@@ -89,10 +90,14 @@ def _sha256(files: Iterable[Path]) -> dict[str, str]:
 
 
 def _known_digests(weights: ResolvedWeights) -> dict[str, str]:
-    """SHA-256 by file name: as the hub's cache names its files, or as a list of digests in the folder says."""
+    """Known SHA-256 by file name: from the names of files in the hub's cache, or from a list of digests in the folder.
+
+    Raises:
+        HomogenizationError: the list is missing for a model that the workflow built, or it is wrong.
+    """
     folder = Path(weights.folder)
     if weights.source == "hub":
-        # a link to a file named by its digest; small files are named by a Git hash, which is shorter
+        # each file is a link to one named by its digest; the names of small files are Git hashes, which are shorter
         blobs = {path.name: path.readlink().name for path in folder.iterdir() if path.is_symlink()}
         return {name: blob for name, blob in blobs.items() if _SHA256.fullmatch(blob)}
     listed = next((folder / name for name in _DIGESTS_FILES if (folder / name).is_file()), None)

@@ -1,6 +1,7 @@
-"""Floating-point formats of weights and states: their names, the bytes of a number, and torch's own name for them.
+"""Floating-point formats of weights and states: their names, bytes per number, and dtypes of torch.
 
-Imported whenever the Snakefile is parsed, so torch is imported where it is needed alone.
+Parsing the Snakefile imports this module; torch, which takes long to import, is imported only in the function that
+needs it.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +14,7 @@ BYTES: dict[str, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 def torch_dtype(name: str) -> "torch.dtype":
-    """Torch's dtype of this name, one of `BYTES`."""
+    """The dtype of torch with this name, one of `BYTES`."""
     import torch
 
     return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[name]

@@ -1,4 +1,4 @@
-"""Folders of safetensors with a tokenizer: loaded by transformers whole, without code of their own, on a device."""
+"""Loading of configuration, tokenizer and network from a folder of safetensors, without code from that folder."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,7 +32,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """The fast tokenizer in `folder`.
 
     Raises:
-        HomogenizationError: there is none, or a slow one.
+        HomogenizationError: no tokenizer can be loaded, or only a slow one.
     """
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
@@ -54,7 +54,7 @@ def load_network(
         auto_class: AutoModel, or AutoModelForCausalLM for a network with its head.
         folder: Folder with config.json and *.safetensors.
         dtype: Name of the parameters' dtype.
-        not_needed: First parts of the names of parameters that may be absent from the files, and are then random.
+        not_needed: Prefixes of the names of parameters that may be absent from the files, and are then random.
         options: Further arguments of `from_pretrained`, such as `attn_implementation` and `device_map`.
 
     Raises:
@@ -91,7 +91,7 @@ def load_network(
 
 
 def context_of(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, folder: Path) -> int:
-    """The longest text, in tokens, that the positions allow; failing that, the tokenizer's own limit.
+    """The model's context in tokens: the number of positions or, if unknown, the tokenizer's own limit.
 
     Raises:
         HomogenizationError: neither is known.
@@ -105,11 +105,11 @@ def context_of(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, fol
 def checked_max_tokens(
     entry: Mapping[str, Any], config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, folder: Path
 ) -> int:
-    """Tokens of a text beyond which it is cut: `max_tokens` of a model's entry, or its context.
+    """The largest number of tokens of a text: `max_tokens` of a model's entry, or else the model's context.
 
     Raises:
-        HomogenizationError: `max_tokens` is above the context, or longer than positions allow; or `bos` is always and
-            the tokenizer has no BOS token.
+        HomogenizationError: `max_tokens` is above the context or the length that rotary positions allow; or `bos` is
+            `always` and the tokenizer has no BOS token (nor CLS).
     """
     if entry["bos"] == "always" and opening_token_id(tokenizer) is None:
         raise HomogenizationError(
@@ -127,7 +127,7 @@ def checked_max_tokens(
 
 
 def _refuse_rotation_by_length(config: Any, max_tokens: int) -> None:
-    """Refuse long texts where rotary positions depend on the longest text of a pass: a neighbour would change them."""
+    """Refuse long texts if rotary positions depend on the longest text of a pass: other reviews would change them."""
     rope = getattr(config.get_text_config(), "rope_parameters", None) or {}
     for parameters in [rope, *(nested for nested in rope.values() if isinstance(nested, dict))]:
         original = parameters.get("original_max_position_embeddings")

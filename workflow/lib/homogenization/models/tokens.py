@@ -1,4 +1,4 @@
-"""Texts to tokens: the opening token as the config says, truncation, and where each token lies in its text."""
+"""Tokens of texts: the configured opening token, truncation, and each token's place in its text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from homogenization.run.errors import HomogenizationError
 
 @dataclass(frozen=True)
 class Tokens:
-    """Tokens of some reviews, end to end.
+    """Tokens of several reviews, end to end.
 
     Attributes:
-        token_ids: int64 (tokens,).
+        token_ids: ids in the tokenizer's vocabulary, int64 (tokens,).
         token_offsets: first and last character (exclusive) in the review's text, int32 (tokens, 2); (0, 0) for a token
-            that is not in the text, such as BOS.
-        review_offsets: where each review begins, and the end, int64 (reviews + 1,).
-        tokens_before_truncation: int64 (reviews,).
+            outside of the text, such as BOS.
+        review_offsets: first token of each review, and the number of all tokens, int64 (reviews + 1,).
+        tokens_before_truncation: number of tokens of each review before truncation, int64 (reviews,).
     """
 
     token_ids: np.ndarray
@@ -28,7 +28,7 @@ class Tokens:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each review, int64 (reviews,)."""
+        """Number of tokens of each review, int64 (reviews,)."""
         return np.diff(self.review_offsets)
 
     @property
@@ -48,11 +48,11 @@ def tokenize(
     """Turn texts into tokens, truncated to `max_tokens`.
 
     BOS (or CLS in BERT's family) opens a text as `bos` says: `default` (as the tokenizer does), `always` or `never`;
-    other special tokens are left to the tokenizer. A text that is too long loses tokens at its end, but not the special
-    tokens (such as SEP) that close it.
+    the tokenizer decides on other special tokens. A text that is too long loses tokens at its end, but keeps the
+    special tokens (such as SEP) that close it.
 
     Raises:
-        HomogenizationError: a text without any token.
+        HomogenizationError: a text has no token.
     """
     encoded = tokenizer(
         list(texts),

@@ -26,19 +26,19 @@ _BOS, _EOS = "<s>", "</s>"
 def build_random_model(
     random: Mapping[str, Any], seed: int, texts: Sequence[str], vocab_size: int, folder: str | Path
 ) -> None:
-    """Save a model with random weights and its tokenizer in `folder`, as `MODEL_FILES`: same input, same bytes.
+    """Save a model with random weights and its tokenizer as the `MODEL_FILES` in `folder`.
 
-    The last of the files lists the SHA-256 of the others.
+    Equal arguments give equal bytes. The last of the files lists the SHA-256 of the others.
 
     Args:
         random: fields of the transformers configuration, `model_type` among them.
-        seed: of the weights, which are drawn as the architecture's own initialisation does.
-        texts: corpus that the byte-level BPE tokenizer is trained on; each text will open with a BOS token.
-        vocab_size: largest vocabulary; a small corpus yields a smaller one.
-        folder: where the files go, each whole.
+        seed: seed of the weights, which the architecture's own initialisation draws.
+        texts: texts that train the byte-level BPE tokenizer; it puts a BOS token before each text.
+        vocab_size: largest size of the vocabulary; a small corpus yields a smaller one.
+        folder: folder of the files, each of which is written whole.
 
     Raises:
-        HomogenizationError: an unknown `model_type` or field.
+        HomogenizationError: `model_type` or a field is unknown, or transformers refuses the configuration.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def train_tokenizer(texts: Sequence[str], vocab_size: int) -> Tokenizer:
 
 
 def _config(random: Mapping[str, Any], tokenizer: Tokenizer) -> PreTrainedConfig:
-    """The configuration with the fields of `random`, and the tokenizer's vocabulary."""
+    """The configuration with the fields of `random` and the tokenizer's vocabulary."""
     model_type = random.get("model_type")
     if model_type not in CONFIG_MAPPING:
         suggestion = nearest(str(model_type), CONFIG_MAPPING)

@@ -1,4 +1,4 @@
-"""Where a model's weights are: an installed package, a local folder, the Hugging Face hub, a folder of this workflow.
+"""Sources of a model's weights: an installed package, a local folder, the Hugging Face hub, a folder of this workflow.
 
 To add a source, write a function from its keys of the configuration to `ResolvedWeights` and register it with `source`;
 the configuration names it in `homogenization/config/base.py`.
@@ -18,7 +18,7 @@ HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jin
 
 @dataclass(frozen=True)
 class ResolvedWeights:
-    """A local folder of weights, and what to call them in a provenance record.
+    """A local folder of weights, with their origin.
 
     Attributes:
         folder: Absolute path with config.json and at least one *.safetensors.
@@ -38,9 +38,9 @@ SOURCES: dict[str, Source] = {}
 
 
 def source(function: Source) -> Source:
-    """Register a source of weights under the name of its function, which is the key that names it in a configuration.
+    """Register a source of weights under the name of its function, which is also its key in a configuration.
 
-    The function takes its keys of a `weights` entry as arguments, and checks what can be checked without loading.
+    The function takes the keys of a `weights` entry as arguments, and makes all checks that need no loading.
     """
     SOURCES[function.__name__] = function
     return function
@@ -50,7 +50,7 @@ def resolve_weights(weights: Mapping[str, Any]) -> ResolvedWeights:
     """Turn a `weights` entry of the config into a local folder; a hub entry is downloaded (or found in the cache).
 
     Args:
-        weights: The keys of one source: `package` (import name) with `folder` in it, `path` (folder), `hub` (id) with
+        weights: Keys of one source: `package` (import name) with `folder` in it, `path` (folder), `hub` (id) with
             `revision` (commit, branch or tag), or `built` (folder that this workflow made).
 
     Raises:
@@ -75,14 +75,14 @@ def package(package: str, folder: str = "model") -> ResolvedWeights:
 
 @source
 def path(path: str) -> ResolvedWeights:
-    """A folder of the user's own."""
+    """A local folder that the user names."""
     described = f"the local folder {path}"
     return ResolvedWeights(_checked(Path(path).expanduser(), described), described, "path")
 
 
 @source
 def built(built: str) -> ResolvedWeights:
-    """A folder that this workflow made: what is missing in it was moved aside, and is made anew."""
+    """A folder that this workflow made, unchecked: `verified_digests` tells how to make missing files again."""
     return ResolvedWeights(str(Path(built).absolute()), f"the local folder {built}", "built")
 
 
@@ -103,7 +103,7 @@ def hub(hub: str, revision: str | None = None) -> ResolvedWeights:
 
 
 def hub_advice(error: Exception) -> str:
-    """Say what went wrong on the hub and what the user can do about it, most specific case first."""
+    """What went wrong on the hub, and what the user can do about it; the most specific case comes first."""
     from huggingface_hub.errors import (
         GatedRepoError,
         HFValidationError,

@@ -1,8 +1,8 @@
 """A hash of what a script does: its syntax and that of the library modules it imports, without comments and docstrings.
 
 Each rule carries it as a parameter. An edited formula reruns the rules that use it; a comment, a docstring, a touched
-file or a fresh checkout reruns nothing. Neither does an edit in the package `run`: it decides how a job runs (its log,
-its messages, how files are written), not what it computes.
+file or a fresh checkout reruns nothing. An edit in the package `run` reruns nothing either: `run` decides how a job
+runs (its log, its messages, how it writes files), and no result depends on it.
 """
 
 import ast
@@ -20,8 +20,8 @@ def code_hash(script: Path, *modules: str, library: Path = LIBRARY) -> str:
     """A hash of a script and of every module of the library that it reaches.
 
     Args:
-        script: the file that runs.
-        modules: modules that it imports by a name which it gets as a parameter, such as "figures.mauve".
+        script: file that runs.
+        modules: names of modules that the script gets as parameters and imports, such as "figures.mauve".
         library: folder of the package.
 
     Returns:
@@ -29,7 +29,7 @@ def code_hash(script: Path, *modules: str, library: Path = LIBRARY) -> str:
 
     Raises:
         FileNotFoundError: there is no such script or module.
-        ValueError: an import is relative, which would be missed.
+        ValueError: an import is relative; the hash would miss its module.
     """
     digest = hashlib.blake2b(digest_size=8)
     for path in [script, *sorted(reached(script, *modules, library=library))]:
@@ -38,7 +38,7 @@ def code_hash(script: Path, *modules: str, library: Path = LIBRARY) -> str:
 
 
 def reached(script: Path, *modules: str, library: Path = LIBRARY) -> set[Path]:
-    """The files of the library that `code_hash` reads: `modules`, and all that they and the script import."""
+    """The files of the library that `code_hash` reads: `modules`, and all modules that they and the script import."""
     found = {library.joinpath(*module.split(".")).with_suffix(".py") for module in modules}
     waiting = [script, *found]
     while waiting:

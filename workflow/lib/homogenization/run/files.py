@@ -1,6 +1,6 @@
-"""Files of the workflow: written whole, named when they are damaged or gone.
+"""Files of the workflow: they are written whole, and an error names those that are damaged or gone.
 
-A file is written beside its final name and then renamed, so that nobody finds half of one.
+"Whole" means that a file is written beside its final name and then renamed: a reader never finds a partial file.
 """
 
 import errno
@@ -26,9 +26,9 @@ def written_whole(path: str | Path, shared: bool = False) -> Iterator[Path]:
     """Yield a path beside `path` to write to; rename it to `path` on success, remove it on any failure.
 
     Args:
-        path: final name; its folder is made where it is missing.
-        shared: several processes may write this file at a time, the last one wins. Otherwise the path has one writer,
-            and what an earlier attempt left behind is removed.
+        path: final path; missing folders are created.
+        shared: whether several processes may write this file at once; the last one wins. If False, the path has one
+            writer, and the remains of earlier attempts are removed.
 
     Raises:
         HomogenizationError: the disk or the quota is full.
@@ -40,7 +40,7 @@ def written_whole(path: str | Path, shared: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def written_together(folder: str | Path, names: Sequence[str], shared: bool = False) -> Iterator[Path]:
-    """Yield a hidden folder in `folder` to write the files `names` to; when all are written, each takes its place.
+    """Yield a hidden folder in `folder` for the files `names`; on success, move all of them to `folder`.
 
     Raises:
         HomogenizationError: the disk or the quota is full.
@@ -49,7 +49,7 @@ def written_together(folder: str | Path, names: Sequence[str], shared: bool = Fa
     folder.mkdir(parents=True, exist_ok=True)
     hidden = f".{names[0]}."
     if not shared:
-        # a writer that was thought dead fails when it finds its folder gone; it never renames what another one writes
+        # an earlier writer that still runs fails, as its folder is gone; it can't rename the files of another writer
         for earlier in folder.glob(glob.escape(hidden) + _RANDOM):
             shutil.rmtree(earlier, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=hidden, ignore_cleanup_errors=True) as partial:
@@ -70,7 +70,7 @@ def written_together(folder: str | Path, names: Sequence[str], shared: bool = Fa
 
 
 def _is_disk_full(error: BaseException) -> bool:
-    """Whether `error` is, or wraps, the operating system's word that no space is left."""
+    """Whether `error` is, or wraps, the operating system's error that no space or quota is left."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
     # polars and zipfile turn the errno into text
@@ -98,7 +98,7 @@ def read_json(path: str | Path) -> Any:
     """Read a JSON file that this workflow made.
 
     Raises:
-        HomogenizationError: the file is damaged or cut short, and was moved aside; or it is gone.
+        HomogenizationError: the file is gone, or it is damaged or cut short and was moved aside.
     """
     try:
         return json.loads(read_bytes(path))
@@ -107,10 +107,10 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_csv(path: str | Path, schema: dict[str, Any], **options: Any) -> pl.DataFrame:
-    """Read the columns `schema` of a CSV table that this workflow made; `options` are those of `polars.read_csv`.
+    """Read the columns of `schema` from a CSV table that this workflow made; `options` go to `polars.read_csv`.
 
     Raises:
-        HomogenizationError: the file is damaged, cut short or lacks a column, and was moved aside; or it is gone.
+        HomogenizationError: the file is gone, or it is damaged, cut short or lacks a column and was moved aside.
     """
     content = read_bytes(path)
     try:
@@ -123,7 +123,7 @@ def read_bytes(path: str | Path) -> bytes:
     """The bytes of a file that this workflow made.
 
     Raises:
-        HomogenizationError: the file is gone, or a folder has its name.
+        HomogenizationError: the file is gone, or `path` is a folder, which was moved aside.
     """
     try:
         return Path(path).read_bytes()
@@ -134,17 +134,17 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def move_aside(path: str | Path) -> Path:
-    """Rename the damaged file at `path` to `{name}.damaged`, numbered if that is taken: so the next run makes it again.
+    """Rename the damaged file at `path` to `{name}.damaged`, with a number if that exists; the next run makes it again.
 
-    Where `path` is a link to Snakemake's between-workflow cache, the file in the cache is renamed and the link goes;
-    else the next run would fetch the same file again.
+    If `path` is a link into Snakemake's between-workflow cache, the cached file is renamed and the link removed;
+    otherwise the next run would fetch the same file again.
 
     Returns:
-        Where the damaged file is now.
+        The new path of the damaged file.
 
     Raises:
         FileNotFoundError: there is no such file; another job may have moved it aside already.
-        OSError: the file may not be renamed.
+        OSError: the file can't be renamed.
     """
     path = Path(path)
     damaged = path.resolve() if path.is_symlink() else path
@@ -160,7 +160,7 @@ def move_aside(path: str | Path) -> Path:
 
 
 def damage(path: str | Path, reason: object) -> HomogenizationError:
-    """Move the damaged file at `path`, one that the workflow makes, aside; the error that says so, to be raised."""
+    """Move aside a damaged file that the workflow makes, and return the error for the caller to raise."""
     try:
         remedy = f"It was moved to {move_aside(path)}. Run the same command again, which makes it anew."
     except FileNotFoundError:
@@ -174,7 +174,7 @@ def damage(path: str | Path, reason: object) -> HomogenizationError:
 
 
 def gone(path: str | Path) -> HomogenizationError:
-    """The error that says that a file, which the workflow makes, is no longer there."""
+    """The error for a file that the workflow makes and that is no longer there."""
     return HomogenizationError(
         f"{path}: gone. It was deleted during the run, or another job found it damaged and moved it aside. "
         "Run the same command again, which makes it anew."

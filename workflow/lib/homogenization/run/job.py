@@ -1,4 +1,4 @@
-"""What every script of the workflow shares: its log file, its threads, and errors that speak to the user."""
+"""The frame of every script of the workflow: log file, threads, job record, and messages for the user."""
 
 import logging
 import os
@@ -21,12 +21,12 @@ _record: ContextVar[dict[str, Any] | None] = ContextVar("record", default=None)
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[None]:
-    """Run the body of a script as a job of Snakemake's.
+    """Run the body of a script as a Snakemake job.
 
-    Standard output, standard error and Python's logging go to the job's log file. Numerical libraries get the job's
-    number of threads: sums in another order round differently, so the number of cores must not decide it. Every file
-    that the job writes says which rule and parameters made it. A `HomogenizationError` ends the job with its message
-    alone; anything else leaves its traceback in the log.
+    Standard output, standard error and Python's logging go to the job's log file. Numerical libraries use the job's
+    number of threads, whatever the number of cores: the order of sums, and so their rounding, depends on it. Tables
+    and stores that the job writes name its rule and parameters. A `HomogenizationError` ends the job with only its
+    message in the log; any other exception leaves its traceback there.
     """
     with open(snakemake.log[0], "w", buffering=1, encoding="utf-8") as log:
         stdout, stderr = sys.stdout, sys.stderr
@@ -51,12 +51,12 @@ def job(snakemake: Any) -> Iterator[None]:
 
 
 def arguments(snakemake: Any) -> dict[str, Any]:
-    """The parameters that the rule gives its module: all but the hash of the code and the module's name."""
+    """The parameters of the rule that its module takes: all except `code` and `module`."""
     return {name: value for name, value in snakemake.params.items() if name not in ("code", "module")}
 
 
 def job_record() -> dict[str, Any]:
-    """What made the files of this job: rule, parameters, versions of libraries. Empty outside of a job."""
+    """Rule, parameters and library versions of the running job; empty outside of a job."""
     return dict(_record.get() or {})
 
 

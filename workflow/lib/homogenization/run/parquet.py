@@ -1,7 +1,7 @@
-"""Tables as Parquet files, each with a checksum of its own bytes and with a record of what made it.
+"""Tables as Parquet files, each with a checksum of its bytes and a record of the job that made it.
 
-The checksum is ours because Parquet's own covers the pages alone: with it, a flipped byte in the footer of a small
-table still gives other columns or values in one case of 25 (pyarrow 25, `page_checksum_verification`).
+The checksum covers the whole file. Parquet's own covers only the pages: despite it, a flipped byte in the footer of a
+small table gives other columns or values in one case of 25 (pyarrow 25, `page_checksum_verification`).
 """
 
 import io
@@ -18,12 +18,12 @@ from homogenization.run.job import job_record
 
 METADATA_KEY = "homogenization"
 _CHECKSUM_KEY = "homogenization_checksum"
-_CHECKSUM_MARK = f'"{_CHECKSUM_KEY}": "'.encode()  # what stands before it in the file: the metadata are JSON
+_CHECKSUM_MARK = f'"{_CHECKSUM_KEY}": "'.encode()  # precedes the checksum in the file: the metadata are JSON
 _CHECKSUM_DIGITS = 64
 
 
 def write_table(table: pl.DataFrame, path: str | Path, metadata: Mapping[str, Any] | None = None) -> None:
-    """Write `table` as Parquet, whole, with `metadata`, the job's record and a checksum (JSON) in its own metadata."""
+    """Write `table` as Parquet, whole; the file's metadata (JSON) hold `metadata`, the job's record and a checksum."""
     made_by = {"made_by": job_record()} if job_record() else {}
     described = {_CHECKSUM_KEY: "0" * _CHECKSUM_DIGITS, **(metadata or {}), **made_by}
     content = io.BytesIO()
@@ -35,7 +35,7 @@ def write_table(table: pl.DataFrame, path: str | Path, metadata: Mapping[str, An
 def write_tables(
     tables: pl.DataFrame | Sequence[pl.DataFrame], paths: Sequence[str | Path], metadata: Mapping[str, Any]
 ) -> None:
-    """Write one table to each of `paths`, whole: as CSV where a path ends so, otherwise as `write_table` does."""
+    """Write one table to each of `paths`, whole: as CSV if the path ends in .csv, otherwise as `write_table` does."""
     for table, path in zip([tables] if isinstance(tables, pl.DataFrame) else tables, paths, strict=True):
         if Path(path).suffix == ".csv":
             write_csv(table, path)
@@ -47,7 +47,7 @@ def read_table(path: str | Path) -> pl.DataFrame:
     """Read a Parquet table that this workflow made.
 
     Raises:
-        HomogenizationError: the file is damaged, cut short or no Parquet file, and was moved aside; or it is gone.
+        HomogenizationError: the file is gone, or it is damaged, cut short or not Parquet and was moved aside.
     """
     content = _read_checked(path)
     try:
@@ -65,7 +65,7 @@ def table_metadata(path: str | Path) -> dict[str, Any]:
     """The metadata that `write_table` stored in the file at `path`.
 
     Raises:
-        HomogenizationError: as `read_table`.
+        HomogenizationError: in the same cases as in `read_table`.
     """
     content = _read_checked(path)
     try:
@@ -77,7 +77,7 @@ def table_metadata(path: str | Path) -> dict[str, Any]:
 
 
 def _read_checked(path: str | Path) -> bytes:
-    """The bytes of a table, once its checksum fits; a table that another program made has none."""
+    """The bytes of a table after a check of its checksum; a table of another program has none and is not checked."""
     content = read_bytes(path)
     if _CHECKSUM_MARK in content and content != _with_checksum(content):
         raise damage(path, "its checksum does not fit its contents")
@@ -85,7 +85,7 @@ def _read_checked(path: str | Path) -> bytes:
 
 
 def _with_checksum(content: bytes) -> bytes:
-    """`content` with the BLAKE2b hash of all its other bytes in the place that is kept for it in the metadata."""
+    """`content` with the BLAKE2b hash of all other bytes at the place that the metadata reserve for it."""
     start = content.rindex(_CHECKSUM_MARK) + len(_CHECKSUM_MARK)
     before, after = content[:start], content[start + _CHECKSUM_DIGITS :]
     checksum = blake2b(before + after, digest_size=_CHECKSUM_DIGITS // 2).hexdigest()

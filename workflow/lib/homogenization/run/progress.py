@@ -1,4 +1,4 @@
-"""How far a job has come, told in its log."""
+"""Progress of a job, in its log."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,11 +8,11 @@ from tqdm import tqdm
 
 @contextmanager
 def progress(total: int, unit: str) -> Iterator[Callable[[int], object]]:
-    """Yield a function to call with the number of units done since the last call; the log shows a line now and then.
+    """Yield a function that takes the number of units done since its last call; the log shows the progress.
 
     Args:
-        total: units in all.
-        unit: their name, in the plural.
+        total: number of units in all.
+        unit: name of the units, in the plural.
     """
     with tqdm(total=total, unit=f" {unit}", unit_scale=True, mininterval=5) as bar:
         yield bar.update

@@ -1,7 +1,7 @@
-"""Attention of reviews packed end to end: each review attends to itself alone, and received attention is summed.
+"""Attention of reviews packed end to end: each review attends only to itself, and the attention received is summed.
 
-The function is registered with transformers' `AttentionInterface`. No mask function goes by its name, so that models
-hand over no mask at all: causality, sliding windows and the borders between reviews are drawn here.
+The function is registered with transformers' `AttentionInterface`. No mask function is registered under its name, so
+models pass no mask: this module applies causality, sliding windows and the borders between reviews.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,19 +21,24 @@ from homogenization.run.errors import HomogenizationError
 PACKED_ATTENTION = "packed_reviews"
 QUERY_CHUNK = 128  # queries at a time: their attention map, heads x 128 x keys, stays in the processor's cache
 
-# Arguments that leave the attention weights as they are: the positions are in the queries and keys already, and
-# determinism concerns the backward pass.
+# Arguments without effect on the attention weights: queries and keys contain the positions already, and determinism
+# concerns the backward pass.
 _WITHOUT_EFFECT = frozenset({"position_ids", "deterministic"})
 
 
 @dataclass
 class PackedPass:
-    """One forward pass over a pack of reviews: where the reviews lie, and what its attention left behind.
+    """One forward pass over a pack of reviews: the places of the reviews, and records of the attention.
 
-    `block_of` gives the block's index for the `id` of each module inside the blocks. `received` is None where the
-    attention that tokens receive is not asked for; else it holds, by block, float32 (tokens,) on the block's device:
-    c_j = sum over the queries i of A_ij, averaged over the heads, which sums to the review's length (Xiao et al. 2023
-    read sinks off it).
+    Attributes:
+        architecture: name of the network's class, for messages.
+        block_of: the block's index for the `id` of each module inside the blocks.
+        review_offsets: first token of each review, and the number of all tokens.
+        received: attention received by block index, float32 (tokens,) on the block's device: c_j = sum over the
+            queries i of A_ij, averaged over the heads (Xiao et al. 2023 read sinks off it). It sums to the review's
+            length. None if it is not to be recorded.
+        attended: attention module by index of the block, for each block that has attended.
+        causal: whether that module's attention is causal, by index of the block.
     """
 
     architecture: str
@@ -44,7 +49,7 @@ class PackedPass:
     causal: dict[int, bool] = field(default_factory=dict)
 
     def enter_block(self, module: torch.nn.Module, causal: bool) -> int:
-        """Note that the attention `module` of a block is at work, once in a pass, and give the block's index.
+        """Record that the attention `module` of a block runs, once in a pass, and return the block's index.
 
         Raises:
             HomogenizationError: the module belongs to no block, or its block has attended already.
@@ -58,16 +63,16 @@ class PackedPass:
         return block
 
     def all_received(self, device: torch.device) -> torch.Tensor | None:
-        """Attention received in all blocks, float32 (blocks, tokens) on `device`; None where it was not asked for."""
+        """Attention received in all blocks, float32 (blocks, tokens) on `device`; None if it was not recorded."""
         if self.received is None:
             return None
         return torch.stack([self.received[block].to(device) for block in sorted(self.received)])
 
     def is_causal(self, n_blocks: int) -> bool:
-        """Whether attention was causal, the same in every block.
+        """Whether attention was causal in all blocks; False if in none.
 
         Raises:
-            HomogenizationError: not every block attended through this module, or some are causal and some are not.
+            HomogenizationError: a block did not attend through this module, or only some blocks are causal.
         """
         silent = sorted(set(range(n_blocks)) - set(self.attended))
         if silent:
@@ -83,7 +88,7 @@ _current_pass: ContextVar[PackedPass | None] = ContextVar("packed_pass", default
 
 @contextmanager
 def attending_to(packed_pass: PackedPass) -> Iterator[None]:
-    """Let the forward pass inside the `with` block attend within the reviews of `packed_pass`, and record there."""
+    """Make a forward pass in the `with` block attend within the reviews of `packed_pass` and record its attention."""
     token = _current_pass.set(packed_pass)
     try:
         yield
@@ -92,7 +97,7 @@ def attending_to(packed_pass: PackedPass) -> Iterator[None]:
 
 
 def unsupported(architecture: str, reason: str) -> HomogenizationError:
-    """The refusal of an architecture whose attention or positions can't be honoured for packed reviews."""
+    """The error for an architecture whose attention or positions can't be honoured for packed reviews."""
     return HomogenizationError(
         f"{architecture}: {reason}; its numbers would be wrong, so the model is refused. Choose a model whose "
         "architecture is supported, such as Llama, Gemma, Gemma 2, Qwen2, GPT-2, GPT-NeoX or BERT."
@@ -112,26 +117,27 @@ def packed_attention(
     is_causal: bool | None = None,
     **others: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Attention of one block over a pack of reviews, in the form that transformers' `AttentionInterface` asks for.
+    """Attention of one block over a pack of reviews, with the arguments of transformers' `AttentionInterface`.
 
     Args:
-        module: the attention module; its `is_causal` holds where the argument of that name is None.
+        module: attention module; its attribute `is_causal` applies if the argument of that name is None.
         query: (1, heads, tokens, head width).
         key: (1, key-value heads, tokens, head width); heads is a multiple of key-value heads.
         value: (1, key-value heads, tokens, value width).
-        attention_mask: None; nothing else can be honoured.
+        attention_mask: None; a mask is refused.
         scaling: factor of the scores, by default 1 / sqrt(head width).
-        dropout: 0.
-        sliding_window: a query sees the keys less than this many tokens away.
-        softcap: bound of the scores, softcap * tanh(score / softcap) (Gemma 2).
-        is_causal: whether a query sees earlier keys and its own alone.
-        others: refused, unless they are None, False or without effect on the attention weights.
+        dropout: 0; other values are refused.
+        sliding_window: distance in tokens from which a query no longer sees a key; None for no limit.
+        softcap: bound of the scores, softcap * tanh(score / softcap) (Gemma 2); None for no bound.
+        is_causal: whether a query sees only its own key and earlier ones.
+        others: further arguments, refused unless they are None, False or without effect on the attention weights.
 
     Returns:
-        The output (1, tokens, heads, value width), and None in the place of the attention weights.
+        The output (1, tokens, heads, value width), and None in place of the attention weights.
 
     Raises:
-        HomogenizationError: an argument that this function doesn't know or can't honour, named with the architecture.
+        HomogenizationError: this function doesn't know an argument or can't honour it; the message names the argument
+            and the architecture.
     """
     packed_pass = _current_pass.get()
     if packed_pass is None:
@@ -166,7 +172,7 @@ def packed_attention(
 
 
 def _of_its_own(tensor: torch.Tensor) -> torch.Tensor:
-    """On the CPU a copy, laid out alike whatever else the pack holds: kernels may round by strides and alignment."""
+    """On the CPU, a contiguous copy: strides and alignment, which may affect rounding, don't depend on the pack."""
     return tensor.clone(memory_format=torch.contiguous_format) if tensor.device.type == "cpu" else tensor
 
 
@@ -193,7 +199,7 @@ def _attend_in_chunks(
     """Attention of one review, some queries at a time, with the softmax in float32.
 
     Fills `output` (n, heads, value width) and adds the column sums, averaged over the heads, to `received` (n,). Each
-    chunk of queries meets only the keys that one of them may see.
+    chunk of queries uses only the keys that at least one of them sees.
     """
     heads, n, width = query.shape
     key_heads = key.shape[0]
@@ -202,7 +208,7 @@ def _attend_in_chunks(
         stop = min(start + QUERY_CHUNK, n)
         first = 0 if window is None else max(0, start - window + 1)
         last = stop if causal else n if window is None else min(n, stop + window - 1)
-        # the queries that share a key head lie below one another, so that no key is copied
+        # the queries that share a key head are stacked as rows, so that no key is copied
         rows = query[:, start:stop].reshape(key_heads, -1, width)
         scores = torch.baddbmm(base, rows, key[:, first:last].transpose(1, 2), beta=0, alpha=scale)
         if softcap is not None:

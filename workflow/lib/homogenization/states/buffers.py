@@ -1,6 +1,6 @@
-"""Room for chunks of states in main memory, and copies from the device into it that nobody waits for.
+"""Buffers for chunks of states in main memory, and asynchronous copies from the device into them.
 
-A copy from CUDA runs in a stream of its own, beside the forward pass, into memory that the device reaches directly.
+A copy from CUDA runs in a separate stream, in parallel with the forward pass, into pinned memory.
 """
 
 from collections.abc import Callable
@@ -11,22 +11,22 @@ import torch
 
 
 class ChunkBuffer:
-    """One chunk of states as it fills.
+    """A buffer for one chunk of states.
 
     Attributes:
-        states: (tokens, width) in the dtype of the store.
-        extremes: (tokens, 2) float32, the lowest and the highest number of each token before it was converted.
+        states: states (tokens, width) in the dtype of the store.
+        extremes: lowest and highest number of each token before conversion to that dtype, float32 (tokens, 2).
     """
 
     def __init__(self, n_tokens: int, width: int, dtype: torch.dtype, pinned: bool) -> None:
-        # made within a forward pass and filled outside of one too, which a tensor of inference mode would not allow
+        # made in a forward pass, but filled outside of one too, which a tensor of inference mode would not allow
         with torch.inference_mode(False):
             self.states = torch.empty(n_tokens, width, dtype=dtype, pin_memory=pinned)
             self.extremes = torch.empty(n_tokens, 2, dtype=torch.float32, pin_memory=pinned)
         self._copied: torch.cuda.Event | None = None
 
     def fill(self, start: int, states: torch.Tensor) -> None:
-        """Copy `states` (n, width) to the tokens from `start` on; from CUDA the copy is only ordered."""
+        """Copy `states` (n, width) to the tokens from `start` on; from CUDA the copy is asynchronous."""
         tokens = slice(start, start + len(states))
         if not states.is_cuda:
             self.states[tokens].copy_(states)
@@ -41,32 +41,32 @@ class ChunkBuffer:
             self.extremes[tokens].copy_(extremes, non_blocking=True)
             self._copied = torch.cuda.Event(blocking=True)
             self._copied.record(stream)
-        # their memory is not used again before this stream is done with it
+        # torch does not reuse their memory before this stream is done with it
         converted.record_stream(stream)
         extremes.record_stream(stream)
 
     def wait(self) -> None:
-        """Wait until the copies that were ordered have arrived."""
+        """Wait until all copies are complete."""
         if self._copied is not None:
             self._copied.synchronize()
 
 
 class BufferPool:
-    """Buffers that are made when they are needed, at most `limit`, and used again and again; one thread takes them."""
+    """At most `limit` buffers, made when needed and reused; only one thread may take them."""
 
     def __init__(self, make: Callable[[bool], ChunkBuffer], limit: int) -> None:
         self._make, self._to_make = make, limit
         self._free: SimpleQueue[ChunkBuffer] = SimpleQueue()
 
     def take(self, pinned: bool) -> ChunkBuffer:
-        """A free buffer; where there is none and no more may be made, wait for one to be given back."""
+        """Take a free or a new buffer; at the limit, wait until one is given back."""
         if self._free.empty() and self._to_make:
             self._to_make -= 1
             return self._make(pinned)
         return self._free.get()
 
     def give_back(self, buffer: ChunkBuffer) -> None:
-        """Let the buffer be used again; any thread may."""
+        """Make the buffer free again; any thread may call this."""
         self._free.put(buffer)
 
 

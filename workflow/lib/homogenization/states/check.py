@@ -1,4 +1,4 @@
-"""The check that a packed pass does what transformers' own attention does, made on each model before it is used."""
+"""The check that a packed pass gives the same numbers as transformers' own attention; each model must pass it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.states.attention import PACKED_ATTENTION, unsupported
 from homogenization.states.network import PackedModel, PassResult, forward, residual_stream_taken, run_packed
 
-# settings under which an attention that sees the nearest tokens alone may go
+# names of the configuration's settings for the width of an attention window
 _WINDOW_SETTINGS = ("sliding_window", "attention_chunk_size", "local_attention", "window_size")
 _PROBE_LENGTHS = (14, 10)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What the check of an architecture found out: causal attention or not, a norm after the last block or not."""
+    """Findings of the check: whether attention is causal, and whether a norm follows the last block."""
 
     causal: bool
     final_norm: bool
@@ -26,16 +26,17 @@ class Findings:
 def check_against_eager(model: PackedModel, longest: int, record_attention: bool) -> Findings:
     """Compare a packed pass over a short probe with transformers' own eager attention, one text at a time.
 
-    Positions that don't restart, a bias that lies in the mask, attention across texts: whatever an architecture does
-    that packing can't honour shows as a difference in the residual stream or in the attention received.
+    Packing can't honour some architectures: positions that don't restart, a bias in the mask, or attention across
+    texts. These show as a difference in the residual stream or in the attention received.
 
     Args:
-        model: the transformer.
-        longest: tokens of the longest review; where the config names a shorter attention window, one probe exceeds it.
-        record_attention: the mode to check, as in `run_packed`.
+        model: transformer to check.
+        longest: number of tokens of the longest review; if the model has a shorter attention window, one text of the
+            probe exceeds it.
+        record_attention: whether the pass records the attention received, as in `run_packed`.
 
     Raises:
-        HomogenizationError: the architecture can't be honoured; the message names it and what differs.
+        HomogenizationError: the architecture can't be honoured; the message names it and the difference.
     """
     probes = _probes(model.network.config.get_text_config(), longest)
     lengths = [len(probe) for probe in probes]
@@ -66,7 +67,7 @@ def check_against_eager(model: PackedModel, longest: int, record_attention: bool
 
 
 def _probes(config: Any, longest: int) -> list[torch.Tensor]:
-    """Token ids of the probe's texts: random, but the same in each run, and no padding."""
+    """Token ids of the probe's texts: random, the same in each run, without padding tokens."""
     lengths = list(_PROBE_LENGTHS)
     windows = [getattr(config, name, None) for name in _WINDOW_SETTINGS]
     crossed = [window for window in windows if isinstance(window, int) and 0 < window < longest]
@@ -111,8 +112,9 @@ def _run_eager(
 def _compare(model: PackedModel, what: str, depth: int, ours: torch.Tensor, eager: torch.Tensor) -> None:
     """Refuse the model where the rows of `ours` and `eager` (tokens, width) differ by more than rounding.
 
-    The measure is the mean over tokens of the relative difference of a row, so that one massive token hides nothing.
-    Rounding errors of the blocks add up like a random walk, hence the square root of the depth.
+    The measure is the mean over tokens of a row's relative difference, so that one token with a huge norm can't hide
+    the differences of the others. The rounding errors of the blocks add up like a random walk, so the allowed
+    difference grows with the square root of the depth.
     """
     ours, eager = ours.float(), eager.to(ours.device, torch.float32)
     difference = (ours - eager).norm(dim=-1) / eager.norm(dim=-1).clamp_min(1e-12)

@@ -1,7 +1,5 @@
-"""Extraction: reviews through a model, the residual stream of every layer and attention received into a store."""
+"""Extraction: a model reads reviews, and a store takes the residual stream of each layer and the attention received."""
 
-import resource
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +11,7 @@ import torch
 from homogenization.models.digests import combined_digest
 from homogenization.models.tokens import Tokens, tokenize
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.usage import peak_device_memory_mb, peak_memory_mb
 from homogenization.states.check import check_against_eager
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import run_packed
@@ -41,23 +40,23 @@ def extract(
         texts: their texts, in the same order.
         path: file of the store, `*.zarr.zip`.
         identity: `model`, `variant` and `shard`, for provenance and messages.
-        token_budget: tokens in a forward pass over whole reviews; a longer review passes alone. Where memory runs out,
-            the budget is halved and stays so.
-        dtype: dtype of the store, float32, float16 or bfloat16; auto for the model's own.
-        chunk_tokens: tokens in a chunk of the store, at most.
+        token_budget: largest number of tokens in a forward pass over whole reviews; a longer review has a pass to
+            itself. When memory runs out, the budget is halved for the rest of the job.
+        dtype: dtype of the store: float32, float16, bfloat16, or auto for the model's own.
+        chunk_tokens: largest number of tokens in a chunk of the store.
         record_attention: whether to record the attention that each token receives.
         layers: stored layers of the residual stream, 0 before the first block, l after block l, -1 after the last; None
             for all.
 
     Returns:
         The run record: `identity`, n_reviews, n_tokens, n_truncated, seconds_total, seconds_forward, seconds_write
-        (for which the passes stood still), tokens_per_second (over the total), token_budget (in the end),
-        peak_memory_mb (the process's), peak_device_memory_mb (of the fullest CUDA device, else None), device, dtype
-        and weights_digest (one SHA-256 over all files of weights; None where they come from no file).
+        (time for which the passes waited), tokens_per_second (over the total), token_budget (of the last pass),
+        peak_memory_mb (of the process), peak_device_memory_mb (of the fullest CUDA device, or None), device, dtype of
+        the model and weights_digest (one SHA-256 for all files of weights; None without files).
 
     Raises:
-        HomogenizationError: an architecture that can't be honoured, a layer that the model does not have, states that
-            can't be stored, a full disk or device.
+        HomogenizationError: the architecture can't be honoured, the model lacks a layer of `layers`, states can't be
+            stored, or the disk or the device is full.
     """
     started = time.perf_counter()
     stored_layers = chosen_layers(layers, model.packed.n_blocks, identity.get("model", model.packed.architecture))
@@ -92,8 +91,8 @@ def extract(
         "seconds_write": seconds_waited + ended - ran,
         "tokens_per_second": len(tokens.token_ids) / (ended - started),
         "token_budget": token_budget,
-        "peak_memory_mb": _peak_memory_mb(),
-        "peak_device_memory_mb": _peak_device_memory_mb(),
+        "peak_memory_mb": peak_memory_mb(),
+        "peak_device_memory_mb": peak_device_memory_mb(),
         "device": str(model.packed.device),
         "dtype": model.provenance["dtype"],
         "weights_digest": combined_digest(digests) if digests else None,
@@ -101,7 +100,7 @@ def extract(
 
 
 def chosen_layers(layers: Sequence[int] | None, n_blocks: int, model: str) -> tuple[int, ...]:
-    """The layers of the residual stream, ascending, that `layers` names, negative ones from the last; None names all.
+    """The layers of the residual stream in `layers`, ascending; negative ones count from the last, None means all.
 
     Raises:
         HomogenizationError: the model has no such layer.
@@ -117,7 +116,7 @@ def chosen_layers(layers: Sequence[int] | None, n_blocks: int, model: str) -> tu
 
 
 def _run_packs(model: LanguageModel, tokens: Tokens, token_budget: int, writer: StateWriter, shape: StoreShape) -> int:
-    """Forward passes over packs of whole reviews, their states and attention handed to `writer`.
+    """Run forward passes over packs of whole reviews, and hand their states and attention to `writer`.
 
     Returns:
         The token budget of the last pass.
@@ -136,7 +135,7 @@ def _run_packs(model: LanguageModel, tokens: Tokens, token_budget: int, writer: 
 def _run_pack(
     model: LanguageModel, tokens: Tokens, pack: range, writer: StateWriter, shape: StoreShape, received: np.ndarray
 ) -> None:
-    """One forward pass over the reviews of `pack`."""
+    """Run one forward pass over the reviews of `pack`, and fill in their columns of `received`, (blocks, tokens)."""
     start, stop = tokens.review_offsets[[pack.start, pack.stop]].tolist()
 
     def take(layer: int, states: torch.Tensor) -> None:
@@ -154,16 +153,3 @@ def _run_pack(
         writer.append(FINAL_NORM, start, result.last_hidden_state)
     if result.received is not None:
         received[:, start:stop] = result.received.cpu()
-
-
-def _peak_memory_mb() -> float:
-    """Largest resident memory of this process so far, in MB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
-
-
-def _peak_device_memory_mb() -> float | None:
-    """Largest memory allocated on any one CUDA device so far, in MB; None where none is in use."""
-    if not torch.cuda.is_initialized():
-        return None
-    return max(torch.cuda.max_memory_allocated(device) for device in range(torch.cuda.device_count())) / 2**20

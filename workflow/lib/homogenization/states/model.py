@@ -1,4 +1,4 @@
-"""Language models from safetensors: the network, its tokenizer, its context and where it runs."""
+"""Language models from safetensors: network, tokenizer, largest number of tokens, and provenance."""
 
 import importlib.metadata
 import logging
@@ -23,15 +23,14 @@ _LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "za
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A model as it runs.
+    """A loaded model.
 
     Attributes:
-        packed: the network, ready for packed passes.
-        tokenizer: its (fast) tokenizer.
-        max_tokens: tokens of a text beyond which it is truncated, at most the model's context.
-        bos: `default` (what the tokenizer does), `always` or `never` a BOS token before a text.
-        provenance: weights, their revision and digests, architecture, dtype, bos, max_tokens and library versions, for
-            the record.
+        packed: network, ready for packed passes.
+        tokenizer: fast tokenizer.
+        max_tokens: number of tokens to which longer texts are truncated, at most the model's context.
+        bos: whether a BOS token opens a text: `always`, `never`, or `default` (as the tokenizer does).
+        provenance: weights, their revision and digests, architecture, dtype, bos, max_tokens and library versions.
     """
 
     packed: PackedModel
@@ -42,7 +41,7 @@ class LanguageModel:
 
 
 def with_built_weights(entry: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
-    """`entry` as it is; of random weights, with the folder of `files`, where the workflow has built them."""
+    """`entry`; the folder of `files`, in which the workflow has built random weights, replaces their description."""
     random = entry["weights"].get("random")
     if random is None:
         return dict(entry)
@@ -51,16 +50,16 @@ def with_built_weights(entry: Mapping[str, Any], files: Sequence[str]) -> dict[s
 
 
 def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
-    """Load a model entry of the config: safetensors only, each compared with its digest, no code of the repository's.
+    """Load the model of a configuration entry: only safetensors, each compared with its digest, and no code with them.
 
     Args:
-        entry: `weights` (see `homogenization.models.weights`), `dtype`, `device` (auto: CUDA, MPS, CPU), `bos`,
-            `max_tokens` (None: the model's context), and optionally `description` for the provenance.
-        gpus: that the job has; of more than one, each holds some of the blocks.
+        entry: entry of `models`: `weights` (see `homogenization.models.weights`), `dtype`, `device` (auto: CUDA, MPS,
+            CPU), `bos`, `max_tokens` (None: the model's context), and optionally `description` for the provenance.
+        gpus: number of the job's GPUs; if there are several, each holds some of the blocks.
 
     Raises:
-        HomogenizationError: files that are missing or damaged, an architecture that is unknown or can't be honoured, a
-            device that is not there or too small, `max_tokens` above the context, no BOS token where one is wanted.
+        HomogenizationError: files are missing or damaged, the architecture is unknown or can't be honoured, the device
+            is absent or too small, `max_tokens` is above the context, or `bos` is `always` and there is no BOS token.
     """
     weights = resolve_weights(entry["weights"])
     folder = Path(weights.folder)
@@ -86,7 +85,7 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
 
 
 def _load_network(folder: Path, dtype: str, places: Mapping[str, Any]) -> PreTrainedModel:
-    """The base model (no head) in `dtype`, where `places` says."""
+    """The base model (without a head) in `dtype`; `places` are the arguments that `placement` gives."""
     # a pooler follows the last block and no state depends on it
     network = load_network(AutoModel, folder, dtype, not_needed=("pooler.",), attn_implementation="eager", **places)
     outside = {"cpu", "disk"}.intersection(map(str, getattr(network, "hf_device_map", {}).values()))

@@ -1,4 +1,4 @@
-"""One forward pass over reviews packed end to end, and the residual stream taken on its way."""
+"""One forward pass over reviews packed end to end, which hands over the residual stream of each layer."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -19,9 +19,9 @@ class PackedModel:
     """A transformer whose blocks are known, ready for passes over packed reviews.
 
     Attributes:
-        network: transformers' base model, in evaluation mode, its attention set to `PACKED_ATTENTION`.
+        network: base model of transformers in evaluation mode, with the attention `PACKED_ATTENTION`.
         architecture: name of the network's class, for messages and provenance.
-        blocks: the transformer blocks, in order.
+        blocks: transformer blocks, in order.
         block_of: the block's index for the `id` of each module inside the blocks.
     """
 
@@ -32,8 +32,8 @@ class PackedModel:
 
     @property
     def device(self) -> torch.device:
-        """Where token ids go in and the last hidden state comes out; the blocks may lie on other devices too."""
-        # weights that accelerate keeps elsewhere lie on no device until they are needed
+        """The device of token ids and of the last hidden state; blocks may be on other devices."""
+        # weights that accelerate offloads are on no device until they are needed
         hook = getattr(self.network, "_hf_hook", None)
         return self.network.device if hook is None else torch.device(hook.execution_device)
 
@@ -50,12 +50,12 @@ class PackedModel:
 
 @dataclass(frozen=True)
 class PassResult:
-    """What a forward pass leaves besides the residual stream.
+    """Results of a forward pass besides the residual stream.
 
     Attributes:
-        last_hidden_state: (tokens, width) after the final norm, or after the last block where there is no such norm.
-        received: attention received, float32 (blocks, tokens), or None where it was not asked for.
-        packed_pass: what the attention noted.
+        last_hidden_state: states (tokens, width) after the final norm, or after the last block without such a norm.
+        received: attention received, float32 (blocks, tokens); None if it was not recorded.
+        packed_pass: records of the attention.
     """
 
     last_hidden_state: torch.Tensor
@@ -67,7 +67,8 @@ def packed_model(network: PreTrainedModel) -> PackedModel:
     """Find the blocks of `network` and set its attention to the packed one.
 
     Raises:
-        HomogenizationError: an encoder-decoder, or no (or no single) list of as many blocks as the config says.
+        HomogenizationError: the network is an encoder-decoder, or does not have exactly one list of as many blocks as
+            its configuration gives.
     """
     architecture = type(network).__name__
     config = network.config.get_text_config()
@@ -93,18 +94,18 @@ def run_packed(
 ) -> PassResult:
     """Run `model` over reviews that lie end to end.
 
-    On the CPU the numbers of a review do not depend on the other reviews of the pack: they are those of the review
-    alone, bit for bit, with the same number of threads, where matrices are multiplied in linear layers and attention
-    (a mixture of experts multiplies the tokens of several reviews together). On other devices they are the same up to
-    the rounding of the dtype.
+    On the CPU, the numbers of a review are bit for bit those of a pass over this review alone with the same number of
+    threads. This holds for models that multiply matrices only in linear layers and attention; a mixture of experts
+    multiplies the tokens of several reviews together. On other devices the numbers are equal up to the rounding of the
+    dtype.
 
     Args:
-        model: the transformer.
-        token_ids: tokens of all reviews of the pack.
-        lengths: tokens of each review; they sum to the number of token ids.
+        model: transformer to run.
+        token_ids: token ids of all reviews of the pack.
+        lengths: number of tokens of each review; they sum to the number of token ids.
         record_attention: whether to sum up the attention that each token receives.
-        take: called with layer 0 and the residual stream (tokens, width) before the first block, then with layer l
-            and the residual stream after block l. It must copy what it keeps.
+        take: function called with layer 0 and the residual stream (tokens, width) before the first block, then with
+            layer l and the residual stream after block l. It must copy what it keeps.
 
     Raises:
         HomogenizationError: the architecture's attention can't be honoured.
@@ -123,9 +124,9 @@ def run_packed(
 
 
 def forward(model: PackedModel, token_ids: Sequence[int], **arguments: torch.Tensor) -> Any:
-    """The network's output for `token_ids`, (tokens,), as a batch of one; it keeps no cache."""
+    """The network's output for `token_ids`, (tokens,), as a batch of one, without a cache of keys and values."""
     ids = torch.as_tensor(token_ids, device=model.device)[None]
-    # without a mask of ones, transformers reads restarting positions as packed sequences and draws borders of its own
+    # without a mask of ones, transformers takes restarting positions for packed sequences and adds its own borders
     with torch.inference_mode():
         return model.network(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, **arguments)
 

@@ -1,4 +1,4 @@
-"""Whole reviews packed end to end into forward passes of a bounded number of tokens; fewer once memory runs out."""
+"""Packs of whole reviews for forward passes of a bounded number of tokens, which shrinks when memory runs out."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -15,14 +15,14 @@ logger = logging.getLogger(__name__)
 def pack_reviews(lengths: Sequence[int], token_budget: int) -> list[range]:
     """Group the reviews, in order, into packs of at most `token_budget` tokens.
 
-    No review is split, moved or padded; one that is longer than the budget makes a pack by itself.
+    No review is split, moved or padded; one that is longer than the budget has a pack to itself.
 
     Args:
-        lengths: tokens of each review, each at least 1.
-        token_budget: tokens a pack may hold, at least 1.
+        lengths: number of tokens of each review, at least 1.
+        token_budget: largest number of tokens in a pack, at least 1.
 
     Returns:
-        For each pack the indices of its reviews; end to end they count all reviews.
+        The indices of the reviews of each pack; together, in order, they are the indices of all reviews.
     """
     packs: list[range] = []
     first, n_tokens = 0, 0
@@ -41,19 +41,21 @@ def run_packs(
 ) -> int:
     """Call `run_pack` with the reviews of each pack, in order.
 
-    A pass that runs out of memory is begun anew with fewer reviews: the token budget is halved and stays so.
+    When a pass runs out of memory, the token budget is halved until it is below the pass's number of tokens, and the
+    reviews from this pass on are packed again.
 
     Args:
-        device: of the model, for messages and to give back what a failed pass holds.
-        lengths: tokens of each review.
-        token_budget: tokens of whole reviews a pass takes; a longer review passes alone.
-        run_pack: one pass. One that runs out of memory must leave nothing behind that the next one can't overwrite.
+        device: device of the model, for messages and to release the memory of a failed pass.
+        lengths: number of tokens of each review.
+        token_budget: largest number of tokens in a pass; a longer review has a pass to itself.
+        run_pack: function that runs one pass. If it runs out of memory, the next call must be able to overwrite all
+            that it left behind.
 
     Returns:
         The token budget of the last pass.
 
     Raises:
-        HomogenizationError: a review by itself does not fit into memory.
+        HomogenizationError: a single review does not fit into memory.
     """
     packs = pack_reviews(lengths, token_budget)
     with progress(sum(lengths), "tokens") as advance:
@@ -85,17 +87,17 @@ def run_packs(
 
 
 def _fits(run_pack: Callable[[range], None], pack: range) -> bool:
-    """Run one pass; False where memory ran out, all tensors of the pass let go."""
+    """Run one pass; False if memory ran out, with all tensors of the pass released."""
     try:
         run_pack(pack)
     except torch.OutOfMemoryError as error:
-        logger.info("%s", str(error))  # a record that kept the error would keep the tensors of its frames
+        logger.info("%s", str(error))  # text only: a record with the error would keep the tensors of its frames
         return False
     return True
 
 
 def warn_of_truncation(tokens: Tokens, max_tokens: int) -> int:
-    """The number of truncated reviews, which a warning tells."""
+    """The number of truncated reviews; a warning is logged if there are any."""
     surplus = tokens.tokens_before_truncation - tokens.lengths
     n_truncated = int((surplus > 0).sum())
     if n_truncated:

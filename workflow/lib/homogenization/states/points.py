@@ -1,4 +1,4 @@
-"""Names of what a store holds for each token: the points at which states are read, and the attention received."""
+"""Names of a store's arrays: the points of the network at which states are read, and the attention received."""
 
 RESIDUAL_STREAM = "residual_stream"
 FINAL_NORM = "final_norm"

@@ -1,9 +1,10 @@
-"""One review at a time through the functions whose rounding depends on the size of a tensor; for passes on the CPU.
+"""For passes on the CPU: functions whose rounding depends on the size of a tensor get one review at a time.
 
 Libraries choose the kernel of a matrix product, and how threads share it, by the number of rows: on some processors a
-text of 150 tokens alone and the same text among others differ in the last bits. Vector registers take 16 or 32 numbers
-at once; what remains at the end of a tensor, or of a thread's part, goes another way, whose exponential may differ in
-the last bit. So each review of a pack is a tensor of its own here, of the size and alignment that it has alone.
+text of 150 tokens gives other last bits alone than together with other texts. Vector registers take 16 or 32 numbers at
+once; other instructions compute the rest at the end of a tensor, or of a thread's part, and their exponential may
+differ in the last bit. So here each review of a pack becomes a tensor of its own, with the size and alignment that it
+has in a pass without other reviews.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,10 +13,10 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-ALIGNMENT = 64  # bytes; where torch begins each tensor in main memory
+ALIGNMENT = 64  # bytes, of each tensor that torch allocates in main memory
 
 _ELEMENTWISE = ("silu", "gelu", "mish", "softplus", "tanh", "sigmoid", "exp", "erf", "sin", "cos")
-# the argument that holds the tokens, and its dimension that counts them
+# function -> (position of the argument with the tokens, dimension of the tokens in it)
 _TOKENS: dict[Callable, tuple[int, int]] = {
     **{
         function: (0, 1)
@@ -31,7 +32,7 @@ class ReviewByReview(TorchFunctionMode):
     """A context in which linear layers and elementwise functions see the reviews of a pack one at a time.
 
     Args:
-        lengths: tokens of each review of the pack.
+        lengths: number of tokens of each review of the pack.
     """
 
     def __init__(self, lengths: Sequence[int]) -> None:
@@ -56,5 +57,5 @@ class ReviewByReview(TorchFunctionMode):
 
 
 def _aligned(part: torch.Tensor) -> torch.Tensor:
-    """`part` where a tensor of its own would begin; kernels may choose their way by the alignment too."""
+    """`part` with the alignment of a new tensor, since the choice of a kernel may depend on it."""
     return part if part.data_ptr() % ALIGNMENT == 0 else part.clone()

@@ -1,46 +1,44 @@
-"""A fixed sample of the tokens of a store, in the format of a store: what can stay where the whole can't.
+"""A fixed sample of the tokens of a store, in the format of a store, to keep when the store itself is deleted.
 
-A review's first token is always taken. The others are ranked by a hash of seed, review and position: the choice does
-not depend on other reviews, models with as many tokens have the same one, and a larger sample contains a smaller one.
+The sample holds the first token of each review. The other tokens are ranked by a hash of seed, review and position: the
+choice does not depend on other reviews, is the same for models with the same number of tokens, and a larger sample
+contains a smaller one.
 """
 
 import math
 from collections.abc import Sequence
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 import zarr
 from zarr.storage import ZipStore
 
+from homogenization.corpus.hashing import seeded_hash
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
 from homogenization.states.points import ATTENTION_RECEIVED
 from homogenization.states.store import open_store
 
-_TOKEN_AXIS = {ATTENTION_RECEIVED: 1}  # of an array in the store; 0 in all others
+_TOKEN_AXIS = {ATTENTION_RECEIVED: 1}  # axis of the tokens in an array of the store; 0 in all others
 
 
 def sampled_positions(review_id: str, n_tokens: int, sample_tokens: int, seed: int) -> list[int]:
-    """Positions of the tokens that are kept of a review, ascending: all of them where it has no more.
+    """Positions of a review's tokens in the sample, ascending; all positions if it has at most `sample_tokens`.
 
     Args:
-        review_id: of the review.
-        n_tokens: its number of tokens, at least 1.
-        sample_tokens: tokens to keep, at least 1.
-        seed: of the choice.
+        review_id: name of the review.
+        n_tokens: number of the review's tokens, at least 1.
+        sample_tokens: largest number of tokens in the sample, at least 1.
+        seed: seed of the choice.
     """
-
-    def rank(position: int) -> bytes:
-        return blake2b(f"{seed}:{review_id}:{position}".encode(), digest_size=16).digest()
-
-    return [0, *sorted(sorted(range(1, n_tokens), key=rank)[: sample_tokens - 1])]
+    ranked = sorted(range(1, n_tokens), key=lambda position: seeded_hash(seed, review_id, position))
+    return [0, *sorted(ranked[: sample_tokens - 1])]
 
 
 def sampled_rows(
     review_ids: Sequence[str], review_offsets: np.ndarray, sample_tokens: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the tokens that are kept of all reviews, and where each review begins among them, both int64."""
+    """Rows of the sampled tokens in the store, and the offsets of the reviews among them, both int64."""
     lengths = np.diff(review_offsets).tolist()
     chosen = [
         sampled_positions(name, length, sample_tokens, seed) for name, length in zip(review_ids, lengths, strict=True)
@@ -50,13 +48,13 @@ def sampled_rows(
 
 
 def sample_states(states: str | Path, sample: str | Path, sample_tokens: int, seed: int) -> None:
-    """Write the store of a sample of the tokens of the store at `states`, whole; one array in memory at a time.
+    """Write a sample of the tokens of the store at `states` as a store, whole; one array is in memory at a time.
 
-    The numbers are those of `states`, bit for bit. `positions` tells where a token stood in its review, and the
-    attribute `sampled_tokens` how many were to be taken.
+    The numbers are those of `states`, bit for bit. The array `positions` holds each token's position in its review, and
+    the attribute `sampled_tokens` the value of `sample_tokens`.
 
     Raises:
-        HomogenizationError: `states` is damaged, or the disk is full.
+        HomogenizationError: `states` is gone or damaged, or the disk is full.
     """
     with open_store(states) as store, written_whole(sample) as partial:
         rows, review_offsets = sampled_rows(store.review_ids, store.review_offsets, sample_tokens, seed)
@@ -80,7 +78,7 @@ def _write(group: zarr.Group, name: str, values: np.ndarray, like: zarr.Array) -
     target = group.create_array(
         name,
         shape=values.shape,
-        # chunks of one size: Zarr would fill up a short last one
+        # chunks of equal size: Zarr would pad a short last one
         chunks=tuple(math.ceil(n / math.ceil(n / size)) for n, size in zip(values.shape, like.chunks, strict=True)),
         dtype=like.dtype,
         compressors=like.compressors,

@@ -1,8 +1,8 @@
-"""The store of hidden states: one Zarr v3 group in one zip file, an array a layer, read layer by layer as float32.
+"""The store of hidden states: a Zarr v3 group in a zip file, with one array for each layer, read as float32.
 
-Arrays: `residual_stream/{layer}` (tokens, width) of the layers that were asked for, `final_norm` (tokens, width) where
-the architecture has such a norm, `attention_received` (blocks, tokens) where it was recorded, and the tokens.
-Attributes carry provenance.
+Arrays: `residual_stream/{layer}` (tokens, width) for each stored layer, `final_norm` (tokens, width) if the
+architecture has such a norm, `attention_received` (blocks, tokens) if it was recorded, and the tokens. Attributes hold
+the provenance.
 """
 
 import errno
@@ -25,10 +25,10 @@ _TOKEN_ARRAYS = ("review_offsets", "token_ids", "positions", "token_offsets", "t
 
 
 class StateStore:
-    """A store open for reading. States come back as float32, whatever they are stored as.
+    """A store open for reading. States are read as float32, whatever their dtype in the store.
 
     Attributes:
-        attributes: what the root of the group says: provenance, model, variant, shard.
+        attributes: attributes of the root group: provenance, model, variant, shard.
         review_ids: names of the reviews, in their order.
         review_offsets: int64 (reviews + 1,).
         token_ids, positions: int64 and int32 (tokens,).
@@ -70,7 +70,7 @@ class StateStore:
 
     @property
     def shard(self) -> str:
-        """Number of the shard of the corpus, as its files bear it."""
+        """Number of the shard of the corpus, as in the names of its files."""
         return self.attributes["shard"]
 
     def residual_stream(self, layer: int) -> np.ndarray:
@@ -98,12 +98,12 @@ class StateStore:
         )
 
     def read(self, name: str) -> np.ndarray:
-        """The array `name` as it is stored, bfloat16 as its bits."""
+        """The array `name` as stored; bfloat16 appears as its bits in uint16."""
         with _damage_named(self._path):
             return self._group[name][...]
 
     def _refuse_missing_parts(self) -> None:
-        """Raise unless each array is there with all its chunks: Zarr reads a missing chunk as zeros, without a word."""
+        """Raise unless each array has all its chunks: Zarr silently reads a missing chunk as zeros."""
         names = [layer_name(layer) for layer in self.layers] + list(_TOKEN_ARRAYS)
         names += [name for name in (FINAL_NORM, ATTENTION_RECEIVED) if self.attributes[name]]
         for name in names:
@@ -123,8 +123,8 @@ def open_store(path: str | Path) -> Iterator[StateStore]:
 
     Raises:
         OSError: the file can't be read.
-        HomogenizationError: the file is gone; or it is cut short or damaged, or a part of it is missing, and it was
-            moved aside. Damage may turn out only when an array is read.
+        HomogenizationError: the file is gone, or it is damaged or incomplete and was moved aside. Some damage shows
+            only when an array is read.
     """
     path = Path(path)
     try:
@@ -143,13 +143,13 @@ def open_store(path: str | Path) -> Iterator[StateStore]:
 
 @contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
-    """Move a damaged file aside, and turn whatever it makes zipfile, zlib, json and Zarr raise into one message."""
+    """Move a damaged file aside, and turn any exception of zipfile, zlib, json or Zarr into one kind of error."""
     try:
         yield
     except (HomogenizationError, MemoryError):
         raise
     except Exception as error:  # a flipped byte may surface as any of a dozen exceptions
-        # what the disk or the network says is no word on the file, but for a place that is not in it
+        # an error of the disk or network tells nothing about the contents, except EINVAL: a place outside of the file
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         raise damage(path, str(error).strip() or type(error).__name__) from error

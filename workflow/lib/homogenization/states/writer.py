@@ -1,7 +1,7 @@
-"""Writing a store of hidden states: a zip member can't be rewritten, so a chunk goes to the file when it is full.
+"""Writing of a store of hidden states: a zip member can't be rewritten, so a chunk is written when it is full.
 
-Where the model runs on another device, full chunks are checked, compressed and written by threads of their own while it
-goes on. On the CPU these threads would take from the model the time that they save.
+If the model runs on a device other than the CPU, separate threads check, compress and write full chunks during its
+further passes. On the CPU such threads would slow the model by the time that they save.
 """
 
 import math
@@ -33,7 +33,7 @@ _FLOAT16_MAX = 65_504.0
 
 @dataclass(frozen=True)
 class StoreShape:
-    """What a store holds: blocks of the model, width and stored layers of its residual stream, the optional arrays."""
+    """Contents of a store: number of blocks, width and stored layers of the residual stream, and optional arrays."""
 
     n_blocks: int
     width: int
@@ -47,7 +47,7 @@ class StateWriter:
     """Takes states layer by layer, in the order of the tokens, and writes each chunk when it is full.
 
     Attributes:
-        seconds: how long `append` and `write_attention` waited for the file.
+        seconds: number of seconds for which `append` and `write_attention` waited for the file.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class StateWriter:
         self._group, self._shape, self._review_ids, self._tokens = group, shape, review_ids, tokens
         self._identity = identity
         self._n_tokens = len(tokens.token_ids)
-        # chunks of one size: Zarr would fill up a short last one
+        # chunks of equal size: Zarr would pad a short last one
         self._chunk_tokens = math.ceil(self._n_tokens / math.ceil(self._n_tokens / chunk_tokens))
         self._dtype = torch_dtype(storage_dtype)
         points = [layer_name(layer) for layer in shape.layers] + [FINAL_NORM] * shape.final_norm
@@ -73,18 +73,18 @@ class StateWriter:
         self._filled = dict.fromkeys(points, 0)
         self._filling: dict[str, ChunkBuffer] = {}
         self._threads = ThreadPoolExecutor(writing_threads, "state-writer") if writing_threads else None
-        # one for each point as it fills, and as many on their way to the file
+        # one buffer to fill for each point; with threads, as many again that wait to be written
         self._pool = BufferPool(self._new_buffer, len(points) * (2 if writing_threads else 1))
         self._being_written: list[Future[None]] = []
 
     def append(self, point: str, start: int, states: torch.Tensor) -> None:
-        """Add the states (tokens, width) of the tokens from `start` on at `point`.
+        """Add the states (tokens, width) of the tokens from number `start` on at `point`.
 
-        What is there already, from a pass that was broken off, stays as it is.
+        States that are there already, from a pass that was broken off, stay unchanged.
 
         Raises:
-            HomogenizationError: states that are not finite, or that the storage dtype can't hold; these, or a full
-                disk, may be told by a later call where threads write.
+            HomogenizationError: states are not finite, or the storage dtype can't hold them. With writing threads, a
+                later call may raise this error, and the one for a full disk.
         """
         filled = self._filled[point]
         if start > filled:
@@ -122,7 +122,8 @@ class StateWriter:
         """Wait until all chunks are written.
 
         Raises:
-            RuntimeError: a point lacks the states of some tokens, which is a fault of the caller's.
+            RuntimeError: a point lacks the states of some tokens, because of a fault in the calling code.
+            HomogenizationError: a writing thread met states that can't be stored.
         """
         short = [point for point, filled in self._filled.items() if filled != self._n_tokens]
         if short:
@@ -131,7 +132,7 @@ class StateWriter:
             chunk.result()
 
     def stop(self) -> None:
-        """End the writing threads; chunks that they have not begun are dropped."""
+        """End the writing threads, and drop the chunks that they have not begun."""
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
 
@@ -139,7 +140,7 @@ class StateWriter:
         return ChunkBuffer(self._chunk_tokens, self._shape.width, self._dtype, pinned)
 
     def _free_buffer(self, pinned: bool) -> ChunkBuffer:
-        """A buffer to fill, once there is one; raises what went wrong with the chunks that are done."""
+        """Wait for a free buffer; raises the errors of the writing threads so far."""
         started = time.perf_counter()
         buffer = self._pool.take(pinned)
         self.seconds += time.perf_counter() - started
@@ -148,7 +149,7 @@ class StateWriter:
         return buffer
 
     def _hand_over(self, point: str, start: int, n: int) -> None:
-        """Write the first `n` tokens of the point's buffer as the chunk of token `start`, or have a thread do it."""
+        """Write the first `n` tokens of the point's buffer as the chunk from token `start` on, in a thread if any."""
         buffer = self._filling.pop(point)
         if self._threads is not None:
             self._being_written.append(self._threads.submit(self._check_and_write, point, start, n, buffer))
@@ -174,7 +175,7 @@ class StateWriter:
             shape=(self._n_tokens, self._shape.width),
             chunks=(self._chunk_tokens, self._shape.width),
             dtype="uint16" if as_bfloat16 else str(self._dtype).removeprefix("torch."),
-            # floats don't compress; of bfloat16 a quarter goes, and reading gets faster
+            # float32 and float16 don't compress; bfloat16 shrinks by a quarter and is read faster
             compressors=BloscCodec(cname="lz4", shuffle="bitshuffle") if as_bfloat16 else None,
             attributes={"stored_as": BFLOAT16_BITS} if as_bfloat16 else {},
             config={"write_empty_chunks": True},
@@ -198,10 +199,10 @@ class StateWriter:
         self._arrays[point][start : start + len(states)] = bits.numpy()
 
     def _refuse_unstorable(self, point: str, start: int, states: torch.Tensor) -> None:
-        """Raise unless the `states`, or extremes, of the tokens from `start` on, (tokens, any), can be stored."""
+        """Raise unless `states` or their extremes, (tokens, any), can be stored; `start` is the first token."""
         low, high = (extreme.item() for extreme in torch.aminmax(states))
         limit = _FLOAT16_MAX if self._dtype == torch.float16 else float("inf")
-        # comparisons with NaN are false, so this passes finite numbers within the limit alone
+        # comparisons with NaN are false, so only finite numbers within the limit pass
         if -limit <= low and high <= limit and low > -float("inf") and high < float("inf"):
             return
         outside = ~torch.isfinite(states) | (states.abs() > limit)
@@ -230,21 +231,20 @@ def written_store(
     chunk_tokens: int,
     writing_threads: int = 0,
 ) -> Iterator[StateWriter]:
-    """Write a store, whole: it takes its name when everything in it is written, and leaves nothing if that fails.
+    """Yield the writer of a store; the file gets its name when it is complete, and is removed on any failure.
 
     Args:
-        path: the file, `*.zarr.zip`.
-        shape: what the store holds.
-        review_ids: of the reviews, in the order of `tokens`.
-        tokens: of all reviews, end to end.
+        path: file of the store, `*.zarr.zip`.
+        shape: contents of the store.
+        review_ids: names of the reviews, in the order of `tokens`.
+        tokens: tokens of all reviews, end to end.
         attributes: provenance for the root of the group, JSON; `model`, `variant` and `shard` appear in messages.
         storage_dtype: float32, float16 or bfloat16.
-        chunk_tokens: tokens a chunk at most.
-        writing_threads: threads of their own that write, for a model that runs on another device than the CPU; 0 for
-            none.
+        chunk_tokens: largest number of tokens in a chunk.
+        writing_threads: number of separate threads that write, for a model on a device other than the CPU; 0 for none.
 
     Raises:
-        HomogenizationError: the disk is full, or what `StateWriter.append` raises.
+        HomogenizationError: the disk is full, or `StateWriter.append` refuses states.
     """
     root = {
         "schema_version": SCHEMA_VERSION,

@@ -10,9 +10,9 @@ import polars as pl
 
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.parquet import read_table
+from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.statistics.layers import (
     REGIONS,
-    RESIDUAL_STREAM,
     LayerValues,
     layer_steps,
     layer_values,

@@ -15,8 +15,9 @@ import polars as pl
 
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.statistics.correlation import pooled_pearson
-from homogenization.statistics.layers import REGIONS, RESIDUAL_STREAM, layer_steps, layer_values, slopes, steepest_depth
+from homogenization.statistics.layers import REGIONS, layer_steps, layer_values, slopes, steepest_depth
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, resampled, sign_flips, weighted_means
 
 Claim = Mapping[str, Any]

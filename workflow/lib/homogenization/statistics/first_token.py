@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from homogenization.run.parquet import read_table
+from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.statistics.correlation import SCOPES, paired
-from homogenization.statistics.layers import RESIDUAL_STREAM, LayerValues, layer_values
+from homogenization.statistics.layers import LayerValues, layer_values
 from homogenization.statistics.resampling import bootstrap_weights, resampled
 
 FIRST_TOKEN_SCHEMA = {

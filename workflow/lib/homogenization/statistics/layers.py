@@ -8,7 +8,6 @@ import polars as pl
 
 from homogenization.statistics.resampling import weighted_means
 
-RESIDUAL_STREAM = "residual_stream"  # the point whose layers make a profile over depth
 REGIONS = {"first": (0.0, 0.25), "middle": (0.25, 0.75), "last": (0.75, np.inf)}  # ranges of depth, upper end excluded
 
 

@@ -1,4 +1,4 @@
-"""A sentence as words and marks that know what they cling to, so that words can move and the marks stay tidy."""
+"""A sentence as words and punctuation marks, each with its spacing: punctuation stays correct when words move."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import Literal
 from homogenization.corpus.sentences import Chunk, chunks, folded, is_stop_word, sentence_spans
 
 BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "„": "“", "‘": "’"}
-# The same character opens and closes: on which side of the word it stands tells which
+# Each of these opens and closes; its side of the word decides which
 EVEN = frozenset("\"'’”´`*_")
 ENCLOSING = frozenset(BRACKETS) | frozenset(BRACKETS.values()) | EVEN
 OPENING_QUOTES = frozenset("\"'“‘„«*_")
@@ -27,13 +27,13 @@ class Atom:
 
     Attributes:
         text: The characters.
-        kind: "open" and "close" are brackets and quotes; "mark" is a run of , ; : . ! ? … or of dashes; a "symbol" is
-            anything else, and never changed.
-        clings_left: No space before it.
-        clings_right: No space behind it.
-        pair: Number shared by an opening and its closing mark; None where the other is missing.
-        span: Where a word's core is in the review; None for others.
-        phrase: Number of the phrase that a word belongs to; None for others.
+        kind: "open" and "close" are brackets and quotes; "mark" is a run of , ; : . ! ? … or of dashes; "symbol" is
+            any other punctuation, which is never changed.
+        clings_left: Whether no space precedes the atom.
+        clings_right: Whether no space follows the atom.
+        pair: Number shared by an opening and its closing mark; None for an unpaired mark and other kinds.
+        span: Span of a word's core in the review; None for other kinds.
+        phrase: Number of the phrase that contains a word; None outside of phrases.
     """
 
     text: str
@@ -49,7 +49,7 @@ HOLE = Atom("", "hole")
 
 
 def atoms_of(text: str, start: int, end: int) -> list[Atom]:
-    """The sentence text[start:end] as atoms, in order; `render` of them is the sentence but for odd spaces."""
+    """The sentence text[start:end] as atoms, in order; `render` restores the sentence except for unusual spaces."""
     atoms: list[Atom] = []
     for chunk in chunks(text, start, end):
         atoms.extend(_of_chunk(text, chunk, is_first=not atoms))
@@ -80,7 +80,7 @@ def _of_chunk(text: str, chunk: Chunk, is_first: bool) -> Iterator[Atom]:
 
 
 def _marks(punctuation: str, side: Literal["open", "close"]) -> Iterator[Atom]:
-    """Punctuation before ("open") or behind ("close") a word, as atoms; equal-natured runs ("...", "--") stay one."""
+    """Punctuation before ("open") or behind ("close") a word, as atoms; a run of one kind ("...", "--") is one atom."""
 
     def nature(character: str) -> str:
         return "stop" if character in STOPS else "dash" if character in DASHES else "enclosing"
@@ -97,7 +97,7 @@ def _marks(punctuation: str, side: Literal["open", "close"]) -> Iterator[Atom]:
 
 
 def _paired(atoms: list[Atom]) -> list[Atom]:
-    """Number the brackets and quotes that belong together; a lone even quote closes what it can, else it opens."""
+    """Number matching brackets and quotes; a mark of `EVEN` that touches no word closes a match or otherwise opens."""
     atoms = list(atoms)
     waiting: list[int] = []
     for index, atom in enumerate(atoms):
@@ -122,7 +122,7 @@ def _belong(opener: str, closer: str) -> bool:
 
 
 def _with_apostrophes(atoms: list[Atom]) -> list[Atom]:
-    """Give unpaired apostrophes to the word they touch: Williams', '80s."""
+    """Join each unpaired apostrophe to the word that it touches: Williams', '80s."""
     merged: list[Atom] = []
     for atom in atoms:
         before = merged[-1] if merged else None
@@ -140,7 +140,7 @@ def _is_apostrophe(atom: Atom) -> bool:
 
 
 def with_enclosure(atoms: Sequence[Atom], first: int, last: int) -> tuple[int, int]:
-    """Widen atoms[first : last + 1], a phrase, by the brackets and quotes that hold it and nothing else."""
+    """Widen atoms[first : last + 1], a phrase, by the brackets and quotes that enclose only it."""
     while True:
         behind = last + 1
         while behind < len(atoms) and atoms[behind].kind == "mark":
@@ -158,9 +158,9 @@ def strength(marks: Sequence[Atom]) -> int:
 
 
 def mended(atoms: Sequence[Atom]) -> list[Atom]:
-    """Close the holes: of the marks that meet in one, the strongest stays; empty brackets and quotes go.
+    """Close the holes: of the marks around a hole, the strongest stays; empty brackets and quotes are removed.
 
-    A sentence, a bracket or a quote neither begins with what followed a phrase, nor ends with a comma.
+    A sentence, a bracket or a quote never begins with a mark that followed a phrase, and never ends with a comma.
     """
     atoms = list(atoms)
     while HOLE in atoms:
@@ -197,7 +197,7 @@ def mended(atoms: Sequence[Atom]) -> list[Atom]:
 
 
 def render(atoms: Sequence[Atom]) -> tuple[str, list[int]]:
-    """The text of `atoms`, and where in it each begins."""
+    """The text of `atoms`, and the first character of each in it."""
     text, starts = "", []
     for index, atom in enumerate(atoms):
         if index and not (atoms[index - 1].clings_right or atom.clings_left):
@@ -208,7 +208,7 @@ def render(atoms: Sequence[Atom]) -> tuple[str, list[int]]:
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The words that the review writes with a capital where no sentence, clause or quote begins."""
+    """The words that have a capital within a sentence of the review, outside the beginning of a clause or quote."""
     found = set()
     for span in sentence_spans(text):
         parts = chunks(text, *span)
@@ -219,10 +219,11 @@ def names_in(text: str) -> frozenset[str]:
 
 
 def without_sentence_capital(atoms: Sequence[Atom], index: int, names: frozenset[str]) -> Atom:
-    """Write the word that began the sentence as it is written within one.
+    """The atom of a sentence's first word, spelled as within a sentence.
 
-    "I", acronyms, mixed case, words that the review capitalises elsewhere, words before another capital (a name) and
-    the first of a quote keep theirs; stop words never do, for titles ("The Cell") hold them.
+    "I", acronyms and words of mixed case keep their capital. So do words that the review capitalises elsewhere, words
+    before another capital (a name) and the first word of a quote, unless they are stop words: titles ("The Cell")
+    capitalise these too.
     """
     atom = atoms[index]
     word = atom.text
@@ -239,7 +240,7 @@ def without_sentence_capital(atoms: Sequence[Atom], index: int, names: frozenset
 
 
 def with_capital(atom: Atom) -> Atom:
-    """Begin a sentence with this word; "eBay" and the like stay."""
+    """The atom with a capital, to begin a sentence; words of mixed case ("eBay") stay unchanged."""
     raised = atom.text[0].upper() + atom.text[1:]
     if any(letter.isupper() for letter in atom.text) or folded(raised) != folded(atom.text):
         return atom

@@ -1,4 +1,4 @@
-"""The judgement of a candidate: a text that a language model offers for a review is taken, or refused for a reason."""
+"""Judging of candidates: a text that a language model offers for a review passes, or is refused for a reason."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,18 +31,18 @@ class _Answer(BaseModel):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A text offered for a review, what was measured of it, and why it is refused.
+    """A text offered for a review, its measurements, and the reason for a refusal.
 
     Attributes:
-        text: Cleaned as the corpus is; None where the answer could not be read.
-        reason: None where it passed; else the first of `REASONS` that applies.
+        text: Offered text, cleaned like the corpus; None if the answer could not be read.
+        reason: First of `REASONS` that applies; None if the candidate passed.
         finish_reason: `finish_reason` of the completion.
-        coverage: Share of the review's distinct key phrases that stand in the text; 1 for a review without any.
-        distance: Mean distance of the phrases found from the end of the sentence where they shall be, from 0 to 1;
-            None where no position is asked for, or no phrase found has one.
-        length_ratio: Words of the text over words of the review.
-        f1: BERTScore F1 against the review; None where it was not asked.
-        placements: Where the phrases stand, from `find_again`.
+        coverage: Share of the review's distinct key phrases that the text contains; 1 for a review without any.
+        distance: Mean distance of the phrases found from the requested side of their sentence, from 0 to 1; None if
+            no side is requested, or no phrase found has a position.
+        length_ratio: Number of words of the text over that of the review.
+        f1: BERTScore F1 against the review; None if it was not computed.
+        placements: Placements of the phrases found, from `find_again`.
     """
 
     text: str | None
@@ -55,10 +55,10 @@ class Candidate:
     placements: tuple[Placement, ...] = ()
 
 
-# how far a place is from each of `SIDES`
+# distance of a position from each of `SIDES`
 DISTANCES: dict[str, Callable[[float], float]] = {"front": lambda place: place, "end": lambda place: 1 - place}
 
-# What a text has to satisfy, in the order of `REASONS`: (candidate, review, `rewriting` of the configuration) -> passed
+# Conditions on a candidate, in the order of `REASONS`: (candidate, review, `rewriting` of the configuration) -> passed
 FILTERS: dict[str, Callable[[Candidate, str, Mapping[str, Any]], bool]] = {
     "identical": lambda candidate, review, limits: words(candidate.text) != words(review),
     "length": lambda candidate, review, limits: (
@@ -75,14 +75,14 @@ FILTERS: dict[str, Callable[[Candidate, str, Mapping[str, Any]], bool]] = {
 def judge(
     completion: Completion, review: str, phrases: Sequence[Phrase], position: str | None, limits: Mapping[str, Any]
 ) -> Candidate:
-    """Judge a completion by all but its similarity, which `judge_similarity` adds.
+    """Judge a completion by all filters except similarity, which `judge_similarity` adds.
 
     Args:
         completion: The answer of a language model, which should satisfy `REVIEW_SCHEMA`.
         review: The cleaned review.
         phrases: Its key phrases in reading order, without overlaps.
         position: "front", "end", or None where the phrases may stand anywhere.
-        limits: length_ratio (least and largest), min_coverage, max_distance.
+        limits: Limits of the filters: length_ratio (smallest and largest), min_coverage, max_distance.
 
     Raises:
         HomogenizationError: the position is unknown.
@@ -95,7 +95,7 @@ def judge(
         text = clean_text(_Answer.model_validate_json(completion.text).review)
     except ValidationError:
         text = None
-    # most truncated answers are malformed too, and that they were too long is what can be mended
+    # most truncated answers are malformed too, and their length is what the user can change
     if completion.finish_reason == "length":
         return Candidate(text, "truncated", completion.finish_reason)
     if text is None:
@@ -116,7 +116,7 @@ def judge(
 
 
 def judge_similarity(candidate: Candidate, review: str, f1: float, limits: Mapping[str, Any]) -> Candidate:
-    """Add the BERTScore F1 to a candidate that passed so far, and judge by it; `limits` holds min_f1 too."""
+    """Add the BERTScore F1 to a candidate that passed the other filters, and judge it; `limits` also holds min_f1."""
     return _first_refusal(replace(candidate, f1=f1), review, limits)
 
 
@@ -132,6 +132,6 @@ def _coverage(phrases: Sequence[Phrase], placements: Sequence[Placement]) -> flo
 
 
 def _distance(placements: Sequence[Placement], distance: Callable[[float], float]) -> float | None:
-    """The mean distance of the placements; None where none has a position: a phrase that is its whole sentence."""
+    """The mean distance of the placements that have a position; None if each phrase is a whole sentence."""
     distances = [distance(placement.position) for placement in placements if placement.position is not None]
     return sum(distances) / len(distances) if distances else None

@@ -1,4 +1,4 @@
-"""In how many reviews of the corpus each phrase occurs."""
+"""Document frequencies: the number of reviews of the corpus in which each phrase occurs."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ def count_document_frequencies(
     """Count in how many reviews each candidate phrase occurs.
 
     Args:
-        texts: The cleaned reviews of the whole corpus, not of the sample.
+        texts: Cleaned reviews of the whole corpus.
         ngram_range: Smallest and largest number of words of a phrase.
         min_document_frequency: Smallest number of reviews; the table leaves rarer phrases out.
 

@@ -1,4 +1,4 @@
-"""Key phrases of a review: literal runs of a few words, scored without a look at where they stand."""
+"""Key phrases of a review: literal runs of a few words, scored independently of their positions."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -46,10 +46,10 @@ def candidates(text: str, ngram_range: tuple[int, int]) -> list[Phrase]:
 def key_phrases(
     text: str, scorer: Scorer, max_phrases: int, ngram_range: tuple[int, int]
 ) -> list[tuple[Phrase, float]]:
-    """Choose the key phrases of a review, and find every place where each stands.
+    """Choose the key phrases of a review, with all their places.
 
-    The best candidate is taken first, with all its places that no better phrase overlaps, until `max_phrases` have a
-    place. Equal scores are decided by length (longer first), then alphabet, never by position.
+    The candidates are taken from the best on, each with all its places that no better phrase overlaps, until
+    `max_phrases` have a place. Among equal scores, longer phrases come first, then the alphabet decides.
 
     Returns:
         (phrase, score) in reading order, without overlaps.

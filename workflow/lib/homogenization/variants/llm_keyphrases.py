@@ -1,4 +1,4 @@
-"""Key phrases that a language model chooses: the rank in its list is the score; the places are found in the review."""
+"""Key phrases that a language model chooses: the rank in its list gives the score, a search the places."""
 
 import logging
 from collections import Counter
@@ -44,25 +44,25 @@ def extract_keyphrases_with_llm(
 ) -> pl.DataFrame:
     """Find the key phrases of each review.
 
-    A phrase of the model counts where it is a literal candidate of the review (`keyphrases.candidates`). Where an
-    answer is malformed or holds no such phrase, the model is asked again, `n_candidates` times in all.
+    A phrase of the model is used if it is a literal candidate of the review (`keyphrases.candidates`). If an answer is
+    malformed or holds no such phrase, the model gets another request, up to `n_candidates` in all.
 
     Args:
         reviews: Columns review_id, text.
-        writer: The language model.
-        store: Where answers are kept.
-        prompt: From `load_prompt`; $review and $max_phrases have values.
+        writer: Language model that chooses the phrases.
+        store: Store of the answers.
+        prompt: Prompt from `load_prompt`; $review and $max_phrases have values.
         max_phrases: Largest number of distinct phrases of a review.
         ngram_range: Smallest and largest number of words of a phrase.
         n_candidates: Largest number of requests for a review.
 
     Returns:
-        As `extract_keyphrases`; score is 1 / (1 + rank), where the model's first phrase has rank 0. A review without a
-        usable answer has no row; a warning names it.
+        A table like that of `extract_keyphrases`; score is 1 / (1 + rank), where the model's first phrase has rank 0. A
+        review without a usable answer has no row; a warning names it.
 
     Raises:
-        HomogenizationError: reviews got no answer (all others are asked and their answers stored before), or no
-            request can succeed.
+        HomogenizationError: reviews got no answer (the answers to all other requests are stored first), or no request
+            can succeed.
     """
     texts = dict(reviews.select("review_id", "text").iter_rows())
     found: dict[str, list[tuple[Phrase, float]]] = {name: [] for name in texts}
@@ -95,7 +95,7 @@ def extract_keyphrases_with_llm(
 
 
 def ranked_scorer(phrases: Sequence[str]) -> Scorer:
-    """Score by rank in a list, best first; terms that it lacks are out."""
+    """A scorer by rank in a list, best first; terms that are not in the list get no score."""
     ranks: dict[str, int] = {}
     for phrase in phrases:
         ranks.setdefault(_term(phrase), len(ranks))

@@ -1,4 +1,4 @@
-"""Variants of a review by a language model: candidates are asked for until one passes the filters."""
+"""Variants of a review by a language model, which writes candidates until one passes the filters."""
 
 import logging
 from collections import Counter
@@ -46,28 +46,30 @@ def rewrite_with_llm(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Write one variant of each review.
 
-    In each round every review without a passing candidate is asked for its next one; the first that passes is taken.
+    In each round, the writer gets a request for the next candidate of each review that has no passing one yet. The
+    first candidate that passes is taken.
 
     Args:
         reviews: Columns review_id, text, label.
         keyphrases: Columns review_id, phrase, sentence, start, end, in reading order, as `extract_keyphrases` gives.
         variant: Name of the variant.
-        writer: The language model.
-        store: Where answers are kept.
-        prompt: From `load_prompt`; $review and $phrases have values.
-        position: One of `SIDES` where the phrases have to stand; None where the prompt asks for no place.
-        filters: candidates (largest number of requests for a review), min_coverage, max_distance, length_ratio, min_f1.
-        score_f1: Scorer of similarity, called once in each round; None where min_f1 is None.
+        writer: Language model that writes the variants.
+        store: Store of the answers.
+        prompt: Prompt from `load_prompt`; $review and $phrases have values.
+        position: Side of a sentence for the phrases, one of `SIDES`; None if the prompt asks for no place.
+        filters: Limits of the filters: candidates (largest number of requests for a review), min_coverage,
+            max_distance, length_ratio, min_f1.
+        score_f1: Scorer of similarity, called once in each round; None if min_f1 is None.
 
     Returns:
-        The reviews that have a passing candidate, in their order: columns of `VARIANT_SCHEMA`, with placements of the
-        phrases that were found (`sentence` is the original's). And all candidates: columns of `CANDIDATE_SCHEMA`;
-        request is the key in the store, text is null where the answer could not be read, reason is null where the
-        candidate passed.
+        Two tables. The first holds the reviews that have a passing candidate, in the order of `reviews`: columns of
+        `VARIANT_SCHEMA`, with placements of the phrases that were found (`sentence` is its number in the original). The
+        second holds all candidates: columns of `CANDIDATE_SCHEMA`; request is the key in the store, text is null if the
+        answer could not be read, and reason is null if the candidate passed.
 
     Raises:
-        HomogenizationError: reviews got no answer (all others are asked and their answers stored before), no request
-            can succeed, or not one candidate passed.
+        HomogenizationError: reviews got no answer (the answers to all other requests are stored first), no request can
+            succeed, or no candidate passed.
     """
     shard = _with_phrases(reviews, keyphrases)
     judged: dict[str, list[tuple[str, Candidate]]] = {review.name: [] for review in shard}
@@ -101,7 +103,7 @@ def _with_phrases(reviews: pl.DataFrame, keyphrases: pl.DataFrame) -> list[Revie
 
 
 def _request(prompt: Mapping[str, Any], review: Review, number: int) -> Request:
-    """Ask for candidate `number` of a review; its phrases are listed once each, as they stand in it first."""
+    """The request for candidate `number` of a review; it lists each distinct phrase as first written in the review."""
     literal: dict[str, str] = {}
     for phrase in review.phrases:
         literal.setdefault(phrase.term, review.text[phrase.start : phrase.end])
@@ -112,7 +114,7 @@ def _request(prompt: Mapping[str, Any], review: Review, number: int) -> Request:
 def _with_similarity(
     offered: Sequence[tuple[Review, str, Candidate]], filters: Mapping[str, Any], score_f1: ScoreF1
 ) -> list[tuple[Review, str, Candidate]]:
-    """Judge the candidates that passed all else by their similarity too."""
+    """Judge by similarity those candidates that passed all other filters."""
     passed = [(review, candidate) for review, _, candidate in offered if candidate.reason is None]
     scores = iter(score_f1([candidate.text for _, candidate in passed], [review.text for review, _ in passed]))
     return [
@@ -124,10 +126,10 @@ def _with_similarity(
 
 
 def _report(judged: Mapping[str, Sequence[tuple[str, Candidate]]], store: RequestStore) -> None:
-    """Log how many reviews have a candidate that passed, and why others were refused.
+    """Log how many reviews have a passing candidate, and the reasons for refusals.
 
     Raises:
-        HomogenizationError: no review has one.
+        HomogenizationError: no review has a passing candidate.
     """
     candidates = [candidate for of_review in judged.values() for _, candidate in of_review]
     n_passed = sum(candidate.reason is None for candidate in candidates)

@@ -2,5 +2,5 @@
 
 # the variant of the pairs of unrelated reviews, the baseline of similarity
 RANDOM_PAIRS = "random_pairs"
-# where a language model can be asked to put key phrases, and be held to it
+# sides of a sentence on which a language model can be asked to put key phrases; a filter checks them
 SIDES = ("front", "end")

@@ -1,4 +1,4 @@
-"""Key phrases of a review, and where they stand in their sentences."""
+"""Key phrases of a review, and their positions in their sentences."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ class Phrase:
     """One place of a phrase in a review.
 
     Attributes:
-        term: Its folded words, a space apart.
-        sentence: Number of its sentence, from 0.
-        start: Its first character in the review.
-        end: One more than its last character.
+        term: Folded words of the phrase, joined by spaces.
+        sentence: Number of the sentence, from 0.
+        start: First character of the phrase in the review.
+        end: Last character plus one.
     """
 
     term: str
@@ -26,9 +26,10 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a phrase stood and stands: words before it over the sentence's other words; 0 the beginning, 1 the end.
+    """Positions of a phrase in its sentence, in the original review and in the rewritten one.
 
-    None where the phrase is the whole sentence.
+    A position is the number of words before the phrase over the number of the sentence's other words: 0 is the
+    beginning, 1 the end. It is None if the phrase is the whole sentence.
     """
 
     phrase: str
@@ -50,7 +51,7 @@ def phrases_by_review(keyphrases: pl.DataFrame) -> dict[str, list[Phrase]]:
 
 
 def place_in_sentence(text: str, span: tuple[int, int], start: int, term: str) -> float | None:
-    """Find a phrase again among the words of the sentence text[span], and tell where it stands, from 0 to 1."""
+    """The position of the phrase `term` at character `start` in the sentence text[span], as in `Placement`."""
     found = word_spans(text, *span)
     before = sum(word_start < start for word_start, _ in found)
     length = len(term.split())

@@ -1,7 +1,8 @@
-"""Where the rule-based rewriter puts the key phrases of a sentence.
+"""Positions to which the rule-based rewriter moves the key phrases of a sentence.
 
-A position is a function of the number of phrases, the number of other words and a seeded random source. It gives the
-new order: phrases by their number, -1 for the next other word. To add one, write it and put it into `POSITIONS`.
+A position is a function of the number of phrases, the number of other words and a seeded random source. It returns the
+new order: phrases by their number, -1 for the next other word. To add one, write the function and put it into
+`POSITIONS`.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ def _to_end(n_phrases: int, n_words: int, random: Random) -> list[int]:
 
 
 def _scattered(n_phrases: int, n_words: int, random: Random) -> list[int]:
-    """Put each phrase in turn at a random place of what is there: every arrangement is equally likely."""
+    """Insert each phrase in turn at a random place among words and earlier phrases: all orders are equally likely."""
     order = [-1] * n_words
     for phrase in range(n_phrases):
         order.insert(random.randrange(len(order) + 1), phrase)

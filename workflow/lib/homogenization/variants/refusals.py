@@ -1,8 +1,8 @@
-"""What is recorded of the candidates of a language model, and the reasons for which they are refused."""
+"""Columns of the table of a language model's candidates, and the reasons for refusals."""
 
 import polars as pl
 
-# in the order in which they are looked for
+# in the order of the checks
 REASONS = ("truncated", "malformed", "empty", "identical", "length", "coverage", "position", "similarity")
 CANDIDATE_SCHEMA = {
     "variant": pl.String,

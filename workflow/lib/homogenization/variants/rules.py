@@ -1,4 +1,4 @@
-"""Variants of a review by rule: its key phrases moved within their sentences, with the same words as before."""
+"""Rule-based variants of a review: its key phrases move within their sentences, and all words stay the same."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -32,7 +32,7 @@ CONNECTORS = frozenset("&+/=")
 def keep_text(
     text: str, phrases: Sequence[Phrase], position: str | None, seed: int, name: str
 ) -> tuple[str, list[Placement]]:
-    """Leave the review as it is and record where its phrases stand."""
+    """Leave the review unchanged, and record the places of its phrases."""
     spans = sentence_spans(text)
     placements = []
     for phrase in phrases:
@@ -44,17 +44,18 @@ def keep_text(
 def move_by_rules(
     text: str, phrases: Sequence[Phrase], position: str | None, seed: int, name: str
 ) -> tuple[str, list[Placement]]:
-    """Move the phrases of each sentence; sentences without one, or with all in place, stay as they are.
+    """Move the phrases of each sentence; a sentence without phrases, or with all of them in place, stays unchanged.
 
     Args:
         text: A cleaned review.
         phrases: Its key phrases in reading order, without overlaps.
         position: A name in `POSITIONS`.
-        seed: Seed of "scattered"; with `name` and the sentence's number it decides every place.
+        seed: Seed of the random places; with `name` and the number of the sentence it determines each place.
         name: The review_id.
 
     Returns:
-        The rewritten review, sentences one space apart, and the placement of each phrase, in the order of `phrases`.
+        The rewritten review, with its sentences joined by spaces, and the placement of each phrase, in the order of
+        `phrases`.
     """
     if position not in POSITIONS:
         raise HomogenizationError(f"rewriting: position '{position}' is unknown. Allowed: {', '.join(POSITIONS)}.")
@@ -80,7 +81,7 @@ def _rearranged(
     random: Random,
     names: frozenset[str],
 ) -> tuple[str, list[int]]:
-    """One sentence with its phrases moved, and where each phrase begins in it."""
+    """One sentence with its phrases moved, and the first character of each phrase in it."""
     atoms = atoms_of(text, *span)
     owner = [_owner(atom, phrases) for atom in atoms]
     units: list[int] = []
@@ -88,7 +89,7 @@ def _rearranged(
         if atom.kind == "word" and (number == -1 or number not in units):
             units.append(number)
     order = arrange(len(phrases), units.count(-1), random)
-    if order == units:  # all in place: every mark stays too
+    if order == units:  # all phrases are in place, so punctuation stays too
         return text[slice(*span)], [phrase.start - span[0] for phrase in phrases]
 
     atoms = [replace(atom, phrase=number if number >= 0 else None) for atom, number in zip(atoms, owner, strict=True)]
@@ -120,7 +121,7 @@ def _owner(atom: Atom, phrases: Sequence[Phrase]) -> int:
 
 
 def _taken_out(atoms: list[Atom], n_phrases: int) -> tuple[list[list[Atom]], list[Atom]]:
-    """The phrases, each with the quotes or brackets that hold it alone, and the rest of the sentence, mended."""
+    """The phrases, each with quotes or brackets that enclose only it, and the rest of the sentence, holes closed."""
     moved: list[list[Atom]] = []
     rest = list(atoms)
     for number in reversed(range(n_phrases)):
@@ -139,7 +140,7 @@ def _taken_out(atoms: list[Atom], n_phrases: int) -> tuple[list[list[Atom]], lis
 
 
 def _put_in(rest: list[Atom], moved: list[list[Atom]], order: list[int]) -> list[Atom]:
-    """The rest of the sentence with the phrases between its words, as `order` has it."""
+    """The rest of the sentence with the phrases between its words, in the order of `order`."""
     slots: dict[int, list[Atom]] = {}
     slot = 0
     for unit in order:
@@ -158,7 +159,7 @@ def _put_in(rest: list[Atom], moved: list[list[Atom]], order: list[int]) -> list
 def _closed_before_the_stop(rest: list[Atom]) -> list[Atom]:
     """End the sentence in `".` instead of `."`, so that a phrase fits between a last quote or bracket and the stop.
 
-    Not where they hold the whole sentence: then they hold the phrase too.
+    Quotes or brackets around the whole sentence stay in place, since they enclose the phrase too.
     """
     words_at = [index for index, atom in enumerate(rest) if atom.kind == "word"]
     opened = {atom.pair for atom in rest[words_at[0] :] if atom.kind == "open" and atom.pair is not None}
@@ -173,9 +174,9 @@ def _closed_before_the_stop(rest: list[Atom]) -> list[Atom]:
 
 
 def _gap(rest: list[Atom], slot: int, n_words: int) -> int:
-    """The index in `rest` at which a phrase goes that shall stand before word number `slot` of `n_words`."""
+    """The index in `rest` at which to insert a phrase that goes before word number `slot` of `n_words`."""
     words_at = [index for index, atom in enumerate(rest) if atom.kind == "word"]
-    if slot == 0:  # inside what encloses the whole sentence, before what encloses its first words
+    if slot == 0:  # inside marks around the whole sentence, before marks around its first words
         tail = words_at[-1] if words_at else len(rest)
         early = {atom.pair for atom in rest[:tail] if atom.kind == "close"} - {None}
         gap = 0
@@ -184,7 +185,7 @@ def _gap(rest: list[Atom], slot: int, n_words: int) -> int:
                 break
             gap += 1
         return gap
-    if slot == n_words:  # behind what encloses the last words and behind "&", before the full stop
+    if slot == n_words:  # behind marks around the last words and behind "&", before the full stop
         opened = {atom.pair for atom in rest[words_at[0] :] if atom.kind == "open"} - {None}
         gap = words_at[-1] + 1
         while gap < len(rest) and (rest[gap].pair in opened or rest[gap].text in CONNECTORS):
@@ -219,8 +220,8 @@ def rewrite_reviews(
         keyphrases: Columns review_id, phrase, sentence, start, end, in reading order, as `extract_keyphrases` gives.
         variant: Name of the variant.
         rewriter: A name in `REWRITERS`.
-        position: Where the phrases go; None for the rewriter "none".
-        seed: Seed of random places.
+        position: A name in `POSITIONS`; None for the rewriter "none".
+        seed: Seed of the random places.
 
     Returns:
         Columns of `VARIANT_SCHEMA`, a row for each review in the order of `reviews`.

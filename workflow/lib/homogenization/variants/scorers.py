@@ -1,4 +1,4 @@
-"""Scorers: how well each phrase of a review stands for it."""
+"""Scorers: they rate how well each phrase of a review represents it."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -16,7 +16,7 @@ from homogenization.variants.keyphrases import Scorer
 def eligible(terms: Counter[str], known: Collection[str]) -> Iterator[str]:
     """The terms that may be key phrases: those of the table, and rarer ones (a hero's name) that the review repeats.
 
-    A rare term that stands once is most often a misspelling or an accident of two words.
+    A rare term that occurs once is most often a misspelling or a chance combination of two words.
     """
     return (term for term, count in terms.items() if count > 1 or term in known)
 
@@ -25,12 +25,12 @@ def tfidf_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping[s
     """Score by term frequency times inverse document frequency, idf = ln((1 + N) / (1 + df)) + 1.
 
     This is scikit-learn's smoothed idf over the whole corpus: the score of a phrase depends neither on the other
-    reviews of the sample nor on its position. Term frequency is 1 + ln(count), since otherwise words that are repeated
-    throughout ("film") win. A term too rare for the table counts as a term of a single review.
+    reviews of the sample nor on its position. Term frequency is 1 + ln(count), since the count itself favours words
+    that are repeated throughout ("film"). A term too rare for the table counts as a term of a single review.
 
     Args:
-        frequencies: Columns term, document_frequency, of `count_document_frequencies`.
-        n_documents: Reviews that were counted.
+        frequencies: Columns term, document_frequency, from `count_document_frequencies`.
+        n_documents: Number of reviews that were counted.
         weights: Not used.
     """
     document_frequency = dict(frequencies.select("term", "document_frequency").iter_rows())
@@ -55,10 +55,11 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
     Args:
         frequencies: Columns term, document_frequency; `eligible` reads the terms.
         n_documents: Not used.
-        weights: Where the sentence-transformers model is, as `homogenization.models.weights.resolve_weights` reads it.
+        weights: Weights of the sentence-transformers model, an entry for
+            `homogenization.models.weights.resolve_weights`.
 
     Raises:
-        HomogenizationError: no weights are given, or they are not found or damaged.
+        HomogenizationError: weights are not given, not found or damaged.
     """
     from sentence_transformers import SentenceTransformer
     from sklearn.metrics.pairwise import cosine_similarity
@@ -88,7 +89,7 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
     return score
 
 
-# A scorer of your own is one function here: (frequencies, n_documents, weights) -> Scorer
+# To add a scorer, write a function (frequencies, n_documents, weights) -> Scorer and put it here
 SCORERS: dict[str, Callable[..., Scorer]] = {"tfidf": tfidf_scorer, "keybert": keybert_scorer}
 
 

@@ -1,4 +1,4 @@
-"""Key phrases of a review, found again in a text that a language model made of it."""
+"""Search for the key phrases of a review in a text that a language model has made of it."""
 
 from collections.abc import Collection, Sequence
 from itertools import pairwise
@@ -8,14 +8,14 @@ from homogenization.variants.phrases import Phrase, Placement, place_in_sentence
 
 Span = tuple[int, int]
 
-_BREAKS = PUNCTUATION - {"."}  # within a sentence, a dot before white space is that of "Dr."
+_BREAKS = PUNCTUATION - {"."}  # within a sentence, a dot before white space belongs to an abbreviation ("Dr.")
 
 
 def find_again(original: str, phrases: Sequence[Phrase], rewritten: str) -> list[Placement]:
-    """Where the phrases of `original` stand in `rewritten`: the first place for a phrase's first one, and so on.
+    """Find the phrases of `original` in `rewritten`; the n-th phrase with a term gets the n-th place of the term.
 
-    A phrase stands where its words follow one another in a sentence, none changed, with white space alone between.
-    No word of `rewritten` serves two places; the longer phrase comes first.
+    A place is a run of the term's folded words in a sentence, separated by white space without punctuation. Places do
+    not overlap; the search takes longer terms first.
 
     Args:
         original: A cleaned review.
@@ -23,7 +23,7 @@ def find_again(original: str, phrases: Sequence[Phrase], rewritten: str) -> list
         rewritten: A cleaned text.
 
     Returns:
-        A placement of each phrase that was found, in the order of `phrases`; `sentence` is that of `original`.
+        A placement for each phrase that was found, in the order of `phrases`; `sentence` is its number in `original`.
     """
     spans = sentence_spans(original)
     places = _places(rewritten, {phrase.term for phrase in phrases})
@@ -38,7 +38,7 @@ def find_again(original: str, phrases: Sequence[Phrase], rewritten: str) -> list
 
 
 def _places(text: str, terms: Collection[str]) -> dict[str, list[tuple[Span, int]]]:
-    """All places of each term in reading order: the span of the sentence, and where the term begins."""
+    """All places of each term in reading order: the span of the sentence, and the term's first character."""
     sentences = []
     for span in sentence_spans(text):
         found = word_spans(text, *span)
@@ -58,6 +58,6 @@ def _places(text: str, terms: Collection[str]) -> dict[str, list[tuple[Span, int
 
 
 def _is_unbroken(text: str, run: Sequence[Span]) -> bool:
-    """Whether white space, and no punctuation, parts the words of `run`."""
+    """Whether white space without punctuation separates the words of `run`."""
     gaps = [text[end:start] for (_, end), (start, _) in pairwise(run)]
     return all(_BREAKS.isdisjoint(gap) and any(map(str.isspace, gap)) for gap in gaps)

@@ -21,7 +21,7 @@ LONGEST_INPUT = 512
 
 @dataclass(frozen=True)
 class Encoder:
-    """The model whose hidden states BERTScore compares, cut off behind the layer that is read."""
+    """The model whose hidden states BERTScore compares, without the blocks above the compared layer."""
 
     model: Any
     tokenizer: Any
@@ -32,14 +32,14 @@ class Encoder:
 def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto", batch_size: int = 64) -> Encoder:
     """Load an encoder in float32, from safetensors, without the blocks above `layer`.
 
-    bert-score's own loader is not used: it takes any path that contains "t5" for a T5, reads pickled weights, keeps
-    the checkpoint's precision, and lets a tokenizer without a limit overflow the encoder.
+    This function replaces bert-score's own loader, which takes any path that contains "t5" for a T5, reads pickled
+    weights, keeps the checkpoint's precision, and lets a tokenizer without a limit overflow the encoder.
 
     Args:
-        encoder: Where the encoder's weights are, as `homogenization.models.weights.resolve_weights` reads it.
-        layer: The block whose hidden states are compared, counted from 1.
-        device: "cpu", "cuda", "mps", or "auto", which takes the first there is of CUDA, MPS and CPU.
-        batch_size: Reviews in one forward pass.
+        encoder: Weights of the encoder, an entry for `homogenization.models.weights.resolve_weights`.
+        layer: Number of the block whose hidden states are compared, from 1.
+        device: "cpu", "cuda", "mps", or "auto" for the first available of CUDA, MPS and CPU.
+        batch_size: Number of reviews in one forward pass.
 
     Raises:
         HomogenizationError: the weights are not found or damaged, or the encoder has no such layer.
@@ -47,6 +47,8 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto", b
     import torch
     from transformers import AutoConfig, AutoModel, AutoTokenizer
     from transformers.utils import logging as transformers_logging
+
+    from homogenization.models.devices import choose_device
 
     resolved = resolve_weights(encoder)
     verified_digests(resolved)
@@ -64,31 +66,22 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto", b
         model = model.encoder
     tokenizer = AutoTokenizer.from_pretrained(resolved.folder)
     tokenizer.model_max_length = min(LONGEST_INPUT, _n_positions(model))
-    chosen = _device(device)
+    chosen = choose_device(device).type
     return Encoder(model.eval().to(chosen), tokenizer, chosen, batch_size)
 
 
 def _n_positions(model: Any) -> int:
-    """How many tokens the encoder has positions for; the RoBERTa family loses those up to its padding index."""
+    """Largest number of tokens of the encoder; the RoBERTa family does not use positions up to its padding index."""
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
             return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
     return getattr(model.config, "max_position_embeddings", LONGEST_INPUT)
 
 
-def _device(device: str) -> str:
-    """The name of a device that exists, where `device` is "auto"."""
-    import torch
-
-    if device != "auto":
-        return device
-    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-
-
 def bert_scores(encoder: Encoder, candidates: Sequence[str], references: Sequence[str]) -> np.ndarray:
     """BERTScore (Zhang et al. 2020) of each pair: no idf weights, not rescaled.
 
-    Only what fits the encoder (at most 512 tokens) is compared.
+    Of a longer text, only the first tokens that fit the encoder (at most 512) are compared.
 
     Returns:
         float64, pairs × (precision, recall, F1).
@@ -130,10 +123,9 @@ def score_against_originals(encoder: Encoder, originals: pl.DataFrame, variants:
     """Score each rewritten review against its original.
 
     Args:
-        encoder: From `load_encoder`.
+        encoder: Encoder from `load_encoder`.
         originals: Columns review_id, text.
-        variants: Columns variant, review_id, text, of the same reviews; a review that could not be rewritten is
-            missing.
+        variants: Columns variant, review_id, text, of the same reviews, without those that could not be rewritten.
 
     Returns:
         Columns of `SCORE_SCHEMA`, a row for each rewritten review in the order of `originals`.
@@ -147,9 +139,9 @@ def score_against_originals(encoder: Encoder, originals: pl.DataFrame, variants:
 
 
 def random_partners(review_ids: Sequence[str], seed: int) -> list[str]:
-    """Give each review another one: the reviews form a circle in the order of a hash, and each takes the next.
+    """Pair each review with another: the reviews form a circle in the order of a hash, and each gets the next one.
 
-    No review meets itself, each serves once, and the order of `review_ids` does not matter.
+    Each of two or more reviews is the partner of one other review. The order of `review_ids` does not affect the pairs.
     """
     circle = sorted(review_ids, key=lambda name: seeded_hash(seed, name))
     partner = {name: circle[(place + 1) % len(circle)] for place, name in enumerate(circle)}
@@ -157,16 +149,16 @@ def random_partners(review_ids: Sequence[str], seed: int) -> list[str]:
 
 
 def score_random_pairs(encoder: Encoder, originals: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Score each review against another of the shard: how similar BERTScore calls unrelated reviews.
+    """Score each review against another of the shard: the BERTScore of unrelated reviews.
 
     Args:
-        encoder: From `load_encoder`.
+        encoder: Encoder from `load_encoder`.
         originals: Columns review_id, text.
         seed: Seed of the pairing.
 
     Returns:
-        Columns of `SCORE_SCHEMA`, and other_review_id behind review_id; the variant is `RANDOM_PAIRS`. A row for each
-        review in the order of `originals`, none where the shard holds a single review.
+        Columns of `SCORE_SCHEMA`, with other_review_id after review_id; the variant is `RANDOM_PAIRS`. One row for each
+        review in the order of `originals`; no row if the shard holds a single review.
     """
     names = originals["review_id"].to_list()
     if len(names) < 2:

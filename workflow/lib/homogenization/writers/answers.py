@@ -1,4 +1,4 @@
-"""What language models answered, kept by what they were asked: nothing is asked twice."""
+"""A store of the answers of language models, by request: no request is sent twice."""
 
 import json
 import logging
@@ -7,31 +7,30 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
+from homogenization.run.progress import progress
 from homogenization.writers.requests import Completion, Failure, Request, Writer
 
 logger = logging.getLogger(__name__)
 
 
 class RequestStore:
-    """A folder of JSON files, one a request; jobs on several machines may use it at once.
+    """A folder with one JSON file for each answered request; jobs on several machines may use it at once.
 
-    A file is named by the hash of the request: who writes, messages, schema of the answer, parameters with seed and
-    number of the candidate. It holds the request, the completion, and a checksum of both.
+    The name of a file is a hash of its request: the writer's identity, the messages, the schema of the answer, and the
+    parameters with seed and number of the candidate. The file holds the request, the completion and a checksum of both.
     """
 
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
 
     def key(self, writer: Writer, request: Request) -> str:
-        """32 hexadecimal digits over all that decides the answer."""
+        """Hash of all that determines the answer: 32 hexadecimal digits."""
         return _hash(_described(writer, request))
 
     def get(self, key: str) -> Completion | None:
-        """The stored completion; None where there is none, or where the file is damaged, which a warning says."""
+        """The stored completion; None if there is none, or if the file is damaged, which is logged as a warning."""
         path = self._path(key)
         try:
             stored = json.loads(path.read_bytes())
@@ -63,7 +62,7 @@ class RequestStore:
 
 
 def _described(writer: Writer, request: Request) -> dict[str, Any]:
-    """All that decides the answer to a request, as JSON."""
+    """All that determines the answer to a request, as JSON."""
     return {
         "identity": writer.identity,
         "messages": request.messages,
@@ -73,15 +72,15 @@ def _described(writer: Writer, request: Request) -> dict[str, Any]:
 
 
 def _hash(content: Any) -> str:
-    """32 hexadecimal digits over the canonical JSON of `content`."""
+    """Hash of the canonical JSON of `content`: 32 hexadecimal digits."""
     return blake2b(json.dumps(content, sort_keys=True, separators=(",", ":")).encode(), digest_size=16).hexdigest()
 
 
 def answered(store: RequestStore, writer: Writer, requests: Sequence[Request]) -> list[Completion | Failure]:
-    """Answer each request: from `store`, or by `writer`, whose completions are stored the moment they come.
+    """Answer each request from `store` or by `writer`; each new completion is stored as soon as it arrives.
 
     Returns:
-        One result a request, in their order; equal requests are sent once.
+        One result for each request, in the order of `requests`; equal requests are sent once.
 
     Raises:
         HomogenizationError: no request can succeed, or the disk is full.
@@ -91,25 +90,25 @@ def answered(store: RequestStore, writer: Writer, requests: Sequence[Request]) -
     missing = {key: request for key, request in zip(keys, requests, strict=True) if results[key] is None}
     if missing:
         asked = list(missing.items())
-        with tqdm(total=len(asked), unit=" answers", mininterval=5) as progress:
+        with progress(len(asked), "answers") as done:
             for number, result in writer.complete([request for _, request in asked]):
                 key, request = asked[number]
                 if isinstance(result, Completion):
                     store.put(key, writer, request, result)
                 results[key] = result
-                progress.update()
+                done(1)
     return [results[key] for key in keys]
 
 
 def refuse_unanswered(failures: Mapping[str, Failure], n_reviews: int) -> None:
-    """End the job where reviews got no answer; what was answered is in the store by then.
+    """Raise an error if reviews got no answer; all answers received are in the store by then.
 
     Args:
-        failures: By review_id.
-        n_reviews: Reviews of the shard.
+        failures: Failures by review_id.
+        n_reviews: Number of reviews in the shard.
 
     Raises:
-        HomogenizationError: there are failures; the message names the reviews, by reason.
+        HomogenizationError: there are failures; the message lists the reviews by reason.
     """
     if not failures:
         return

@@ -1,4 +1,4 @@
-"""The backend of a writer: a module that is imported by its name, so that a job reaches its own backend alone."""
+"""The backend of a writer: a module imported by its name, so that a job depends only on its own backend."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -12,12 +12,13 @@ def make_writer(module: str, entry: Mapping[str, Any], seed: int, **means: Any) 
 
     Args:
         module: Name of the backend's module, such as "writers.local"; it has a function `make_writer(entry, seed)`.
-        entry: backend, temperature, top_p, max_new_tokens, structured_output, and what the backend needs besides.
+        entry: Entry of `writers`: backend, temperature, top_p, max_new_tokens, structured_output, and the backend's
+            own keys.
         seed: Seed of all random numbers; see `request_seed`.
-        means: How the job runs the model or sends the requests, on which no answer depends: gpus, connections,
-            timeout_seconds, max_retries. A backend ignores those that it does not know.
+        means: Settings of the job on which no answer depends: gpus, connections, timeout_seconds, max_retries. A
+            backend ignores those that it does not know.
 
     Raises:
-        HomogenizationError: the writer lacks what it needs.
+        HomogenizationError: the backend can't be set up from the entry; for example, it has no address.
     """
     return import_module(f"homogenization.{module}").make_writer({**entry, **means}, seed)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.requests import Completion, Failure, Request, Writer, request_seed
 
-RETRIED_STATUS = (408, 409, 429)  # and 500 and above: so the client has it
+RETRIED_STATUS = (408, 409, 429)  # and 500 and above, the same as the client's
 LONGEST_REASON = 300
 FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.5, 8.0
 # OpenAI: code context_length_exceeded; vLLM: "maximum context length"; llama.cpp: type exceed_context_size_error
@@ -34,7 +34,7 @@ class _Choice(BaseModel):
 
 
 class _Answer(BaseModel):
-    """What is needed of a chat completion; servers differ in the rest."""
+    """The parts of a chat completion that are read; servers differ in the rest."""
 
     choices: list[_Choice] = Field(min_length=1)
     usage: dict[str, Any] | None = None
@@ -46,15 +46,15 @@ def make_writer(entry: Mapping[str, Any], seed: int) -> Writer:
 
 
 class OpenAIWriter:
-    """Sends requests over a bounded number of connections, and again where they fail in passing.
+    """Sends requests over a bounded number of connections, and repeats those that fail temporarily.
 
     Args:
-        entry: model, revision (a label of the user's), base_url ($VARIABLES are expanded; None: OPENAI_BASE_URL),
-            api_key_variable (the variable that holds the key; unset: no key), structured_output ("json_schema",
-            "json_object" or "none"), temperature, top_p, max_new_tokens; connections (requests at a time),
-            timeout_seconds (longest wait for an answer), max_retries (further tries of a request, after exponential
-            backoff with jitter or after what the server's Retry-After says).
-        seed: Seed from which each request gets its own.
+        entry: Entry of `writers`: model, revision (a label that the user chooses), base_url ($VARIABLES are expanded;
+            None: OPENAI_BASE_URL), api_key_variable (the environment variable with the key; unset: no key),
+            structured_output ("json_schema", "json_object" or "none"), temperature, top_p, max_new_tokens; connections
+            (requests at a time), timeout_seconds (longest wait for an answer), max_retries (retries of a request, after
+            exponential backoff with jitter or the time in the server's Retry-After).
+        seed: Seed from which the seed of each request is derived.
 
     Raises:
         HomogenizationError: there is no base_url, or the key can't be sent.
@@ -83,10 +83,11 @@ class OpenAIWriter:
         )
 
     def complete(self, requests: Sequence[Request]) -> Iterator[tuple[int, Completion | Failure]]:
-        """Yield (number of the request, result) as answers come.
+        """Yield (number of the request, result) as answers arrive.
 
         Raises:
-            HomogenizationError: the server refuses requests of this kind; those under way are yielded before.
+            HomogenizationError: the server refuses requests of this kind; results of requests under way are yielded
+                first.
         """
         refusal = None
         pool = ThreadPoolExecutor(self._connections)
@@ -109,7 +110,7 @@ class OpenAIWriter:
             raise refusal
 
     def _answer(self, request: Request) -> Completion | Failure:
-        """The answer to one request; a body that is no chat completion is a failure in passing, like a status 500."""
+        """The answer to one request; a body that isn't a chat completion is retried, like a status of 500."""
         for attempt in range(self._max_retries + 1):
             try:
                 body = self._client.chat.completions.with_raw_response.create(**self._body(request)).content
@@ -150,10 +151,10 @@ class OpenAIWriter:
         }
 
     def _status_failure(self, error: openai.APIStatusError) -> Failure:
-        """A failure of this request alone.
+        """The failure of a request, if other requests may succeed.
 
         Raises:
-            HomogenizationError: any other request would be refused too.
+            HomogenizationError: the server would refuse any other request too.
         """
         status, said = error.status_code, self._without_key(str(error))
         if status >= 500 or status in RETRIED_STATUS:
@@ -174,7 +175,7 @@ class OpenAIWriter:
         raise HomogenizationError(f"writers: {self._server} answered {status} ({said}). {advice}") from None
 
     def _without_key(self, text: str) -> str:
-        """One line of `text`, shortened, without the key: servers repeat what they refuse."""
+        """`text` as one shortened line without the key, which servers repeat when they refuse it."""
         if self._key:
             text = text.replace(self._key, "[key]")
         text = " ".join(text.split())
@@ -193,10 +194,10 @@ def _key(variable: str) -> str | None:
 
 
 def _base_url(base_url: str | None) -> str:
-    """The address with its variables filled in.
+    """The address with its variables filled in; None stands for $OPENAI_BASE_URL.
 
     Raises:
-        HomogenizationError: there is none, a variable is unset, or it is no address.
+        HomogenizationError: a variable is unset, or the result isn't an HTTP address.
     """
     if base_url is None:
         base_url = "$OPENAI_BASE_URL"

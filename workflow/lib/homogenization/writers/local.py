@@ -1,4 +1,4 @@
-"""A writer that runs here: a language model with a chat template, answering in batches."""
+"""A writer that runs in the job's process: a language model with a chat template, which answers in batches."""
 
 import logging
 import re
@@ -30,7 +30,7 @@ from homogenization.writers.sampling import GrammarMask, Grammars, SeededSamplin
 logger = logging.getLogger(__name__)
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-# what decides, beside the weights, how messages become tokens and tokens scores
+# files that determine, with the weights, how messages become tokens and tokens become scores
 _SMALL_FILES = ("*.json", "*.jinja", "*.model", "*.txt")
 
 
@@ -40,12 +40,13 @@ def make_writer(entry: Mapping[str, Any], seed: int) -> Writer:
 
 
 class LocalWriter:
-    """Answers requests with a language model in this process, which is loaded for the first request.
+    """Answers requests with a language model in this process; the first request loads it.
 
     Args:
-        entry: weights, dtype, device, batch_size (requests), structured_output ("json_schema" or "none"), temperature
-            (0: the likeliest token each time), top_p, max_new_tokens; gpus that share the layers (1 where absent).
-        seed: Seed from which each request gets its own.
+        entry: Entry of `writers`: weights, dtype, device, batch_size (requests), structured_output ("json_schema" or
+            "none"), temperature (0: always the likeliest token), top_p, max_new_tokens; gpus (number of GPUs that share
+            the layers, by default 1).
+        seed: Seed from which the seed of each request is derived.
     """
 
     def __init__(self, entry: Mapping[str, Any], seed: int):
@@ -58,7 +59,7 @@ class LocalWriter:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Commit of the hub or digests of the files, and dtype; nothing is loaded, nor fetched where a commit is given.
+        """Commit of the hub or digests of the files, and dtype. No weights are loaded; a given commit needs no fetch.
 
         Raises:
             HomogenizationError: the weights are not found, or a file differs from its digest.
@@ -87,7 +88,7 @@ class LocalWriter:
     def complete(self, requests: Sequence[Request]) -> Iterator[tuple[int, Completion | Failure]]:
         """Yield (number of the request, result) batch by batch, the shortest prompts first.
 
-        Where memory runs out, the batches halve and stay so: the rest is longer.
+        When memory runs out, the batch size is halved for all remaining requests, whose prompts are longer.
 
         Raises:
             HomogenizationError: the model can't be loaded, or its chat template refuses the messages.
@@ -110,7 +111,7 @@ class LocalWriter:
                 answers = self._answers([requests[number] for number in batch], [prompts[number] for number in batch])
             except torch.OutOfMemoryError:
                 answers = []
-            if not answers:  # not above: while the error is handled, it keeps what filled the memory
+            if not answers:  # after `except`: inside, the error still holds the tensors that fill the memory
                 torch.cuda.empty_cache()
                 if len(batch) > 1:
                     size = len(batch) // 2
@@ -148,7 +149,7 @@ class LocalWriter:
         return [self._completion(tokens, len(prompt)) for tokens, prompt in zip(new, prompts, strict=True)]
 
     def _completion(self, tokens: list[int], n_prompt: int) -> Completion:
-        """The answer in the new tokens of one row, which goes on behind an end token where others are longer."""
+        """The answer in the new tokens of one row; the tokens after its first end token are padding."""
         ends = [place for place, token in enumerate(tokens) if token in self._model.end_tokens]
         n_tokens = ends[0] + 1 if ends else len(tokens)
         text = self._model.tokenizer.decode(tokens[:n_tokens], skip_special_tokens=True)
@@ -188,7 +189,7 @@ class _ChatModel:
     grammars: Grammars
 
     def token_ids(self, messages: list[dict[str, str]]) -> list[int]:
-        """The prompt that the chat template makes of `messages`."""
+        """The token ids of the prompt that the chat template makes of `messages`."""
         try:
             return self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
         except TemplateError as error:
@@ -199,9 +200,9 @@ class _ChatModel:
 
 
 def _load_chat_model(weights: ResolvedWeights, entry: Mapping[str, Any]) -> _ChatModel:
-    """Load network and tokenizer, and drop what the checkpoint says about sampling.
+    """Load network and tokenizer, without the checkpoint's sampling settings.
 
-    A checkpoint's repetition penalty, say, would keep the model from words of the review.
+    A checkpoint's repetition penalty, for example, would make the words of the review less likely.
     """
     folder = Path(weights.folder)
     tokenizer = load_tokenizer(folder)
@@ -224,6 +225,6 @@ def _load_chat_model(weights: ResolvedWeights, entry: Mapping[str, Any]) -> _Cha
 
 
 def _small_digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of the configuration and tokenizer files: another chat template is another prompt."""
+    """SHA-256 of the configuration and tokenizer files, by name: the chat template, for example, changes the prompt."""
     files = sorted({path for pattern in _SMALL_FILES for path in folder.glob(pattern)})
     return {path.name: sha256(path.read_bytes()).hexdigest() for path in files}

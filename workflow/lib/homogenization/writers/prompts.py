@@ -1,4 +1,4 @@
-"""Prompts for language models: files of a version and two texts, in which $placeholders stand for the review."""
+"""Prompts for language models: YAML files with a version and two texts with $placeholders, such as $review."""
 
 from pathlib import Path
 from string import Template
@@ -13,7 +13,7 @@ PLACEHOLDERS = ("review", "phrases", "max_phrases")
 
 
 class _Prompt(BaseModel):
-    """What a prompt file holds."""
+    """The keys of a prompt file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -24,7 +24,7 @@ class _Prompt(BaseModel):
     @field_validator("system", "user")
     @classmethod
     def known_placeholders(cls, text: str) -> str:
-        """Only what `render` can fill in; a dollar of the text itself is written `$$`."""
+        """Refuse placeholders that `render` can't fill in; a literal dollar is written `$$`."""
         template = Template(text)
         if not template.is_valid():
             raise ValueError("a '$' stands alone; write '$$' for a dollar sign")
@@ -36,7 +36,7 @@ class _Prompt(BaseModel):
     @field_validator("user")
     @classmethod
     def names_the_review(cls, text: str) -> str:
-        """Without the review there is nothing to write."""
+        """Refuse a text without $review."""
         if "review" not in Template(text).get_identifiers():
             raise ValueError("lacks $review, where the text of the review goes")
         return text
@@ -46,10 +46,10 @@ def load_prompt(path: str | Path) -> dict[str, Any]:
     """Read and check a prompt file.
 
     Returns:
-        version (from 1), system (may be empty) and user, texts with the placeholders `PLACEHOLDERS`.
+        version (from 1), and the texts system (may be empty) and user, which may hold the `PLACEHOLDERS`.
 
     Raises:
-        HomogenizationError: the file is missing or no YAML, or a key or a placeholder is unknown, missing or wrong.
+        HomogenizationError: the file is missing or not YAML, or a key or a placeholder is unknown, missing or wrong.
     """
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
@@ -71,14 +71,14 @@ def render(prompt: dict[str, Any], **values: Any) -> list[dict[str, str]]:
     """Fill in a prompt.
 
     Args:
-        prompt: From `load_prompt`.
-        values: For the placeholders; what they hold is taken as it is, dollars too.
+        prompt: Prompt from `load_prompt`.
+        values: Values of the placeholders, inserted literally, dollars included.
 
     Returns:
         The chat: a system message, unless it is empty, and a user message.
 
     Raises:
-        HomogenizationError: the prompt has a placeholder without a value in this step.
+        HomogenizationError: a placeholder of the prompt has no value in this step.
     """
     try:
         texts = {role: Template(prompt[role]).substitute(values) for role in ("system", "user")}

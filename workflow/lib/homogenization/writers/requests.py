@@ -1,4 +1,4 @@
-"""What a language model that writes is asked, and what it answers."""
+"""Requests to a language model that writes, its answers, and the protocol of such a writer."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,10 +12,10 @@ class Request:
     """One text that a language model is to write.
 
     Attributes:
-        name: The review_id, for messages; the model does not see it.
-        messages: The chat, {"role", "content"} each, as `homogenization.writers.prompts.render` makes it.
+        name: The review_id, for errors; the model does not see it.
+        messages: The chat, a list of {"role", "content"}, from `homogenization.writers.prompts.render`.
         schema: JSON Schema that the answer has to satisfy.
-        candidate: Which of several answers to the same messages this is, from 0; it is part of the seed.
+        candidate: Number of the answer among several to the same messages, from 0; it is part of the seed.
     """
 
     name: str
@@ -26,11 +26,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a language model wrote.
+    """The answer of a language model.
 
     Attributes:
-        text: The answer as it came; empty where there was none.
-        finish_reason: "stop" where the model ended it, "length" where max_new_tokens did, or what the server says.
+        text: The answer as received; empty if there was none.
+        finish_reason: "stop" if the model ended the answer, "length" if max_new_tokens did, or the server's own reason.
         usage: Counts of tokens, as far as they are known.
     """
 
@@ -47,7 +47,7 @@ class Failure:
 
 
 def request_seed(seed: int, request: Request) -> int:
-    """The seed of a request, below 2^63; with one seed for all, the candidates of reviews would be alike."""
+    """The seed of a request, below 2^63: a hash of `seed` and the request, so that candidates differ."""
     content = json.dumps([seed, request.candidate, request.messages, request.schema], sort_keys=True)
     return int.from_bytes(blake2b(content.encode(), digest_size=8).digest()) >> 1
 
@@ -56,17 +56,18 @@ class Writer(Protocol):
     """A language model that answers requests.
 
     Attributes:
-        identity: What writes (JSON): with `parameters` it decides the answer, wherever the model runs.
-        parameters: How it is asked to write (JSON): temperature, top_p, max_new_tokens, seed, structured_output.
+        identity: Identity of the model (JSON). With `parameters`, it determines the answer, wherever the model runs.
+        parameters: Settings of generation (JSON): temperature, top_p, max_new_tokens, seed, structured_output.
     """
 
     identity: dict[str, Any]
     parameters: dict[str, Any]
 
     def complete(self, requests: Sequence[Request]) -> Iterator[tuple[int, Completion | Failure]]:
-        """Yield (number of the request, result) for each request, in the order in which results come.
+        """Yield (number of the request, result) for each request, in the order in which results arrive.
 
         Raises:
-            HomogenizationError: no request can succeed: the server refuses the key, the model is unknown.
+            HomogenizationError: no request can succeed, since, for example, the server refuses the key or the model
+                is unknown.
         """
         ...

@@ -1,4 +1,4 @@
-"""The next token of each answer of a batch: its grammar, temperature, top-p, and random numbers of its own."""
+"""Choice of the next token for each answer of a batch: grammar, temperature, top-p and seeded random numbers."""
 
 import json
 from collections.abc import Sequence
@@ -10,21 +10,21 @@ import torch
 from llguidance import LLMatcher, LLTokenizer
 from transformers import LogitsProcessor, PreTrainedTokenizerBase, TemperatureLogitsWarper, TopPLogitsWarper
 
-# a small model that may put as much white space as it likes can go on with it for ever
+# without this limit on white space, a small model can repeat it for ever
 _WHITE_SPACE = {"whitespace_pattern": r"[ \n]?"}
 
 
 class SeededSampling(LogitsProcessor):
-    """Turns scores so that the largest is a sample: scores / temperature, cut to top-p, plus Gumbel noise.
+    """Makes the largest score a random sample: scores / temperature, cut to top-p, plus Gumbel noise.
 
-    The largest of log p + Gumbel noise is a draw from p (Gumbel 1954), so greedy decoding samples. Each row draws its
-    noise from a generator of its own: what an answer becomes does not depend on what else is in the batch.
+    The largest of log p + Gumbel noise is a draw from p (Gumbel 1954), so greedy decoding samples. Each row has its
+    own random generator, so an answer does not depend on the other rows of the batch.
 
     Args:
-        seeds: One for each row of the batch.
-        temperature: Above 0.
-        top_p: Tokens behind the likeliest ones of this probability are never drawn.
-        device: Where the scores are; another kind of device draws other numbers.
+        seeds: One seed for each row of the batch.
+        temperature: Divisor of the scores, above 0.
+        top_p: Probability of the likeliest tokens that can be drawn; the others never are.
+        device: Device of the scores; other kinds of devices draw other random numbers.
     """
 
     def __init__(self, seeds: Sequence[int], temperature: float, top_p: float, device: torch.device):
@@ -33,22 +33,22 @@ class SeededSampling(LogitsProcessor):
         self._generators = [torch.Generator(device).manual_seed(seed) for seed in seeds]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """float32 scores, rows × vocabulary, in and out."""
+        """The changed scores; float32, rows × vocabulary, like the argument."""
         scores = self._temperature(input_ids, scores)
         if self._top_p is not None:
             scores = self._top_p(input_ids, scores)
         noise = torch.empty_like(scores)
         for row, generator in zip(noise, self._generators, strict=True):
             row.exponential_(generator=generator)
-        # a zero would be an infinite score, or NaN where the token is ruled out
+        # a zero would give an infinite score, or NaN for an excluded token
         return scores - noise.clamp_min_(torch.finfo(noise.dtype).tiny).log_()
 
 
 class GrammarMask(LogitsProcessor):
-    """Leaves each answer only the tokens with which it can still become what its grammar describes.
+    """Excludes the tokens with which an answer would violate its grammar.
 
     Args:
-        matchers: The grammar of each row of the batch, from `Grammars.matcher`, none used before.
+        matchers: Unused matchers from `Grammars.matcher`, one for each row of the batch.
         end_tokens: Tokens that end an answer.
     """
 
@@ -59,8 +59,8 @@ class GrammarMask(LogitsProcessor):
         self._ended = [False] * len(matchers)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Scores, rows × vocabulary, with -inf for what is not allowed."""
-        if self._n_calls > 0:  # before, the last token belongs to the prompt
+        """The scores, rows × vocabulary, with -inf for excluded tokens."""
+        if self._n_calls > 0:  # in the first call, the last token belongs to the prompt
             for row, token in enumerate(input_ids[:, -1].tolist()):
                 self._take(row, token)
         self._n_calls += 1
@@ -72,7 +72,7 @@ class GrammarMask(LogitsProcessor):
         return scores.masked_fill(~torch.from_numpy(allowed).to(scores.device), -torch.inf)
 
     def _take(self, row: int, token: int) -> None:
-        """Let the grammar of a row know the token that was drawn for it; what follows its end is padding."""
+        """Advance the grammar of a row by the token drawn for it; tokens after an end token are padding."""
         self._ended[row] |= token in self._end_tokens
         if not self._ended[row] and not self._matchers[row].consume_token(token):
             raise RuntimeError(f"token {token} was drawn against the grammar: {self._matchers[row].get_error()}")
@@ -94,7 +94,7 @@ class Grammars:
         )
 
     def matcher(self, schema: dict[str, Any]) -> LLMatcher:
-        """A matcher of texts that are JSON under `schema`, at their beginning."""
+        """A new matcher of JSON texts that satisfy `schema`."""
         matcher = LLMatcher(
             self._tokens, LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=_WHITE_SPACE)
         )

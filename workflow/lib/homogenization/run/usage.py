@@ -1,0 +1,18 @@
+"""What a job takes of its machine."""
+
+import resource
+import sys
+
+
+def peak_memory_mb() -> float:
+    """Largest resident memory of this process so far, in MB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+
+
+def peak_device_memory_mb() -> float | None:
+    """Largest memory allocated on any one CUDA device so far, in MB; None where none is in use."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    return max(torch.cuda.max_memory_allocated(device) for device in range(torch.cuda.device_count())) / 2**20
