@@ -82,6 +82,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """The name of a set or a dictionary among the parameters of a test, the same in each process."""
+    if isinstance(val, set | frozenset):
+        return " ".join(sorted(map(str, val)))
+    return str(val) if isinstance(val, dict) else None
+
+
 @dataclass
 class Project:
     """A copy of the workflow in a folder of its own, with a configuration that a test may edit."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from snakemake.api import SnakemakeApi
+from snakemake.iocontainers import Wildcards
 from snakemake.rules import Rule
 from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
 
@@ -28,6 +29,9 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     | {"paraphrase": {"rewriter": "llm", "writer": "local", "prompt": "config/prompts/paraphrase.yaml"}},
     "states": {"sample_tokens": 4},
 }
+
+# wildcards of a job, of any rule
+JOB = Wildcards(fromdict={"model": "tiny", "variant": "paraphrase", "shard": "000", "metric": "effective_rank"})
 
 
 @cache
@@ -62,9 +66,14 @@ def script_of(rule: Rule) -> Path:
 
 
 def named_modules(rule: Rule) -> list[str]:
-    """The module that the script of a rule imports by name, where it does; one of a writer depends on the job."""
-    module = rule.params.get("module")
-    return [] if module is None or callable(module) else [module]
+    """The module that the script of a rule imports by name, where it does."""
+    module = value_of(rule.params.get("module"))
+    return [] if module is None else [module]
+
+
+def value_of(param: object) -> object:
+    """A parameter as a job gets it."""
+    return param(JOB) if callable(param) else param
 
 
 def reached_by(script: str, *modules: str) -> set[str]:

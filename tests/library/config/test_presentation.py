@@ -70,7 +70,6 @@ def test_a_title_belongs_to_its_figure_alone():
         ({"figures": {"labels": {"original": "Untouched"}}}, set(FIGURES) - {"similarity", "sensitivity", "claims"}),
         ({"figures": {"labels": {"tiny": "Tiny"}}}, set(FIGURES) - {"similarity", "placement", "sensitivity"}),
     ],
-    ids=str,
 )
 def test_an_edit_concerns_the_figures_that_show_it(changes, concerned):
     def shown_by(chosen, figure):

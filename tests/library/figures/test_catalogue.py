@@ -116,7 +116,6 @@ def test_a_study_with_everything_draws_everything():
         ({"sensitivity": None}, {"sensitivity"}),
         ({"claims": None}, {"claims"}),
     ],
-    ids=str,
 )
 def test_a_study_leaves_out_what_it_has_no_tables_for(changes, missing):
     assert set(FIGURES) - names(study(**changes)) == missing | {"first_token_scatter"}

@@ -2,16 +2,7 @@
 
 import pytest
 
-from conftest import ROOT
-from homogenization.run.code_hash import LIBRARY, _reached_from
-
-
-def reached(script: str, *modules: str) -> set[str]:
-    """The modules of the library behind workflow/scripts/{script}.py, such as "corpus.reading"."""
-    named = [LIBRARY.joinpath(*module.split(".")).with_suffix(".py") for module in modules]
-    found = _reached_from([ROOT / "workflow/scripts" / f"{script}.py", *named], LIBRARY)
-    names = (".".join(path.relative_to(LIBRARY).with_suffix("").parts) for path in found)
-    return {name for name in names if not name.endswith("__init__")}
+from loaded_rules import reached_by as reached
 
 
 def test_a_download_reaches_neither_sentences_nor_cleaning():

@@ -74,7 +74,7 @@ class Contrasts(Section):
 
 
 class Components(Section):
-    """What attention, feed-forward network and residual connections of each block contribute to anisotropy."""
+    """Contributions of attention, feed-forward network and residual connections of each block to anisotropy."""
 
     models: list[str] | None = Field(None, min_length=1, description="Models by name; null: all.")
     variants: list[str] = Field(["original"], min_length=1, description="Variants by name.")
@@ -89,7 +89,7 @@ class Sensitivity(Section):
 
 
 class Figures(Section):
-    """What figures say and show; nothing here reruns a computation."""
+    """Titles, labels and views of figures; an edit reruns no computation."""
 
     views: list[str] = Field(
         ["raw", "raw_without_first"], min_length=1, description="Views that the metric figures show, one row for each."

@@ -171,7 +171,7 @@ class Model(Section):
 
 
 class States(Section):
-    """What is stored of a forward pass."""
+    """The stored states of a forward pass."""
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
         "auto", description="Storage type of the states; `auto`: the model's own."

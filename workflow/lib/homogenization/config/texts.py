@@ -227,7 +227,7 @@ AnyVariant = Annotated[
 
 
 class Similarity(Section):
-    """BERTScore of each rewritten review against its original, and what counts as similar enough."""
+    """BERTScore of each rewritten review against its original, and the threshold of acceptance."""
 
     encoder: TrainedWeights = Field(description="Encoder of BERTScore.")
     layer: int = Field(ge=1, description="Layer of the encoder whose states are compared.")

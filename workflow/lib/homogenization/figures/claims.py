@@ -1,4 +1,4 @@
-"""The board of claims: a row for each published claim, a column for each model, and in the cells what was found."""
+"""The board of claims: a row for each published claim, a column for each model, and the verdicts in the cells."""
 
 import math
 import re

@@ -126,7 +126,7 @@ def _tint_side(axes: Axes, homogenization: int) -> None:
 
 
 def _other_handles(alpha: float, has_common: bool, homogenization: int) -> list[Artist]:
-    """Legend entries of what is the same for every variant."""
+    """Legend entries that all variants share."""
     marker = {"color": DARK, "ls": "", "marker": "o", "ms": _LARGEST_MARKER}
     handles: list[Artist] = [
         Line2D([], [], **marker, label=f"filled: corrected p < {alpha:.3g}"),

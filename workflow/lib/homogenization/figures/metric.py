@@ -32,8 +32,8 @@ from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The figure of `shown.metric` from the table summary.
 
-    Views that the metric lacks are left out; where it has none of `shown.views` (metrics of the geometry have views of
-    their own), all that it has are shown.
+    Views that the metric lacks are left out. A metric with none of `shown.views` (metrics of the geometry have views of
+    their own) is shown in all of its views.
 
     Raises:
         HomogenizationError: the table lacks the metric.

@@ -83,7 +83,7 @@ def label_outer(panels: Mapping[tuple[str, str], Axes], x_label: str, y_labels: 
 def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist] = ()) -> Figure:
     """Put title and legend above the panels and the note below them, and fix the layout.
 
-    The figure grows by what these three need, measured, so that nothing lies over anything else.
+    The figure grows by the measured heights of these three, so that nothing overlaps.
 
     Args:
         figure: figure as high as its panels alone, as `panel_grid` makes it.
@@ -117,7 +117,7 @@ def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist] = ()
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # both formats are drawn from one layout
     for axes in figure.axes:
-        # the last digits of what the solver finds change from drawing to drawing, and with them the bytes of a file
+        # the solver's last digits change from drawing to drawing, and the bytes of a file with them
         axes.set_position(np.round(axes.get_position().bounds, 6))
     return figure
 

@@ -1,4 +1,4 @@
-"""The heat map of what the metrics answer to: a row for each metric, a column for each cause, a panel for each view."""
+"""The heat map of the responses of metrics to causes: rows are metrics, columns are causes, panels are views."""
 
 import numpy as np
 import polars as pl
@@ -88,7 +88,7 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, metrics: list[str]) -> QuadMesh
     mesh = axes.pcolormesh(
         np.ma.masked_invalid(responses), cmap=colours, vmin=-_LIMIT, vmax=_LIMIT, edgecolors="white", linewidth=0.8
     )
-    for x in range(1, len(causes)):  # what responses are measured by, and the ranges, stand apart
+    for x in range(1, len(causes)):  # a white line sets the collapse and the ranged causes apart
         if causes[x - 1] == COLLAPSE or CAUSES[causes[x]].ranged:
             axes.axvline(x, color="white", lw=4)
     axes.grid(False)

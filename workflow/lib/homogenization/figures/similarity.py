@@ -67,7 +67,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
 
 
 def _panel_title(table: pl.DataFrame, name: str, label: str, scores: np.ndarray) -> str:
-    """The variant's label with its median and how many reviews the threshold accepts."""
+    """The label of the variant, its median, and the number of reviews that the threshold accepts."""
     title = f"{label}: median {np.median(scores):.3f}"
     if name == RANDOM_PAIRS:
         return f"{title}, {scores.size:,} pair" + ("s" if scores.size > 1 else "")

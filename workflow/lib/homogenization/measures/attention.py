@@ -1,4 +1,4 @@
-"""The attention that tokens receive, beside what uniform attention would give them.
+"""The attention that tokens receive, and that they would receive if attention were uniform.
 
 Token j of a review of n tokens receives c_j = sum_i A_ij at a layer, A averaged over heads; the c_j sum to n. Under
 uniform *causal* attention c_j = sum_{i >= j} 1/i, which is the harmonic number H_n for the first token and 1/n for the

@@ -1,4 +1,4 @@
-"""Every metric by name, whatever it is computed from, and the lists of names that other parts choose by."""
+"""Every metric by name, and the lists of names that configuration, tables and figures select from."""
 
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.geometry import GEOMETRY_METRICS

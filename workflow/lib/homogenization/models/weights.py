@@ -1,7 +1,7 @@
 """Sources of a model's weights: an installed package, a local folder, the Hugging Face hub, a folder of this workflow.
 
 To add a source, write a function from its keys of the configuration to `ResolvedWeights` and register it with `source`;
-its keys are a class in `homogenization/config/models.py`.
+a class in `homogenization/config/models.py`, also entered in `SOURCES` there, describes these keys.
 """
 
 import importlib.util

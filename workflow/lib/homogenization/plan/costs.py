@@ -100,10 +100,10 @@ def gpu_bytes(
 ) -> int:
     """Memory that a forward pass takes on all GPUs of a job together.
 
-    The sum of: the weights; five tensors of the widest inner width and four of the residual stream's, which is what a
+    The sum of: the weights; five tensors of the widest inner width and four of the residual stream's, which a
     feed-forward network, its activation and the norms hold at once; the states to store, as if none had reached main
     memory yet; where attention is recorded, the scores of a chunk of queries, twice in the model's type and once in
-    float32; and what CUDA itself takes.
+    float32; and the memory of CUDA itself.
 
     Args:
         architecture: The model's network.

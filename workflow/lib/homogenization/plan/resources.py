@@ -14,7 +14,7 @@ from typing import Any
 
 from homogenization.models.dtypes import BYTES
 
-_LARGEST_HEADER = 100_000_000  # bytes; what the safetensors library itself allows
+_LARGEST_HEADER = 100_000_000  # bytes; the limit of the safetensors library
 # `8B` in Meta-Llama-3-8B, `135M` in SmolLM2-135M; neither the 2.5 of Qwen2.5-7B nor the A3B of Qwen3-30B-A3B
 _SIZE_IN_NAME = re.compile(r"(?:^|-)(\d+(?:\.\d+)?)([bm])(?![a-z0-9.])", re.IGNORECASE)
 

@@ -165,7 +165,7 @@ def _rank_correlation(x: np.ndarray, y: np.ndarray, review: np.ndarray, weights:
 
 
 def _places(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The order that sorts values, and for each how many are smaller, and how many are no larger."""
+    """The order that sorts values; for each value, the numbers of smaller ones and of those no larger."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     return order, np.searchsorted(ordered, values, "left"), np.searchsorted(ordered, values, "right")
