@@ -8,8 +8,6 @@ from homogenization.metrics.spectral import SPECTRAL_METRICS
 _METRICS = {**SPECTRAL_METRICS, **GEOMETRY_METRICS, **ATTENTION_METRICS}
 
 METRIC_NAMES = tuple(_METRICS)
-# A study that has all of these correlates them: the table `first_token` and its figure.
-CORRELATED_METRICS = ("max_explainable_variance", "first_token_norm", "first_token_energy_share")
 
 # The table `first_token` and the figure `first_token_scatter` are made where all of these are configured.
 CORRELATED_METRICS = ("max_explainable_variance", "first_token_norm", "first_token_energy_share")
