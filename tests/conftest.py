@@ -34,7 +34,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 # The same examples in each run, so that a failure can be looked at. Others: pytest --hypothesis-profile default
 hypothesis.settings.register_profile("fast", derandomize=True, max_examples=50, deadline=None)
-hypothesis.settings.register_profile("thorough", derandomize=True, max_examples=1000, deadline=None)
+hypothesis.settings.register_profile("thorough", derandomize=True, max_examples=200, deadline=None)
 hypothesis.settings.load_profile("fast")
 
 ROOT = Path(__file__).parents[1]
