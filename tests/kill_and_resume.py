@@ -82,7 +82,8 @@ def kill_and_resume(
         begun = time.time() - 0.1  # file systems round
         with open(folder / "run.txt", "w") as printed:
             run = subprocess.Popen(
-                [*command, "all", *again], cwd=folder, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True
+                # `states` too: a store that a kill takes away is not missed by `all` once all is read from it
+                [*command, "all", "states", *again], cwd=folder, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True
             )
             kill = _kill_in_time(run, folder, begun, jobs, wanted, drawn)
         if kill is None:
