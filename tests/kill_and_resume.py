@@ -83,7 +83,11 @@ def kill_and_resume(
         with open(folder / "run.txt", "w") as printed:
             run = subprocess.Popen(
                 # `states` too: a store that a kill takes away is not missed by `all` once all is read from it
-                [*command, "all", "states", *again], cwd=folder, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True
+                [*command, "all", "states", *again],
+                cwd=folder,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
             kill = _kill_in_time(run, folder, begun, jobs, wanted, drawn)
         if kill is None:
