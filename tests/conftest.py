@@ -188,7 +188,7 @@ def finished_run(request) -> Path:
             shutil.rmtree(folder, ignore_errors=True)
             copy_workflow(folder)
             # the other core has other tests to run; runs on two cores are compared with this one
-            done = Project(folder, SMALL).run("--cores", "1")
+            done = Project(folder, SMALL).run("--cores", "1", PYTHONHASHSEED="1")
             assert done.returncode == 0, done.stdout
             made_by.write_text(wanted)
     return folder

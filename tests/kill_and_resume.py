@@ -88,6 +88,7 @@ def kill_and_resume(
                 stdout=printed,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                env={**os.environ, "PYTHONHASHSEED": "2"},
             )
             kill = _kill_in_time(run, folder, begun, jobs, wanted, drawn)
         if kill is None:

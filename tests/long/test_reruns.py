@@ -167,7 +167,7 @@ def test_more_reviews_run_the_new_shards_alone(finished):
     reruns(
         finished,
         {
-            **dict.fromkeys(("sample_corpus", "extract_keyphrases", "score_random_pairs", "score_similarity"), 1),
+            **dict.fromkeys(("sample_corpus", "extract_keyphrases", "score_similarity"), 1),
             **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES), VARIANTS),
             "extract_components": 1,
             "tabulate_similarity": 1,
@@ -280,7 +280,6 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(finished):
         "keyphrases.ngram_range": [1, 2],
         "keyphrases.min_document_frequency": 3,
         "similarity.layer": 2,
-        "similarity.batch_size": 8,
         "states.dtype": "float16",
         "states.chunk_tokens": 1000,
         "mauve.n_tokens": 150,

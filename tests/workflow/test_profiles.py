@@ -16,6 +16,8 @@ ALONE = {
     "extract_states",
     "extract_components",
     "extract_keyphrases_with_llm",
+    "score_similarity",
+    "score_written",
     "rewrite_with_llm",
     "count_tokens",
     "plan_extraction",

@@ -16,7 +16,7 @@ ON_A_GPU = {
     "extract_states",
     "extract_components",
     "score_similarity",
-    "score_random_pairs",
+    "score_written",
     "extract_keyphrases_with_llm",
     "rewrite_with_llm",
 }

@@ -11,8 +11,6 @@ SCRIPTS = Path(workflow.basedir, "workflow", "scripts")
 # for this file, and for the scripts that jobs start
 sys.path.insert(0, str(LIBRARY))
 os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
-# bert-score batches texts in the order of a set of strings: with Python's random hashes, scores change in the last digit
-os.environ.update(PYTHONHASHSEED="0")
 
 from homogenization.config.models import BUILT_FILES
 from homogenization.config.study import load_study

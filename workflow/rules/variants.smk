@@ -1,5 +1,5 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original.
-ENCODER = STUDY.similarity.params("encoder", "layer", "device", "batch_size")
+ENCODER = STUDY.similarity.params("encoder", "layer", "device")
 
 if STUDY.keyphrases.scorer == "llm":
 
@@ -148,14 +148,15 @@ if STUDY.written:
 
 
 rule score_similarity:
-    """Scores a shard of a variant against the originals by BERTScore."""
+    """Scores a shard's variants by rule against the originals by BERTScore, and pairs of unrelated reviews."""
     input:
         original="<results>/corpus/{shard}.parquet",
-        variant="<results>/variants/{variant}/{shard}.parquet",
+        variants=[f"<results>/variants/{variant}/{{shard}}.parquet" for variant in STUDY.moved],
     output:
-        similarity="<results>/similarity/{variant}/{shard}.parquet",
+        random_pairs="<results>/similarity/random_pairs/{shard}.parquet",
+        variants=[f"<results>/similarity/{variant}/{{shard}}.parquet" for variant in STUDY.moved],
     log:
-        "<logs>/similarity/{variant}/{shard}.log",
+        "<logs>/similarity/{shard}.log",
     conda:
         "../../envs/homogenization.yaml"
     resources:
@@ -163,25 +164,30 @@ rule score_similarity:
     params:
         code=code("score_similarity"),
         encoder=ENCODER,
+        seed=STUDY.seed,
     script:
         "../scripts/score_similarity.py"
 
 
-rule score_random_pairs:
-    """Scores pairs of unrelated reviews of a shard, the baseline of similarity."""
-    input:
-        original="<results>/corpus/{shard}.parquet",
-    output:
-        similarity="<results>/similarity/random_pairs/{shard}.parquet",
-    log:
-        "<logs>/similarity/random_pairs/{shard}.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    resources:
-        gpu=ask.encoder_gpus(STUDY.similarity),
-    params:
-        code=code("score_random_pairs"),
-        encoder=ENCODER,
-        seed=STUDY.seed,
-    script:
-        "../scripts/score_random_pairs.py"
+if STUDY.written:
+
+    rule score_written:
+        """Scores a shard of a variant that a language model wrote against the originals by BERTScore."""
+        input:
+            original="<results>/corpus/{shard}.parquet",
+            variant="<results>/variants/{variant}/{shard}.parquet",
+        output:
+            similarity="<results>/similarity/{variant}/{shard}.parquet",
+        log:
+            "<logs>/similarity/{variant}/{shard}.log",
+        wildcard_constraints:
+            variant=any_of(STUDY.written),
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            gpu=ask.encoder_gpus(STUDY.similarity),
+        params:
+            code=code("score_written"),
+            encoder=ENCODER,
+        script:
+            "../scripts/score_written.py"

@@ -1,11 +1,13 @@
-"""BERTScore of a shard's variant against the originals."""
+"""BERTScore of a shard's variants by rule against the originals, and of unrelated reviews: the baseline."""
 
 from homogenization.run.job import arguments, job
 from homogenization.run.parquet import read_table, write_table
-from homogenization.variants.similarity import load_encoder, score_against_originals
+from homogenization.variants.similarity import load_encoder, score_against_originals, score_random_pairs
 
 with job(snakemake):
-    encoder = load_encoder(**snakemake.params.encoder)
-    originals, variant = read_table(snakemake.input.original), read_table(snakemake.input.variant)
-    scores = score_against_originals(encoder, originals, variant)
-    write_table(scores, snakemake.output.similarity, arguments(snakemake))
+    encoder, originals = load_encoder(**snakemake.params.encoder), read_table(snakemake.input.original)
+    for variant, scored in zip(snakemake.input.variants, snakemake.output.variants, strict=True):
+        scores = score_against_originals(encoder, originals, read_table(variant))
+        write_table(scores, scored, arguments(snakemake))
+    pairs = score_random_pairs(encoder, originals, snakemake.params.seed)
+    write_table(pairs, snakemake.output.random_pairs, arguments(snakemake))

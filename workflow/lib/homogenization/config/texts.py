@@ -234,5 +234,4 @@ class Similarity(Section):
     threshold: float = Field(
         ge=0, le=1, description="Least F1 (not rescaled) of an accepted review; it belongs to encoder and layer."
     )
-    batch_size: int = Field(16, ge=1, description="Reviews of a batch.")
     device: Device = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")

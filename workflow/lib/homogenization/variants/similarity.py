@@ -4,6 +4,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,43 @@ LONGEST_INPUT = 512
 
 @dataclass(frozen=True)
 class Encoder:
-    """The model whose hidden states BERTScore compares, without the blocks above the compared layer."""
+    """The model whose hidden states BERTScore compares, without the blocks above the compared layer.
+
+    Each text passes alone, so that its states depend neither on other texts nor on their order: in a batch, padding and
+    the order of a set of texts (bert-score's own, which follows Python's hash seed) change the last digits of scores.
+    """
 
     model: Any
     tokenizer: Any
     device: str
-    batch_size: int
+
+    @cached_property
+    def _importance(self) -> Mapping[int, float]:
+        """Weights of tokens, as bert-score has them without idf: 0 for the tokens that open and close a text."""
+        return defaultdict(lambda: 1.0, {self.tokenizer.cls_token_id: 0.0, self.tokenizer.sep_token_id: 0.0})
+
+    @cached_property
+    def _kept(self) -> dict[str, tuple[Any, Any, Any]]:
+        return {}
+
+    def states(self, text: str, keep: bool = False) -> tuple[Any, Any, Any]:
+        """States (1, tokens, width), mask and weights (1, tokens) of the tokens of a text, as bert-score gives them.
+
+        Args:
+            text: text to encode.
+            keep: whether to remember them for further calls with this text.
+        """
+        from bert_score.utils import get_bert_embedding
+
+        states = self._kept.get(text)
+        if states is None:
+            states = get_bert_embedding([text], self.model, self.tokenizer, self._importance, device=self.device)
+            if keep:
+                self._kept[text] = states
+        return states
 
 
-def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto", batch_size: int = 64) -> Encoder:
+def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto") -> Encoder:
     """Load an encoder in float32, from safetensors, without the blocks above `layer`.
 
     This function replaces bert-score's own loader, which takes any path that contains "t5" for a T5, reads pickled
@@ -39,7 +68,6 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto", b
         encoder: Weights of the encoder, an entry for `homogenization.models.weights.resolve_weights`.
         layer: Number of the block whose hidden states are compared, from 1.
         device: "cpu", "cuda", "mps", or "auto" for the first available of CUDA, MPS and CPU.
-        batch_size: Number of reviews in one forward pass.
 
     Raises:
         HomogenizationError: the weights are not found or damaged, or the encoder has no such layer.
@@ -67,7 +95,7 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto", b
     tokenizer = AutoTokenizer.from_pretrained(resolved.folder)
     tokenizer.model_max_length = min(LONGEST_INPUT, _n_positions(model))
     chosen = choose_device(device).type
-    return Encoder(model.eval().to(chosen), tokenizer, chosen, batch_size)
+    return Encoder(model.eval().to(chosen), tokenizer, chosen)
 
 
 def _n_positions(model: Any) -> int:
@@ -81,7 +109,8 @@ def _n_positions(model: Any) -> int:
 def bert_scores(encoder: Encoder, candidates: Sequence[str], references: Sequence[str]) -> np.ndarray:
     """BERTScore (Zhang et al. 2020) of each pair: no idf weights, not rescaled.
 
-    Of a longer text, only the first tokens that fit the encoder (at most 512) are compared.
+    Of a longer text, only the first tokens that fit the encoder (at most 512) are compared. The scores of a pair depend
+    on its two texts alone. The encoder keeps the states of references, for further calls.
 
     Returns:
         float64, pairs × (precision, recall, F1).
@@ -89,7 +118,7 @@ def bert_scores(encoder: Encoder, candidates: Sequence[str], references: Sequenc
     Raises:
         HomogenizationError: a text is empty.
     """
-    from bert_score.utils import bert_cos_score_idf
+    from bert_score.utils import greedy_cos_idf
 
     if not candidates:
         return np.empty((0, 3))
@@ -101,17 +130,12 @@ def bert_scores(encoder: Encoder, candidates: Sequence[str], references: Sequenc
     lengths = [len(ids) for ids in tokenizer(list(references), truncation=False, verbose=False)["input_ids"]]
     n_cut = sum(length > limit for length in lengths)
     logging.info("%d of %d reviews are longer than the %d tokens compared", n_cut, len(lengths), limit)
-    importance = defaultdict(lambda: 1.0, {tokenizer.cls_token_id: 0.0, tokenizer.sep_token_id: 0.0})
-    scores = bert_cos_score_idf(
-        encoder.model,
-        list(references),
-        list(candidates),
-        tokenizer,
-        importance,
-        device=encoder.device,
-        batch_size=encoder.batch_size,
-    )
-    return scores.double().numpy()
+    scores, kept = np.empty((len(candidates), 3)), set(references)
+    for pair, (candidate, reference) in enumerate(zip(candidates, references, strict=True)):
+        states = (*encoder.states(reference, True), *encoder.states(candidate, candidate in kept))
+        # bert-score scales states and weights in place
+        scores[pair] = [float(part) for part in greedy_cos_idf(*(tensor.clone() for tensor in states))]
+    return scores
 
 
 def f1_scorer(encoder: Encoder) -> Callable[[list[str], list[str]], list[float]]:
