@@ -19,6 +19,7 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
+from homogenization.states.points import ALL_TOKENS
 from homogenization.states.store import layer_name
 from homogenization.states.writer import StoreShape, written_store
 from homogenization.tables.common_length import mean_over_draws, tabulate
@@ -37,13 +38,13 @@ def store_of(lengths=LENGTHS, order=None, scale_of_layer=None, width=WIDTH):
     """What a store gives to read: each review's states come from a generator of its own."""
     names = order or list(lengths)
 
-    def states(layer):
+    def states(layer, chosen=ALL_TOKENS):
         of_reviews = []
         for name in names:
             seed = [ord(letter) for letter in name] + [0 if scale_of_layer else layer]
             tokens = np.random.default_rng(seed).standard_normal((lengths[name], width)) + 0.3
             of_reviews.append(tokens * (scale_of_layer[layer] if scale_of_layer else 1))
-        return np.concatenate(of_reviews).astype(np.float32)
+        return np.concatenate(of_reviews).astype(np.float32)[chosen]
 
     return SimpleNamespace(
         attributes={"model": "tiny", "variant": "front"},
@@ -52,7 +53,7 @@ def store_of(lengths=LENGTHS, order=None, scale_of_layer=None, width=WIDTH):
         layers=[0, 2],
         n_blocks=2,
         residual_stream=states,
-        final_norm=lambda: states(7) if not scale_of_layer else None,
+        final_norm=lambda tokens: states(7, tokens) if not scale_of_layer else None,
     )
 
 
@@ -195,7 +196,7 @@ def test_nothing_to_compute(n_tokens, metrics):
 def test_undefined_values_are_nan():
     store = store_of()
     states = store.residual_stream
-    store.residual_stream = lambda layer: states(layer) * 0
+    store.residual_stream = lambda layer, tokens: states(layer, tokens) * 0
     table = common(store).filter(point="residual_stream")
     assert table.filter(metric="effective_rank")["value"].is_nan().all()
 
@@ -203,7 +204,7 @@ def test_undefined_values_are_nan():
 def test_states_that_are_not_finite_are_refused():
     store = store_of()
     states = store.residual_stream
-    store.residual_stream = lambda layer: np.where(np.arange(WIDTH) == 3, np.inf, states(layer))
+    store.residual_stream = lambda layer, tokens: np.where(np.arange(WIDTH) == 3, np.inf, states(layer, tokens))
     with pytest.raises(HomogenizationError, match=r"review long/0: .*layer 0"):
         common(store)
 

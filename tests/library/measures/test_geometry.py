@@ -140,17 +140,17 @@ def test_table():
         review_offsets = np.array([0, 2, 5])
         layers = (0,)
 
-        def residual_stream(self, layer):
-            return np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
+        def residual_stream(self, layer, tokens):
+            return np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)[tokens]
 
-        def final_norm(self):
+        def final_norm(self, tokens):
             return None
 
     table = measure(Store(), n_bins=10)
     assert dict(table.schema) == GEOMETRY_SCHEMA
     assert table["n_tokens"].to_list() == [2, 3]
     assert table["cosine_histogram"].list.len().to_list() == [10, 10]
-    expected = token_geometry(Store().residual_stream(0)[2:], 10)
+    expected = token_geometry(Store().residual_stream(0, slice(2, 5)), 10)
     assert table["cosine_std"][1] == expected["cosine_std"]
 
 

@@ -147,8 +147,8 @@ class Store:
     layers = (0, 1, 2)
     review_offsets = np.array([0, 200, 400])
 
-    def residual_stream(self, layer):
-        return cloud(400, seed=0, shift=9.0 if layer == 2 else 0.0) * 5
+    def residual_stream(self, layer, tokens):
+        return cloud(400, seed=0, shift=9.0 if layer == 2 else 0.0)[tokens] * 5
 
 
 def test_table():
@@ -182,8 +182,8 @@ def test_layers_that_do_not_follow_one_another_are_not_compared():
 
 def test_states_that_are_not_finite_are_refused():
     class Overflown(Store):
-        def residual_stream(self, layer):
-            states = super().residual_stream(layer)
+        def residual_stream(self, layer, tokens):
+            states = super().residual_stream(layer, tokens)
             states[:, 0] = np.nan
             return states
 

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from homogenization.measures import reviews
 from homogenization.measures.reviews import iterate_reviews, measured_table, provenance, with_origin
 from homogenization.run.errors import HomogenizationError
 
@@ -26,8 +27,8 @@ def store_of(states=None):
         review_offsets=np.array([0, 1, 3]),
         n_blocks=4,
         layers=[0, 2],
-        residual_stream=lambda layer: states * (layer + 1),
-        final_norm=lambda: states * 10,
+        residual_stream=lambda layer, tokens: states[tokens] * (layer + 1),
+        final_norm=lambda tokens: states[tokens] * 10,
     )
 
 
@@ -41,6 +42,27 @@ def test_every_review_at_every_point_and_layer():
         ("a", "final_norm", 4, 1, 2, [[0, 10]]),
         ("b", "final_norm", 4, 2, 2, [[20, 30], [40, 50]]),
     ]
+
+
+def test_a_block_of_reviews_is_in_memory_whatever_the_number_of_reviews(monkeypatch):
+    """Reviews go whole into blocks of at most 7 tokens here; the review of 9 has a block to itself."""
+    monkeypatch.setattr(reviews, "_BLOCK_TOKENS", 7)
+    lengths = [3, 4, 1, 2, 9, 7]
+    offsets = np.cumsum([0, *lengths])
+    states = np.random.default_rng(0).standard_normal((offsets[-1], 2)).astype(np.float32)
+    read = []
+
+    def residual_stream(layer, tokens):
+        read.append((tokens.start, tokens.stop))
+        return states[tokens]
+
+    names = list("abcdef")
+    store = SimpleNamespace(review_ids=names, review_offsets=offsets, n_blocks=1, layers=[1])
+    store.residual_stream, store.final_norm = residual_stream, lambda tokens: None
+    found = [(place["review_id"], tokens.tolist()) for place, tokens in iterate_reviews(store)]
+    expected = np.split(states, offsets[1:-1])
+    assert found == [(name, tokens.tolist()) for name, tokens in zip(names, expected, strict=True)]
+    assert read == [(0, 7), (7, 10), (10, 19), (19, 26)]
 
 
 def test_states_that_are_not_finite_are_refused():

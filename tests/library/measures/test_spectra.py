@@ -11,6 +11,7 @@ from homogenization.measures.spectra import SPECTRA_SCHEMA, measure, singular_va
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.run.errors import HomogenizationError
+from homogenization.states.points import ALL_TOKENS
 
 IDENTITY = {"model": "m", "variant": "front"}
 TOLERANCE = 1e-6
@@ -202,11 +203,11 @@ class FakeStore(SimpleNamespace):
     n_blocks = 1
     layers = (0, 1)
 
-    def residual_stream(self, layer):
-        return gaussian(8, 4, seed=layer).astype(np.float32)
+    def residual_stream(self, layer, tokens):
+        return gaussian(8, 4, seed=layer).astype(np.float32)[tokens]
 
-    def final_norm(self):
-        return gaussian(8, 4, seed=9).astype(np.float32)
+    def final_norm(self, tokens):
+        return gaussian(8, 4, seed=9).astype(np.float32)[tokens]
 
 
 def test_table():
@@ -227,10 +228,10 @@ def test_table():
 
 def test_states_that_are_not_finite_are_refused():
     class Overflown(FakeStore):
-        def residual_stream(self, layer):
-            states = super().residual_stream(layer)
+        def residual_stream(self, layer, tokens):
+            states = super().residual_stream(layer, ALL_TOKENS)
             states[4, 2] = np.inf if layer else 0
-            return states
+            return states[tokens]
 
     with pytest.raises(HomogenizationError, match=r"review b: .* residual_stream, layer 1.* bfloat16 or float32"):
         measure(Overflown(), ["raw"])

@@ -33,7 +33,7 @@ def tree(tmp_path):
 
 
 def hash_of(tree: Path, *modules: str) -> str:
-    for cached in (module._parse, module._meaning, module._imported_modules):
+    for cached in (module._read, module._imported_modules):
         cached.cache_clear()
     return code_hash(tree / "script.py", *modules, library=tree / "homogenization")
 

@@ -13,7 +13,7 @@ from transformers import AutoModel, PreTrainedTokenizerFast
 
 from conftest import ROOT
 from homogenization.config.study import Model
-from homogenization.measures.reviews import iterate_states
+from homogenization.measures.reviews import iterate_reviews
 from homogenization.models.untrained import build_random_model, train_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
@@ -298,7 +298,7 @@ def test_some_layers_alone_are_stored(tmp_path):
         np.testing.assert_array_equal(store.residual_stream(3), states[3])
         np.testing.assert_array_equal(store.final_norm(), final_norm)
         np.testing.assert_array_equal(store.attention_received(), received)
-        points = [(point, layer) for point, layer, _ in iterate_states(store)]
+        points = list(dict.fromkeys((place["point"], place["layer"]) for place, _ in iterate_reviews(store)))
     assert points == [("residual_stream", 1), ("residual_stream", 3), ("final_norm", 3)]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from homogenization.measures.reviews import iterate_states
+from homogenization.measures.reviews import iterate_reviews
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.points import FINAL_NORM, layer_name
@@ -172,6 +172,15 @@ def test_states_that_are_not_finite_are_refused(tmp_path, states, value, dtype, 
     assert not os.listdir(tmp_path)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_tokens_are_read_by_slice_or_number(tmp_path, states, dtype):
+    write(tmp_path / "s.zarr.zip", states, LENGTHS, final_norm=states[0] * 2, dtype=dtype)
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        for chosen in (slice(5, 19), slice(3, 3), np.array([20, 0, 7, 7, 8]), np.array([], dtype=np.int64)):
+            np.testing.assert_array_equal(store.residual_stream(1, chosen), store.residual_stream(1)[chosen])
+            np.testing.assert_array_equal(store.final_norm(chosen), store.final_norm()[chosen])
+
+
 def test_layers_may_be_left_out(tmp_path, states):
     shape = StoreShape(N_BLOCKS, 4, True, False, False, (0, 2))
     with written_store(tmp_path / "s.zarr.zip", shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 8) as writer:
@@ -180,7 +189,7 @@ def test_layers_may_be_left_out(tmp_path, states):
     with open_store(tmp_path / "s.zarr.zip") as store:
         assert (store.layers, store.n_blocks) == ([0, 2], 2)
         np.testing.assert_array_equal(store.residual_stream(2), states[2])
-        found = [(point, layer) for point, layer, _ in iterate_states(store)]
+        found = [(place["point"], place["layer"]) for place, _ in iterate_reviews(store)]
     assert found == [("residual_stream", 0), ("residual_stream", 2)]
 
 

@@ -13,6 +13,7 @@ import polars as pl
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.measures import geometry, spectra
 from homogenization.measures.reviews import TokenStates
+from homogenization.states.points import ALL_TOKENS
 
 _SEPARATOR = "/"  # between a review and the number of its draw; names of reviews are hexadecimal digits
 
@@ -57,14 +58,13 @@ class DrawnTokens:
         self._rows = np.concatenate(rows)
         self.review_offsets = np.arange(len(rows), dtype=np.int64) * n_tokens
 
-    def residual_stream(self, layer: int) -> np.ndarray:
+    def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
         """The residual stream of the drawn tokens, (subsets x tokens, width) float32, at `layer`."""
-        return self._store.residual_stream(layer)[self._rows]
+        return self._store.residual_stream(layer, self._rows[tokens])
 
-    def final_norm(self) -> np.ndarray | None:
+    def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
         """The states of the drawn tokens after the final norm; None where the architecture has no such norm."""
-        states = self._store.final_norm()
-        return None if states is None else states[self._rows]
+        return self._store.final_norm(self._rows[tokens])
 
 
 def measure(

@@ -153,12 +153,14 @@ def _pairs(
     store: TokenStates, halves: dict[int, tuple[np.ndarray, np.ndarray]]
 ) -> Iterator[tuple[int, int, str, int, np.ndarray, np.ndarray]]:
     """Yield (layer_from, layer_to, kind, seed, unit rows, unit rows), float32; each layer is read once."""
+    read = np.unique(np.concatenate([half for pair in halves.values() for half in pair]))
+    places = {seed: [np.searchsorted(read, half) for half in pair] for seed, pair in halves.items()}
     previous: dict[int, np.ndarray] = {}
     for layer in store.layers:
         if layer - 1 not in store.layers:
             previous.clear()
-        states = store.residual_stream(layer)
-        for seed, drawn in halves.items():
+        states = store.residual_stream(layer, read)
+        for seed, drawn in places.items():
             first, second = (unit_rows(states[half]).astype(np.float32) for half in drawn)
             if not (np.isfinite(first).all() and np.isfinite(second).all()):
                 raise HomogenizationError(f"layer {layer}: states that are not finite. {OVERFLOW}")

@@ -1,13 +1,16 @@
 """Iteration over the token matrices of every review, point and layer, and the tables that measures make of them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.states.points import ALL_TOKENS, FINAL_NORM, RESIDUAL_STREAM
+
+_BLOCK_TOKENS = 16_384  # 0.27 GB of float32 at a width of 4,096; a chunk of the store at each end is read twice
 
 OVERFLOW = (
     "float16 overflows at 65504: set 'dtype' of this model and of 'states' to bfloat16 or float32; its states are then "
@@ -32,46 +35,50 @@ class TokenStates(Protocol):
     n_blocks: int
     layers: Sequence[int]
 
-    def residual_stream(self, layer: int) -> np.ndarray:
-        """The residual stream (tokens, width), float32: layer 0 before the first block, l after block l."""
+    def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
+        """The residual stream (tokens, width), float32, of these tokens: layer 0 before the first block, l after l."""
 
-    def final_norm(self) -> np.ndarray | None:
+    def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
         """The states after the final norm (tokens, width), float32; None where there are none."""
 
 
-def iterate_states(store: TokenStates) -> Iterator[tuple[str, int, np.ndarray]]:
-    """Yield (point, layer, states) with states (tokens, width) float32 of all reviews, one layer in memory at a time.
-
-    Layer 0 is the residual stream after the embedding, layer l after block l; those that are stored are yielded. The
-    state after the final norm, where it was stored, comes last, with the number of blocks as its layer.
-    """
-    for layer in store.layers:
-        yield RESIDUAL_STREAM, layer, store.residual_stream(layer)
-    final_norm = store.final_norm()
-    if final_norm is not None:
-        yield FINAL_NORM, store.n_blocks, final_norm
-
-
 def iterate_reviews(store: TokenStates) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
-    """Yield (place, tokens) of every review at every point and layer, in the order of `iterate_states`.
+    """Yield (place, tokens) of every review at every point and layer; a few reviews at one layer are in memory.
 
     `tokens` are (n, width), float32; `place` holds the columns review_id, point, layer, n_tokens and width of a table.
+    Layer 0 is the residual stream after the embedding, layer l after block l; those that are stored are read. The
+    state after the final norm, where it was stored, comes last, with the number of blocks as its layer.
 
     Raises:
         HomogenizationError: a value is not finite.
     """
-    offsets = store.review_offsets
-    for point, layer, states in iterate_states(store):
-        for index, review_id in enumerate(store.review_ids):
-            tokens = states[offsets[index] : offsets[index + 1]]
-            if not np.isfinite(tokens).all():
-                raise HomogenizationError(
-                    f"review {review_id}: the states at {point}, layer {layer}, are not all finite. {OVERFLOW}"
-                )
-            n_tokens, width = tokens.shape
-            place = {"review_id": review_id, "point": point, "layer": layer, "n_tokens": n_tokens, "width": width}
-            yield place, tokens
+    readers = [(RESIDUAL_STREAM, layer, partial(store.residual_stream, layer)) for layer in store.layers]
+    for point, layer, read in [*readers, (FINAL_NORM, store.n_blocks, store.final_norm)]:
+        for reviews in _blocks(store.review_offsets):
+            offsets = store.review_offsets[reviews.start : reviews.stop + 1]
+            states = read(slice(int(offsets[0]), int(offsets[-1])))
+            if states is None:
+                return
+            for index, tokens in zip(reviews, np.split(states, offsets[1:-1] - offsets[0]), strict=True):
+                review_id = store.review_ids[index]
+                if not np.isfinite(tokens).all():
+                    raise HomogenizationError(
+                        f"review {review_id}: the states at {point}, layer {layer}, are not all finite. {OVERFLOW}"
+                    )
+                n_tokens, width = tokens.shape
+                place = {"review_id": review_id, "point": point, "layer": layer, "n_tokens": n_tokens, "width": width}
+                yield place, tokens
         print(f"{point}, layer {layer}: {len(store.review_ids)} reviews", flush=True)
+
+
+def _blocks(review_offsets: np.ndarray) -> Iterator[range]:
+    """Consecutive reviews of at most `_BLOCK_TOKENS` tokens in all, or one that is longer."""
+    first, n_reviews = 0, len(review_offsets) - 1
+    while first < n_reviews:
+        fits = int(np.searchsorted(review_offsets, review_offsets[first] + _BLOCK_TOKENS, side="right")) - 1
+        last = max(fits, first + 1)
+        yield range(first, last)
+        first = last
 
 
 def measured_table(

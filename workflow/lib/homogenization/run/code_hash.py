@@ -7,9 +7,10 @@ runs (its log, its messages, how it writes files), and no result depends on it.
 
 import ast
 import hashlib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 LIBRARY = Path(__file__).parents[1]
 PACKAGE = LIBRARY.name
@@ -33,7 +34,7 @@ def code_hash(script: Path, *modules: str, library: Path = LIBRARY) -> str:
     """
     digest = hashlib.blake2b(digest_size=8)
     for path in [script, *sorted(reached(script, *modules, library=library))]:
-        digest.update(_meaning(path).encode())
+        digest.update(_read(path).meaning)
     return digest.hexdigest()
 
 
@@ -51,18 +52,8 @@ def reached(script: Path, *modules: str, library: Path = LIBRARY) -> set[Path]:
 @cache
 def _imported_modules(path: Path, library: Path) -> frozenset[Path]:
     """Files of `library` that the file at `path` names in its import statements, at any depth of its code."""
-    names: set[str] = set()
-    for node in ast.walk(_parse(path)):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            # `from package import name`: the name may be a module or something inside the package
-            names.add(node.module)
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level > 0:
-            raise ValueError(f"{path}: relative import in line {node.lineno}; write it from {PACKAGE!r} on")
     modules = set()
-    for name in names:
+    for name in _read(path).names:
         first, *rest = name.split(".")
         if first == PACKAGE and rest[:1] != [WITHOUT_EFFECT]:
             # importing a module runs its parents too
@@ -73,14 +64,30 @@ def _imported_modules(path: Path, library: Path) -> frozenset[Path]:
     return frozenset(modules)
 
 
-@cache
-def _parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+class _Source(NamedTuple):
+    """What is kept of a file: dotted names in its imports, and its syntax without comments and docstrings."""
+
+    names: frozenset[str]
+    meaning: bytes
 
 
 @cache
-def _meaning(path: Path) -> str:
-    return repr(_canonical(_parse(path)))
+def _read(path: Path) -> _Source:
+    # the tree goes when this function returns: trees of all files take the garbage collector longer than parsing takes
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    return _Source(frozenset(_imported_names(tree, path)), repr(_canonical(tree)).encode())
+
+
+def _imported_names(tree: ast.Module, path: Path) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            # `from package import name`: the name may be a module or something inside the package
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level > 0:
+            raise ValueError(f"{path}: relative import in line {node.lineno}; write it from {PACKAGE!r} on")
 
 
 def _canonical(node: Any) -> Any:

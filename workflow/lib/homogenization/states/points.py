@@ -1,5 +1,6 @@
 """Names of a store's arrays: the points of the network at which states are read, and the attention received."""
 
+ALL_TOKENS = slice(None)  # of a store
 RESIDUAL_STREAM = "residual_stream"
 FINAL_NORM = "final_norm"
 ATTENTION_RECEIVED = "attention_received"

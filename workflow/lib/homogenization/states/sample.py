@@ -19,8 +19,6 @@ from homogenization.run.job import job_record
 from homogenization.states.points import ATTENTION_RECEIVED
 from homogenization.states.store import open_store
 
-_TOKEN_AXIS = {ATTENTION_RECEIVED: 1}  # axis of the tokens in an array of the store; 0 in all others
-
 
 def sampled_positions(review_id: str, n_tokens: int, sample_tokens: int, seed: int) -> list[int]:
     """Positions of a review's tokens in the sample, ascending; all positions if it has at most `sample_tokens`.
@@ -48,7 +46,7 @@ def sampled_rows(
 
 
 def sample_states(states: str | Path, sample: str | Path, sample_tokens: int, seed: int) -> None:
-    """Write a sample of the tokens of the store at `states` as a store, whole; one array is in memory at a time.
+    """Write a sample of the tokens of the store at `states` as a store, whole; one array of the sample is in memory.
 
     The numbers are those of `states`, bit for bit. The array `positions` holds each token's position in its review, and
     the attribute `sampled_tokens` the value of `sample_tokens`.
@@ -63,11 +61,14 @@ def sample_states(states: str | Path, sample: str | Path, sample_tokens: int, se
         try:
             group = zarr.create_group(archive, attributes=attributes)
             for name, array in store.stored_arrays():
-                values = store.read(name)
                 if name == "review_offsets":
                     values = review_offsets
-                elif name != "tokens_before_truncation":
-                    values = values.take(rows, axis=_TOKEN_AXIS.get(name, 0))
+                elif name == "tokens_before_truncation":
+                    values = store.read(name)
+                elif name == ATTENTION_RECEIVED:  # (blocks, tokens)
+                    values = store.read(name)[:, rows]
+                else:
+                    values = store.read(name, rows)
                 _write(group, name, values, array)
         finally:
             archive.close()

@@ -17,7 +17,7 @@ from zarr.storage import ZipStore
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, gone
-from homogenization.states.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
+from homogenization.states.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, layer_name
 
 SCHEMA_VERSION = 2
 BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16
@@ -73,19 +73,24 @@ class StateStore:
         """Number of the shard of the corpus, as in the names of its files."""
         return self.attributes["shard"]
 
-    def residual_stream(self, layer: int) -> np.ndarray:
+    def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
         """The residual stream (tokens, width), float32: layer 0 before the first block, l after block l.
+
+        Args:
+            layer: a stored layer.
+            tokens: consecutive tokens, or an int64 array of their numbers in the store. Only their states are in
+                memory, and a few chunks.
 
         Raises:
             ValueError: the layer is not stored.
         """
         if layer not in self.layers:
             raise ValueError(f"layer {layer} is not among the stored ones, {self.layers}")
-        return self._read_states(layer_name(layer))
+        return self._read_states(layer_name(layer), tokens)
 
-    def final_norm(self) -> np.ndarray | None:
+    def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
         """The states after the final norm (tokens, width), float32; None where the architecture has no such norm."""
-        return self._read_states(FINAL_NORM) if self.attributes[FINAL_NORM] else None
+        return self._read_states(FINAL_NORM, tokens) if self.attributes[FINAL_NORM] else None
 
     def attention_received(self) -> np.ndarray | None:
         """Attention received, float32 (blocks, tokens); None where it was not recorded."""
@@ -97,10 +102,10 @@ class StateStore:
             (name, member) for name, member in self._group.members(max_depth=None) if isinstance(member, zarr.Array)
         )
 
-    def read(self, name: str) -> np.ndarray:
-        """The array `name` as stored; bfloat16 appears as its bits in uint16."""
+    def read(self, name: str, first_axis: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
+        """The array `name` as stored, or the chosen part of its first axis; bfloat16 appears as its bits in uint16."""
         with _damage_named(self._path):
-            return self._group[name][...]
+            return self._group[name].oindex[first_axis]
 
     def _refuse_missing_parts(self) -> None:
         """Raise unless each array has all its chunks: Zarr silently reads a missing chunk as zeros."""
@@ -110,10 +115,12 @@ class StateStore:
             if self._group[name].nchunks_initialized != self._group[name].nchunks:
                 raise ValueError(f"chunks of {name} are missing")
 
-    def _read_states(self, name: str) -> np.ndarray:
-        stored = self.read(name)
+    def _read_states(self, name: str, tokens: slice | np.ndarray) -> np.ndarray:
+        stored = self.read(name, tokens)
         if self._group[name].attrs.get("stored_as") == BFLOAT16_BITS:
-            return (stored.astype(np.uint32) << 16).view(np.float32)
+            bits = stored.astype(np.uint32)
+            bits <<= 16
+            return bits.view(np.float32)
         return stored.astype(np.float32, copy=False)
 
 
