@@ -1,0 +1,188 @@
+"""The script that one would write without this workflow: reviews in, a table of metrics out, one review at a time.
+
+It takes the variants that the workflow has made and reads each review with transformers: `output_hidden_states`, and
+eager attention with `output_attentions` for the attention that tokens receive. Every layer and view gets an SVD by
+numpy in float64 (in float32, one thread takes as long). It imports nothing of the workflow.
+
+    python benchmarks/plain.py --variants results/variants --models models.json --output plain.parquet --views 6
+
+models.json describes each model as the workflow's configuration does:
+
+    {"minilm": {"folder": "...", "bos": "default", "max_tokens": null, "dtype": "float32", "device": "cpu"}}
+
+`--part 0/2` and `--part 1/2` take every second review, for two processes side by side. `--threads` is for torch;
+OMP_NUM_THREADS and the like are for numpy.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import torch
+from transformers import AutoModel, AutoTokenizer
+
+LOOKS = {
+    "raw": lambda rows: rows,
+    "centred": lambda rows: rows - rows.mean(axis=0),
+    "unit": lambda rows: rows / np.linalg.norm(rows, axis=1, keepdims=True),
+}
+
+
+def spectral_metrics(rows: np.ndarray) -> dict[str, float]:
+    """Metrics of the singular values of one view, (n, d) float64."""
+    values = np.linalg.svd(rows, compute_uv=False)
+    relative = values / values[0]
+    p = relative / relative.sum()
+    q = relative**2 / (relative**2).sum()
+    effective_rank = np.exp(-(p[p > 0] * np.log(p[p > 0])).sum())
+    entropy = -(q[q > 0] * np.log(q[q > 0])).sum()
+    participation = 1 / (q**2).sum()
+    eigenvalues = relative[relative**2 > 1e-12] ** 2
+    slope = np.polyfit(np.log(np.arange(1, len(eigenvalues) + 1)), np.log(eigenvalues), 1)[0]
+    schatten = {power: values[0] * (relative**power).sum() ** (1 / power) for power in (1, 2, 4)}
+    return {
+        "effective_rank": effective_rank,
+        "normalized_effective_rank": effective_rank / len(values),
+        "max_explainable_variance": q[0],
+        "schatten_1": schatten[1],
+        "schatten_2": schatten[2],
+        "schatten_4": schatten[4],
+        "schatten_inf": values[0],
+        "schatten_1_ratio": schatten[1] / schatten[2],
+        "schatten_4_ratio": schatten[4] / schatten[2],
+        "schatten_inf_ratio": values[0] / schatten[2],
+        "matrix_entropy": entropy,
+        "normalized_matrix_entropy": entropy / np.log(len(values)),
+        "matrix_entropy_rank": np.exp(entropy),
+        "stable_rank": 1 / q[0],
+        "participation_ratio": participation,
+        "normalized_participation_ratio": participation / len(values),
+        "alpha_req": -slope,
+    }
+
+
+def geometry_metrics(tokens: np.ndarray) -> dict[str, dict[str, float]]:
+    """Metrics of norms and cosines of one layer, (n, d) float64, with and without the first token."""
+    lengths = np.linalg.norm(tokens, axis=1)
+    units = tokens / lengths[:, None]
+    cosines = units @ units.T
+    metrics = {}
+    for view, start in (("all_tokens", 0), ("without_first", 1)):
+        n = len(tokens) - start
+        pairs = cosines[start:, start:][np.triu_indices(n, 1)]
+        metrics[view] = {
+            "resultant_length": np.linalg.norm(units[start:].mean(axis=0)),
+            "cosine_anisotropy": pairs.mean(),
+            "cosine_dispersion": pairs.std(),
+        }
+    metrics["all_tokens"] |= {
+        "first_token_norm": lengths[0],
+        "first_token_norm_ratio": lengths[0] / np.median(lengths[1:]),
+        "first_token_energy_share": lengths[0] ** 2 / (lengths**2).sum(),
+        "cosine_to_first_token": cosines[0, 1:].mean(),
+    }
+    metrics["without_first"] |= {"other_token_norm": np.median(lengths[1:]), "other_token_norm_max": lengths[1:].max()}
+    return metrics
+
+
+def attention_metrics(received: np.ndarray, causal: bool) -> dict[str, dict[str, float]]:
+    """Metrics of the attention that each token of a review receives in one block, (n,), beside uniform attention."""
+    n = len(received)
+    uniform = np.cumsum(1 / np.arange(n, 0, -1))[::-1] if causal else np.ones(n)
+    early = 1 + np.flatnonzero(np.arange(1, n) * 10 < n - 1)  # the first tenth of the way to the last token
+    return {
+        "all_tokens": {
+            "first_token_attention_share": received[0] / n,
+            "first_token_attention_excess": (received[0] - uniform[0]) / n,
+        },
+        "without_first": {
+            "mean_attention_without_first": (n - received[0]) / (n - 1),
+            "mean_attention_excess_without_first": (uniform[0] - received[0]) / (n - 1),
+            "early_attention_share": received[early].sum() / n,
+            "early_attention_excess": (received - uniform)[early].sum() / n,
+        },
+    }
+
+
+def token_ids(tokenizer: AutoTokenizer, text: str, bos: str, max_tokens: int) -> torch.Tensor:
+    """(1, n) token ids of a text, cut to `max_tokens`."""
+    opening = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.cls_token_id
+    ids = tokenizer(text, truncation=True, max_length=max_tokens)["input_ids"]
+    if bos == "always" and ids[0] != opening:
+        ids = [opening, *tokenizer(text, truncation=True, max_length=max_tokens - 1)["input_ids"]]
+    elif bos == "never" and ids[0] == opening:
+        ids = tokenizer(text, truncation=True, max_length=max_tokens + 1)["input_ids"][1:]
+    return torch.tensor([ids])
+
+
+def measure_review(output: object, causal: bool, looks: list[str]) -> list[dict]:
+    """Rows of layer, view and metrics of one review, from the model's output."""
+    rows = []
+    for layer, states in enumerate(output.hidden_states):
+        tokens = states[0].double().cpu().numpy()
+        for name in looks:
+            rows.append({"layer": layer, "view": name, **spectral_metrics(LOOKS[name](tokens))})
+            without_first = spectral_metrics(LOOKS[name](tokens[1:]))
+            rows.append({"layer": layer, "view": f"{name}_without_first", **without_first})
+        of_views = geometry_metrics(tokens)
+        if layer > 0:
+            received = output.attentions[layer - 1][0].mean(dim=0).sum(dim=0).double().cpu().numpy()
+            for view, metrics in attention_metrics(received, causal).items():
+                of_views[view] |= metrics
+        rows += [{"layer": layer, "view": view, **metrics} for view, metrics in of_views.items()]
+    return rows
+
+
+def measure_model(name: str, model: dict, reviews: pl.DataFrame, looks: list[str]) -> pl.DataFrame:
+    """The metrics of all reviews, read by one model."""
+    device = "cuda" if model["device"] != "cpu" and torch.cuda.is_available() else "cpu"
+    tokenizer = AutoTokenizer.from_pretrained(model["folder"])
+    network = AutoModel.from_pretrained(
+        model["folder"], attn_implementation="eager", dtype=getattr(torch, model["dtype"])
+    )
+    network = network.eval().to(device)
+    max_tokens = model["max_tokens"] or network.config.max_position_embeddings
+    rows = []
+    for variant, review_id, text in reviews.select("variant", "review_id", "text").iter_rows():
+        ids = token_ids(tokenizer, text, model["bos"], max_tokens).to(device)
+        with torch.inference_mode():
+            output = network(ids, output_hidden_states=True, output_attentions=True)
+        # a causal map is zero above its diagonal; a first token of a bidirectional one sees the last
+        causal = bool(output.attentions[0][0, :, 0, -1].max() == 0)
+        place = {"model": name, "variant": variant, "review_id": review_id}
+        rows += [place | row for row in measure_review(output, causal, looks)]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def main() -> None:
+    """Measure, and write the metrics of every review and their means."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--variants", type=Path, required=True, help="folder of results/variants")
+    parser.add_argument("--models", type=Path, required=True, help="json: folder and settings of each model")
+    parser.add_argument("--output", type=Path, required=True, help="parquet file of the metrics")
+    parser.add_argument("--views", type=int, choices=(2, 6), default=6, help="2: raw, with and without first token")
+    parser.add_argument("--part", default="0/1", help="which of how many parts of the reviews")
+    parser.add_argument("--threads", type=int, help="threads of torch; by default its own choice")
+    arguments = parser.parse_args()
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    part, n_parts = map(int, arguments.part.split("/"))
+    files = sorted(file for file in arguments.variants.glob("*/*.parquet") if "candidates" not in file.name)
+    reviews = pl.concat([pl.read_parquet(file, columns=["variant", "review_id", "text"]) for file in files])
+    reviews = reviews.gather_every(n_parts, part)
+    looks = ["raw"] if arguments.views == 2 else list(LOOKS)
+    models = json.loads(arguments.models.read_text())
+    table = pl.concat(
+        [measure_model(name, model, reviews, looks) for name, model in models.items()], how="diagonal_relaxed"
+    )
+    keys = ["model", "variant", "review_id", "layer", "view"]
+    table = table.unpivot(index=keys, variable_name="metric", value_name="value").drop_nulls("value")
+    table.write_parquet(arguments.output)
+    means = table.group_by("model", "variant", "layer", "view", "metric").agg(pl.col("value").mean())
+    means.sort("model", "variant", "metric", "view", "layer").write_csv(arguments.output.with_suffix(".csv"))
+
+
+if __name__ == "__main__":
+    main()
