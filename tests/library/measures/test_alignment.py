@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from homogenization.measures.alignment import eigenvalues_by_squaring, token_alignment
+from homogenization.measures.alignment import (
+    eigenvalues_by_squaring,
+    largest_by_lanczos,
+    largest_eigenvalues,
+    token_alignment,
+)
 from measured import plain_numbers
 
 
@@ -49,6 +54,51 @@ def test_what_is_undefined_is_missing():
     assert np.isnan(found[1, :, 0]).all()
     assert (found[:, :2, 1] == 0).all()
     assert np.isnan(found[:, 2, 1]).all()
+
+
+def gram_of(values, seed=2) -> np.ndarray:
+    """A symmetric matrix with these eigenvalues."""
+    basis = np.linalg.qr(np.random.default_rng(seed).standard_normal((len(values), len(values))))[0]
+    return (basis * values) @ basis.T
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+@pytest.mark.parametrize(
+    ("values", "fast"),
+    [
+        ([1.0, *[0.0] * 99], True),
+        ([1.0, *np.linspace(0.1, 0, 99)], True),
+        ([1.0, 1.0, *[0.0] * 98], False),
+        ([1.0, 1 - 1e-12, *[0.5] * 98], False),
+        ([1.0, *[0.99] * 99], False),
+        ([1.0] * 100, False),
+        ([1.0, 0.3], False),
+        ([1.0], False),
+    ],
+)
+def test_the_largest_eigenvalue_is_found_and_the_fast_way_knows_where_it_does_not_hold(values, fast, scale):
+    """Equal, neighbouring and single eigenvalues; a dominant one, as states have, is found the fast way."""
+    gram = gram_of(np.array(values)) * scale
+    np.testing.assert_allclose(largest_eigenvalues(torch.tensor(gram[None])).numpy(), [scale], rtol=1e-14)
+    if len(values) == 100:  # smaller ones are not tried that way
+        assert np.isfinite(largest_by_lanczos(gram)) == fast
+
+
+def test_an_eigenvalue_that_lanczos_cannot_see_is_not_missed():
+    """Where the first vector has nothing of the largest eigenvalue's, Lanczos ends at the second."""
+    start = np.random.default_rng(0).standard_normal(100)  # what it starts from
+    hidden = np.linalg.qr(np.stack([start, np.arange(100.0)], axis=1))[0][:, 1]
+    others = np.eye(100) - np.outer(hidden, hidden)
+    gram = others @ gram_of([0.9, *np.linspace(0.1, 0, 99)]) @ others + np.outer(hidden, hidden)
+    expected = np.linalg.eigvalsh(gram)[-1]
+    assert expected > 0.99
+    assert not abs(largest_by_lanczos(gram) - expected) > 1e-14
+    np.testing.assert_allclose(largest_eigenvalues(torch.tensor(gram[None])).numpy(), [expected], rtol=1e-14)
+
+
+def test_no_matrix_and_zeros_have_the_largest_eigenvalue_zero():
+    assert largest_eigenvalues(torch.zeros(2, 100, 100, dtype=torch.float64)).tolist() == [0, 0]
+    assert np.isnan(largest_by_lanczos(np.zeros((100, 100))))
 
 
 @pytest.mark.parametrize("gap", [0.0, 2**-40, 1e-9, 1e-4, 0.5, 1 - 1e-12])

@@ -6,6 +6,7 @@ every sum, and an eigenvalue of 0 to a Gram matrix.
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
@@ -16,9 +17,10 @@ TOKEN_VIEWS = (ALL_TOKENS, WITHOUT_FIRST)
 
 _LENGTH_STEP = 32  # reviews whose lengths round up to the same multiple are taken together
 _DENSE = 64  # up to this size, all eigenvalues cost no more than the largest alone
-_STEPS = 8  # of Lanczos, between looks at what they have found
-_LOOKS = 3
+_MOST_STEPS = 24  # of Lanczos
+_STEPS = 4  # between looks at what they have found
 _LEAST_GAP = 1e-3  # of the largest eigenvalue, far above the rounding of a norm
+_EPS = np.finfo(np.float64).eps
 _SQUARINGS = 40
 _SQUARINGS_AT_ONCE = 4  # between rescalings to trace 1, which makes l_1 >= 1 / m: l_1^16 does not underflow
 
@@ -56,11 +58,11 @@ def _of_filled(filled: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     """Numbers (views, numbers, reviews) of `filled` (reviews, n, width): `counts` tokens each, then zeros."""
     n, width = filled.shape[1:]
     if n <= width:
-        gram = filled @ filled.mT
+        gram = _grams(filled)
         grams = torch.stack([gram, _without_first(_without_first(gram).mT)])
     else:
         # subtracting a massive first token from the whole product would cost the other tokens precision
-        grams = torch.stack([rows.mT @ rows for rows in (filled, _without_first(filled))])
+        grams = torch.stack([_grams(rows.mT) for rows in (filled, _without_first(filled))])
     norms = torch.linalg.vector_norm(filled, dim=-1)
     units = filled / torch.where(norms > 0, norms, 1.0)[..., None]
     norms = torch.stack([norms, _without_first(norms)])
@@ -76,6 +78,14 @@ def _of_filled(filled: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
         ],
         dim=1,
     )
+
+
+def _grams(matrices: torch.Tensor) -> torch.Tensor:
+    """(reviews, n, m) -> (reviews, n, n) products of the rows of each matrix."""
+    if matrices.is_cuda:
+        return matrices @ matrices.mT
+    # numpy sees a symmetric product and does half the work
+    return torch.stack([torch.from_numpy(rows @ rows.T) for rows in matrices.numpy()])
 
 
 def _without_first(tokens: torch.Tensor) -> torch.Tensor:
@@ -94,58 +104,46 @@ def largest_eigenvalues(gram: torch.Tensor) -> torch.Tensor:
     try:
         if gram.shape[-1] <= _DENSE:
             return torch.linalg.eigvalsh(gram)[:, -1]
-        largest, proven = eigenvalues_by_lanczos(gram)
-        if not proven.all():
-            largest[~proven] = torch.linalg.eigvalsh(gram[~proven])[:, -1]
-        return largest
+        found = gram.new_tensor([largest_by_lanczos(matrix) for matrix in gram.numpy()])
+        unproven = found.isnan()
+        if unproven.any():
+            found[unproven] = torch.linalg.eigvalsh(gram[unproven])[:, -1]
+        return found
     finally:
         torch.set_num_threads(threads)
 
 
-def eigenvalues_by_lanczos(gram: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """As `largest_eigenvalues`, by a few products of each matrix with a vector, and which of them are proven.
+def largest_by_lanczos(gram: np.ndarray) -> float:
+    """Largest eigenvalue of a positive semi-definite matrix (m, m) by a few products with a vector; NaN if unproven.
 
-    Lanczos finds some eigenvalue, which need not be the largest. With t = y'Gy of a unit vector y and r = |Gy - ty|, all
-    of G orthogonal to y has a norm of at most m = sqrt(|G|^2 - t^2 - 2 r^2), |G| the Frobenius norm. For m < t the
-    largest eigenvalue thus lies between t and t + r^2 / (t - m). It is proven if these agree to float64's precision.
-
-    Returns:
-        t, (matrices,) float64, and whether it is proven, (matrices,) bool. A matrix of zeros is not.
+    Lanczos finds some eigenvalue, which need not be the largest. With t = y'Gy of a unit vector y, r = |Gy - ty|, all
+    of G orthogonal to y has a norm of at most b = sqrt(|G|² - t² - 2 r²), |G| the Frobenius norm. For b < t, the largest
+    eigenvalue thus lies between t and t + r² / (t - b). It is proven if these agree to the precision of float64. That is
+    so only where the square of the largest eigenvalue exceeds the squares of all others together.
     """
-    eps = torch.finfo(gram.dtype).eps
-    squares = gram.square().sum(dim=(1, 2))
-    start = torch.randn(gram.shape[-1], dtype=gram.dtype, generator=torch.Generator().manual_seed(0))
-    basis = _unit(_times(gram, start.expand(len(gram), -1)))[:, None]
-    images = _times(gram, basis[:, 0])[:, None]
-    for _ in range(_LOOKS):
-        for _ in range(_STEPS):
-            further = images[:, -1:]
-            for _ in range(2):  # twice, against rounding
-                further = further - (further @ basis.mT) @ basis
-            basis = torch.cat([basis, _unit(further)], dim=1)
-            images = torch.cat([images, _times(gram, basis[:, -1])[:, None]], dim=1)
-        among_basis = basis @ images.mT
-        weights = torch.linalg.eigh((among_basis + among_basis.mT) / 2).eigenvectors[:, None, :, -1]
-        vector, image = weights @ basis, weights @ images
-        size = vector.square().sum(dim=(1, 2))
-        found = (vector * image).sum(dim=(1, 2)) / size
-        residual = (image - found[:, None, None] * vector).square().sum(dim=(1, 2)) / size
-        gap = found - (squares - found**2 - 2 * residual).clamp(min=0).sqrt()
-        proven = (gap > _LEAST_GAP * found) & (residual <= eps * found * gap)
-        if proven.all():
-            break
-    return found, proven
-
-
-def _times(gram: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
-    """(matrices, m) product of each matrix with its vector; torch's product of batches is four times slower."""
-    return torch.stack([matrix.mv(vector) for matrix, vector in zip(gram, vectors, strict=True)])
-
-
-def _unit(vectors: torch.Tensor) -> torch.Tensor:
-    """Vectors of length 1; zeros stay zeros."""
-    lengths = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
-    return vectors / torch.where(lengths > 0, lengths, 1.0)
+    trace = np.trace(gram)
+    if not 0 < trace < np.inf:
+        return np.nan
+    gram = gram / trace
+    squares = np.vdot(gram, gram)
+    vectors, images = np.empty((2, _MOST_STEPS, len(gram)))
+    further = gram @ np.random.default_rng(0).standard_normal(len(gram))
+    for step in range(_MOST_STEPS):
+        for _ in range(2):  # twice, against rounding
+            further = further - (vectors[:step] @ further) @ vectors[:step]
+        vectors[step] = further / (np.sqrt(further @ further) or 1.0)
+        further = images[step] = gram @ vectors[step]
+        if (step + 1) % _STEPS:
+            continue
+        weights = np.linalg.eigh(vectors[: step + 1] @ images[: step + 1].T)[1][:, -1]
+        vector, image = weights @ vectors[: step + 1], weights @ images[: step + 1]
+        size = vector @ vector
+        found = (vector @ image) / size
+        residual = ((image - found * vector) ** 2).sum() / size
+        gap = found - np.sqrt(max(squares - found**2 - 2 * residual, 0.0))
+        if gap > _LEAST_GAP * found and residual <= _EPS * found * gap:
+            return found * trace
+    return np.nan
 
 
 def eigenvalues_by_squaring(gram: torch.Tensor) -> torch.Tensor:
