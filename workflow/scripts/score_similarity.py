@@ -1,11 +1,13 @@
 """BERTScore of a shard's variant against the originals."""
 
+from homogenization.models.weights import with_built_weights
 from homogenization.run.job import arguments, job
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.similarity import load_encoder, score_against_originals
 
 with job(snakemake):
-    encoder = load_encoder(**snakemake.params.encoder)
+    named = with_built_weights(snakemake.params.encoder, snakemake.input.get("encoder", []), key="encoder")
+    encoder = load_encoder(**named)
     originals, variant = read_table(snakemake.input.original), read_table(snakemake.input.variant)
     scores = score_against_originals(encoder, originals, variant)
     write_table(scores, snakemake.output.similarity, arguments(snakemake))
