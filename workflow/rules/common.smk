@@ -12,8 +12,8 @@ SCRIPTS = Path(workflow.basedir, "workflow", "scripts")
 sys.path.insert(0, str(LIBRARY))
 os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
 
-from homogenization.config.models import BUILT_FILES
 from homogenization.config.study import load_study
+from homogenization.models.weights import BUILT_FILES
 from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash
 from homogenization.run.errors import HomogenizationError
@@ -74,7 +74,7 @@ def writer_of(wildcards):
 
 def weights_of(wildcards):
     """The files of a model that the workflow builds or that lies in a local folder; other files are not tracked."""
-    return model_of(wildcards).weights.files(f"{STUDY.results}/models/{wildcards.model}")
+    return model_of(wildcards).weights.files(STUDY.results, wildcards.model)
 
 
 def kept_if_asked(file):

@@ -20,6 +20,29 @@ rule build_random_model:
         "../scripts/build_random_model.py"
 
 
+rule convert_gguf:
+    """Weights and tokenizer of a GGUF file, as safetensors in float32."""
+    input:
+        file=lambda wildcards: STUDY.gguf_sources[wildcards.gguf].gguf_files(),
+    output:
+        **{name: f"<results>/weights/{{gguf}}/{file}" for name, file in BUILT_FILES.items()},
+    log:
+        "<logs>/weights/{gguf}.log",
+    wildcard_constraints:
+        gguf=any_of(STUDY.gguf_sources),
+    cache: "omit-software"
+    conda:
+        "../../envs/homogenization.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: ask.conversion_memory(STUDY.gguf_sources[wildcards.gguf], attempt),
+        runtime=lambda wildcards, attempt: ask.conversion_runtime(STUDY.gguf_sources[wildcards.gguf], attempt),
+    params:
+        code=code("convert_gguf"),
+        weights=lambda wildcards: STUDY.gguf_sources[wildcards.gguf].params(),
+    script:
+        "../scripts/convert_gguf.py"
+
+
 rule extract_states:
     """Extracts the states of one model for one shard of a variant."""
     input:

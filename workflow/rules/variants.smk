@@ -1,5 +1,6 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original.
 ENCODER = STUDY.similarity.params("encoder", "layer", "device")
+ENCODER_FILES = STUDY.similarity.encoder.built_files(STUDY.results)
 
 if STUDY.keyphrases.scorer == "llm":
 
@@ -7,6 +8,7 @@ if STUDY.keyphrases.scorer == "llm":
         """Lets a language model find the key phrases of a shard's reviews."""
         input:
             shard="<results>/corpus/{shard}.parquet",
+            weights=lambda wildcards: writer_of(wildcards).built_files(STUDY.results),
         output:
             keyphrases="<results>/keyphrases/{shard}.parquet",
         log:
@@ -63,6 +65,7 @@ else:
         input:
             shard="<results>/corpus/{shard}.parquet",
             frequencies="<results>/keyphrases/document_frequencies.parquet",
+            keybert=STUDY.keyphrases.keybert.built_files(STUDY.results) if STUDY.keyphrases.scorer == "keybert" else [],
         output:
             keyphrases="<results>/keyphrases/{shard}.parquet",
         log:
@@ -108,6 +111,8 @@ if STUDY.written:
         input:
             shard="<results>/corpus/{shard}.parquet",
             keyphrases="<results>/keyphrases/{shard}.parquet",
+            weights=lambda wildcards: writer_of(wildcards).built_files(STUDY.results),
+            encoder=ENCODER_FILES if STUDY.rewriting.min_f1 is not None else [],
         output:
             variant="<results>/variants/{variant}/{shard}.parquet",
             candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
@@ -152,6 +157,7 @@ rule score_similarity:
     input:
         original="<results>/corpus/{shard}.parquet",
         variants=[f"<results>/variants/{variant}/{{shard}}.parquet" for variant in STUDY.moved],
+        encoder=ENCODER_FILES,
     output:
         random_pairs="<results>/similarity/random_pairs/{shard}.parquet",
         variants=[f"<results>/similarity/{variant}/{{shard}}.parquet" for variant in STUDY.moved],
@@ -176,6 +182,7 @@ if STUDY.written:
         input:
             original="<results>/corpus/{shard}.parquet",
             variant="<results>/variants/{variant}/{shard}.parquet",
+            encoder=ENCODER_FILES,
         output:
             similarity="<results>/similarity/{variant}/{shard}.parquet",
         log:

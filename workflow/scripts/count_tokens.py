@@ -1,8 +1,8 @@
 """Count the tokens that a model will read, and describe its network, from its configuration and tokenizer alone."""
 
 from dataclasses import asdict
-from pathlib import Path
 
+from homogenization.models.weights import with_built_weights
 from homogenization.plan.architecture import describe_architecture, resolve_configuration
 from homogenization.plan.token_counts import token_counts
 from homogenization.run.files import write_json
@@ -10,9 +10,8 @@ from homogenization.run.job import job
 from homogenization.run.parquet import write_table
 
 with job(snakemake):
-    model, jobs = snakemake.params.model, snakemake.params.jobs
-    built = "random" in model["weights"]
-    folder = Path(snakemake.input.weights[0]).parent if built else resolve_configuration(model["weights"])
+    model, jobs = with_built_weights(snakemake.params.model, snakemake.input.get("weights", [])), snakemake.params.jobs
+    folder = resolve_configuration(model["weights"])
     architecture = describe_architecture(folder)
     counts = token_counts(folder, model, jobs, list(snakemake.input.texts))
     print(f"{architecture.name}: {counts['lengths'].list.sum().sum():,} tokens in {len(jobs)} jobs")

@@ -1,5 +1,6 @@
 """Find the key phrases of a shard's reviews."""
 
+from homogenization.models.weights import with_built_weights
 from homogenization.run.job import arguments, job
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.variants.keyphrases import extract_keyphrases
@@ -7,6 +8,7 @@ from homogenization.variants.scorers import make_scorer
 
 with job(snakemake):
     params, counted = snakemake.params, snakemake.input.frequencies
-    scorer = make_scorer(params.scorer, read_table(counted), table_metadata(counted)["n_documents"], params.keybert)
+    named = with_built_weights({"keybert": params.keybert}, snakemake.input.get("keybert", []), key="keybert")
+    scorer = make_scorer(params.scorer, read_table(counted), table_metadata(counted)["n_documents"], named["keybert"])
     found = extract_keyphrases(read_table(snakemake.input.shard), scorer, params.max_phrases, params.ngram_range)
     write_table(found, snakemake.output.keyphrases, arguments(snakemake))

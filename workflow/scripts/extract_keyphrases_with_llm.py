@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from homogenization.models.weights import with_built_weights
 from homogenization.run.job import job
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.llm_keyphrases import extract_keyphrases_with_llm
@@ -11,7 +12,8 @@ from homogenization.writers.backends import make_writer
 with job(snakemake):
     params, resources = snakemake.params, snakemake.resources
     means = {name: resources[name] for name in ("connections", "timeout_seconds", "max_retries")}
-    writer = make_writer(params.module, params.writer, params.seed, gpus=resources.gpu, **means)
+    entry = with_built_weights(params.writer, snakemake.input.get("weights", []))
+    writer = make_writer(params.module, entry, params.seed, gpus=resources.gpu, **means)
     store = RequestStore(Path(snakemake.output.keyphrases).parents[1] / "requests")
     reviews = read_table(snakemake.input.shard)
     limits = {"max_phrases": params.max_phrases, "ngram_range": params.ngram_range}

@@ -1,10 +1,11 @@
 """Run a model over one shard of a variant and store the states of every layer."""
 
+from homogenization.models.weights import with_built_weights
 from homogenization.run.files import write_json
 from homogenization.run.job import job
 from homogenization.run.parquet import read_table
 from homogenization.states.extraction import extract
-from homogenization.states.model import load_model, with_built_weights
+from homogenization.states.model import load_model
 
 with job(snakemake):
     entry, params = snakemake.params.model, snakemake.params

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from homogenization.models.weights import with_built_weights
 from homogenization.run.job import job
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.llm_rewriting import rewrite_with_llm
@@ -12,9 +13,11 @@ from homogenization.writers.backends import make_writer
 with job(snakemake):
     params, resources = snakemake.params, snakemake.resources
     means = {name: resources[name] for name in ("connections", "timeout_seconds", "max_retries")}
-    writer = make_writer(params.module, params.writer, params.seed, gpus=resources.gpu, **means)
+    entry = with_built_weights(params.writer, snakemake.input.get("weights", []))
+    writer = make_writer(params.module, entry, params.seed, gpus=resources.gpu, **means)
     store = RequestStore(Path(snakemake.output.variant).parents[2] / "requests")
-    score_f1 = f1_scorer(load_encoder(**params.encoder)) if params.encoder else None
+    encoder = with_built_weights(params.encoder or {}, snakemake.input.get("encoder", []), key="encoder")
+    score_f1 = f1_scorer(load_encoder(**encoder)) if encoder else None
     reviews, keyphrases = read_table(snakemake.input.shard), read_table(snakemake.input.keyphrases)
     rewritten, candidates = rewrite_with_llm(
         reviews, keyphrases, params.variant, writer, store, params.prompt, params.position, params.filters, score_f1

@@ -1,11 +1,13 @@
 """BERTScore of a shard's variants by rule against the originals, and of unrelated reviews: the baseline."""
 
+from homogenization.models.weights import with_built_weights
 from homogenization.run.job import arguments, job
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.similarity import load_encoder, score_against_originals, score_random_pairs
 
 with job(snakemake):
-    encoder, originals = load_encoder(**snakemake.params.encoder), read_table(snakemake.input.original)
+    named = with_built_weights(snakemake.params.encoder, snakemake.input.get("encoder", []), key="encoder")
+    encoder, originals = load_encoder(**named), read_table(snakemake.input.original)
     for variant, scored in zip(snakemake.input.variants, snakemake.output.variants, strict=True):
         scores = score_against_originals(encoder, originals, read_table(variant))
         write_table(scores, scored, arguments(snakemake))

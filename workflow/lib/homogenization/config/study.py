@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from homogenization.config.analysis import ClaimsFile, Components, Contrasts, Figures, Mauve, Sensitivity
 from homogenization.config.base import ExpandedPath, Name, Section, describe_problems, one_of, without_nulls
 from homogenization.config.claims import load_claims
-from homogenization.config.models import Model, States
+from homogenization.config.models import Model, Source, States
 from homogenization.config.texts import (
     AnyKeyphrases,
     AnyVariant,
@@ -145,6 +145,13 @@ class Study(Section):
     def moved(self) -> list[str]:
         """Variants by rule other than the original, sorted."""
         return sorted(set(self.rewritten) - set(self.written))
+
+    @property
+    def gguf_sources(self) -> dict[str, Source]:
+        """Weights in GGUF that anyone names, by the folder below `weights/` where they are converted."""
+        named = [getattr(entry, "weights", None) for entry in (*self.models.values(), *self.writers.values())]
+        named += [self.similarity.encoder, getattr(self.keyphrases, "keybert", None)]
+        return {source.converted_in: source for source in named if source and source.converted_in}
 
     @property
     def jobs(self) -> list[tuple[str, str, str]]:

@@ -26,6 +26,10 @@ class Writer(Option):
     top_p: float = Field(0.95, gt=0, le=1, description="Sampling is from the likeliest tokens of this probability.")
     max_new_tokens: int = Field(1024, ge=1, description="Longest answer in tokens; a longer one is rejected.")
 
+    def built_files(self, results: str) -> list[str]:
+        """Files below the folder `results` that the workflow makes of the writer's weights, where it has any."""
+        return self.weights.built_files(results) if hasattr(self, "weights") else []
+
 
 class LocalWriter(Writer):
     """A language model that runs in the job."""

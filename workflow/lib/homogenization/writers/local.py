@@ -22,7 +22,7 @@ from transformers import (
 from homogenization.models.devices import placement
 from homogenization.models.digests import verified_digests
 from homogenization.models.loading import context_of, load_config, load_network, load_tokenizer
-from homogenization.models.weights import ResolvedWeights, resolve_weights
+from homogenization.models.weights import ORIGIN_FILE, ResolvedWeights, resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.requests import Completion, Failure, Request, Writer, request_seed
 from homogenization.writers.sampling import GrammarMask, Grammars, SeededSampling
@@ -226,5 +226,5 @@ def _load_chat_model(weights: ResolvedWeights, entry: Mapping[str, Any]) -> _Cha
 
 def _small_digests(folder: Path) -> dict[str, str]:
     """SHA-256 of the configuration and tokenizer files, by name: the chat template, for example, changes the prompt."""
-    files = sorted({path for pattern in _SMALL_FILES for path in folder.glob(pattern)})
+    files = sorted({path for pattern in _SMALL_FILES for path in folder.glob(pattern) if path.name != ORIGIN_FILE})
     return {path.name: sha256(path.read_bytes()).hexdigest() for path in files}
