@@ -117,9 +117,9 @@ def largest_by_lanczos(gram: np.ndarray) -> float:
     """Largest eigenvalue of a positive semi-definite matrix (m, m) by a few products with a vector; NaN if unproven.
 
     Lanczos finds some eigenvalue, which need not be the largest. With t = y'Gy of a unit vector y, r = |Gy - ty|, all
-    of G orthogonal to y has a norm of at most b = sqrt(|G|² - t² - 2 r²), |G| the Frobenius norm. For b < t, the largest
-    eigenvalue thus lies between t and t + r² / (t - b). It is proven if these agree to the precision of float64. That is
-    so only where the square of the largest eigenvalue exceeds the squares of all others together.
+    of G orthogonal to y has a norm of at most b = sqrt(|G|² - t² - 2 r²), |G| the Frobenius norm. For b < t, the
+    largest eigenvalue thus lies between t and t + r² / (t - b). It is proven if these agree to the precision of
+    float64. That is so only where the square of the largest eigenvalue exceeds the squares of all others together.
     """
     trace = np.trace(gram)
     if not 0 < trace < np.inf:
