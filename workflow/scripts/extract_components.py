@@ -1,7 +1,7 @@
 """Run a model over one shard of a variant and measure its tokens at every point of every block."""
 
-from homogenization.measures.components import component_states
 from homogenization.run.job import job
+from homogenization.measures.components import component_states
 from homogenization.run.parquet import read_table, write_table
 from homogenization.states.model import load_model, with_built_weights
 
