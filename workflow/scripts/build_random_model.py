@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from homogenization.models.untrained import build_random_model
 from homogenization.run.job import arguments, job
+from homogenization.models.untrained import build_random_model
 from homogenization.run.parquet import read_table
 
 with job(snakemake):

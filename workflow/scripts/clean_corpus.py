@@ -1,7 +1,7 @@
 """Clean the reviews and drop duplicates."""
 
-from homogenization.corpus.cleaning import clean_reviews
 from homogenization.run.job import job
+from homogenization.corpus.cleaning import clean_reviews
 from homogenization.run.parquet import read_table, write_table
 
 with job(snakemake):

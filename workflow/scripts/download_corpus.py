@@ -1,7 +1,7 @@
 """Read the corpus from the hub or from a local file, as it is."""
 
-from homogenization.corpus.reading import read_reviews
 from homogenization.run.job import arguments, job
+from homogenization.corpus.reading import read_reviews
 from homogenization.run.parquet import write_table
 
 with job(snakemake):

@@ -1,8 +1,8 @@
 """Run a model over one shard of a variant and measure its tokens at every point of every block."""
 
+from homogenization.run.job import job
 from homogenization.measures.components import component_states
 from homogenization.models.weights import with_built_weights
-from homogenization.run.job import job
 from homogenization.run.parquet import read_table, write_table
 from homogenization.states.model import load_model
 

@@ -1,8 +1,8 @@
 """Run a model over one shard of a variant and store the states of every layer."""
 
+from homogenization.run.job import job
 from homogenization.models.weights import with_built_weights
 from homogenization.run.files import write_json
-from homogenization.run.job import job
 from homogenization.run.parquet import read_table
 from homogenization.states.extraction import extract
 from homogenization.states.model import load_model

@@ -6,9 +6,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from homogenization.run.job import job
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
-from homogenization.run.job import job
 
 report = snakemake.output.report
 with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(report) as partial:

@@ -2,8 +2,8 @@
 
 from importlib import import_module
 
-from homogenization.measures.reviews import provenance
 from homogenization.run.job import arguments, job
+from homogenization.measures.reviews import provenance
 from homogenization.run.parquet import write_tables
 from homogenization.states.store import open_store
 

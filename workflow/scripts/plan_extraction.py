@@ -1,9 +1,9 @@
 """Tabulate the estimated costs of extraction, for each model and in total."""
 
+from homogenization.run.job import job
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import plan_row, plan_table, plan_text
 from homogenization.run.files import read_json, write_csv, write_text
-from homogenization.run.job import job
 from homogenization.run.parquet import read_table
 
 with job(snakemake):

@@ -3,10 +3,10 @@
 from importlib import import_module
 from pathlib import Path
 
+from homogenization.run.job import arguments, job
 from homogenization.figures.shown import Shown
 from homogenization.figures.style import save_figure
 from homogenization.run.files import read_csv
-from homogenization.run.job import arguments, job
 from homogenization.run.parquet import read_table
 
 with job(snakemake):

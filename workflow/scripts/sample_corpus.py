@@ -1,7 +1,7 @@
 """Take one shard of the nested, balanced sample."""
 
-from homogenization.corpus.sampling import sample_reviews
 from homogenization.run.job import arguments, job
+from homogenization.corpus.sampling import sample_reviews
 from homogenization.run.parquet import read_table, write_table
 
 with job(snakemake):

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -28,7 +27,7 @@ _COMPONENTS = {  # in the order of a block
     "addition": "addition of both",
 }
 _QUARTERS = ("first quarter of the blocks", "second", "third", "last")
-_COLOURS = sns.color_palette("crest", len(_QUARTERS)).as_hex()
+_COLOURS = ("#6db290", "#44948f", "#24768b", "#215584")  # seaborn's palette "crest"
 _LANES = len(_QUARTERS) + 1  # lanes of a component: its quarters, and the mean of all blocks
 _PITCH = _LANES + 1.2  # lanes from one component to the next
 _LANE_HEIGHT = 0.07  # inches

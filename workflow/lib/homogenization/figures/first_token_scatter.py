@@ -2,9 +2,9 @@
 
 import math
 
+import matplotlib
 import numpy as np
 import polars as pl
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
@@ -25,7 +25,7 @@ VIEWS = {  # view of the maximum explainable variance -> label of its row
 }
 _SCOPE = "reviews_and_layers"  # the correlation over all points of a panel
 _FORBIDDEN_COLOUR = "#ececec"
-_COLOURS = sns.color_palette("viridis_r", as_cmap=True)
+_COLOURS = matplotlib.colormaps["viridis_r"]
 _SMALL_SHARE = 0.3
 _SEED = 0  # seed of the order in which points are drawn
 

@@ -4,7 +4,6 @@ import textwrap
 
 import numpy as np
 import polars as pl
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
@@ -38,15 +37,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     for name, label in rows:
         scores = scored.filter(variant=name)["f1"].to_numpy()
         axes = panels[name, "f1"]
-        sns.histplot(
-            x=scores,
-            bins=edges,
-            ax=axes,
-            element="step",
-            color=styles[name].colour if name in styles else GREY,
-            alpha=0.5,
-            lw=1,
-        )
+        colour = styles[name].colour if name in styles else GREY
+        counts, _ = np.histogram(scores, edges)
+        steps = axes.fill_between(edges, np.append(counts, counts[-1]), step="post", fc=(colour, 0.5), ec=colour, lw=1)
+        steps.sticky_edges.y.append(0)  # no room below the steps
         axes.axvline(shown.threshold, color=DARK, ls="--", lw=1.2)
         title_lines = textwrap.fill(_panel_title(table, name, label, scores), 78)
         axes.set_title(title_lines, loc="left", weight="normal")

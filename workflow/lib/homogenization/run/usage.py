@@ -3,6 +3,30 @@
 import resource
 import sys
 
+# libraries that take more than a tenth of a second to import; polars and numpy, which almost every job needs, aside
+HEAVY = (
+    "accelerate",
+    "bert_score",
+    "datasets",
+    "matplotlib",
+    "openai",
+    "pandas",
+    "pydantic",
+    "scipy",
+    "seaborn",
+    "sentence_transformers",
+    "sklearn",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "zarr",
+)
+
+
+def imported_libraries() -> list[str]:
+    """Those of `HEAVY` that this process has imported so far."""
+    return [name for name in HEAVY if name in sys.modules]
+
 
 def peak_memory_mb() -> float:
     """Largest resident memory of this process so far, in MB."""

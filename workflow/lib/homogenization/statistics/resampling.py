@@ -9,7 +9,6 @@ sign flips, so that a whole study is a few matrix products, and so that the depe
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy import stats
 from scipy.special import ndtr, ndtri, stdtrit
 
 _NUMBERS_AT_ONCE = 4_000_000  # resampled values in memory: 32 MB per array
@@ -218,10 +217,12 @@ def _squared_t(shares: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
     """False-discovery rates q, (m,), of p (m,) (Benjamini & Hochberg 1995); NaN stays NaN and is left out."""
+    from scipy.stats import false_discovery_control  # a second of imports, which few tables need
+
     q = np.full(len(p), np.nan)
     tested = ~np.isnan(p)
     if tested.any():
-        q[tested] = stats.false_discovery_control(p[tested])
+        q[tested] = false_discovery_control(p[tested])
     return q
 
 
@@ -259,10 +260,12 @@ def reviews_for_power(effect: np.ndarray, power: float = 0.8, alpha: float = 0.0
 
 def _power(size: np.ndarray, n: np.ndarray, alpha: float) -> np.ndarray:
     """Power of a two-sided one-sample t test of |d| = `size` with n >= 2 values."""
+    from scipy.stats import nct
+
     critical = stdtrit(n - 1, 1 - alpha / 2)
     shift = size * np.sqrt(n)
     # the lower tail by symmetry: its distribution function turns to NaN far out
-    return stats.nct.sf(critical, n - 1, shift) + stats.nct.sf(critical, n - 1, -shift)
+    return nct.sf(critical, n - 1, shift) + nct.sf(critical, n - 1, -shift)
 
 
 def _chunks(n_cells: int, rows: int) -> Iterator[slice]:
