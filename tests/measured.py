@@ -47,9 +47,10 @@ def attention_of(reviews=REVIEWS, n_bins=4):
     return table_of(rows, ATTENTION_SCHEMA)
 
 
-def analysed(*reviews):
-    """The table `similarity` of a study that analyses these of the three."""
-    return pl.DataFrame({"review_id": REVIEWS, "analysed": [review in reviews for review in REVIEWS]})
+def accepted(*reviews, variant="front"):
+    """The table `similarity` of a variant in which these of the three are accepted."""
+    rows = [(variant, review, review in reviews) for review in REVIEWS]
+    return pl.DataFrame(rows, schema=["variant", "review_id", "accepted"], orient="row")
 
 
 def _places(reviews):

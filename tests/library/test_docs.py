@@ -35,6 +35,7 @@ from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA
 from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
 from homogenization.tables.attention import ATTENTION_PROFILE_SCHEMA
+from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.cosines import COSINES_SCHEMA
 from homogenization.tables.extraction import EXTRACTION_SCHEMA
@@ -73,6 +74,7 @@ SCHEMAS = {
     "extraction.parquet": EXTRACTION_SCHEMA,
     "common_length.parquet": METRICS_SCHEMA,
     "contrasts.parquet": CONTRASTS_SCHEMA,
+    "comparisons.csv": COMPARISONS_SCHEMA,
     "depth.parquet": DEPTH_SCHEMA,
     "first_token.parquet": FIRST_TOKEN_SCHEMA,
     "components.parquet": COMPONENTS_SCHEMA,

@@ -2,31 +2,40 @@
 
 # parameters of the resampling of reviews, the same for every table
 RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence")}
+# what decides whether a comparison of variants has enough reviews
+REVIEWS = {"n_reviews": STUDY.corpus.n_reviews, **STUDY.contrasts.params("min_reviews")}
 
-if STUDY.contrasted and STUDY.contrasted_metrics:
 
-    rule test_contrasts:
-        """Differences between variants of a review, with intervals and tests."""
-        input:
-            metrics="<results>/tables/metrics.parquet",
-            common_length="<results>/tables/common_length.parquet" if STUDY.common_tokens else [],
-        output:
-            "<results>/tables/contrasts.parquet",
-        log:
-            "<logs>/tables/test_contrasts.log",
-        conda:
-            "../../envs/homogenization.yaml"
-        resources:
-            mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
-            runtime=per_attempt(120),
-        params:
-            **RESAMPLING,
-            code=code("tabulate", "statistics.contrasts"),
-            module="statistics.contrasts",
-            contrasts=sorted(STUDY.contrasted),
-            metrics=STUDY.contrasted_metrics,
-        script:
-            "../scripts/tabulate.py"
+rule test_contrasts:
+    """Differences between variants of a review, with intervals and tests, where enough reviews are accepted."""
+    input:
+        metrics="<results>/tables/metrics.parquet",
+        similarity="<results>/tables/similarity.parquet",
+        common_length="<results>/tables/common_length.parquet" if STUDY.common_tokens else [],
+    output:
+        contrasts="<results>/tables/contrasts.parquet",
+        comparisons=report(
+            "<results>/tables/comparisons.csv",
+            caption="../report/comparisons.rst",
+            category="Data",
+            labels={"table": "reviews of each comparison"},
+        ),
+    log:
+        "<logs>/tables/test_contrasts.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    resources:
+        mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+        runtime=per_attempt(120),
+    params:
+        **RESAMPLING,
+        **REVIEWS,
+        code=code("tabulate", "statistics.contrasts"),
+        module="statistics.contrasts",
+        contrasts=sorted(STUDY.contrasted),
+        metrics=STUDY.contrasted_metrics,
+    script:
+        "../scripts/tabulate.py"
 
 
 rule measure_depth:
@@ -119,9 +128,11 @@ if STUDY.judged_claims:
             runtime=per_attempt(120),
         params:
             **RESAMPLING,
+            **REVIEWS,
             code=code("tabulate", "statistics.claims"),
             module="statistics.claims",
             claims=STUDY.judged_claims,
             models=sorted(STUDY.models),
+            variants=sorted(STUDY.variants),
         script:
             "../scripts/tabulate.py"

@@ -21,6 +21,7 @@ rule tabulate_similarity:
     params:
         code=code("tabulate", "tables.similarity"),
         module="tables.similarity",
+        variants=sorted(STUDY.rewritten),
         threshold=STUDY.similarity.threshold,
         n_reviews=STUDY.corpus.n_reviews,
     script:
@@ -71,7 +72,7 @@ if STUDY.written:
 
 
 rule tabulate_metrics:
-    """Every metric of every analysed review."""
+    """Every metric of every accepted review."""
     input:
         spectra=over_jobs("<results>/spectra/{model}/{variant}/{shard}.parquet"),
         geometry=over_jobs("<results>/geometry/{model}/{variant}/{shard}.parquet"),
@@ -190,7 +191,7 @@ rule tabulate_extraction:
 if STUDY.common_tokens:
 
     rule tabulate_common_length:
-        """Metrics of every analysed review on a common number of tokens."""
+        """Metrics of every accepted review on a common number of tokens."""
         input:
             spectra=over_jobs("<results>/common_length/{model}/{variant}/{shard}.spectra.parquet"),
             geometry=over_jobs("<results>/common_length/{model}/{variant}/{shard}.geometry.parquet"),
@@ -214,7 +215,7 @@ if STUDY.common_tokens:
 if STUDY.component_jobs:
 
     rule tabulate_components:
-        """Changes of the anisotropies of analysed reviews by each component of a block."""
+        """Changes of the anisotropies of accepted reviews by each component of a block."""
         input:
             components=over_jobs("<results>/components/{model}/{variant}/{shard}.parquet", STUDY.component_jobs),
             similarity="<results>/tables/similarity.parquet",

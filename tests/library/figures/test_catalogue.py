@@ -17,8 +17,8 @@ from homogenization.figures.shown import Shown
 from homogenization.metrics.catalogue import METRIC_NAMES
 
 LIBRARY = ROOT / "workflow/lib/homogenization"
-SHARED = {"__init__", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
-OF_TABLES = {"acceptance", "rewriting"}
+SHARED = {"__init__", "accepted", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
+OF_TABLES = {"acceptance", "comparisons", "rewriting"}
 
 
 @pytest.fixture(autouse=True)

@@ -48,10 +48,10 @@ def contrasts_table(blocks=BLOCKS, pairs=PAIRS, metric=METRIC, views=VIEWS):
                             "model": model, "variant": variant, "minus": minus, "point": point, "layer": layer,
                             "depth": layer / n_blocks, "view": view, "metric": metric, "n_reviews": N, "mean": mean,
                             "ci_low": mean - 0.02, "ci_high": mean + 0.03, "p_max_t": 0.01 if layer % 2 else 0.2,
-                            "mean_common": mean / 2, "n_common": 31,
+                            "mean_common": mean / 2, "n_common": 31, "reason": None,
                         }
                     )  # fmt: skip
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows, schema_overrides={"reason": pl.String})
 
 
 def chosen(**fields):

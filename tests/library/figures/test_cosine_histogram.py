@@ -14,7 +14,6 @@ from drawings import (
     require_house_style,
     require_refusal,
     shown,
-    summary_table,
 )
 from homogenization.figures.cosine_histogram import draw
 
@@ -28,13 +27,13 @@ def cosine_table(blocks=BLOCKS):
                 density = np.exp(-(((edges[:-1] + edges[1:]) / 2 - 0.1 * layer) ** 2) * 20)
                 density /= density.sum() * 0.05
                 for left, right, value in zip(edges[:-1], edges[1:], density, strict=True):
-                    rows.append((model, variant, point, layer, layer / n_blocks, "all_tokens", left, right, value))
-    columns = ["model", "variant", "point", "layer", "depth", "tokens", "bin_left", "bin_right", "density"]
+                    rows.append((model, variant, point, layer, layer / n_blocks, "all_tokens", left, right, N, value))
+    columns = ["model", "variant", "point", "layer", "depth", "tokens", "bin_left", "bin_right", "n_reviews", "density"]
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
 def tables(cosines):
-    return {"cosines": cosines, "summary": summary_table(views=("raw",), blocks=BLOCKS)}
+    return {"cosines": cosines}
 
 
 @cache

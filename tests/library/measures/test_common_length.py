@@ -126,9 +126,9 @@ def test_rows():
     assert len(table) == 3 * 3 * 7
 
 
-def test_only_analysed_reviews(tmp_path):
-    scores = {"variant": "front", "precision": 1.0, "recall": 1.0, "f1": 1.0, "accepted": True}
-    rows = [{**scores, "review_id": name, "analysed": name != "exact"} for name in LENGTHS]
+def test_only_accepted_reviews(tmp_path):
+    scores = {"variant": "front", "precision": 1.0, "recall": 1.0, "f1": 1.0}
+    rows = [{**scores, "review_id": name, "accepted": name != "exact"} for name in LENGTHS]
     files = {name: str(tmp_path / name) for name in ("spectra", "geometry", "similarity")}
     made = *measure(store_of(), N_TOKENS, DRAWS, SEED, ["raw"]), pl.DataFrame(rows, schema=SIMILARITY_SCHEMA)
     for path, table in zip(files.values(), made, strict=True):

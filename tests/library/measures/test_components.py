@@ -195,15 +195,16 @@ def test_memory_that_runs_out_halves_the_pass_and_changes_nothing(caplog):
     assert "token_budget goes from 150 down to 75" in caplog.text
 
 
-def write_similarity(path, analysed):
-    write_table(pl.DataFrame({"review_id": list(analysed), "analysed": list(analysed.values())}), path)
+def write_similarity(path, *reviews):
+    """The table `similarity` of a variant in which these reviews are accepted."""
+    write_table(pl.DataFrame({"variant": "front", "review_id": reviews, "accepted": True}), path)
 
 
 def test_the_changes_of_a_block_add_up_along_the_stream(measured, tmp_path):
     """BERT: additions and norms lead from what enters a block to what leaves it, which enters the next."""
     table, metadata = measured
     write_table(table, tmp_path / "states", metadata)
-    write_similarity(tmp_path / "similarity", {"r0": True, "r2": True})
+    write_similarity(tmp_path / "similarity", "r0", "r2")
     files = {"components": [str(tmp_path / "states")], "similarity": str(tmp_path / "similarity")}
     changes = tabulate(SimpleNamespace(**files))
     along = changes.filter(
@@ -223,7 +224,7 @@ def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
     entry = {"weights": MINILM, "dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": 50}
     reviews = pl.DataFrame({"review_id": ["a", "b"], "text": EMBEDDED[:2]})
     write_table(reviews, tmp_path / "variant.parquet")
-    write_similarity(tmp_path / "similarity.parquet", {"a": True, "b": False})
+    write_similarity(tmp_path / "similarity.parquet", "a")
     states, table = str(tmp_path / "states.parquet"), str(tmp_path / "components.parquet")
     model = {"name": "minilm", "token_budget": 100, **entry}
     inputs = {"variant": str(tmp_path / "variant.parquet"), "weights": []}

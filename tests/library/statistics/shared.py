@@ -18,6 +18,7 @@ from homogenization.tables.similarity import SIMILARITY_SCHEMA
 SCRIPT = Path(__file__).parents[3] / "workflow" / "scripts" / "tabulate.py"
 RANK, COSINE, NORM = "normalized_effective_rank", "cosine_anisotropy", "first_token_norm"
 N_REVIEWS, N_BLOCKS = 30, 8
+MIN_REVIEWS = 10
 DRAWS, CONFIDENCE, SEED = 2000, 0.95, 0
 
 
@@ -42,9 +43,9 @@ def metric_rows(values, metric=RANK, view="raw", variant="original", model="m", 
     return pl.DataFrame(columns, schema=METRICS_SCHEMA)
 
 
-def similarity_rows(f1, variant="front", analysed=True):
+def similarity_rows(f1, variant="front", accepted=True):
     columns = {"variant": variant, "review_id": [f"r{number:03d}" for number in range(len(f1))], "f1": f1}
-    scores = pl.DataFrame(columns).with_columns(precision="f1", recall="f1", accepted=analysed, analysed=analysed)
+    scores = pl.DataFrame(columns).with_columns(precision="f1", recall="f1", accepted=accepted)
     return scores.select(*SIMILARITY_SCHEMA).cast(SIMILARITY_SCHEMA)
 
 
@@ -78,10 +79,14 @@ def component_changes(parallel=False):
     return {name: mean + 0.2 * generator.standard_normal((N_REVIEWS, N_BLOCKS)) for name, mean in means.items()}
 
 
-def evidence_of(*metrics, similarity=None, components=None, draws=DRAWS):
+def evidence_of(*metrics, similarity=None, components=None, draws=DRAWS, variants=None):
     table = pl.concat([pl.DataFrame(schema=METRICS_SCHEMA), *metrics])
     scores = pl.DataFrame(schema=SIMILARITY_SCHEMA) if similarity is None else similarity
-    return Evidence(table, scores, components, draws, CONFIDENCE, SEED)
+    variants = table["variant"].unique().to_list() if variants is None else variants
+    if similarity is None:
+        accepted = table.filter(pl.col("variant") != "original").select("variant", "review_id").unique()
+        scores = pl.concat([scores, accepted.with_columns(accepted=True)], how="diagonal")
+    return Evidence(table, scores, components, draws, CONFIDENCE, SEED, variants, N_REVIEWS, MIN_REVIEWS)
 
 
 def claim_of(name="c", statement="It is so.", source="s", **measured):

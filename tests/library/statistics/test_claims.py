@@ -1,3 +1,6 @@
+import re
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -5,7 +8,6 @@ from scipy import stats
 
 from homogenization.run.parquet import write_table
 from homogenization.statistics.claims import CLAIMS_SCHEMA, claims_table
-from homogenization.statistics.evidence import Evidence
 from homogenization.statistics.verdicts import (
     CONTRADICTED,
     NOT_TESTED,
@@ -17,6 +19,7 @@ from homogenization.statistics.verdicts import (
 from library.statistics.shared import (
     CONFIDENCE,
     DRAWS,
+    MIN_REVIEWS,
     N_BLOCKS,
     N_REVIEWS,
     NORM,
@@ -172,7 +175,7 @@ class TestNumbers:
 
     def test_similarity_is_of_all_reviews_and_of_no_model(self):
         f1 = 0.9 + noise(0)[:, 0]
-        similarity = similarity_rows(f1).with_columns(pl.Series("analysed", np.arange(N_REVIEWS) < 20))
+        similarity = similarity_rows(f1).with_columns(pl.Series("accepted", np.arange(N_REVIEWS) < 20))
         evidence = evidence_of(metric_rows(noise(1)), similarity=similarity)
         claims = [claim_of(similarity={"variant": "front"}, above=0.5)]
         row = judged(claims, evidence, ["a", "b"]).row(0, named=True)
@@ -220,6 +223,42 @@ class TestNotTested:
         assert table["reason"].is_null().to_list() == [True, False]
         assert "no blocks of this model" in table["reason"][1]
 
+    @pytest.mark.parametrize(
+        ("measured", "reason"),
+        [
+            (
+                {"contrast": {"metric": RANK, "variant": "front", "minus": "original"}, "above": 0},
+                "9 of 30 .* front;",
+            ),
+            (
+                {"contrast": {"metric": RANK, "variant": "end", "minus": "front"}, "above": 0},
+                "4 of 30 .* end and front",
+            ),
+            ({"slope": {"metric": RANK, "variant": "front"}, "above": 0}, "9 of 30 reviews accepted in front"),
+            ({"level": {"metric": RANK, "variant": "lost"}, "above": 0}, "0 of 30 .* in lost; at least 10 are needed"),
+            ({"contrast": {"metric": RANK, "variant": "end", "minus": "original"}, "above": 0}, None),
+            ({"similarity": {"variant": "front"}, "above": 0}, None),
+            ({"similarity": {"variant": "lost"}, "above": 0}, "no review was rewritten as 'lost'"),
+            ({"level": {"metric": RANK}, "above": 0}, None),
+        ],
+    )
+    def test_too_few_accepted_reviews(self, measured, reason):
+        """9 reviews are accepted as front, 25 as end, 4 as both; none was rewritten as lost."""
+        number = np.arange(N_REVIEWS)
+        similarity = pl.concat(
+            [
+                similarity_rows(np.full(N_REVIEWS, 0.9), "front", pl.Series(number < 9)),
+                similarity_rows(np.full(N_REVIEWS, 0.9), "end", pl.Series(number >= 5)),
+            ]
+        )
+        metrics = [metric_rows(noise(n) + n, variant=name) for n, name in enumerate(("original", "front", "end"))]
+        evidence = evidence_of(*metrics, similarity=similarity, variants=["original", "front", "end", "lost"])
+        row = judged([claim_of(**measured)], evidence).row(0, named=True)
+        assert (row["verdict"] == NOT_TESTED) == (reason is not None)
+        if reason is not None:
+            assert re.search(reason, row["reason"])
+            assert np.isnan([row[name] for name in ("estimate", "ci_low", "p_value", "q_value")]).all()
+
 
 class TestTables:
     evidence = evidence_of(
@@ -243,13 +282,10 @@ class TestTables:
         assert table["published"].to_list() == ["> 0", "> 0", None, None, None]
 
     def test_order_of_rows_and_models_does_not_matter(self):
-        shuffled = Evidence(
-            self.evidence.metrics.sample(fraction=1, shuffle=True, seed=0),
-            self.evidence.similarity.sample(fraction=1, shuffle=True, seed=0),
-            None,
-            DRAWS,
-            CONFIDENCE,
-            SEED,
+        shuffled = replace(
+            self.evidence,
+            metrics=self.evidence.metrics.sample(fraction=1, shuffle=True, seed=0),
+            similarity=self.evidence.similarity.sample(fraction=1, shuffle=True, seed=0),
         )
         table = judged(self.claims, self.evidence, ["a", "b"])
         again = judged(self.claims, shuffled, ["b", "a"])
@@ -271,7 +307,7 @@ class TestTables:
     @pytest.mark.parametrize("apart", [True, False])
     def test_the_script_writes_both(self, tmp_path, apart):
         components = component_rows({"attention": noise(3) + 1, "norm_1": noise(4)}, model="a") if apart else None
-        evidence = Evidence(self.evidence.metrics, self.evidence.similarity, components, DRAWS, CONFIDENCE, SEED)
+        evidence = replace(self.evidence, components=components)
         paths = {name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "similarity", "components")}
         for name, path in paths.items():
             if getattr(evidence, name) is not None:
@@ -284,6 +320,9 @@ class TestTables:
             [tmp_path / "claims.csv", tmp_path / "verdicts.csv"],
             claims=claims,
             models=["a", "b"],
+            variants=evidence.variants,
+            n_reviews=N_REVIEWS,
+            min_reviews=MIN_REVIEWS,
             draws=DRAWS,
             confidence=CONFIDENCE,
             seed=SEED,

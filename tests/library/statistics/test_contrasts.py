@@ -3,13 +3,15 @@
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy import stats
 
-from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, contrast_table
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, reviews_for_power
+from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.metrics import METRICS_SCHEMA
 from library.statistics.shared import run_tabulate
 
@@ -24,6 +26,7 @@ CELLS = [
 NAMES = ["effective_rank", "resultant_length"]
 PAIRS = [("front", "original"), ("front", "end")]
 DRAWS = 600
+NUMBERS = ("mean", "median", "ci_low", "ci_high", "effect_size", "p_value", "p_max_t", "n_80")
 
 
 def metrics_table(models=("alpha",), reviews=REVIEWS, shift=0.4, seed=0):
@@ -41,8 +44,10 @@ def metrics_table(models=("alpha",), reviews=REVIEWS, shift=0.4, seed=0):
     return pl.DataFrame(rows, schema=METRICS_SCHEMA, orient="row")
 
 
-def contrast(metrics, common=None, pairs=PAIRS, names=NAMES, seed=1):
-    return contrast_table(metrics, common, pairs, names, DRAWS, 0.95, seed)
+def contrast(metrics, common=None, pairs=PAIRS, names=NAMES, seed=1, min_reviews=0):
+    reviews = metrics.select("variant", "review_id").unique()
+    comparisons = comparisons_table(reviews.with_columns(accepted=True), pairs, len(REVIEWS), min_reviews)
+    return contrast_table(metrics, common, comparisons, names, DRAWS, 0.95, seed)
 
 
 def differences(metrics, variant, minus, point, layer, view, metric, model="alpha"):
@@ -153,8 +158,7 @@ def test_missing_values_are_left_out_of_their_cell_alone():
     assert row["mean"] == pytest.approx(values.mean())
     empty = table.filter(view="unit", point="final_norm", minus="end").row(0, named=True)
     assert empty["n_reviews"] == 0
-    numbers = ("mean", "median", "ci_low", "ci_high", "effect_size", "p_value", "q_value", "p_max_t", "n_80")
-    assert np.isnan([empty[name] for name in numbers]).all()
+    assert np.isnan([empty[name] for name in (*NUMBERS, "q_value")]).all()
     tested = table.filter(pl.col("p_value").is_not_nan())
     np.testing.assert_allclose(tested["q_value"], stats.false_discovery_control(tested["p_value"].to_numpy()))
 
@@ -209,9 +213,28 @@ def test_common_number_of_tokens_of_some_models():
     ]
 
 
-def test_unknown_variant_says_what_there_is():
-    with pytest.raises(HomogenizationError, match=r"'middle'.*alpha.*allowed: end, front, original.*contrasts.pairs"):
-        contrast(metrics_table(), pairs=[("front", "original"), ("middle", "original")])
+@given(data=st.data())
+def test_a_contrast_is_that_of_the_reviews_accepted_in_both_and_of_no_other_variant(data):
+    """Whatever is rejected where: each contrast is that of a study of its two variants and their common reviews."""
+    rejected = {variant: data.draw(st.sets(st.sampled_from(REVIEWS))) for variant in ("front", "end")}
+    whole, kept = metrics_table(), metrics_table()
+    for variant, reviews in rejected.items():
+        kept = kept.filter((pl.col("variant") != variant) | ~pl.col("review_id").is_in(reviews))
+    pairs = [*PAIRS, ("end", "original")]
+    table = contrast(kept, pairs=pairs, min_reviews=6)
+    for variant, minus in pairs:
+        gone = set().union(*(rejected.get(name, set()) for name in (variant, minus)))
+        rows = table.filter(variant=variant, minus=minus).drop("q_value")
+        if len(REVIEWS) - len(gone) < 6:
+            assert (rows["n_reviews"] == len(REVIEWS) - len(gone)).all()
+            assert rows["reason"].str.contains(f"{len(REVIEWS) - len(gone)} of 9 reviews accepted").all()
+            assert rows.select(*NUMBERS, "mean_common").unpivot()["value"].is_nan().all()
+            continue
+        alone = whole.filter(~pl.col("review_id").is_in(gone), pl.col("variant").is_in([variant, minus]))
+        assert_frame_equal(rows, contrast(alone, pairs=[(variant, minus)]).drop("q_value"), check_exact=True)
+    tested = table.filter(pl.col("reason").is_null())
+    if len(tested):
+        np.testing.assert_allclose(tested["q_value"], stats.false_discovery_control(tested["p_value"].to_numpy()))
 
 
 @pytest.mark.parametrize(("pairs", "names"), [([], NAMES), (PAIRS, ["stable_rank"])])
@@ -238,13 +261,26 @@ def test_planted_effect_is_found_and_nothing_else():
 
 def test_the_script_writes_the_table(tmp_path):
     """From tables on the disk to the table with its metadata; that of a common number of tokens may be missing."""
-    metrics, written = metrics_table(), tmp_path / "contrasts.parquet"
-    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "common_length")}
+    metrics = metrics_table()
+    outputs = [tmp_path / "contrasts.parquet", tmp_path / "comparisons.csv"]
+    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "common_length", "similarity")}
     write_table(metrics, paths["metrics"])
     write_table(common_of(metrics, 2.0), paths["common_length"])
+    accepted = (
+        metrics.select("variant", "review_id")
+        .unique()
+        .with_columns(accepted=(pl.col("variant") == "front") | pl.col("review_id").is_in(REVIEWS[:3]))
+    )
+    write_table(accepted, paths["similarity"])
     arguments = {"contrasts": PAIRS, "metrics": NAMES, "draws": DRAWS, "confidence": 0.95, "seed": 1}
-    run_tabulate(tmp_path, "statistics.contrasts", paths, [written], **arguments)
-    assert_frame_equal(read_table(written), contrast(metrics, common_of(metrics, 2.0)), check_exact=True)
-    assert table_metadata(written)["draws"] == DRAWS
-    run_tabulate(tmp_path, "statistics.contrasts", {**paths, "common_length": []}, [written], **arguments)
-    assert read_table(written)["n_common"].null_count() == len(PAIRS) * len(CELLS)
+    arguments |= {"n_reviews": len(REVIEWS), "min_reviews": 6}
+    run_tabulate(tmp_path, "statistics.contrasts", paths, outputs, **arguments)
+    written, comparisons = read_table(outputs[0]), pl.read_csv(outputs[1])
+    tested = contrast(metrics, common_of(metrics, 2.0), pairs=PAIRS[:1])
+    assert_frame_equal(written.filter(minus="original"), tested, check_exact=True)
+    assert written.filter(minus="end")["reason"].unique().item().startswith("3 of 9 reviews accepted in both front and")
+    assert comparisons.select("minus", "n_accepted", "tested").rows() == [("original", 9, True), ("end", 3, False)]
+    assert "front less end is not tested: 3 of 9" in (tmp_path / "log").read_text()
+    assert table_metadata(outputs[0])["draws"] == DRAWS
+    run_tabulate(tmp_path, "statistics.contrasts", {**paths, "common_length": []}, outputs, **arguments)
+    assert read_table(outputs[0])["n_common"].null_count() == len(PAIRS) * len(CELLS)

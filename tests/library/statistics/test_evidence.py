@@ -90,7 +90,7 @@ class TestContrast:
         np.testing.assert_allclose(found.values, by_review)
 
     def test_without_a_review_in_both(self):
-        front = metric_rows(noise(0), variant="front").with_columns(pl.lit("elsewhere").alias("review_id"))
+        front = metric_rows(noise(0), variant="front").with_columns(pl.col("review_id") + " elsewhere")
         with pytest.raises(UnavailableError, match="in both 'front' and 'original'"):
             measure(claim_of(contrast=FRONT_LESS_ORIGINAL, above=0), "m", evidence_of(front, metric_rows(noise(1))))
 

@@ -5,14 +5,14 @@ import pytest
 
 from homogenization.run.parquet import write_table
 from homogenization.tables.attention import ATTENTION_PROFILE_SCHEMA, attention_profiles, tabulate
-from measured import analysed, attention_of
+from measured import accepted, attention_of
 
 
-def test_profiles_of_the_analysed_reviews(tmp_path):
+def test_profiles_of_the_accepted_reviews(tmp_path):
     paths = [str(tmp_path / name) for name in ("000", "001")]
     for path, reviews in zip(paths, [("a", "b"), ("c",)], strict=True):
         write_table(attention_of(reviews), path)
-    write_table(analysed("a", "b"), tmp_path / "similarity")
+    write_table(accepted("a", "b"), tmp_path / "similarity")
     table = tabulate(SimpleNamespace(attention=paths, similarity=str(tmp_path / "similarity")))
     assert dict(table.schema) == ATTENTION_PROFILE_SCHEMA
     assert len(table) == 2 * 4

@@ -6,12 +6,9 @@ import polars as pl
 from homogenization.measures.components import COMPONENT_STATES_SCHEMA
 from homogenization.run.parquet import write_table
 from homogenization.tables.components import COMPONENTS_SCHEMA, component_changes, tabulate
+from measured import accepted
 
 NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
-
-
-def similarity(analysed):
-    return pl.DataFrame({"review_id": list(analysed), "analysed": list(analysed.values())})
 
 
 def states_table(value):
@@ -30,10 +27,10 @@ def states_table(value):
     return pl.DataFrame(rows, COMPONENT_STATES_SCHEMA)
 
 
-def changes_of(folder, states, components, analysed):
+def changes_of(folder, states, components, *reviews):
     """The table of one file of component states."""
     write_table(states, folder / "states", {"components": components})
-    write_table(similarity(analysed), folder / "similarity")
+    write_table(accepted(*reviews), folder / "similarity")
     return tabulate(SimpleNamespace(components=[str(folder / "states")], similarity=str(folder / "similarity")))
 
 
@@ -44,7 +41,7 @@ def test_changes_are_output_less_input(tmp_path):
         return order[point] * layer + 100 * (view == "without_first") + (np.nan if number == "mean_norm" else 0)
 
     components = {"attention": ["ln1_out", "attn_out"], "addition": ["resid_pre", "resid_post"]}
-    table = changes_of(tmp_path, states_table(value), components, {"a": True, "b": False})
+    table = changes_of(tmp_path, states_table(value), components, "a")
     assert table.schema == pl.Schema(COMPONENTS_SCHEMA)
     assert table["review_id"].unique().to_list() == ["a"]
     assert len(table) == 2 * 2 * 2 * 2

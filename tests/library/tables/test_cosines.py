@@ -5,14 +5,14 @@ import polars as pl
 
 from homogenization.run.parquet import write_table
 from homogenization.tables.cosines import COSINES_SCHEMA, cosine_densities, tabulate
-from measured import analysed, geometry_of
+from measured import accepted, geometry_of
 
 
 def test_densities_integrate_to_one(tmp_path):
     paths = [str(tmp_path / name) for name in ("000", "001")]
     for path, reviews in zip(paths, [("a",), ("b", "c")], strict=True):
         write_table(geometry_of(reviews), path)
-    write_table(analysed("a", "b"), tmp_path / "similarity")
+    write_table(accepted("a", "b"), tmp_path / "similarity")
     table = tabulate(SimpleNamespace(geometry=paths, similarity=str(tmp_path / "similarity")))
     assert dict(table.schema) == COSINES_SCHEMA
     width = pl.col("bin_right") - pl.col("bin_left")

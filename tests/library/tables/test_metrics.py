@@ -14,7 +14,7 @@ from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS
 from homogenization.run.parquet import write_table
 from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_reviews, tabulate
-from measured import analysed, attention_of, geometry_of, spectra_of, states, table_of
+from measured import accepted, attention_of, geometry_of, spectra_of, states, table_of
 
 
 class TestMetrics:
@@ -80,13 +80,13 @@ class TestMetrics:
 
 @pytest.fixture
 def files(tmp_path):
-    """Two shards of one job, of which review b is not analysed."""
+    """Two shards of one job, of which review b is not accepted."""
     made = {"spectra": spectra_of, "geometry": geometry_of, "attention": attention_of}
     paths = {name: [str(tmp_path / f"{name}{shard}") for shard in (0, 1)] for name in made}
     for name, measure in made.items():
         for path, reviews in zip(paths[name], [("c",), ("a", "b")], strict=True):
             write_table(measure(reviews), path)
-    write_table(analysed("a", "c"), tmp_path / "similarity")
+    write_table(accepted("a", "c"), tmp_path / "similarity")
     return SimpleNamespace(**paths, similarity=str(tmp_path / "similarity"))
 
 

@@ -5,13 +5,16 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from homogenization.tables.over_reviews import keep_analysed, summarise, t_factor
-from measured import analysed
+from homogenization.tables.over_reviews import keep_accepted, summarise, t_factor
+from measured import accepted
 
 
-def test_keep_analysed_keeps_the_order():
-    table = pl.DataFrame({"review_id": ["c", "b", "a", "c"], "x": [1, 2, 3, 4]})
-    assert keep_analysed(table, analysed("a", "c"))["x"].to_list() == [1, 3, 4]
+def test_a_variant_keeps_its_own_reviews_in_their_order_and_the_original_all():
+    variants = ["front", "end", "original", "front", "front", "unscored", "end", "front"]
+    table = pl.DataFrame({"variant": variants, "review_id": [*"cbbbabac"], "x": range(8)})
+    similarity = pl.concat([accepted("a", "c"), accepted("b", variant="end"), accepted(variant="random_pairs")])
+    assert keep_accepted(table, similarity)["x"].to_list() == [0, 1, 2, 4, 7]
+    assert keep_accepted(table, similarity.clear())["x"].to_list() == [2]
 
 
 class TestSummary:

@@ -4,9 +4,8 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
-from homogenization.tables.over_reviews import keep_analysed
+from homogenization.tables.comparisons import COMPARISONS_SCHEMA, comparisons_table, too_few_accepted
 from homogenization.tables.similarity import (
     ACCEPTANCE_SCHEMA,
     SIMILARITY_SCHEMA,
@@ -19,85 +18,72 @@ REVIEWS = ("a", "b", "c")
 
 
 def scores(variant, f1, reviews=REVIEWS, **more):
-    return pl.DataFrame({"variant": variant, "review_id": reviews, "precision": f1, "recall": f1, "f1": f1, **more})
+    columns = {"review_id": list(reviews), "precision": f1, "recall": f1, "f1": f1, **more}
+    return pl.DataFrame(columns, schema_overrides={"review_id": pl.String, "f1": pl.Float64}).select(
+        pl.lit(variant).alias("variant"), pl.all()
+    )
 
 
 RANDOM = scores("random_pairs", [0.3, 0.4, 0.5], other_review_id=["b", "c", "a"])
 
 
-def test_paired_acceptance():
-    table = similarity_table(
-        [scores("front", [0.9, 0.8, 0.95]), scores("end", [0.92, 0.9, 0.7])],
-        [RANDOM],
-        threshold=0.8,
-        n_reviews=3,
-    )
+def test_a_review_is_accepted_in_each_variant_by_itself():
+    table = similarity_table([scores("front", [0.9, 0.8, math.nan]), scores("end", [0.92, 0.7], "ab")], [RANDOM], 0.8)
     assert dict(table.schema) == SIMILARITY_SCHEMA
-    rows = {(row["variant"], row["review_id"]): row for row in table.to_dicts()}
-    assert rows["front", "b"]["accepted"]  # the threshold itself is enough
-    assert not rows["end", "c"]["accepted"]
-    assert rows["front", "c"]["accepted"]
-    assert not rows["front", "c"]["analysed"]
-    analysed = {review for (variant, review), row in rows.items() if row["analysed"]}
-    assert analysed == {"a", "b"}
-    assert rows["random_pairs", "a"]["accepted"] is None
-    assert rows["random_pairs", "a"]["analysed"] is None
+    accepted = {(row["variant"], row["review_id"]): row["accepted"] for row in table.to_dicts()}
+    assert [accepted["front", review] for review in "abc"] == [True, True, False]  # the threshold itself is enough
+    assert [accepted["end", review] for review in "ab"] == [True, False]
+    assert [accepted["random_pairs", review] for review in "abc"] == [None] * 3
 
 
-def test_review_without_a_score_is_not_analysed():
-    shards = [scores("front", [0.9, math.nan, 0.9]), scores("end", [0.9, 0.9], reviews=["a", "b"])]
-    table = similarity_table(shards, [RANDOM], threshold=0.5, n_reviews=3)
-    assert table.filter(pl.col("analysed"))["review_id"].unique().to_list() == ["a"]
-
-
-def test_shards_are_put_together():
-    shards = [scores("front", [0.9], reviews=["a"]), scores("front", [0.8], reviews=["b"])]
-    table = similarity_table(shards, [RANDOM, RANDOM], threshold=0.85, n_reviews=3)
-    assert table.filter(pl.col("variant") == "front")["analysed"].to_list() == [True, False]
-    assert (table["variant"] == "random_pairs").sum() == 6
-
-
-def test_nothing_accepted_says_what_to_do():
-    with pytest.raises(HomogenizationError) as error:
-        similarity_table(
-            [scores("front", [0.7, 0.6, 0.5]), scores("end", [0.9] * 3)], [RANDOM], threshold=0.8, n_reviews=3
-        )
-    message = str(error.value)
-    assert "similarity.threshold: 0.8" in message
-    assert "front: 0 of 3 accepted (0%), median F1 0.600" in message
-    assert "end: 3 of 3 accepted (100%), median F1 0.900" in message
-    assert "Random pairs of reviews have a median F1 of 0.400" in message
+def test_acceptance_lists_every_variant_and_says_where_the_threshold_rejects_most(tmp_path, caplog):
+    """One review could not be rewritten as front, and none as end."""
+    for name, table in {"front": scores("front", [0.9, 0.4, 0.3]), "end": scores("end", [], ""), "r": RANDOM}.items():
+        write_table(table, tmp_path / name)
+    inputs = SimpleNamespace(similarity=[tmp_path / "end", tmp_path / "front"], random_pairs=[tmp_path / "r"])
+    similarity, acceptance = tabulate(inputs, ["end", "front"], 0.8, 4)
+    assert dict(acceptance.schema) == ACCEPTANCE_SCHEMA
+    assert acceptance.rows() == [
+        ("end", 4, 0, 0, 0.0, None, None, pytest.approx(0.4), 0.8),
+        ("front", 4, 3, 1, 0.25, pytest.approx(1.6 / 3), 0.4, pytest.approx(0.4), 0.8),
+    ]
+    assert "accepts 1 of the 3 rewritten reviews of front, whose median F1 is 0.400" in caplog.text
+    assert "of end" not in caplog.text  # the writer failed, not the threshold
+    assert similarity.filter(variant="end").is_empty()
 
 
 def test_only_the_original():
-    table = similarity_table([], [RANDOM], threshold=0.99, n_reviews=3)
+    table = similarity_table([], [RANDOM], threshold=0.99)
     assert table["variant"].unique().to_list() == ["random_pairs"]
-    assert keep_analysed(pl.DataFrame({"review_id": ["x"]}), table)["review_id"].to_list() == ["x"]
-    assert acceptance_table(table, 0.99, 3).is_empty()
-    assert dict(similarity_table([], [], threshold=0.5, n_reviews=3).schema) == SIMILARITY_SCHEMA
+    assert acceptance_table(table, [], 0.99, 3).is_empty()
+    assert dict(similarity_table([], [], threshold=0.5).schema) == SIMILARITY_SCHEMA
 
 
-def test_acceptance():
-    table = similarity_table([scores("front", [0.9, 0.8, 0.4])], [RANDOM], threshold=0.8, n_reviews=3)
-    acceptance = acceptance_table(table, 0.8, n_reviews=4)  # one could not be rewritten
-    assert dict(acceptance.schema) == ACCEPTANCE_SCHEMA
-    assert acceptance.rows() == [
-        ("front", 4, 3, 2, pytest.approx(2 / 4), pytest.approx(0.7), 0.8, pytest.approx(0.4), 0.8)
+def test_comparisons_count_what_is_accepted_in_both():
+    similarity = similarity_table(
+        [scores("front", [0.9, 0.9, 0.1]), scores("end", [0.9, 0.1, 0.9])], [RANDOM], threshold=0.8
+    )
+    pairs = [("front", "original"), ("original", "end"), ("front", "end"), ("lost", "original")]
+    table = comparisons_table(similarity, pairs, 4, 2)
+    assert dict(table.schema) == COMPARISONS_SCHEMA
+    assert table["n_accepted"].to_list() == [2, 2, 1, 0]
+    assert table["tested"].to_list() == [True, True, False, False]
+    assert table["reason"].to_list() == [
+        None,
+        None,
+        "1 of 4 reviews accepted in both front and end; at least 2 are needed",
+        "0 of 4 reviews accepted in lost; at least 2 are needed",
     ]
+    assert too_few_accepted(similarity, ["original"], 1, 2) is None
 
 
 def test_tabulate_reads_the_shards_in_their_order(tmp_path):
-    shards = {
-        "end": scores("end", [0.9], reviews=["a"]),
-        "front": scores("front", [0.8], reviews=["a"]),
-        "random": RANDOM,
-    }
+    shards = {"front-1": scores("front", [0.9], "b"), "front-0": scores("front", [0.8], "a"), "random": RANDOM}
     for name, table in shards.items():
-        write_table(table, tmp_path / f"{name}.parquet")
+        write_table(table, tmp_path / name)
     inputs = SimpleNamespace(
-        similarity=[tmp_path / "end.parquet", tmp_path / "front.parquet"], random_pairs=[tmp_path / "random.parquet"]
+        similarity=[tmp_path / "front-1", tmp_path / "front-0"], random_pairs=[tmp_path / "random"]
     )
-    similarity, acceptance = tabulate(inputs, 0.5, 1)
-    assert similarity.equals(similarity_table([shards["end"], shards["front"]], [RANDOM], 0.5, 1))
-    assert acceptance.equals(acceptance_table(similarity, 0.5, 1))
-    assert acceptance["variant"].to_list() == ["end", "front"]
+    similarity, _ = tabulate(inputs, ["front"], 0.85, 2)
+    assert similarity.select("review_id", "accepted").rows()[:2] == [("b", True), ("a", False)]
+    assert len(similarity) == 2 + 3

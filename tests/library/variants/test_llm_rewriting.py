@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -264,13 +265,17 @@ def test_the_key_is_nowhere(tmp_path, caplog, capfd):
         assert server.base_url.encode() not in path.read_bytes()
 
 
-def test_a_shard_in_which_nothing_passes_says_why(tmp_path):
+def test_a_shard_in_which_nothing_passes_goes_on_and_says_why(tmp_path):
     faults = {f"number{number}": ["malformed", "..."] for number in range(5)}
-    with (
-        BadServer(lambda message, candidate: json.dumps({"review": "Short."}), faults) as server,
-        pytest.raises(ScriptError, match=r"none of the 6 reviews .* malformed 15, length 3\. Read some answers"),
-    ):
-        run(tmp_path, server)
+    with BadServer(lambda message, candidate: json.dumps({"review": "Short."}), faults) as server:
+        variant, judged = run(tmp_path, server)
+    assert variant.is_empty()
+    assert variant.schema == VARIANT_SCHEMA
+    assert len(judged) == 18
+    log = log_in(tmp_path).read_text()
+    assert re.search(
+        r"none of the 6 reviews .* malformed 15, length 3\. The shard goes on without any\. Read some", log
+    )
 
 
 def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):

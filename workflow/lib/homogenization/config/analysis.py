@@ -48,6 +48,12 @@ class Contrasts(Section):
     )
     draws: int = Field(10_000, ge=100, description="Bootstrap draws, and sign flips of the permutation test.")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="Level of intervals; that of tests is 1 - confidence.")
+    min_reviews: int = Field(
+        10,
+        ge=6,
+        description="Fewest reviews, accepted in both variants, with which a comparison is tested; a rewritten variant "
+        "with fewer is not drawn as a curve. The p of n reviews can't be below 2 / 2^n: with five, none is below .05.",
+    )
     common_tokens: int | None = Field(
         64,
         ge=4,

@@ -8,7 +8,8 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator
 
-from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid
+from homogenization.figures.accepted import accepted
+from homogenization.figures.panels import finish, label_outer, mark_empty, panel_grid
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import house_style
 
@@ -25,13 +26,13 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     """
     table = rows_of(tables["attention"], shown)
     require_rows(table, shown, "attention received", tables["attention"]["model"])
-    table = table.with_columns(excess=(pl.col("received") / pl.col("uniform")).log(2))
+    reviews = accepted(table, shown.variants, shown.min_reviews)
+    table = reviews.table.with_columns(excess=(pl.col("received") / pl.col("uniform")).log(2))
     finite = table["excess"].to_numpy()
     finite = np.abs(finite[np.isfinite(finite)])
     # the few most extreme cells get the colour of the scale's end, so that they do not bleach the others
     limit = max(0.5, float(np.quantile(finite, 0.99))) if finite.size else 1.0
-    variants = [pair for pair in shown.variants if pair[0] in set(table["variant"])]
-    figure, panels = panel_grid(variants, shown.models, row_height=2.3, share_y=True)
+    figure, panels = panel_grid(reviews.variants, shown.models, row_height=2.3, share_y=True)
     colours = sns.color_palette("vlag", as_cmap=True).with_extremes(bad=_EMPTY_COLOUR)
     mesh = None
     for (model, variant), axes in panels.items():
@@ -57,10 +58,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     label_outer(panels, "Position in the review", {model: "Relative depth of the block" for model, _ in shown.models})
     note = (
         "Colour: mean attention received by a token, divided by what it would receive under uniform attention "
-        f"(logarithmic; white: the same; grey: no tokens). n = {counted(table['n_reviews'])}, the same in every "
-        "variant. Position 0: the first token, which is left out here, 1: the last."
+        f"(logarithmic; white: the same; grey: no tokens); {reviews.counts}. Position 0: "
+        "the first token, which is left out here, 1: the last."
     )
-    return finish(figure, shown.title, note)
+    return finish(figure, shown.title, note, reviews.left_out)
 
 
 def _add_colour_bar(figure: Figure, mesh: QuadMesh, axes: list[Axes]) -> None:

@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from homogenization.figures.accepted import accepted
 from homogenization.figures.panels import (
     axis_label,
-    counted,
     finish,
     label_outer,
     mark_empty,
@@ -31,6 +31,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     """
     table = rows_of(tables["attention"], shown)
     require_rows(table, shown, "attention received", tables["attention"]["model"])
+    reviews = accepted(table, shown.variants, shown.min_reviews)
+    table = reviews.table
     styles = variant_styles(shown.variants)
     blocks = {model: _chosen_blocks(table.filter(pl.col("model") == model)["layer"]) for model, _ in shown.models}
     columns = [(str(index), "") for index in range(max(len(chosen) for chosen in blocks.values()))]
@@ -51,14 +53,13 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             if logarithmic:
                 set_log_scale(axes)
     label_outer(panels, "Position in the review", y_labels)
-    handles = variant_handles(shown.variants, styles, set(table["variant"]))
+    handles = [*variant_handles(reviews.variants, styles, set(table["variant"])), *reviews.left_out]
     if table["uniform"].is_finite().any():
         handles.append(Line2D([], [], color=DARK, ls="--", lw=1, label="uniform attention"))
     note = (
-        f"Line: mean, band: its 95 % confidence interval over reviews; n = {counted(table['n_reviews'])}, the same in "
-        "every variant. Position 0: the first token, which is left out here, 1: the last. A token receives the sum "
-        "over all queries, averaged over heads; dashed: what it would receive if each query spread its attention "
-        "evenly over the tokens that it can see."
+        f"Line: mean, band: its 95 % confidence interval over reviews; {reviews.counts}. Position 0: the first token, "
+        "which is left out here, 1: the last. A token receives the sum over all queries, averaged over heads; dashed: "
+        "what it would receive if each query spread its attention evenly over the tokens that it can see."
     )
     return finish(figure, shown.title, note, handles)
 

@@ -61,7 +61,7 @@ _ENTRIES = (
         category="Metrics",
         labels={"metric": "{metric}"},
         tables=("summary.parquet",),
-        shows=("metric", "label", "views", "models", "variants"),
+        shows=("metric", "label", "views", "models", "variants", "min_reviews"),
         metrics=lambda study: study.tabulated_metrics,
         folder="metrics",
     ),
@@ -77,7 +77,8 @@ _ENTRIES = (
         title="Cosines between the tokens of a review, by layer",
         category="Metrics",
         labels={"metric": "cosines between tokens"},
-        tables=("cosines.parquet", "summary.parquet"),
+        tables=("cosines.parquet",),
+        shows=("models", "variants", "min_reviews"),
     ),
     Figure(
         name="first_token",
@@ -85,6 +86,7 @@ _ENTRIES = (
         category="Position and attention",
         labels={"figure": "norms and the first token"},
         tables=("summary.parquet",),
+        shows=("models", "variants", "min_reviews"),
         when=lambda study: set(_FIRST_TOKEN_METRICS) & set(study.tabulated_metrics),
     ),
     Figure(
@@ -93,6 +95,7 @@ _ENTRIES = (
         category="Position and attention",
         labels={"figure": "attention by position"},
         tables=("attention.parquet",),
+        shows=("models", "variants", "min_reviews"),
         when=lambda study: study.states.record_attention,
     ),
     Figure(
@@ -101,6 +104,7 @@ _ENTRIES = (
         category="Position and attention",
         labels={"figure": "attention by layer and position"},
         tables=("attention.parquet",),
+        shows=("models", "variants", "min_reviews"),
         when=lambda study: study.states.record_attention,
     ),
     Figure(
@@ -146,6 +150,7 @@ _ENTRIES = (
         category="Contrasts",
         labels={"figure": "components of a block"},
         tables=("components.parquet",),
+        shows=("models", "variants", "min_reviews"),
         when=lambda study: study.component_jobs,
     ),
     Figure(

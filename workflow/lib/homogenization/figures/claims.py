@@ -108,7 +108,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         "Number: estimate, in brackets its interval. Supported or contradicted: on the claimed or on the other side of "
         "the criterion (grey), tested over reviews and corrected for all claims and models on the board, or, for "
         "ranges, correlations and components, the whole interval inside or outside. Undecided: neither. Not tested: "
-        f"the study lacks what the claim is about. n = {counted(counts)}."
+        "the study lacks what the claim is about, or has too few accepted reviews of it. "
+        f"n = {counted(counts)}."
     )
     handles = [
         Patch(fc=look.colour, ec=GREY, lw=0.8, label=f"{look.sign}  {verdict}") for verdict, look in VERDICTS.items()

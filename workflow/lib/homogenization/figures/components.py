@@ -10,12 +10,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from homogenization.figures.accepted import count_in_words
 from homogenization.figures.panels import counted, finish, mark_empty, panel_grid, range_with_zero
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows, rows_of
 from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import short_number
 from homogenization.tables.over_reviews import summarise
+from homogenization.variants.names import ORIGINAL
 
 _COMPONENTS = {  # in the order of a block
     "norm_1": "first norm",
@@ -42,12 +44,16 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     Models and variants that the table lacks are left out.
 
     Raises:
-        HomogenizationError: the table holds none of these variants and models.
+        HomogenizationError: the table holds rows, but none of these variants and models.
     """
     table = rows_of(tables["components"], shown)
+    if tables["components"].is_empty():
+        return _without_reviews(shown)
     wanted = ", ".join([*names_of(shown.variants), *names_of(shown.models)])
     require_rows(table, shown, f"variants and models {wanted}", tables["components"]["variant"])
-    variants = [pair for pair in shown.variants if (table["variant"] == pair[0]).any()]
+    n_reviews = dict(table.group_by("variant").agg(pl.col("review_id").n_unique()).iter_rows())
+    needed = min(shown.min_reviews, n_reviews.get(ORIGINAL, shown.min_reviews))
+    variants = [pair for pair in shown.variants if pair[0] in n_reviews]
     columns = {
         f"{model} {variant}": (model, variant, model_label if len(variants) == 1 else f"{model_label}: {variant_label}")
         for model, model_label in shown.models
@@ -68,7 +74,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     for (row, column), axes in panels.items():
         (metric, view), (model, variant, _) = rows[row], columns[column]
         of_panel = {"metric": metric, "view": view, "model": model, "variant": variant}
-        _draw_panel(axes, by_quarter.filter(**of_panel), overall.filter(**of_panel), components)
+        enough = n_reviews[variant] >= needed
+        _draw_panel(axes, by_quarter.filter(enough, **of_panel), overall.filter(enough, **of_panel), components)
+        if not enough:
+            mark_empty(axes, f"{count_in_words(n_reviews[variant])},\nat least {needed} are needed")
         axes.set_xlabel(f"Change of {metric.replace('_', ' ')}")
         if axes.get_subplotspec().colspan.start:
             axes.tick_params(labelleft=False)
@@ -80,6 +89,15 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         f"{f', {variants[0][1]}' if len(variants) == 1 else ''}. Horizontal scales differ between panels."
     )
     return finish(figure, shown.title, note, _handles(set(by_quarter["quarter"])))
+
+
+def _without_reviews(shown: Shown) -> Figure:
+    """A figure that says that no review of the chosen variants is accepted."""
+    figure, panels = panel_grid(shown.models, [("none", "")])
+    for axes in panels.values():
+        mark_empty(axes, count_in_words(0))
+        axes.set_xticks([])
+    return finish(figure, shown.title, "The variants whose blocks are taken apart have no accepted review.")
 
 
 def _panel_rows(table: pl.DataFrame) -> list[tuple[str, str]]:
@@ -158,7 +176,8 @@ def _draw_panel(
         axes.axvline(0, color=DARK, lw=0.9)
     else:
         axes.set_xticks([])
-        mark_empty(axes)
+        if not overall.is_empty():
+            mark_empty(axes)
 
 
 def _write(axes: Axes, top: float, text: str, colour: str) -> None:

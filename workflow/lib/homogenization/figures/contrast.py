@@ -3,6 +3,7 @@
 Rows are the variants that are subtracted and the views, columns the models, lines the variants.
 """
 
+import textwrap
 from collections.abc import Mapping
 
 import numpy as np
@@ -48,7 +49,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     alpha, labels = shown.alpha, dict(shown.variants)
     views = views_present(table, shown.views)
     subtracted = dict.fromkeys(minus for _, minus in shown.contrasts)
-    styles = {name: style for name, style in variant_styles(shown.variants).items() if (table["variant"] == name).any()}
+    tested = set(table.filter(pl.col("reason").is_null())["variant"])
+    styles = {name: style for name, style in variant_styles(shown.variants).items() if name in tested}
     has_final_norm = (table["point"] == FINAL_NORM).any()
     rows = {
         f"{minus} {view}": (minus, view, f"minus {labels.get(minus, minus)}; {view_label(view)}")
@@ -66,7 +68,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         set_depth_axis(axes, len(styles) if has_final_norm else 0)
         _set_vertical_scale(axes, of_panel)
         if not of_panel["mean"].is_finite().any():
-            mark_empty(axes)
+            mark_empty(axes, _why_empty(axes, of_panel))
         elif shown.homogenization:
             _tint_side(axes, shown.homogenization)
     label_outer(panels, DEPTH_LABEL, dict.fromkeys(rows, f"Δ {shown.label}"))
@@ -75,7 +77,14 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         *variant_handles(shown.variants, styles, set(styles)),
         *_other_handles(alpha, has_common, shown.homogenization),
     ]
-    return finish(figure, shown.title, _note(table, alpha, has_common, has_final_norm), handles)
+    return finish(figure, shown.title, _note(table, labels, alpha, has_common, has_final_norm), handles)
+
+
+def _why_empty(axes: Axes, table: pl.DataFrame) -> str:
+    """The reasons for which the contrasts of a panel are not tested, wrapped to its width."""
+    width = axes.figure.get_figwidth() / axes.get_subplotspec().get_gridspec().ncols
+    reasons = table["reason"].drop_nulls().unique(maintain_order=True)
+    return "\n".join(textwrap.fill(f"not tested: {reason}", int(9 * width)) for reason in reasons) or "no values"
 
 
 def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantStyle], alpha: float) -> None:
@@ -139,7 +148,7 @@ def _other_handles(alpha: float, has_common: bool, homogenization: int) -> list[
     return handles
 
 
-def _note(table: pl.DataFrame, alpha: float, has_common: bool, has_final_norm: bool) -> str:
+def _note(table: pl.DataFrame, labels: Mapping[str, str], alpha: float, has_common: bool, has_final_norm: bool) -> str:
     counted_rows = table.filter(pl.col("mean").is_finite())
     note = (
         f"Line: mean difference Δ over reviews, each against itself in the variant named at the right; band: its "
@@ -154,4 +163,11 @@ def _note(table: pl.DataFrame, alpha: float, has_common: bool, has_final_norm: b
         )
     if has_final_norm:
         note += " Right of the grey line: the state after the final norm, tested alone."
+    refused = table.filter(pl.col("reason").is_not_null()).select("variant", "minus", "reason").unique().sort(pl.all())
+    if len(refused):
+        listed = "; ".join(
+            f"{labels.get(variant, variant)} less {labels.get(minus, minus)} ({reason})"
+            for variant, minus, reason in refused.rows()
+        )
+        note += f" Not tested: {listed}."
     return note

@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid
+from homogenization.figures.accepted import accepted
+from homogenization.figures.panels import finish, label_outer, mark_empty, panel_grid
 from homogenization.figures.shown import Named, Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import DARK, GREY, VariantStyle, house_style, variant_styles
 from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
@@ -21,14 +22,15 @@ _TOKENS = "all_tokens"  # pairs with the first token are too few to be seen here
 
 @house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
-    """The figure from the table cosines; the table summary gives the number of reviews.
+    """The figure from the table cosines.
 
     Raises:
         HomogenizationError: the table cosines holds nothing of these variants and models.
     """
     table = rows_of(tables["cosines"], shown).filter(tokens=_TOKENS)
     require_rows(table, shown, "cosines between tokens", tables["cosines"]["model"])
-    n_reviews = rows_of(tables["summary"], shown)["n_reviews"]
+    reviews = accepted(table, shown.variants, shown.min_reviews)
+    table = reviews.table
     styles = variant_styles(shown.variants)
     figure, panels = panel_grid(shown.models, [("cosines", "")], row_height=5.2)
     for model, _ in shown.models:
@@ -39,11 +41,11 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             continue
         _draw_ridges(axes, rows, styles)
     label_outer(panels, "Cosine of two token vectors", {"cosines": "Layer (relative depth)"})
-    handles = _line_handles(shown.variants, styles, set(table["variant"]))
+    handles = [*_line_handles(reviews.variants, styles, set(table["variant"])), *reviews.left_out]
     note = (
-        f"Each curve: the histogram of the cosines of all pairs of a review's tokens (the first included), the mean "
-        f"over n = {counted(n_reviews.sort().tail(1))}. Layer 0: after the embedding. Every curve has the same area; "
-        "heights are scaled by the highest curve of each layer. Dotted: cosine 0."
+        "Each curve: the histogram of the cosines of all pairs of a review's tokens (the first included), the mean "
+        f"over reviews; {reviews.counts}. Layer 0: after the embedding. Every curve has the same area; heights are "
+        "scaled by the highest curve of each layer. Dotted: cosine 0."
     )
     return finish(figure, shown.title, note, handles)
 

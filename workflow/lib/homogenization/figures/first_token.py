@@ -3,10 +3,10 @@
 import polars as pl
 from matplotlib.figure import Figure
 
+from homogenization.figures.accepted import accepted
 from homogenization.figures.curves import DEPTH_LABEL, DEPTH_NOTE, draw_depth_curves, set_depth_axis, spans_decades
 from homogenization.figures.panels import (
     axis_label,
-    counted,
     finish,
     fit_vertical_axis,
     label_outer,
@@ -39,7 +39,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     table = rows_of(summary, shown).filter(pl.col("metric").is_in(METRICS))
     require_rows(table, shown, f"metrics {', '.join(METRICS)}", summary["metric"])
     # each of these metrics has one view; the metric figures show the state after the final norm
-    table = table.filter(point=RESIDUAL_STREAM)
+    reviews = accepted(table.filter(point=RESIDUAL_STREAM), shown.variants, shown.min_reviews)
+    table = reviews.table
     styles = variant_styles(shown.variants)
     rows_shown = [row for row, (metrics, _, _) in _ROWS.items() if table["metric"].is_in(metrics).any()]
     figure, panels = panel_grid(shown.models, [(row, _ROWS[row][2]) for row in rows_shown])
@@ -62,10 +63,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             set_depth_axis(axes, 0)
             fit_vertical_axis(axes, of_panel["mean"], logarithmic)
     label_outer(panels, DEPTH_LABEL, y_labels)
-    handles = variant_handles(shown.variants, styles, set(table["variant"]))
+    handles = [*variant_handles(reviews.variants, styles, set(table["variant"])), *reviews.left_out]
     note = (
-        f"Line: mean, band: its 95 % confidence interval over reviews; n = {counted(table['n_reviews'])}, the same in "
-        f"every variant. {DEPTH_NOTE} Vertical scales differ between panels."
+        f"Line: mean, band: its 95 % confidence interval over reviews; {reviews.counts}. {DEPTH_NOTE} Vertical scales "
+        "differ between panels."
     )
     return finish(figure, shown.title, note, handles)
 

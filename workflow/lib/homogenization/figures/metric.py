@@ -3,6 +3,7 @@
 import polars as pl
 from matplotlib.figure import Figure
 
+from homogenization.figures.accepted import accepted
 from homogenization.figures.curves import (
     DEPTH_LABEL,
     DEPTH_NOTE,
@@ -14,7 +15,6 @@ from homogenization.figures.curves import (
 )
 from homogenization.figures.panels import (
     axis_label,
-    counted,
     finish,
     fit_vertical_axis,
     label_outer,
@@ -41,6 +41,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     summary = tables["summary"]
     table = rows_of(summary, shown).filter(metric=shown.metric)
     require_rows(table, shown, f"metric '{shown.metric}'", summary["metric"])
+    reviews = accepted(table, shown.variants, shown.min_reviews)
+    table = reviews.table
     views = views_present(table, shown.views)
     styles = variant_styles(shown.variants)
     figure, panels = panel_grid(shown.models, [(view, view_label(view)) for view in views])
@@ -58,12 +60,12 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             set_depth_axis(axes, len(styles) if has_final_norm else 0)
             fit_vertical_axis(axes, rows["mean"], logarithmic)
     label_outer(panels, DEPTH_LABEL, y_labels)
-    handles = variant_handles(shown.variants, styles, set(table["variant"]))
+    handles = [*variant_handles(reviews.variants, styles, set(table["variant"])), *reviews.left_out]
     if has_final_norm:
         handles.append(final_norm_handle())
     note = (
-        f"Line: mean, band: its 95 % confidence interval over reviews; n = {counted(table['n_reviews'])}, the same "
-        f"reviews in every variant. {DEPTH_NOTE} Vertical scales differ between panels."
+        f"Line: mean, band: its 95 % confidence interval over reviews; {reviews.counts}. {DEPTH_NOTE} Vertical scales "
+        "differ between panels."
     )
     if has_final_norm:
         note += " The state after the final norm is no part of the curve."

@@ -29,6 +29,7 @@ class Shown:
         alpha: level of significance; intervals have the confidence 1 - `alpha`.
         metric_titles: title of each metric by its name, for a figure of all metrics.
         threshold: least F1 at which a rewritten review is accepted.
+        min_reviews: fewest accepted reviews of a rewritten variant that is drawn.
     """
 
     source: str
@@ -44,6 +45,7 @@ class Shown:
     alpha: float = 0.05
     metric_titles: Mapping[str, str] = field(default_factory=dict)
     threshold: float = 0.0
+    min_reviews: int = 0
 
 
 def names_of(named: Named) -> list[str]:

@@ -49,11 +49,13 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         if name != rows[-1][0]:
             axes.tick_params(labelbottom=False)
     panels[rows[-1][0], "f1"].set_xlabel("BERTScore F1, not rescaled")
-    analysed = table.filter(pl.col("analysed"))["review_id"].n_unique()
     note = (
-        "Each rewritten review is compared with its original. A review is analysed when all of its variants reach the "
-        f"threshold: {analysed:,} are."
+        "Each rewritten review is compared with its original. A comparison of two variants has the reviews that are "
+        "accepted in both; every original is accepted."
     )
+    missing = [label for name, label in shown.rewritten if name not in set(scored["variant"])]
+    if missing:
+        note += f" No review was rewritten: {', '.join(missing)}."
     if RANDOM_PAIRS not in dict(rows):
         note += " The table holds no random pairs."
     handle = Line2D([], [], color=DARK, ls="--", lw=1.2, label=f"threshold of acceptance, F1 = {shown.threshold:g}")
@@ -66,7 +68,7 @@ def _panel_title(table: pl.DataFrame, name: str, label: str, scores: np.ndarray)
     if name == RANDOM_PAIRS:
         return f"{title}, {scores.size:,} pair" + ("s" if scores.size > 1 else "")
     accepted = table.filter(pl.col("variant") == name)["accepted"].sum()
-    return f"{title}, {accepted:,} of {scores.size:,} accepted ({100 * accepted / scores.size:.1f} %)"
+    return f"{title}, {accepted:,} of {scores.size:,} rewritten reviews accepted ({100 * accepted / scores.size:.1f} %)"
 
 
 def _bin_edges(values: np.ndarray) -> np.ndarray:

@@ -59,8 +59,9 @@ def component_states(
     layout = find_layout(model.packed)
     tokens = tokenize(model.tokenizer, review_ids, texts, model.bos, model.max_tokens)
     warn_of_truncation(tokens, model.max_tokens)
-    check_against_eager(model.packed, int(tokens.lengths.max()), record_attention=False)
-    check_sums(model.packed, layout, tokens.token_ids[: tokens.review_offsets[1]])
+    check_against_eager(model.packed, int(tokens.lengths.max(initial=0)), record_attention=False)
+    if len(review_ids):
+        check_sums(model.packed, layout, tokens.token_ids[: tokens.review_offsets[1]])
     points = {point: index for index, point in enumerate(layout.points)}
     shape = (model.packed.n_blocks, len(points), len(TOKEN_VIEWS), len(NUMBERS), len(review_ids))
     numbers = np.full(shape, np.nan)

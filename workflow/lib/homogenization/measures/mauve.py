@@ -5,6 +5,7 @@ and the two histograms p, q compared through the area under their divergence fro
 one distribution give .94 to .97 rather than 1, and values vary with the seed: compare them with the null, over seeds.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from sklearn.cluster import KMeans
 from homogenization.measures.directions import unit_rows
 from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
 from homogenization.run.errors import HomogenizationError
+from homogenization.variants.names import ORIGINAL
 
 _EXPLAINED_VARIANCE = 0.9
 _MAX_ITERATIONS = 50
@@ -130,8 +132,11 @@ def measure(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scal
         seeds: seeds of the drawn tokens and of the cluster centres.
         scale: scaling factor c of the divergences.
 
+    Returns:
+        No row for a rewritten variant of which the shard has too few tokens, because few of its reviews were rewritten.
+
     Raises:
-        HomogenizationError: fewer than 20 tokens in a half, or states that are not finite.
+        HomogenizationError: originals with fewer than 20 tokens in a half, or states that are not finite.
     """
     table = measured_table(_rows(store, n_tokens, seeds, scale), store, MAUVE_SCHEMA, "layer_to")
     return table.sort("layer_from", "layer_to", "seed")
@@ -139,6 +144,9 @@ def measure(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scal
 
 def _rows(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float) -> Iterator[dict[str, Any]]:
     n_available = int(store.review_offsets[-1])
+    if n_available < 2 * _MIN_TOKENS and store.attributes["variant"] != ORIGINAL:
+        logging.warning("MAUVE: left out, since this shard of the variant has %d tokens", n_available)
+        return
     halves = {seed: draw_halves(n_available, n_tokens, seed) for seed in seeds}
     size = len(next(iter(halves.values()))[0])
     n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))

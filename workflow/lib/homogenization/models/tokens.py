@@ -34,7 +34,8 @@ class Tokens:
     @property
     def positions(self) -> np.ndarray:
         """Position of each token in its review, from 0, int32 (tokens,)."""
-        return np.concatenate([np.arange(length, dtype=np.int32) for length in self.lengths])
+        starts = np.repeat(self.review_offsets[:-1], self.lengths)
+        return (np.arange(len(self.token_ids)) - starts).astype(np.int32)
 
 
 def opening_token_id(tokenizer: PreTrainedTokenizerBase) -> int | None:
@@ -45,7 +46,7 @@ def opening_token_id(tokenizer: PreTrainedTokenizerBase) -> int | None:
 def tokenize(
     tokenizer: PreTrainedTokenizerBase, review_ids: Sequence[str], texts: Sequence[str], bos: str, max_tokens: int
 ) -> Tokens:
-    """Turn texts into tokens, truncated to `max_tokens`.
+    """Turn texts, which may be none, into tokens, truncated to `max_tokens`.
 
     BOS (or CLS in BERT's family) opens a text as `bos` says: `default` (as the tokenizer does), `always` or `never`;
     the tokenizer decides on other special tokens. A text that is too long loses tokens at its end, but keeps the
@@ -54,6 +55,9 @@ def tokenize(
     Raises:
         HomogenizationError: a text has no token.
     """
+    if not texts:
+        no_tokens = np.empty(0, dtype=np.int64)
+        return Tokens(no_tokens, np.empty((0, 2), dtype=np.int32), np.zeros(1, dtype=np.int64), no_tokens)
     encoded = tokenizer(
         list(texts),
         add_special_tokens=True,

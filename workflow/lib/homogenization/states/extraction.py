@@ -62,7 +62,7 @@ def extract(
     stored_layers = chosen_layers(layers, model.packed.n_blocks, identity.get("model", model.packed.architecture))
     tokens = tokenize(model.tokenizer, review_ids, texts, model.bos, model.max_tokens)
     n_truncated = warn_of_truncation(tokens, model.max_tokens)
-    findings = check_against_eager(model.packed, int(tokens.lengths.max()), record_attention)
+    findings = check_against_eager(model.packed, int(tokens.lengths.max(initial=0)), record_attention)
     shape = StoreShape(
         model.packed.n_blocks,
         model.packed.width,

@@ -42,7 +42,7 @@ def sampled_rows(
         sampled_positions(name, length, sample_tokens, seed) for name, length in zip(review_ids, lengths, strict=True)
     ]
     rows = [start + np.asarray(positions) for start, positions in zip(review_offsets, chosen, strict=False)]
-    return np.concatenate(rows), np.cumsum([0, *map(len, chosen)])
+    return np.concatenate([np.empty(0, dtype=np.int64), *rows]), np.cumsum([0, *map(len, chosen)])
 
 
 def sample_states(states: str | Path, sample: str | Path, sample_tokens: int, seed: int) -> None:
@@ -80,7 +80,9 @@ def _write(group: zarr.Group, name: str, values: np.ndarray, like: zarr.Array) -
         name,
         shape=values.shape,
         # chunks of equal size: Zarr would pad a short last one
-        chunks=tuple(math.ceil(n / math.ceil(n / size)) for n, size in zip(values.shape, like.chunks, strict=True)),
+        chunks=tuple(
+            math.ceil(n / math.ceil(n / size)) if n else 1 for n, size in zip(values.shape, like.chunks, strict=True)
+        ),
         dtype=like.dtype,
         compressors=like.compressors,
         attributes=dict(like.attrs),

@@ -66,7 +66,8 @@ class StateWriter:
         self._identity = identity
         self._n_tokens = len(tokens.token_ids)
         # chunks of equal size: Zarr would pad a short last one
-        self._chunk_tokens = math.ceil(self._n_tokens / math.ceil(self._n_tokens / chunk_tokens))
+        n_tokens = max(self._n_tokens, 1)  # a shard without reviews has arrays without chunks
+        self._chunk_tokens = math.ceil(n_tokens / math.ceil(n_tokens / chunk_tokens))
         self._dtype = torch_dtype(storage_dtype)
         points = [layer_name(layer) for layer in shape.layers] + [FINAL_NORM] * shape.final_norm
         self._arrays = {point: self._state_array(point) for point in points}
@@ -108,7 +109,7 @@ class StateWriter:
 
     def write_attention(self, received: np.ndarray) -> None:
         """Write the attention received, float32 (blocks, tokens), of all tokens."""
-        self._write_array(ATTENTION_RECEIVED, received, chunks=(1, self._n_tokens))
+        self._write_array(ATTENTION_RECEIVED, received, chunks=(1, max(self._n_tokens, 1)))
 
     def write_tokens(self) -> None:
         """Write token ids, positions, character spans and review offsets."""
@@ -186,7 +187,7 @@ class StateWriter:
         array = self._group.create_array(
             name,
             shape=values.shape,
-            chunks=chunks or values.shape,
+            chunks=chunks or tuple(max(length, 1) for length in values.shape),
             dtype=values.dtype,
             compressors=None,
             config={"write_empty_chunks": True},

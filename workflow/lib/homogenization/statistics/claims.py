@@ -118,14 +118,32 @@ def _inside_and_outside(claim: Claim, low: float, high: float) -> tuple[bool, bo
 
 
 def tabulate(
-    inputs: Any, claims: Sequence[Claim], models: Sequence[str], draws: int, confidence: float, seed: int
+    inputs: Any,
+    claims: Sequence[Claim],
+    models: Sequence[str],
+    variants: Sequence[str],
+    n_reviews: int,
+    min_reviews: int,
+    draws: int,
+    confidence: float,
+    seed: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `claims` and `verdicts`; `inputs` names the files of the tables `metrics`, `similarity`, `components`.
 
     `components` may be empty, where the study takes no blocks apart.
     """
     components = read_table(inputs.components) if inputs.components else None
-    evidence = Evidence(read_table(inputs.metrics), read_table(inputs.similarity), components, draws, confidence, seed)
+    evidence = Evidence(
+        read_table(inputs.metrics),
+        read_table(inputs.similarity),
+        components,
+        draws,
+        confidence,
+        seed,
+        variants,
+        n_reviews,
+        min_reviews,
+    )
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "estimate", "ci_low", "ci_high", "q_value"))
     return judged, verdicts_table(judged, models)

@@ -1,12 +1,13 @@
 """The table `contrasts`: paired differences between variants, review by review, with intervals and tests."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table
 from homogenization.statistics.resampling import (
     benjamini_hochberg,
@@ -20,6 +21,7 @@ from homogenization.statistics.resampling import (
     sign_flip_p,
     sign_flips,
 )
+from homogenization.tables.comparisons import comparisons_table
 
 CONTRASTS_SCHEMA = {
     "model": pl.String,
@@ -44,6 +46,7 @@ CONTRASTS_SCHEMA = {
     "ci_low_common": pl.Float64,
     "ci_high_common": pl.Float64,
     "n_common": pl.Int64,
+    "reason": pl.String,
 }
 _FAMILY = ("point", "view", "metric")  # whose layers `p_max_t` corrects for
 _CELL = (*_FAMILY, "layer")
@@ -52,11 +55,15 @@ _KEYS = ("model", "variant", "minus", "point", "layer", "view", "metric")
 # Relative uncertainty of values from float64 singular values: the same tokens in another order differ by rounding.
 _PRECISION = 1e-9
 
+# contrasts of the same number of reviews share their draws
+_weights = lru_cache(maxsize=2)(bootstrap_weights)
+_flips = lru_cache(maxsize=2)(sign_flips)
+
 
 def contrast_table(
     metrics: pl.DataFrame,
     common: pl.DataFrame | None,
-    contrasts: Sequence[tuple[str, str]],
+    comparisons: pl.DataFrame,
     names: Sequence[str],
     draws: int,
     confidence: float,
@@ -64,10 +71,13 @@ def contrast_table(
 ) -> pl.DataFrame:
     """Every contrast of every model, point, layer, view and metric: the table `contrasts`, sorted by its keys.
 
+    A contrast has the reviews that are in both variants. One with a reason is not tested: its numbers are NaN, and it
+    is in no correction.
+
     Args:
-        metrics: the table `metrics`, whose reviews are the analysed ones.
+        metrics: the table `metrics`, whose reviews of a variant are the accepted ones.
         common: the table `common_length`; None where it is not computed.
-        contrasts: pairs (variant, minus).
+        comparisons: the table `comparisons`, a row for each contrast.
         names: metrics to contrast; those that `metrics` lacks are left out.
         draws: number of bootstrap draws, and of sign flips.
         confidence: level of the intervals; sample sizes are for a test at the level 1 - confidence.
@@ -76,18 +86,15 @@ def contrast_table(
     Returns:
         `CONTRASTS_SCHEMA`. Differences are variant - minus, per review, and 0 within 1e-9 of the values. `q_value`
         is corrected for all tests of a model; `p_max_t` is corrected over the layers of the residual stream, and equals
-        `p_value` after the final norm.
-
-    Raises:
-        HomogenizationError: a contrast names a variant that a model does not have.
+        `p_value` after the final norm. `n_reviews` counts the reviews with a value in both variants; of a contrast that
+        is not tested, those that are accepted in both.
     """
     parts = [pl.DataFrame(schema=CONTRASTS_SCHEMA)]
-    for model in metrics["model"].unique().sort() if contrasts else ():
-        _refuse_missing(model, metrics, contrasts)
+    for model in metrics["model"].unique().sort() if len(comparisons) else ():
         rows = metrics.filter(pl.col("model") == model, pl.col("metric").is_in(list(names)))
         of_model = None if common is None else common.filter(pl.col("model") == model)
         if not rows.is_empty():
-            parts.append(_contrasts_of_model(model, rows, of_model, contrasts, draws, confidence, seed))
+            parts.append(_contrasts_of_model(model, rows, of_model, comparisons, draws, confidence, seed))
     return pl.concat(parts).sort(_KEYS)
 
 
@@ -95,61 +102,60 @@ def _contrasts_of_model(
     model: str,
     metrics: pl.DataFrame,
     common: pl.DataFrame | None,
-    contrasts: Sequence[tuple[str, str]],
+    comparisons: pl.DataFrame,
     draws: int,
     confidence: float,
     seed: int,
 ) -> pl.DataFrame:
-    # sorted, so that neither the order of rows nor other models decide which review gets which weight
-    reviews = metrics.select(pl.col("review_id").unique().sort()).with_row_index("row")
     cells = metrics.group_by(_CELL).agg(pl.col("depth").first()).sort(_CELL).with_row_index("cell")
-    weights, flips = bootstrap_weights(len(reviews), draws, seed), sign_flips(len(reviews), draws, seed)
-    variants = sorted({variant for pair in contrasts for variant in pair})
-    matrices = {name: _matrix(metrics.filter(pl.col("variant") == name), reviews, cells) for name in variants}
-    on_common = {
-        name: _matrix(common.filter(pl.col("variant") == name), reviews, cells)
-        for name in variants
-        if common is not None
-    }
+    by_variant = {name: rows for (name,), rows in metrics.partition_by("variant", as_dict=True).items()}
+    on_common = {} if common is None else common.partition_by("variant", as_dict=True)
     parts = []
-    for variant, minus in contrasts:
-        values = _differences(matrices[variant], matrices[minus])
-        low, high = mean_interval(values, weights, confidence)
-        effect = effect_size(values)
-        columns = {
-            "n_reviews": (~np.isnan(values)).sum(axis=0),
-            "mean": means(values),
-            "median": medians(values),
-            "ci_low": low,
-            "ci_high": high,
-            "effect_size": effect,
-            "p_value": sign_flip_p(values, flips),
-            "p_max_t": _family_p(values, cells, flips),
-            "n_80": reviews_for_power(effect, power=0.8, alpha=1 - confidence),
-            **_on_common_length(on_common, variant, minus, weights, confidence, len(cells)),
-        }
+    for variant, minus, reason, n_accepted in comparisons.select("variant", "minus", "reason", "n_accepted").rows():
+        columns = {"n_reviews": np.full(len(cells), n_accepted)}
+        if reason is None:
+            pair = by_variant[variant], by_variant[minus]
+            # sorted, so that neither the order of rows nor other models decide which review gets which weight
+            reviews = pair[0].select("review_id").unique().join(pair[1], on="review_id", how="semi").sort("review_id")
+            reviews = reviews.with_row_index("row")
+            weights, flips = _weights(len(reviews), draws, seed), _flips(len(reviews), draws, seed)
+            values = _differences(*(_matrix(rows, reviews, cells) for rows in pair))
+            drawn = [_matrix(on_common[name,], reviews, cells) for name in (variant, minus) if (name,) in on_common]
+            columns = _numbers(values, cells, weights, flips, confidence)
+            columns |= _on_common_length(drawn, weights, confidence, len(cells))
         parts.append(
             cells.with_columns(
                 pl.lit(model).alias("model"),
                 pl.lit(variant).alias("variant"),
                 pl.lit(minus).alias("minus"),
+                pl.lit(reason, dtype=pl.String).alias("reason"),
                 *(pl.Series(name, column) for name, column in columns.items()),
             )
         )
-    table = pl.concat(parts)
+    # what is not tested has no numbers
+    table = pl.concat([pl.DataFrame(schema=CONTRASTS_SCHEMA), *parts], how="diagonal_relaxed")
+    table = table.with_columns(pl.selectors.float().fill_null(np.nan))
     q_values = pl.Series("q_value", benjamini_hochberg(table["p_value"].to_numpy()))
     return table.with_columns(q_values).select(*CONTRASTS_SCHEMA).cast(CONTRASTS_SCHEMA)
 
 
-def _refuse_missing(model: str, metrics: pl.DataFrame, contrasts: Sequence[tuple[str, str]]) -> None:
-    known = metrics.filter(pl.col("model") == model)["variant"].unique().sort().to_list()
-    for pair in contrasts:
-        missing = [name for name in pair if name not in known]
-        if missing:
-            raise HomogenizationError(
-                f"contrasts: {list(pair)} names {missing[0]!r}, which the metrics of {model} do not have; allowed: "
-                f"{', '.join(known)}. Correct 'contrasts.pairs', or add the variant to 'variants'."
-            )
+def _numbers(
+    values: np.ndarray, cells: pl.DataFrame, weights: np.ndarray, flips: np.ndarray, confidence: float
+) -> dict[str, np.ndarray]:
+    """The columns of the differences `values` (reviews, cells), without q."""
+    low, high = mean_interval(values, weights, confidence)
+    effect = effect_size(values)
+    return {
+        "n_reviews": (~np.isnan(values)).sum(axis=0),
+        "mean": means(values),
+        "median": medians(values),
+        "ci_low": low,
+        "ci_high": high,
+        "effect_size": effect,
+        "p_value": sign_flip_p(values, flips),
+        "p_max_t": _family_p(values, cells, flips),
+        "n_80": reviews_for_power(effect, power=0.8, alpha=1 - confidence),
+    }
 
 
 def _matrix(table: pl.DataFrame, reviews: pl.DataFrame, cells: pl.DataFrame) -> np.ndarray:
@@ -176,12 +182,12 @@ def _family_p(values: np.ndarray, cells: pl.DataFrame, flips: np.ndarray) -> np.
 
 
 def _on_common_length(
-    matrices: Mapping[str, np.ndarray], variant: str, minus: str, weights: np.ndarray, confidence: float, n_cells: int
+    matrices: Sequence[np.ndarray], weights: np.ndarray, confidence: float, n_cells: int
 ) -> dict[str, np.ndarray | pl.Series]:
-    """The columns `_common`: NaN and null where no review has both values."""
+    """The columns `_common` of the matrices of both variants: NaN and null where no review has both values."""
     values = np.full((weights.shape[1], n_cells), np.nan)
-    if variant in matrices and minus in matrices:
-        values = _differences(matrices[variant], matrices[minus])
+    if len(matrices) == 2:
+        values = _differences(*matrices)
     counts = (~np.isnan(values)).sum(axis=0)
     counted = np.flatnonzero(counts)
     low, high = np.full(n_cells, np.nan), np.full(n_cells, np.nan)
@@ -198,13 +204,30 @@ def tabulate(
     inputs: Any,
     contrasts: Sequence[tuple[str, str]],
     metrics: Sequence[str],
+    n_reviews: int,
+    min_reviews: int,
     draws: int,
     confidence: float,
     seed: int,
-) -> pl.DataFrame:
-    """The table `contrasts` of the metrics named `metrics`; `inputs` names the files of the tables behind it.
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `contrasts`, of the metrics named `metrics`, and `comparisons`.
 
-    These are `metrics` and `common_length`; the latter is empty where the study sets no common number of tokens.
+    Args:
+        inputs: files of the tables `metrics`, `similarity` and `common_length`; the latter is empty where the study
+            sets no common number of tokens.
+        contrasts: pairs (variant, minus).
+        metrics: names of metrics.
+        n_reviews: reviews of the sample.
+        min_reviews: fewest reviews, accepted in both variants, with which a contrast is tested.
+        draws: number of bootstrap draws, and of sign flips.
+        confidence: level of the intervals.
+        seed: seed of draws and flips.
     """
-    common_length = read_table(inputs.common_length) if inputs.common_length else None
-    return contrast_table(read_table(inputs.metrics), common_length, contrasts, metrics, draws, confidence, seed)
+    comparisons = comparisons_table(read_table(inputs.similarity), contrasts, n_reviews, min_reviews)
+    for variant, minus, reason in comparisons.filter(~pl.col("tested")).select("variant", "minus", "reason").rows():
+        logging.warning("%s less %s is not tested: %s", variant, minus, reason)
+    if len(comparisons) and not comparisons["tested"].any():
+        logging.warning("no comparison of variants is tested: the study describes the originals alone")
+    common = read_table(inputs.common_length) if inputs.common_length else None
+    table = contrast_table(read_table(inputs.metrics), common, comparisons, metrics, draws, confidence, seed)
+    return table, comparisons

@@ -5,7 +5,7 @@ its section in config/claims.py: a class of its keys, a field of `Claim` under t
 `STATISTICS`. A claim reaches the function as `Claim.as_params()` returns it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,6 +19,7 @@ from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.statistics.correlation import pooled_pearson
 from homogenization.statistics.layers import REGIONS, layer_steps, layer_values, slopes, steepest_depth
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, resampled, sign_flips, weighted_means
+from homogenization.tables.comparisons import too_few_accepted
 
 Claim = Mapping[str, Any]
 
@@ -46,6 +47,9 @@ class Evidence:
         draws: number of bootstrap draws, and of sign flips, of the reviews.
         confidence: level of the intervals, between 0 and 1.
         seed: seed of the draws.
+        variants: names of the study's variants.
+        n_reviews: reviews of the sample.
+        min_reviews: fewest accepted reviews of rewritten variants with which a claim about these is tested.
     """
 
     metrics: pl.DataFrame
@@ -54,6 +58,9 @@ class Evidence:
     draws: int
     confidence: float
     seed: int
+    variants: Sequence[str]
+    n_reviews: int
+    min_reviews: int
 
     def weights(self, n: int) -> np.ndarray:
         """(draws, n) bootstrap weights of `n` reviews."""
@@ -104,8 +111,14 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The statistic that `claim` is about.
 
     Raises:
-        UnavailableError: the study does not have the variant, metric, view, point, layers or components.
+        UnavailableError: the study does not have the variant, metric, view, point, layers or components, or too few
+            reviews are accepted in the claim's variants.
     """
+    named = [claim[role] for role in ("variant", "minus") if role in claim]
+    if claim["statistic"] not in WITHOUT_MODEL and set(named) <= set(evidence.variants):
+        few = too_few_accepted(evidence.similarity, named, evidence.n_reviews, evidence.min_reviews)
+        if few is not None:
+            raise UnavailableError(few)
     return CLAIM_STATISTICS[claim["statistic"]](claim, model, evidence)
 
 
@@ -190,8 +203,10 @@ def component(claim: Claim, model: str, evidence: Evidence) -> Measurement:
 
 @claim_statistic
 def similarity(claim: Claim, model: str, evidence: Evidence) -> Measurement:
-    """BERTScore F1 of a variant over all its reviews, analysed or not, because acceptance selects by F1."""
+    """BERTScore F1 of a variant over all its reviews, accepted or not, because acceptance selects by F1."""
     scores = evidence.similarity.filter(pl.col("variant") == claim["variant"])
+    if scores.is_empty() and claim["variant"] in evidence.variants:
+        raise UnavailableError(f"no review was rewritten as '{claim['variant']}'")
     if scores.is_empty():
         raise UnavailableError(f"the study has no similarity of a variant '{claim['variant']}'")
     return _mean_over_reviews(scores.select("review_id", pl.col("f1").alias("value")), evidence)

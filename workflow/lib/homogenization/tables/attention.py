@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.parquet import read_table, read_tables
-from homogenization.tables.over_reviews import keep_analysed, summarise
+from homogenization.tables.over_reviews import keep_accepted, summarise
 
 ATTENTION_PROFILE_SCHEMA = {
     "model": pl.String,
@@ -29,7 +29,7 @@ def attention_profiles(attention: pl.DataFrame) -> pl.DataFrame:
     Every review has the same weight; a review without tokens in a bin is left out of that bin.
 
     Args:
-        attention: received attention of the analysed reviews of all jobs, all with the same number of bins.
+        attention: received attention of the accepted reviews of all jobs, all with the same number of bins.
 
     Returns:
         The table `attention` (`ATTENTION_PROFILE_SCHEMA`), sorted by its keys; relative_position is the centre of the
@@ -49,5 +49,5 @@ def attention_profiles(attention: pl.DataFrame) -> pl.DataFrame:
 
 
 def tabulate(inputs: Any) -> pl.DataFrame:
-    """The table `attention` of the files `inputs.attention`, over the reviews that `inputs.similarity` analyses."""
-    return attention_profiles(keep_analysed(read_tables(inputs.attention), read_table(inputs.similarity)))
+    """The table `attention` of the files `inputs.attention`, over the reviews that `inputs.similarity` accepts."""
+    return attention_profiles(keep_accepted(read_tables(inputs.attention), read_table(inputs.similarity)))

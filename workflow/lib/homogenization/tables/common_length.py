@@ -7,7 +7,7 @@ import polars as pl
 
 from homogenization.run.parquet import read_table
 from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_reviews
-from homogenization.tables.over_reviews import keep_analysed
+from homogenization.tables.over_reviews import keep_accepted
 
 
 def mean_over_draws(spectra: pl.DataFrame, geometry: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
@@ -31,13 +31,13 @@ def tabulate(inputs: Any, metrics: Sequence[str]) -> pl.DataFrame:
 
     Args:
         inputs: the files `spectra` and `geometry` of the draws in the same order of jobs, and `similarity`, which says
-            which reviews are analysed.
+            which reviews are accepted.
         metrics: names of registered metrics.
     """
     similarity = read_table(inputs.similarity)
 
-    def analysed(path: str) -> pl.DataFrame:
-        return keep_analysed(read_table(path), similarity)
+    def accepted(path: str) -> pl.DataFrame:
+        return keep_accepted(read_table(path), similarity)
 
     jobs = zip(inputs.spectra, inputs.geometry, strict=True)
-    return pl.concat([mean_over_draws(*map(analysed, paths), metrics) for paths in jobs])
+    return pl.concat([mean_over_draws(*map(accepted, paths), metrics) for paths in jobs])

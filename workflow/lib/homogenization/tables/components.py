@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.parquet import read_table, table_metadata
-from homogenization.tables.over_reviews import keep_analysed
+from homogenization.tables.over_reviews import keep_accepted
 
 COMPONENTS_SCHEMA = {
     "model": pl.String,
@@ -30,7 +30,7 @@ def component_changes(states: pl.DataFrame, components: Mapping[str, Sequence[st
     """Each anisotropy before and after each component of each block of one model.
 
     Args:
-        states: component states of the analysed reviews.
+        states: component states of the accepted reviews.
         components: the points before and after each component.
 
     Returns:
@@ -58,11 +58,11 @@ def _at(long: pl.DataFrame, point: str, name: str) -> pl.DataFrame:
 def tabulate(inputs: Any) -> pl.DataFrame:
     """The table `components` of the files `inputs.components`, sorted by its keys.
 
-    `inputs.similarity` says which reviews are analysed.
+    `inputs.similarity` says which reviews are accepted.
     """
     similarity = read_table(inputs.similarity)
     parts = [
-        component_changes(keep_analysed(read_table(path), similarity), table_metadata(path)["components"])
+        component_changes(keep_accepted(read_table(path), similarity), table_metadata(path)["components"])
         for path in inputs.components
     ]
     return pl.concat(parts).sort(_GROUP)

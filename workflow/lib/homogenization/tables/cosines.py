@@ -6,7 +6,7 @@ import polars as pl
 
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.run.parquet import read_table, read_tables
-from homogenization.tables.over_reviews import keep_analysed
+from homogenization.tables.over_reviews import keep_accepted
 
 COSINES_SCHEMA = {
     "model": pl.String,
@@ -17,6 +17,7 @@ COSINES_SCHEMA = {
     "tokens": pl.String,
     "bin_left": pl.Float64,
     "bin_right": pl.Float64,
+    "n_reviews": pl.Int64,
     "density": pl.Float64,
 }
 _HISTOGRAMS = {ALL_TOKENS: "cosine_histogram", WITHOUT_FIRST: "cosine_histogram_without_first"}
@@ -27,13 +28,13 @@ def cosine_densities(geometry: pl.DataFrame) -> pl.DataFrame:
     """Mean over reviews of the density of pairwise cosines; each integrates to 1 over [-1, 1].
 
     Args:
-        geometry: token geometry of the analysed reviews of all jobs.
+        geometry: token geometry of the accepted reviews of all jobs.
 
     Returns:
         The table `cosines` (`COSINES_SCHEMA`), sorted by its keys.
     """
     densities = pl.concat([_densities(geometry, tokens, column) for tokens, column in _HISTOGRAMS.items()])
-    means = densities.group_by(_GROUP, maintain_order=True).agg(pl.col("density").mean())
+    means = densities.group_by(_GROUP, maintain_order=True).agg(pl.len().alias("n_reviews"), pl.col("density").mean())
     return means.select(*COSINES_SCHEMA).cast(COSINES_SCHEMA).sort(_GROUP)
 
 
@@ -63,5 +64,5 @@ def _densities(geometry: pl.DataFrame, tokens: str, column: str) -> pl.DataFrame
 
 
 def tabulate(inputs: Any) -> pl.DataFrame:
-    """The table `cosines` of the files `inputs.geometry`, over the reviews that `inputs.similarity` analyses."""
-    return cosine_densities(keep_analysed(read_tables(inputs.geometry), read_table(inputs.similarity)))
+    """The table `cosines` of the files `inputs.geometry`, over the reviews that `inputs.similarity` accepts."""
+    return cosine_densities(keep_accepted(read_tables(inputs.geometry), read_table(inputs.similarity)))

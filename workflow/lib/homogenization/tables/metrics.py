@@ -1,4 +1,4 @@
-"""Every metric of every analysed review in one long table."""
+"""Every metric of every accepted review in one long table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from homogenization.metrics.registry import Metric
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.run.parquet import read_table
 from homogenization.states.points import RESIDUAL_STREAM
-from homogenization.tables.over_reviews import keep_analysed
+from homogenization.tables.over_reviews import keep_accepted
 
 METRICS_SCHEMA = {
     "model": pl.String,
@@ -65,6 +65,8 @@ def spectral_values(spectra: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFra
 def registered_values(table: pl.DataFrame, registry: Mapping[str, Metric], metrics: Sequence[str]) -> pl.DataFrame:
     """Metrics of the columns of `table`, those of `metrics` that `registry` holds: `METRICS_SCHEMA`."""
     chosen = [registry[name] for name in metrics if name in registry]
+    if table.is_empty():
+        return _empty()
     columns = {column.name: _as_array(column) for column in table.drop(_KEYS, strict=False).iter_columns()}
     parts = [_empty()]
     for view in sorted({view for metric in chosen for view in metric.views}):
@@ -98,14 +100,14 @@ def tabulate(inputs: Any, metrics: Sequence[str]) -> pl.DataFrame:
 
     Args:
         inputs: the files `spectra`, `geometry` and `attention` (which may be empty) in the same order of jobs, and
-            `similarity`, which says which reviews are analysed.
+            `similarity`, which says which reviews are accepted.
         metrics: names of registered metrics.
     """
     similarity = read_table(inputs.similarity)
 
-    def analysed(path: str | None) -> pl.DataFrame | None:
-        return path and keep_analysed(read_table(path), similarity)
+    def accepted(path: str | None) -> pl.DataFrame | None:
+        return path and keep_accepted(read_table(path), similarity)
 
     attention = inputs.attention or [None] * len(inputs.spectra)
     jobs = zip(inputs.spectra, inputs.geometry, attention, strict=True)
-    return pl.concat([metrics_of_reviews(*map(analysed, paths), metrics) for paths in jobs])
+    return pl.concat([metrics_of_reviews(*map(accepted, paths), metrics) for paths in jobs])

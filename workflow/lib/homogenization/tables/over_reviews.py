@@ -1,4 +1,4 @@
-"""The choice of analysed reviews, and means over reviews with their intervals."""
+"""The choice of accepted reviews, and means over reviews with their intervals."""
 
 from collections.abc import Sequence
 
@@ -6,22 +6,23 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtrit
 
+from homogenization.variants.names import ORIGINAL
+
 CONFIDENCE = 0.95
 
 
-def keep_analysed(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `table` (with a column review_id) whose review is analysed, in their order.
+def keep_accepted(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `table` whose review is accepted in the row's variant, in their order; originals all stay.
 
     Args:
-        table: any table by review.
-        similarity: tables/similarity.parquet. Where it scores no variant (there is only `original`), every review is
-            analysed.
+        table: any table by review, with the columns variant and review_id.
+        similarity: tables/similarity.parquet.
     """
-    scored = similarity.filter(pl.col("analysed").is_not_null())
-    if scored.is_empty():
-        return table
-    analysed = scored.filter(pl.col("analysed"))["review_id"].unique()
-    return table.filter(pl.col("review_id").is_in(analysed.implode()))
+    kept = pl.col("variant") == ORIGINAL
+    accepted = similarity.filter("accepted").group_by("variant").agg("review_id")
+    for variant, reviews in accepted.iter_rows():
+        kept |= (pl.col("variant") == variant) & pl.col("review_id").is_in(reviews)
+    return table.filter(kept)
 
 
 def t_factor(counts: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.run.errors import HomogenizationError
 from homogenization.variants.candidates import REVIEW_SCHEMA, Candidate, judge, judge_similarity
 from homogenization.variants.phrases import Phrase, phrases_by_review
 from homogenization.variants.refusals import CANDIDATE_SCHEMA
@@ -68,8 +67,8 @@ def rewrite_with_llm(
         answer could not be read, and reason is null if the candidate passed.
 
     Raises:
-        HomogenizationError: reviews got no answer (the answers to all other requests are stored first), no request can
-            succeed, or no candidate passed.
+        HomogenizationError: reviews got no answer (the answers to all other requests are stored first), or no request
+            can succeed.
     """
     shard = _with_phrases(reviews, keyphrases)
     judged: dict[str, list[tuple[str, Candidate]]] = {review.name: [] for review in shard}
@@ -126,22 +125,21 @@ def _with_similarity(
 
 
 def _report(judged: Mapping[str, Sequence[tuple[str, Candidate]]], store: RequestStore) -> None:
-    """Log how many reviews have a passing candidate, and the reasons for refusals.
-
-    Raises:
-        HomogenizationError: no review has a passing candidate.
-    """
+    """Log how many reviews have a passing candidate, and the reasons for refusals; warn where none has one."""
     candidates = [candidate for of_review in judged.values() for _, candidate in of_review]
     n_passed = sum(candidate.reason is None for candidate in candidates)
     refused = Counter(candidate.reason for candidate in candidates if candidate.reason is not None)
     reasons = ", ".join(f"{reason} {count}" for reason, count in refused.most_common()) or "none"
     logger.info("%d of %d reviews were rewritten; refused candidates: %s", n_passed, len(judged), reasons)
     if n_passed == 0:
-        raise HomogenizationError(
-            f"rewriting: none of the {len(judged)} reviews of this shard has a candidate that passed; refused: "
-            f"{reasons}. Read some answers in {store.folder} (nothing that is there is asked again). Then relax the "
+        logger.warning(
+            "rewriting: none of the %d reviews of this shard has a candidate that passed; refused: %s. The shard goes "
+            "on without any. Read some answers in %s (nothing that is there is asked again). To change this, relax the "
             "limits under 'rewriting', raise its 'candidates' or the writer's max_new_tokens (truncated), edit the "
-            "prompt, or use a more able writer."
+            "prompt, or use a more able writer.",
+            len(judged),
+            reasons,
+            store.folder,
         )
 
 
