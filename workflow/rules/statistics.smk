@@ -17,7 +17,7 @@ if STUDY.contrasted and STUDY.contrasted_metrics:
         conda:
             "../../envs/homogenization.yaml"
         resources:
-            mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+            mem_mb=per_attempt(4000 + 6 * STUDY.n_readings // 5),
             runtime=per_attempt(120),
         params:
             **RESAMPLING,
@@ -40,7 +40,7 @@ rule measure_depth:
     conda:
         "../../envs/homogenization.yaml"
     resources:
-        mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+        mem_mb=per_attempt(4000 + 6 * STUDY.n_readings // 5),
         runtime=per_attempt(120),
     params:
         **RESAMPLING,
@@ -64,7 +64,7 @@ if STUDY.correlates_first_token:
         conda:
             "../../envs/homogenization.yaml"
         resources:
-            mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+            mem_mb=per_attempt(4000 + 6 * STUDY.n_readings // 5),
             runtime=per_attempt(120),
         params:
             **RESAMPLING,
@@ -115,7 +115,7 @@ if STUDY.judged_claims:
         conda:
             "../../envs/homogenization.yaml"
         resources:
-            mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+            mem_mb=per_attempt(4000 + 6 * STUDY.n_readings // 5),
             runtime=per_attempt(120),
         params:
             **RESAMPLING,
