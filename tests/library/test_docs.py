@@ -28,6 +28,7 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch
 from homogenization.plan.costs import PLAN_SCHEMA
+from homogenization.plan.durations import DURATIONS_SCHEMA
 from homogenization.statistics.causes import RESPONSE_SCHEMA
 from homogenization.statistics.claims import CLAIMS_SCHEMA
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
@@ -82,6 +83,7 @@ SCHEMAS = {
     "sensitivity.csv": RESPONSE_SCHEMA,
     "claims.csv": CLAIMS_SCHEMA,
     "plan.csv": PLAN_SCHEMA,
+    "durations.csv": DURATIONS_SCHEMA,
     "geometry/{model}/{variant}/{shard}.parquet": GEOMETRY_SCHEMA,
     "attention/{model}/{variant}/{shard}.parquet": ATTENTION_SCHEMA,
     "components/{model}/{variant}/{shard}.parquet": COMPONENT_STATES_SCHEMA,

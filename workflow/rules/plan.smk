@@ -22,12 +22,13 @@ rule count_tokens:
 
 
 rule plan_extraction:
-    """Estimates the costs of extraction, for each model and in total."""
+    """Estimates the costs of extraction, and the time of all jobs that load a model."""
     input:
         tokens=expand("<results>/plan/{model}.parquet", model=STUDY.models),
         architectures=expand("<results>/plan/{model}.json", model=STUDY.models),
     output:
         plan="<results>/plan/plan.csv",
+        durations="<results>/plan/durations.csv",
         text="<results>/plan/plan.txt",
     log:
         "<logs>/plan/plan_extraction.log",
@@ -40,5 +41,21 @@ rule plan_extraction:
             for name, model in STUDY.models.items()
         ],
         states=STUDY.states.params(),
+        component_variants={
+            name: sorted({variant for model, variant, _ in STUDY.component_jobs if model == name})
+            for name in STUDY.models
+        },
+        writers=[
+            {
+                "name": name,
+                "gpus": STUDY.writers[name].gpus,
+                "n_parameters": ask.n_parameters(STUDY.writers[name]),
+                "n_variants": n_variants,
+                "n_keyphrases": n_keyphrases,
+                **STUDY.writers[name].params("dtype", "device", "batch_size"),
+            }
+            for name, (n_variants, n_keyphrases) in STUDY.local_writers.items()
+        ],
+        hardware=STUDY.hardware.params(),
     script:
         "../scripts/plan_extraction.py"

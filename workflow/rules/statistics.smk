@@ -25,7 +25,7 @@ rule test_contrasts:
     conda:
         "../../envs/homogenization.yaml"
     resources:
-        mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+        mem_mb=per_attempt(4000 + 6 * STUDY.n_readings // 5),
         runtime=per_attempt(120),
     params:
         **RESAMPLING,
@@ -49,7 +49,7 @@ rule measure_depth:
     conda:
         "../../envs/homogenization.yaml"
     resources:
-        mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+        mem_mb=per_attempt(4000 + 6 * STUDY.n_readings // 5),
         runtime=per_attempt(120),
     params:
         **RESAMPLING,
@@ -73,7 +73,7 @@ if STUDY.correlates_first_token:
         conda:
             "../../envs/homogenization.yaml"
         resources:
-            mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+            mem_mb=per_attempt(4000 + 6 * STUDY.n_readings // 5),
             runtime=per_attempt(120),
         params:
             **RESAMPLING,
@@ -124,7 +124,7 @@ if STUDY.judged_claims:
         conda:
             "../../envs/homogenization.yaml"
         resources:
-            mem_mb=per_attempt(4000 + 60 * len(STUDY.jobs)),
+            mem_mb=per_attempt(4000 + 6 * STUDY.n_readings // 5),
             runtime=per_attempt(120),
         params:
             **RESAMPLING,

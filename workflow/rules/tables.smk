@@ -87,7 +87,7 @@ rule tabulate_metrics:
     conda:
         "../../envs/homogenization.yaml"
     resources:
-        mem_mb=per_attempt(2000 + 60 * len(STUDY.jobs)),
+        mem_mb=per_attempt(2000 + 6 * STUDY.n_readings // 5),
     params:
         code=code("tabulate", "tables.metrics"),
         module="tables.metrics",
@@ -108,7 +108,7 @@ rule tabulate_summary:
     conda:
         "../../envs/homogenization.yaml"
     resources:
-        mem_mb=per_attempt(2000 + 60 * len(STUDY.jobs)),
+        mem_mb=per_attempt(2000 + 6 * STUDY.n_readings // 5),
     params:
         code=code("tabulate", "tables.summary"),
         module="tables.summary",
@@ -203,7 +203,7 @@ if STUDY.common_tokens:
         conda:
             "../../envs/homogenization.yaml"
         resources:
-            mem_mb=per_attempt(2000 + 60 * len(STUDY.jobs)),
+            mem_mb=per_attempt(2000 + 6 * STUDY.n_readings // 5),
         params:
             code=code("tabulate", "tables.common_length"),
             module="tables.common_length",

@@ -1,17 +1,22 @@
 """Run a model over one shard of a variant and store the states of every layer."""
 
+import time
+
 from homogenization.run.job import job
 from homogenization.models.weights import with_built_weights
 from homogenization.run.files import write_json
 from homogenization.run.parquet import read_table
+from homogenization.run.usage import seconds_since_start
 from homogenization.states.extraction import extract
 from homogenization.states.model import load_model
 
 with job(snakemake):
     entry, params = snakemake.params.model, snakemake.params
-    reviews = read_table(snakemake.input.variant)
+    reviews, seconds_starting, began = read_table(snakemake.input.variant), seconds_since_start(), time.perf_counter()
+    model = load_model(with_built_weights(entry, snakemake.input.get("weights", [])), snakemake.resources.get("gpu", 0))
+    before = {"seconds_starting": seconds_starting, "seconds_loading": time.perf_counter() - began}
     record = extract(
-        load_model(with_built_weights(entry, snakemake.input.get("weights", [])), snakemake.resources.get("gpu", 0)),
+        model,
         reviews["review_id"].to_list(),
         reviews["text"].to_list(),
         path=snakemake.output.states,
@@ -19,4 +24,4 @@ with job(snakemake):
         token_budget=entry["token_budget"],
         **params.storage,
     )
-    write_json(record, snakemake.output.run)
+    write_json(before | record, snakemake.output.run)

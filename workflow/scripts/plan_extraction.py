@@ -1,19 +1,27 @@
-"""Tabulate the estimated costs of extraction, for each model and in total."""
+"""Tabulate the estimated costs of extraction, and the time of the jobs that load a model."""
 
 from homogenization.run.job import job
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import plan_row, plan_table, plan_text
+from homogenization.plan.durations import durations_of_model, durations_of_writer, durations_table, durations_text
 from homogenization.run.files import read_json, write_csv, write_text
 from homogenization.run.parquet import read_table
 
 with job(snakemake):
-    files = zip(snakemake.input.architectures, snakemake.input.tokens, strict=True)
-    plan = plan_table(
-        [
-            plan_row(model, Architecture(**read_json(architecture)), read_table(tokens), snakemake.params.states)
-            for model, (architecture, tokens) in zip(snakemake.params.models, files, strict=True)
-        ]
-    )
-    print(plan_text(plan))
+    params, states, hardware = snakemake.params, snakemake.params.states, snakemake.params.hardware
+    costs, times, counts = [], [], None
+    for model, architecture, tokens in zip(
+        params.models, snakemake.input.architectures, snakemake.input.tokens, strict=True
+    ):
+        network, counts = Architecture(**read_json(architecture)), read_table(tokens)
+        costs.append(plan_row(model, network, counts, states))
+        taken_apart = params.component_variants[model["name"]]
+        times += durations_of_model(model, network, counts, states, taken_apart, hardware)
+    shards = [lengths.to_numpy() for lengths in counts.filter(variant="original")["lengths"]]
+    times += [durations_of_writer(writer, shards, hardware) for writer in params.writers]
+    plan, durations = plan_table(costs), durations_table(times)
+    text = plan_text(plan) + "\n" + durations_text(durations, hardware)
+    print(text)
     write_csv(plan, snakemake.output.plan)
-    write_text(plan_text(plan), snakemake.output.text)
+    write_csv(durations, snakemake.output.durations)
+    write_text(text, snakemake.output.text)

@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from homogenization.config.analysis import ClaimsFile, Components, Contrasts, Figures, Mauve, Sensitivity
 from homogenization.config.base import ExpandedPath, Name, Section, describe_problems, one_of, without_nulls
 from homogenization.config.claims import load_claims
+from homogenization.config.hardware import Hardware
 from homogenization.config.models import Model, Source, States
 from homogenization.config.texts import (
     AnyKeyphrases,
@@ -55,6 +56,7 @@ class Study(Section):
     sensitivity: Sensitivity | None = Field(Sensitivity(), description="What the metrics answer to; null: left out.")
     claims: ClaimsFile | None = Field("config/claims.yaml", description="Claims to judge; null: none.")
     figures: Figures = Figures()
+    hardware: Hardware = Hardware()
 
     _views = field_validator("views")(one_of(VIEWS))
     _metrics = field_validator("metrics")(one_of(METRIC_NAMES))
@@ -162,6 +164,19 @@ class Study(Section):
             for variant in sorted(self.variants)
             for shard in self.shards
         ]
+
+    @property
+    def local_writers(self) -> dict[str, tuple[int, int]]:
+        """By name of each writer that runs in its jobs: how many variants it writes, and 1 if it finds key phrases."""
+        finds = getattr(self.keyphrases, "writer", None)
+        writes = [self.variants[name].writer for name in self.written]
+        local = [name for name, writer in self.writers.items() if hasattr(writer, "weights")]
+        return {name: (writes.count(name), int(name == finds)) for name in local if name in (*writes, finds)}
+
+    @property
+    def n_readings(self) -> int:
+        """How often a model reads a review: the memory of tables of all reviews grows with it."""
+        return len(self.models) * len(self.variants) * self.corpus.n_reviews
 
     @property
     def counted_jobs(self) -> list[tuple[str, str, str]]:

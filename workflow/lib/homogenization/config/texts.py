@@ -27,7 +27,9 @@ class Corpus(Section):
     shard_size: int = Field(
         50,
         ge=2,
-        description="Reviews of a shard, the unit of work: each model reads each variant of a shard in one job.",
+        description="Reviews of a shard, the unit of work: each model reads each variant of a shard in one job, which "
+        "loads the model once. Larger shards load less. Smaller ones give more jobs side by side, repeat less after a "
+        "failure, and take less disk at a time where states are not kept. MAUVE is drawn from each shard.",
     )
     min_words: int = Field(20, ge=1, description="Shorter reviews (in words, cleaned) are left out.")
     max_words: int = Field(400, ge=1, description="Longer reviews are left out; keep it within the models' context.")

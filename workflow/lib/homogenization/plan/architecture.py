@@ -25,6 +25,7 @@ class Architecture:
     Attributes:
         name: Name of the network's class.
         n_parameters: Parameters of the network, embeddings included, without a head.
+        n_head: Parameters of a head of its own, which lies in the files and does not run; 0 where it is the embedding.
         n_multiplied: Entries of the blocks' matrices that multiply a token; of experts, those of the chosen ones.
         n_blocks: Number of blocks.
         width: Width of the residual stream.
@@ -37,6 +38,7 @@ class Architecture:
 
     name: str
     n_parameters: int
+    n_head: int
     n_multiplied: int
     n_blocks: int
     width: int
@@ -87,6 +89,7 @@ def describe_architecture(folder: str | Path) -> Architecture:
     return Architecture(
         name=model.architecture,
         n_parameters=sum(parameter.numel() for parameter in model.network.parameters()),
+        n_head=0 if text.tie_word_embeddings else text.vocab_size * model.width,
         n_multiplied=sum(_entries_a_token_meets(matrix, text) for matrix in matrices),
         n_blocks=model.n_blocks,
         width=model.width,

@@ -11,6 +11,7 @@ import polars as pl
 
 from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
+from homogenization.plan.text import aligned, three_digits
 from homogenization.states.attention import QUERY_CHUNK
 from homogenization.states.extraction import chosen_layers
 
@@ -186,27 +187,17 @@ def plan_text(plan: pl.DataFrame) -> str:
     lines += [
         [
             row["model"],
-            "" if row["parameters"] is None else f"{_three_digits(row['parameters'] / 1e6)} M",
+            "" if row["parameters"] is None else f"{three_digits(row['parameters'] / 1e6)} M",
             f"{row['jobs']:,}",
             f"{row['reviews']:,}",
             f"{row['tokens']:,}{' *' if row['estimated'] else ''}",
             f"{row['tokens_cut_off']:,}",
-            f"{_three_digits(row['bytes_written'] / 1e9)} GB",
-            f"{_three_digits(row['bytes_on_disk'] / 1e9)} GB",
+            f"{three_digits(row['bytes_written'] / 1e9)} GB",
+            f"{three_digits(row['bytes_on_disk'] / 1e9)} GB",
             "-" if row["gpu_memory_gib"] is None else f"{row['gpu_memory_gib']:.1f} GiB",
-            _three_digits(row["petaflops"]),
+            three_digits(row["petaflops"]),
         ]
         for row in plan.iter_rows(named=True)
     ]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    aligned = (
-        "  ".join([name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))])
-        for name, *cells in lines
-    )
     note = "* with variants that are not written yet, counted by their originals\n" if plan["estimated"].any() else ""
-    return "\n".join(aligned) + "\n" + note
-
-
-def _three_digits(number: float) -> str:
-    """At least three digits, no fraction beyond them: 0.0227, 16.3, 7,505."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+    return aligned(lines) + note

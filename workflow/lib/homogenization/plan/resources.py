@@ -132,6 +132,11 @@ def _gguf_billions(weights: Any) -> float:
     return _UNKNOWN_ON_GPU if known is None else known
 
 
+def n_parameters(entry: Any) -> int:
+    """Parameters of a model or of a writer that runs in the job, by the same estimate."""
+    return round(1e9 * _billions(entry))
+
+
 def _runs_here(entry: Any) -> bool:
     """Whether the job itself runs the model."""
     return hasattr(entry, "weights")

@@ -1,7 +1,23 @@
 """What a job takes of its machine."""
 
+import os
 import resource
 import sys
+import time
+from pathlib import Path
+
+
+def seconds_since_start() -> float | None:
+    """Seconds since this process was started, before Python imported anything; None on a system without /proc."""
+    try:
+        fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except FileNotFoundError:
+        return None
+    started = int(fields[19]) / os.sysconf(
+        "SC_CLK_TCK"
+    )  # after the boot; field 22 of proc(5), the name being the second
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+
 
 # libraries that take more than a tenth of a second to import; polars and numpy, which almost every job needs, aside
 HEAVY = (

@@ -15,6 +15,8 @@ EXTRACTION_SCHEMA = {
     "n_reviews": pl.Int64,
     "n_tokens": pl.Int64,
     "n_truncated": pl.Int64,
+    "seconds_starting": pl.Float64,
+    "seconds_loading": pl.Float64,
     "seconds_total": pl.Float64,
     "seconds_forward": pl.Float64,
     "seconds_write": pl.Float64,

@@ -1,0 +1,135 @@
+"""The time of jobs that load a model, by hand: every part in closed form, and the share that computes."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from homogenization.plan.architecture import Architecture
+from homogenization.plan.costs import matrix_operations, store_bytes
+from homogenization.plan.durations import (
+    DURATIONS_SCHEMA,
+    durations_of_model,
+    durations_of_writer,
+    durations_table,
+    durations_text,
+)
+
+# 10,000 parameters, of which a head has 2,000; 7,000 entries of matrices; 3 blocks of width 8
+NETWORK = Architecture("T", 8_000, 2_000, 7_000, 3, 8, 32, 2, 4, True, True)
+STATES = {"dtype": "auto", "layers": None, "record_attention": True}
+MODEL = {"name": "m", "dtype": "bfloat16", "device": "auto", "gpus": 1}
+# the numbers are small: operations a microsecond, kilobytes a second
+HARDWARE = {
+    "gpu_tflops": 1e-6,
+    "cpu_tflops": 1e-8,
+    "read_gb_per_second": 1e-6,
+    "write_gb_per_second": 2e-6,
+    "startup_seconds": 5.0,
+    "writer_steps_per_second": 4.0,
+}
+
+
+def counts_of(*jobs):
+    """Token counts of jobs, given as (variant, lengths)."""
+    return pl.DataFrame([{"variant": variant, "lengths": lengths} for variant, lengths in jobs])
+
+
+JOBS = (("original", [100, 3]), ("front", [90, 2]))
+
+
+def durations(jobs=JOBS, components=(), states=STATES, hardware=HARDWARE, **model):
+    return durations_of_model(MODEL | model, NETWORK, counts_of(*jobs), states, components, hardware)
+
+
+def test_a_job_loads_once_and_writes_while_it_computes():
+    (row,) = durations()
+    operations = [matrix_operations(NETWORK, np.array(lengths), True) for _, lengths in JOBS]
+    written = [store_bytes(NETWORK, sum(lengths), len(lengths), "bfloat16", 4, True) for _, lengths in JOBS]
+    assert (row["work"], row["model"], row["loads"], row["bytes_read"]) == ("states", "m", 2, 2 * 20_000)
+    assert (row["seconds_starting"], row["seconds_reading"]) == (2 * 5, pytest.approx(2 * 20))
+    assert row["seconds_computing"] == pytest.approx(sum(operations) / 1e6)
+    assert row["seconds_writing"] == pytest.approx(sum(written) / 2e3)
+    # a job takes as long as the slower of the two
+    longer = sum(max(a / 1e6, b / 2e3) for a, b in zip(operations, written, strict=True))
+    assert row["seconds_total"] == pytest.approx(10 + 40 + longer)
+    assert row["gpu_hours"] == pytest.approx(row["seconds_total"] / 3600)
+    assert row["computing_share"] == pytest.approx(row["seconds_computing"] / row["seconds_total"])
+
+
+@pytest.mark.parametrize("slower", ["gpu_tflops", "write_gb_per_second"])
+def test_only_what_is_slower_counts_beside_a_gpu_and_both_on_the_cpu(slower):
+    hardware = HARDWARE | {slower: HARDWARE[slower] / 1e3}
+    (row,) = durations(hardware=hardware)
+    slow = {"gpu_tflops": "seconds_computing", "write_gb_per_second": "seconds_writing"}[slower]
+    assert row["seconds_total"] == pytest.approx(50 + row[slow])
+    (row,) = durations(device="cpu")
+    assert row["seconds_total"] == pytest.approx(50 + row["seconds_computing"] + row["seconds_writing"])
+    assert row["seconds_computing"] == pytest.approx(100 * durations()[0]["seconds_computing"])
+    assert (row["gpus_per_job"], row["gpu_hours"]) == (0, 0)
+
+
+def test_larger_shards_load_less_and_compute_the_same():
+    """Twenty reviews of 100 tokens: in twenty jobs, and in one."""
+    many = durations(jobs=[("original", [100])] * 20)[0]
+    one = durations(jobs=[("original", [100] * 20)])[0]
+    for part in ("loads", "bytes_read", "seconds_starting", "seconds_reading"):
+        assert many[part] == pytest.approx(20 * one[part])
+    for part in ("seconds_computing", "seconds_writing"):
+        assert many[part] == pytest.approx(one[part])
+    assert many["seconds_total"] - one["seconds_total"] == pytest.approx(19 * 25)
+    assert one["computing_share"] > many["computing_share"]
+
+
+def test_components_take_another_pass_which_writes_nothing():
+    states, components = durations(components=["original"])
+    assert (components["work"], components["loads"], components["bytes_read"]) == ("components", 1, 20_000)
+    assert components["seconds_writing"] == 0
+    # without attention received, no chunk of queries looks beyond the query
+    assert components["seconds_computing"] == matrix_operations(NETWORK, np.array([100, 3]), False) / 1e6
+    assert states == durations()[0]
+
+
+def test_of_several_gpus_one_computes_at_a_time():
+    alone, shared = (durations(gpus=gpus)[0] for gpus in (1, 4))
+    assert shared["seconds_total"] == alone["seconds_total"]
+    assert shared["gpu_hours"] == pytest.approx(4 * alone["gpu_hours"])
+    assert shared["computing_share"] == pytest.approx(alone["computing_share"] / 4)
+
+
+WRITER = {"name": "w", "device": "cuda", "gpus": 1, "dtype": "float16", "batch_size": 2, "n_parameters": 500}
+
+
+def test_a_writer_takes_a_step_for_each_token_of_the_longest_answer_of_a_batch():
+    shards = [np.array([7, 1, 5, 2, 3]), np.array([4])]
+    row = durations_of_writer(WRITER | {"n_variants": 3, "n_keyphrases": 1}, shards, HARDWARE)
+    # by length, two at a time: (1, 2), (3, 5), (7); and (4)
+    assert row["seconds_computing"] == 3 * (2 + 5 + 7 + 4) / 4
+    assert (row["work"], row["loads"], row["bytes_read"]) == ("texts", 4 * 2, 8 * 1000)
+    assert row["seconds_total"] == pytest.approx(8 * (5 + 1) + row["seconds_computing"])
+
+
+def test_the_total_is_that_of_all_gpus():
+    rows = [
+        *durations(components=["front"]),
+        *durations(name="large", gpus=2),
+        durations_of_writer(WRITER | {"n_variants": 1, "n_keyphrases": 0}, [np.array([40])], HARDWARE),
+    ]
+    table = durations_table(rows)
+    assert table.schema == DURATIONS_SCHEMA
+    total = table.row(-1, named=True)
+    assert (total["work"], total["model"], total["loads"], total["gpus_per_job"]) == ("total", None, 6, 2)
+    assert total["gpu_hours"] == pytest.approx(sum(row["gpu_hours"] for row in rows))
+    computing = sum(row["seconds_computing"] for row in rows)
+    assert total["computing_share"] == pytest.approx(computing / 3600 / total["gpu_hours"])
+    lines = durations_text(table, HARDWARE).splitlines()
+    assert len({len(line) for line in lines[:-1]}) == 1
+    assert lines[1].startswith("states, m ")
+    assert lines[-2].split()[:2] == ["total", "6"]
+    assert lines[-1].startswith("at 1e-06 TFLOP/s on a GPU")
+
+
+def test_a_study_on_the_cpu_has_no_gpu_hours():
+    table = durations_table(durations(device="cpu"))
+    assert table["gpu_hours"].to_list() == [0, 0]
+    assert table["computing_share"][0] == pytest.approx(table["computing_share"][1])
+    assert [line.split()[-2] for line in durations_text(table, HARDWARE).splitlines()[1:3]] == ["-", "-"]

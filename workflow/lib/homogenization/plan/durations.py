@@ -1,0 +1,170 @@
+"""The time of the jobs that load a model: to start, to read weights, to compute and to write; and hours of GPUs.
+
+A job loads its model once and keeps it for all reviews of its shard.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from homogenization.models.dtypes import BYTES
+from homogenization.plan.architecture import Architecture
+from homogenization.plan.costs import TOTAL, matrix_operations, store_bytes
+from homogenization.plan.text import aligned, duration, three_digits
+from homogenization.states.extraction import chosen_layers
+
+DURATIONS_SCHEMA = {
+    "work": pl.String,
+    "model": pl.String,
+    "loads": pl.Int64,
+    "gpus_per_job": pl.Int64,
+    "bytes_read": pl.Int64,
+    "seconds_starting": pl.Float64,
+    "seconds_reading": pl.Float64,
+    "seconds_computing": pl.Float64,
+    "seconds_writing": pl.Float64,
+    "seconds_total": pl.Float64,
+    "gpu_hours": pl.Float64,
+    "computing_share": pl.Float64,
+}
+STATES, COMPONENTS, TEXTS = "states", "components", "texts"
+_SUMMED = ("loads", "bytes_read", "gpu_hours", *(name for name in DURATIONS_SCHEMA if name.startswith("seconds_")))
+
+
+def durations_of_model(
+    model: Mapping[str, Any],
+    architecture: Architecture,
+    token_counts: pl.DataFrame,
+    states: Mapping[str, Any],
+    component_variants: Sequence[str],
+    hardware: Mapping[str, float],
+) -> list[dict[str, Any]]:
+    """The rows of a model that reads, in the table `durations` (`DURATIONS_SCHEMA`): its states, and its components.
+
+    Args:
+        model: `name`, `dtype`, `device` and `gpus` of the model.
+        architecture: The model's network.
+        token_counts: Token counts of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
+        states: The section `states`: `dtype`, `layers`, `record_attention`.
+        component_variants: Variants whose blocks are taken apart; none: no such row.
+        hardware: The section `hardware`.
+
+    Raises:
+        HomogenizationError: `layers` names a layer that the model lacks.
+    """
+    stored_as = model["dtype"] if states["dtype"] == "auto" else states["dtype"]
+    layers = len(chosen_layers(states["layers"], architecture.n_blocks, model["name"]))
+    recorded = states["record_attention"]
+
+    def of_jobs(counts: pl.DataFrame, recorded: bool, stored: bool) -> list[tuple[float, float]]:
+        """Operations and bytes written of each job."""
+        jobs = [lengths.to_numpy() for lengths in counts["lengths"]]
+        return [
+            (
+                matrix_operations(architecture, lengths, recorded),
+                store_bytes(architecture, int(lengths.sum()), len(lengths), stored_as, layers, recorded) * stored,
+            )
+            for lengths in jobs
+        ]
+
+    taken_apart = token_counts.filter(pl.col("variant").is_in(list(component_variants)))
+    works = [(STATES, of_jobs(token_counts, recorded, True)), (COMPONENTS, of_jobs(taken_apart, False, False))]
+    rate = 1e12 * hardware["cpu_tflops" if model["device"] == "cpu" else "gpu_tflops"]
+    weights = (architecture.n_parameters + architecture.n_head) * BYTES[model["dtype"]]
+    return [
+        _row(work, model, weights, [(operations / rate, written) for operations, written in jobs], hardware)
+        for work, jobs in works
+        if jobs
+    ]
+
+
+def durations_of_writer(
+    writer: Mapping[str, Any], shards: Sequence[np.ndarray], hardware: Mapping[str, float]
+) -> dict[str, Any]:
+    """The row of a model that writes, in the table `durations`: at least this long.
+
+    A batch takes a step for each token of its longest answer. Planned is one candidate of each review, as long as the
+    review; reading the prompt is left out, and so is the time to find key phrases, which counts as loads alone.
+
+    Args:
+        writer: `name`, `device`, `gpus`, `dtype`, `batch_size`, `n_parameters`, `n_variants` that it writes, and
+            `n_keyphrases`, 1 if it finds key phrases, otherwise 0.
+        shards: Tokens of the reviews of each shard.
+        hardware: The section `hardware`.
+    """
+    size = writer["batch_size"]
+    steps = [
+        sum(int(batch[-1]) for batch in np.split(ordered, range(size, len(ordered), size)))
+        for ordered in map(np.sort, shards)
+    ]
+    writing = [(n_steps / hardware["writer_steps_per_second"], 0) for n_steps in steps] * writer["n_variants"]
+    finding = [(0.0, 0)] * len(shards) * writer["n_keyphrases"]
+    return _row(TEXTS, writer, writer["n_parameters"] * BYTES[writer["dtype"]], writing + finding, hardware)
+
+
+def _row(
+    work: str, model: Mapping[str, Any], weights: int, jobs: Sequence[tuple[float, int]], hardware: Mapping[str, float]
+) -> dict[str, Any]:
+    """The row of jobs, each given by its seconds of computing and its bytes written; `weights` are bytes of a load."""
+    seconds = [(computing, written / hardware["write_gb_per_second"] / 1e9) for computing, written in jobs]
+    starting = len(jobs) * hardware["startup_seconds"]
+    reading = len(jobs) * weights / hardware["read_gb_per_second"] / 1e9
+    computing, writing = (sum(part) for part in zip(*seconds, strict=True))
+    on_cpu = model["device"] == "cpu"
+    # beside a GPU, threads write during the further passes; on the CPU a pass waits for the file
+    busy = computing + writing if on_cpu else sum(map(max, seconds))
+    total = starting + reading + busy
+    gpus = model["gpus"] if model["device"] in ("auto", "cuda") else 0
+    return {
+        "work": work,
+        "model": model["name"],
+        "loads": len(jobs),
+        "gpus_per_job": gpus,
+        "bytes_read": len(jobs) * weights,
+        "seconds_starting": starting,
+        "seconds_reading": reading,
+        "seconds_computing": computing,
+        "seconds_writing": writing,
+        "seconds_total": total,
+        "gpu_hours": gpus * total / 3600,
+        # of several GPUs, which hold some blocks each, one computes at a time
+        "computing_share": computing / total / max(gpus, 1),
+    }
+
+
+def durations_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """The table `durations`: `rows` and their total, whose share is that of the time of all GPUs together."""
+    works = pl.DataFrame(rows, schema=DURATIONS_SCHEMA)
+    devices = pl.col("gpus_per_job").clip(1)
+    total = works.select(
+        pl.lit(TOTAL).alias("work"),
+        pl.lit(None).alias("model"),
+        pl.col("gpus_per_job").max(),
+        pl.col(_SUMMED).sum(),
+        computing_share=pl.col("seconds_computing").sum() / (devices * pl.col("seconds_total")).sum(),
+    )
+    return pl.concat([works, total.select(list(DURATIONS_SCHEMA)).cast(DURATIONS_SCHEMA)])
+
+
+def durations_text(durations: pl.DataFrame, hardware: Mapping[str, float]) -> str:
+    """The table `durations` for readers, with the rates that it assumes."""
+    lines = [["", "model loads", "starting", "reading", "computing", "writing", "total", "GPU hours", "computes"]]
+    lines += [
+        [
+            f"{row['work']}, {row['model']}" if row["model"] else row["work"],
+            f"{row['loads']:,}",
+            *(duration(row[f"seconds_{part}"]) for part in ("starting", "reading", "computing", "writing", "total")),
+            three_digits(row["gpu_hours"]) if row["gpus_per_job"] else "-",
+            f"{row['computing_share']:.0%}",
+        ]
+        for row in durations.iter_rows(named=True)
+    ]
+    rates = (
+        f"at {hardware['gpu_tflops']:g} TFLOP/s on a GPU, {hardware['cpu_tflops']:g} on the CPU; "
+        f"{hardware['read_gb_per_second']:g} GB/s read, {hardware['write_gb_per_second']:g} written; "
+        f"{hardware['startup_seconds']:g} s to start; {hardware['writer_steps_per_second']:g} steps/s of a writer "
+        "(keys of hardware)\n"
+    )
+    return aligned(lines) + rates
