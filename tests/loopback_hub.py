@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+import time
 from dataclasses import dataclass, field
 from hashlib import sha1, sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -53,11 +54,13 @@ class Faults:
         cuts: How often a download still ends in the middle.
         altered: Files of which a byte arrives flipped.
         status: Of every answer; None: as it should be.
+        seconds: Pause in each download of a large file.
     """
 
     cuts: dict[tuple[str, str], int] = field(default_factory=dict)
     altered: set[tuple[str, str]] = field(default_factory=set)
     status: int | None = None
+    seconds: float = 0.0
 
 
 class LoopbackHub:
@@ -66,19 +69,21 @@ class LoopbackHub:
     Attributes:
         repositories: By id.
         faults: To be set and taken back at any time.
+        accounts: Tokens that it knows; others are refused.
         endpoint: The value for HF_ENDPOINT.
         storage: Where downloads of large files are sent to.
         requests: (method, path) of all requests, in the order in which they came.
         ranges: (path of a file, first byte) of all downloads.
-        tokens: All tokens that came, None for requests without one.
+        shown: Tokens that came with requests to the storage, None for requests without one.
     """
 
-    def __init__(self, repositories: dict[str, Repository]):
+    def __init__(self, repositories: dict[str, Repository], accounts: set[str]):
         self.repositories = repositories
+        self.accounts = accounts
         self.faults = Faults()
         self.requests: list[tuple[str, str]] = []
         self.ranges: list[tuple[str, int]] = []
-        self.tokens: set[str | None] = set()
+        self.shown: set[str | None] = set()
         self.lock = threading.Lock()
         # large files lie on another machine than the hub's own, which is to see no token
         self._servers = [ThreadingHTTPServer(("127.0.0.1", 0), _handler(self)) for _ in range(2)]
@@ -129,14 +134,18 @@ def _handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
             path = unquote(url.path)
             with hub.lock:
                 hub.requests.append((self.command, path))
-                hub.tokens.add(self.token)
+                if "/cdn/" in path:
+                    hub.shown.add(self.token)
             if hub.faults.status is not None:
                 self.refuse(hub.faults.status, "", "The hub is busy or broken")
+            elif self.token is not None and self.token not in hub.accounts:
+                self.refuse(401, "", "Invalid credentials in Authorization header")
             elif match := _API.fullmatch(path):
                 self.describe(*match.groups(), parse_qs(url.query), parse_qs(body.decode()))
             elif match := _RESOLVE.fullmatch(path):
                 self.resolve(*match.groups())
             elif match := re.fullmatch(r"/(datasets/)?([^/]+/[^/]+)/cdn/[^/]+/(.+)", path):
+                time.sleep(hub.faults.seconds)
                 self.send_file(match[2], match[3])
             else:
                 self.refuse(404, "", "Not found")
@@ -245,7 +254,7 @@ def _handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
             self.send(status, content, headers, sent)
 
         def refuse(self, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:
-            told = {"X-Error-Code": code, "X-Error-Message": message} if code else {}
+            told = {"X-Error-Message": message} | ({"X-Error-Code": code} if code else {})
             self.send(status, json.dumps({"error": message}).encode(), told | (headers or {}))
 
         def send_json(self, value: Any) -> None:
