@@ -7,7 +7,13 @@ from math import log
 from pathlib import Path
 
 import torch
-from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    GenerationConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
 
 from conftest import ROOT
 from homogenization.models.untrained import train_tokenizer
@@ -36,8 +42,10 @@ WIDTH = 128
 LIKELIER = 20.0  # logit of what follows over that of what does not
 
 
-def build_chat_model(folder: Path, seed: int = 0) -> Path:
+def build_chat_model(folder: Path, seed: int = 0, model_type: str = "llama", **saving: str) -> Path:
     """Save the model in `folder`, as save_pretrained() does: safetensors, tokenizer, chat template.
+
+    `saving` are options of save_pretrained().
 
     Embedding and head hold a table of which token follows which in `ANSWERS`. The blocks between them are random: they
     read the whole prompt, and shift the shares with it.
@@ -51,23 +59,25 @@ def build_chat_model(folder: Path, seed: int = 0) -> Path:
         additional_special_tokens=list(ROLES),
         chat_template=CHAT_TEMPLATE,
     )
-    config = LlamaConfig(
+    config = AutoConfig.for_model(
+        model_type,
         vocab_size=len(tokenizer),
         hidden_size=WIDTH,
         intermediate_size=WIDTH,
         num_hidden_layers=2,
         num_attention_heads=4,
+        num_key_value_heads=4,
         max_position_embeddings=4096,
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = LlamaForCausalLM(config)
+        network = AutoModelForCausalLM.from_config(config)
     write_table(network, followers(tokenizer))
     # transformers' server samples where the checkpoint says so
     network.generation_config = GenerationConfig(do_sample=True, top_k=0, eos_token_id=tokenizer.eos_token_id)
-    network.save_pretrained(folder)
+    network.save_pretrained(folder, **saving)
     tokenizer.save_pretrained(folder)
     return folder
 
@@ -85,7 +95,7 @@ def followers(tokenizer: PreTrainedTokenizerFast) -> dict[tuple[int, int], float
     return {pair: share / before[pair[0]] for pair, share in together.items()}
 
 
-def write_table(network: LlamaForCausalLM, shares: dict[tuple[int, int], float]) -> None:
+def write_table(network: PreTrainedModel, shares: dict[tuple[int, int], float]) -> None:
     """Give each token that is followed by another a direction of its own, and the head what follows it."""
     directions = {token: number for number, token in enumerate(sorted({token for token, _ in shares}))}
     assert len(directions) < WIDTH

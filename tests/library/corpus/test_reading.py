@@ -57,36 +57,6 @@ def test_a_corpus_without_labels_has_empty_ones(tmp_path):
     assert len(sample_reviews(clean_reviews(raw), seed=0, start=0, stop=6, balance=False)) == 6
 
 
-def test_a_hub_data_set_is_asked_for_as_configured(monkeypatch):
-    asked = {}
-
-    def load(source, **options):
-        asked.update(options, source=source)
-        return datasets.Dataset.from_list(ROWS)
-
-    monkeypatch.setattr(datasets, "load_dataset", load)
-    read_reviews("stanfordnlp/imdb", "text", "label", subset="plain_text", revision="abc", split="test")
-    assert asked == {"source": "stanfordnlp/imdb", "name": "plain_text", "revision": "abc", "split": "test"}
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (ConnectionError("Couldn't reach"), ["no network", "hf auth login", "HF_TOKEN", "local .csv"]),
-        (datasets.exceptions.DatasetNotFoundError("is a gated dataset"), ["gated", "hf auth login", "local .csv"]),
-        (ValueError('Unknown split "trian". Should be one of ["train"].'), ["Should be one of", "train"]),
-    ],
-)
-def test_trouble_with_the_hub_says_what_was_asked_and_what_to_do(monkeypatch, error, words):
-    def load(*arguments, **options):
-        raise error
-
-    monkeypatch.setattr(datasets, "load_dataset", load)
-    with pytest.raises(HomogenizationError) as caught:
-        read_reviews("stanfordnlp/imdb", "text", "label", revision="abc")
-    assert all(word in str(caught.value) for word in ["stanfordnlp/imdb", "abc", *words])
-
-
 def test_a_missing_column_names_those_that_exist(tmp_path):
     with pytest.raises(HomogenizationError, match=r"text_column 'txt'.*did you mean 'text'.*label, text"):
         read_reviews(write_jsonl(tmp_path / "r.jsonl"), "txt", "label")

@@ -7,6 +7,7 @@ import polars as pl
 
 from homogenization.corpus.sources import BUILDERS, is_local
 from homogenization.run.errors import HomogenizationError, nearest
+from homogenization.run.hub import check_cached, hub_advice, unreachable
 
 
 def read_reviews(
@@ -34,8 +35,11 @@ def read_reviews(
     Raises:
         HomogenizationError: the source can't be read, is empty, or lacks a column.
     """
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
-        dataset = _local_dataset(source, cache) if is_local(source) else _hub_dataset(source, subset, revision, split)
+    with _folder_for_copies() as cache:
+        if is_local(source):
+            dataset = _local_dataset(source, cache)
+        else:
+            dataset = _hub_dataset(source, subset, revision, split, cache)
         for key, column in (("text_column", text_column), ("label_column", label_column)):
             if column is not None and column not in dataset.column_names:
                 raise HomogenizationError(
@@ -58,8 +62,21 @@ def read_reviews(
     )
 
 
+def _folder_for_copies() -> tempfile.TemporaryDirectory:
+    """A new folder for the Arrow copies that `datasets` makes, where there is room for them.
+
+    Copies of an earlier run would hide an edit of a local file; of a hub data set, they would stand in for any other
+    revision where the hub does not answer.
+    """
+    from datasets import config
+
+    folder = Path(config.HF_DATASETS_CACHE)
+    folder.mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(dir=folder, prefix="reviews-", ignore_cleanup_errors=True)
+
+
 def _local_dataset(source: str, cache: str):
-    """Load a file with the folder `cache` for the copies of `datasets`: a new folder, so that edits take effect."""
+    """Load a file, with the folder `cache` for the copies of `datasets`."""
     from datasets import load_dataset
 
     path = Path(source).expanduser()
@@ -80,33 +97,65 @@ def _local_dataset(source: str, cache: str):
         ) from error
 
 
-def _hub_dataset(source: str, subset: str | None, revision: str | None, split: str):
-    """Load one split of a hub data set through the hub's own cache."""
+def _hub_dataset(source: str, subset: str | None, revision: str | None, split: str, cache: str):
+    """Load one split of a hub data set through the hub's own cache, with the folder `cache` for Arrow copies.
+
+    Where the hub gives no answer, the files of this revision that were fetched before are read.
+    """
     from datasets import load_dataset
-    from datasets.exceptions import DatasetNotFoundError
 
     asked = f"the hub data set '{source}'" + "".join(
         f", {name} '{value}'"
         for name, value in (("subset", subset), ("revision", revision), ("split", split))
         if value is not None
     )
-    advice = (
-        "Log in with `hf auth login` or set HF_TOKEN if it needs a login, or download it elsewhere and give the "
-        f"path of a local {', '.join(sorted(BUILDERS))} file as the source."
-    )
+    fetched = None
     try:
-        return load_dataset(source, name=subset, revision=revision, split=split)
-    except DatasetNotFoundError as error:
-        raise HomogenizationError(
-            f"corpus: {asked} was not found, is private, or is gated ({_first_line(error)}). "
-            f"Check the spelling. {advice}"
-        ) from error
-    except ConnectionError as error:
-        raise HomogenizationError(
-            f"corpus: {asked} could not be fetched: there is no network, and it is not in the local cache. {advice}"
-        ) from error
-    except (OSError, ValueError, RuntimeError) as error:
-        raise HomogenizationError(f"corpus: {asked} could not be loaded: {_first_line(error)}. {advice}") from error
+        try:
+            _fetch_card(source, revision)
+            dataset = load_dataset(source, name=subset, revision=revision, split=split, cache_dir=cache)
+            fetched = _fetched_before(source, revision)
+        except Exception as error:
+            fetched = _fetched_before(source, revision)
+            if fetched is None or not unreachable(error):
+                raise
+            dataset = load_dataset(str(fetched), name=subset, split=split, cache_dir=cache)
+    except Exception as error:  # each builder raises its own kinds of errors
+        if fetched is not None:
+            check_cached(fetched)
+        if isinstance(error, ValueError) and not isinstance(error, OSError):
+            reason = f"{_first_line(error)}. Give a subset and a split that the page of the data set lists."
+        else:
+            local = f"give the path of a local {', '.join(sorted(BUILDERS))} file as corpus.source"
+            reason = hub_advice(error, f"datasets/{source}", local)
+        raise HomogenizationError(f"corpus: {asked} could not be loaded: {reason}") from error
+    if fetched is not None:
+        check_cached(fetched)
+    return dataset
+
+
+def _fetch_card(source: str, revision: str | None) -> None:
+    """Fetch the page of a hub data set, with which `datasets` begins: errors of the hub are told apart here."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+    try:
+        hf_hub_download(source, "README.md", repo_type="dataset", revision=revision)
+    except LocalEntryNotFoundError:
+        raise
+    except EntryNotFoundError:
+        pass  # a data set needs none
+
+
+def _fetched_before(source: str, revision: str | None) -> Path | None:
+    """The folder in the hub's cache with the files of a data set that were fetched; None if there is none."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(source, repo_type="dataset", revision=revision, local_files_only=True))
+    except LocalEntryNotFoundError:
+        return None
 
 
 def _first_line(error: BaseException) -> str:

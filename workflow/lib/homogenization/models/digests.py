@@ -13,11 +13,11 @@ from pathlib import Path
 
 from homogenization.models.weights import BUILT_FILES, HUB_FILES, ResolvedWeights
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import damage, gone, move_aside
+from homogenization.run.files import damage, gone
+from homogenization.run.hub import cached_digests, damaged_in_cache
 
 DIGESTS_FILE = BUILT_FILES["digests"]  # in the format of sha256sum
 _DIGESTS_FILES = (DIGESTS_FILE, "SHA256SUMS")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _DIGEST_LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](?:\./)?(.+)")
 
 
@@ -66,14 +66,8 @@ def _damaged(weights: ResolvedWeights, path: Path, reason: str) -> Homogenizatio
     if weights.source == "built":
         return damage(path, reason)
     if weights.source == "hub":
-        try:
-            remedy = f"It was moved to {move_aside(path)}. Run the same command again, which fetches it again."
-        except OSError as error:
-            remedy = f"It could not be moved aside ({error}). Delete {path.resolve()} and run the same command again."
-    elif weights.source == "package":
-        remedy = "Install the package again."
-    else:
-        remedy = "Fetch it again, whole."
+        return damaged_in_cache(path, reason)
+    remedy = "Install the package again." if weights.source == "package" else "Fetch it again, whole."
     return HomogenizationError(f"{path}: damaged ({reason}). {remedy}")
 
 
@@ -97,9 +91,7 @@ def _known_digests(weights: ResolvedWeights) -> dict[str, str]:
     """
     folder = Path(weights.folder)
     if weights.source == "hub":
-        # each file is a link to one named by its digest; the names of small files are Git hashes, which are shorter
-        blobs = {path.name: path.readlink().name for path in folder.iterdir() if path.is_symlink()}
-        return {name: blob for name, blob in blobs.items() if _SHA256.fullmatch(blob)}
+        return cached_digests(folder)
     listed = next((folder / name for name in _DIGESTS_FILES if (folder / name).is_file()), None)
     if listed is None and weights.source == "built":
         raise gone(folder / DIGESTS_FILE)

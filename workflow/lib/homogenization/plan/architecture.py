@@ -13,8 +13,9 @@ import torch
 from transformers import AutoModel
 
 from homogenization.models.loading import load_config
-from homogenization.models.weights import HUB_FILES, hub_advice, resolve_weights
+from homogenization.models.weights import HUB_DUPLICATES, HUB_FILES, resolve_weights
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.hub import fetch
 from homogenization.states.network import packed_model
 
 
@@ -60,18 +61,13 @@ def resolve_configuration(weights: Mapping[str, Any]) -> str:
     """
     if "hub" not in weights:
         return resolve_weights(weights).folder
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-
-    asked = f"the configuration of the hub model '{weights['hub']}' at revision {weights.get('revision') or 'main'}"
+    hub, revision = weights["hub"], weights.get("revision")
+    asked = f"the configuration of the hub model '{hub}' at revision {revision or 'main'}"
     patterns = [pattern for pattern in HUB_FILES if not pattern.endswith(".safetensors")]
-    try:
-        folder = snapshot_download(weights["hub"], revision=weights.get("revision"), allow_patterns=patterns)
-    except (OSError, HfHubHTTPError, HFValidationError) as error:
-        raise HomogenizationError(f"weights: {asked} could not be fetched: {hub_advice(error)}") from error
-    if not (Path(folder) / "config.json").is_file():
+    folder = fetch(f"weights: {asked}", hub, revision, patterns, HUB_DUPLICATES)
+    if not (folder / "config.json").is_file():
         raise HomogenizationError(f"weights: {asked} lacks config.json, so it is no model in the Hugging Face format.")
-    return folder
+    return str(folder)
 
 
 def describe_architecture(folder: str | Path) -> Architecture:
