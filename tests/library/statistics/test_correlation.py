@@ -14,7 +14,7 @@ from homogenization.statistics.correlation import (
 from homogenization.statistics.resampling import bootstrap_weights, uniform_weights
 from library.statistics.shared import by_scipy
 
-STATISTICS = [statistic for pair in SCOPES.values() for statistic in pair]
+STATISTICS = [statistic for pair in SCOPES.values() for statistic in pair[:2]]
 WITHIN_LAYERS = (pearson_within_layers, spearman_within_layers)
 WITHIN_REVIEWS = (pearson_within_reviews, spearman_within_reviews)
 

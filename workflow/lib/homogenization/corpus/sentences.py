@@ -7,7 +7,9 @@ a core of one or more words, and punctuation behind. Phrases are moved chunk by 
 import re
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import pairwise
+from pathlib import Path
 
 import sentencex
 
@@ -148,9 +150,17 @@ def _is_abbreviation(text: str, chunk: Chunk) -> bool:
 @cache
 def is_stop_word(word: str) -> bool:
     """Whether a folded word is a stop word (scikit-learn's English list), a contraction of one, or has no letter."""
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
     if not any(character.isalpha() for character in word) or len(word) == 1:
         return True
     stem = _CONTRACTED.sub("", word)
-    return word in ENGLISH_STOP_WORDS or (stem != word and (stem in ENGLISH_STOP_WORDS or stem in _AUXILIARIES))
+    return word in _stop_words() or (stem != word and (stem in _stop_words() or stem in _AUXILIARIES))
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    """scikit-learn's ENGLISH_STOP_WORDS, from their own file: its package would take a second to import."""
+    folder = Path(find_spec("sklearn").submodule_search_locations[0])
+    found = spec_from_file_location("_stop_words", folder / "feature_extraction" / "_stop_words.py")
+    module = module_from_spec(found)
+    found.loader.exec_module(module)
+    return module.ENGLISH_STOP_WORDS

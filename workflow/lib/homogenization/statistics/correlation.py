@@ -5,7 +5,8 @@ their layers, since the layers of a review are not independent. With `uniform_we
 sample.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 from scipy.stats import rankdata
@@ -47,8 +48,18 @@ def pooled_pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndar
 
 def pooled_spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """`pooled_pearson` of the ranks, which are taken anew in every draw; ties have their mean rank."""
-    review, layer = np.nonzero(paired(x, y)[2])
-    return _rank_correlation(x[review, layer], y[review, layer], review, weights)
+    return pooled_spearmans([x], [y], weights)[0, 0]
+
+
+def pooled_spearmans(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """`pooled_spearman` of each x with each y, (xs, ys, draws); what several pairs share is ranked once."""
+    found = np.empty((len(xs), len(ys), len(weights)))
+    for present, pairs in _pairs_by_presence(xs, ys):
+        review, layer = np.nonzero(present)
+        values = {number: both[review, layer] for number, both in enumerate((*xs, *ys))}
+        for (x, y), draws in _rank_correlations(values, [(x, len(xs) + y) for x, y in pairs], review, weights):
+            found[x, y - len(xs)] = draws
+    return found
 
 
 def pearson_within_layers(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -65,12 +76,14 @@ def pearson_within_layers(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> 
 
 def spearman_within_layers(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """`pearson_within_layers` of the ranks."""
-    present = paired(x, y)[2]
-    by_layer = np.empty((len(weights), x.shape[1]))
-    for layer in range(x.shape[1]):
-        review = np.flatnonzero(present[:, layer])
-        by_layer[:, layer] = _rank_correlation(x[review, layer], y[review, layer], review, weights)
-    return _mean_of_layers(by_layer)
+    return spearmans_within_layers([x], [y], weights)[0, 0]
+
+
+def spearmans_within_layers(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """`spearman_within_layers` of each x with each y, (xs, ys, draws)."""
+    of_layers = zip(*(np.split(values, values.shape[1], axis=1) for values in (*xs, *ys)), strict=True)
+    by_layer = [pooled_spearmans(columns[: len(xs)], columns[len(xs) :], weights) for columns in of_layers]
+    return _mean_of_layers(np.stack(by_layer, axis=-1))
 
 
 def pearson_within_reviews(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -89,10 +102,16 @@ def spearman_within_reviews(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -
     return pearson_within_reviews(x, y, weights)
 
 
-SCOPES: dict[str, tuple[Statistic, Statistic]] = {
-    "reviews_and_layers": (pooled_pearson, pooled_spearman),
-    "layers": (pearson_within_reviews, spearman_within_reviews),
-    "reviews": (pearson_within_layers, spearman_within_layers),
+def spearmans_within_reviews(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """`spearman_within_reviews` of each x with each y, (xs, ys, draws)."""
+    return np.array([[spearman_within_reviews(x, y, weights) for y in ys] for x in xs])
+
+
+# scope -> Pearson, Spearman, and Spearman of each of several x with each of several y
+SCOPES: dict[str, tuple[Statistic, Statistic, Callable]] = {
+    "reviews_and_layers": (pooled_pearson, pooled_spearman, pooled_spearmans),
+    "layers": (pearson_within_reviews, spearman_within_reviews, spearmans_within_reviews),
+    "reviews": (pearson_within_layers, spearman_within_layers, spearmans_within_layers),
 }
 
 
@@ -137,51 +156,72 @@ def _correlation(sums: np.ndarray) -> np.ndarray:
 
 
 def _mean_of_layers(by_layer: np.ndarray) -> np.ndarray:
-    """(draws, layers) -> (draws,) mean over the layers with a value; NaN without any."""
-    counts = (~np.isnan(by_layer)).sum(axis=1)
-    return np.nansum(by_layer, axis=1) / np.where(counts > 0, counts, np.nan)
+    """(..., layers) -> (...,) mean over the layers with a value; NaN without any."""
+    counts = (~np.isnan(by_layer)).sum(axis=-1)
+    return np.nansum(by_layer, axis=-1) / np.where(counts > 0, counts, np.nan)
 
 
-def _rank_correlation(x: np.ndarray, y: np.ndarray, review: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(draws,) Spearman correlation of x and y (values,), value i weighted by weights[:, review[i]]."""
-    if not (_varies(x, None) and _varies(y, None)):
-        return np.full(len(weights), np.nan)
-    order = np.argsort(x, kind="stable")  # neighbours in rank are neighbours in memory
-    x, y, review = x[order], y[order], review[order]
-    places = [_places(values) for values in (x, y)]
-    parts = []
-    for rows in _chunks(weights, len(x)):
-        of_value = rows[:, review]
-        x_ranks, y_ranks = (_centred_ranks(of_value, *place) for place in places)
-        weighted = of_value * x_ranks
-        products = [
-            np.einsum("ij,ij->i", *pair)
-            for pair in ((weighted, y_ranks), (weighted, x_ranks), (of_value * y_ranks, y_ranks))
-        ]
-        spread = np.sqrt(products[1] * products[2])
-        enough = spread > 0
-        parts.append(np.divide(products[0], spread, out=np.full_like(spread, np.nan), where=enough).clip(-1, 1))
-    return np.concatenate(parts)
+def _pairs_by_presence(
+    xs: Sequence[np.ndarray], ys: Sequence[np.ndarray]
+) -> Iterator[tuple[np.ndarray, list[tuple[int, int]]]]:
+    """The pairs (x, y) by the places where both have a value, which decide what is ranked."""
+    groups: dict[bytes, tuple[np.ndarray, list[tuple[int, int]]]] = {}
+    for place in product(range(len(xs)), range(len(ys))):
+        present = paired(xs[place[0]], ys[place[1]])[2]
+        groups.setdefault(present.tobytes(), (present, []))[1].append(place)
+    yield from groups.values()
 
 
-def _places(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The order that sorts values; for each value, the numbers of smaller ones and of those no larger."""
+def _rank_correlations(
+    values: Mapping[int, np.ndarray], pairs: Sequence[tuple[int, int]], review: np.ndarray, weights: np.ndarray
+) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
+    """(draws,) Spearman correlation of each of `pairs` of `values` (values,); value i has the weight of review[i]."""
+    varying = {number for pair in pairs for number in pair if _varies(values[number], None)}
+    places = {number: _places(values[number], review) for number in varying}
+    found = {pair: np.full(len(weights), np.nan) for pair in pairs}
+    tested = [pair for pair in pairs if varying.issuperset(pair)]
+    for draws in _chunks(len(weights), len(review)):
+        of_review = weights[draws]
+        of_value = np.take(of_review, review, axis=1)
+        ranks = {number: _centred_ranks(of_review, *place) for number, place in places.items()}
+        weighted = {number: of_value * own for number, own in ranks.items()}
+        squares = {number: np.einsum("ij,ij->i", weighted[number], own) for number, own in ranks.items()}
+        for x, y in tested:
+            spread = np.sqrt(squares[x] * squares[y])
+            products = np.einsum("ij,ij->i", weighted[x], ranks[y])
+            found[x, y][draws] = np.divide(products, spread, out=np.full_like(spread, np.nan), where=spread > 0).clip(
+                -1, 1
+            )
+    yield from found.items()
+
+
+def _places(values: np.ndarray, review: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The reviews of values in ascending order; for each value, the numbers of smaller ones and of those no larger."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    return order, np.searchsorted(ordered, values, "left"), np.searchsorted(ordered, values, "right")
+    return review[order], np.searchsorted(ordered, values, "left"), np.searchsorted(ordered, values, "right")
 
 
-def _centred_ranks(weights: np.ndarray, order: np.ndarray, smaller: np.ndarray, no_larger: np.ndarray) -> np.ndarray:
+def _centred_ranks(weights: np.ndarray, ordered: np.ndarray, smaller: np.ndarray, no_larger: np.ndarray) -> np.ndarray:
     """(draws, values) twice the mean rank among the weighted values, less its weighted mean.
 
     Twice the rank is the weight of the smaller values plus the weight of the values that are no larger. Its weighted
     sum over all values is the square of the total weight.
+
+    Args:
+        weights: (draws, n) weights of the reviews.
+        ordered: (values,) reviews of the values in ascending order.
+        smaller: (values,) for each value, the number of smaller ones.
+        no_larger: (values,) for each value, the number of those that are no larger.
     """
-    below = np.zeros((len(weights), len(order) + 1))
-    np.cumsum(np.take(weights, order, axis=1), axis=1, out=below[:, 1:])
-    return np.take(below, smaller, axis=1) + np.take(below, no_larger, axis=1) - below[:, -1:]
+    below = np.zeros((len(weights), len(ordered) + 1))
+    np.cumsum(np.take(weights, ordered, axis=1), axis=1, out=below[:, 1:])
+    ranks = np.take(below, smaller, axis=1)
+    ranks += np.take(below, no_larger, axis=1)
+    ranks -= below[:, -1:]
+    return ranks
 
 
-def _chunks(weights: np.ndarray, n_values: int) -> Iterator[np.ndarray]:
+def _chunks(n_draws: int, n_values: int) -> Iterator[slice]:
     size = max(1, _NUMBERS_AT_ONCE // max(n_values, 1))
-    return (weights[start : start + size] for start in range(0, len(weights), size))
+    return (slice(start, start + size) for start in range(0, n_draws, size))

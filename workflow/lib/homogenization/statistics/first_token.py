@@ -1,6 +1,6 @@
 """The table `first_token`: correlations of singular anisotropy with the first token, and its lower bound."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,12 @@ from homogenization.run.parquet import read_table
 from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.statistics.correlation import SCOPES, paired
 from homogenization.statistics.layers import LayerValues, layer_values
-from homogenization.statistics.resampling import bootstrap_weights, resampled
+from homogenization.statistics.resampling import (
+    bootstrap_weights,
+    percentile_interval,
+    resampled,
+    uniform_weights,
+)
 
 FIRST_TOKEN_SCHEMA = {
     "model": pl.String,
@@ -71,19 +76,31 @@ def first_token_table(metrics: pl.DataFrame, draws: int, confidence: float, seed
 
 
 def _rows_of_job(job: LayerValues, weights: np.ndarray, confidence: float) -> Iterator[tuple]:
-    for view in OUTCOME_VIEWS:
-        outcome = job.of(view, OUTCOME)
-        bound = _bound(outcome, job.of(_PREDICTOR_VIEW, _ENERGY_SHARE)) if view == "raw" else (np.nan, np.nan)
-        for predictor in PREDICTORS:
-            values = job.of(_PREDICTOR_VIEW, predictor)
-            if outcome is None or values is None:
-                continue
+    outcomes = {view: job.of(view, OUTCOME) for view in OUTCOME_VIEWS}
+    predictors = {predictor: job.of(_PREDICTOR_VIEW, predictor) for predictor in PREDICTORS}
+    outcomes, predictors = ({name: v for name, v in found.items() if v is not None} for found in (outcomes, predictors))
+    if not (outcomes and predictors):
+        return
+    ranked = {
+        scope: _ranked(partial(spearmans, list(predictors.values()), list(outcomes.values())), weights, confidence)
+        for scope, (_, _, spearmans) in SCOPES.items()
+    }
+    for j, (view, outcome) in enumerate(outcomes.items()):
+        bound = _bound(outcome, predictors.get(_ENERGY_SHARE)) if view == "raw" else (np.nan, np.nan)
+        for i, (predictor, values) in enumerate(predictors.items()):
             present = paired(values, outcome)[2]
             counts = (int(present.any(axis=1).sum()), int(present.sum()))
-            for scope, (pearson, spearman) in SCOPES.items():
+            for scope, (pearson, _, _) in SCOPES.items():
                 linear = resampled(partial(pearson, values, outcome), weights, confidence)
-                ranked = resampled(partial(spearman, values, outcome), weights[:_RANK_DRAWS], confidence)
-                yield view, predictor, scope, *linear, *ranked, *counts, *bound
+                yield view, predictor, scope, *linear, *ranked[scope][i, j], *counts, *bound
+
+
+def _ranked(statistics: Callable[[np.ndarray], np.ndarray], weights: np.ndarray, confidence: float) -> np.ndarray:
+    """(predictors, outcomes, 3) what `resampled` gives, of rank correlations (predictors, outcomes, draws)."""
+    estimates = statistics(uniform_weights(weights.shape[1]))
+    draws = statistics(weights[:_RANK_DRAWS]).reshape(estimates.size, -1)
+    interval = [bound.reshape(estimates.shape) for bound in percentile_interval(draws.T, confidence)]
+    return np.where(np.isnan(estimates), np.nan, np.concatenate([estimates, *interval], axis=-1))
 
 
 def _bound(outcome: np.ndarray | None, share: np.ndarray | None) -> tuple[float, float]:

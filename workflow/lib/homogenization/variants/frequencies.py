@@ -1,10 +1,9 @@
 """Document frequencies: the number of reviews of the corpus in which each phrase occurs."""
 
+from collections import Counter
 from collections.abc import Iterable
 
-import numpy as np
 import polars as pl
-from sklearn.feature_extraction.text import CountVectorizer
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.keyphrases import candidates
@@ -26,23 +25,14 @@ def count_document_frequencies(
     Raises:
         HomogenizationError: no phrase is frequent enough.
     """
-    vectorizer = CountVectorizer(
-        analyzer=lambda text: [phrase.term for phrase in candidates(text, ngram_range)],
-        min_df=min_document_frequency,
-        binary=True,
-        dtype=np.int32,
-    )
-    try:
-        occurs = vectorizer.fit_transform(texts)
-    except ValueError as error:
+    counts = Counter(term for text in texts for term in {phrase.term for phrase in candidates(text, ngram_range)})
+    frequent = {term: count for term, count in counts.items() if count >= min_document_frequency}
+    if not frequent:
         raise HomogenizationError(
             f"keyphrases: no phrase of {ngram_range[0]} to {ngram_range[1]} words occurs in "
             f"{min_document_frequency} reviews or more. Lower min_document_frequency or give a larger corpus."
-        ) from error
+        )
     return pl.DataFrame(
-        {
-            "term": vectorizer.get_feature_names_out().tolist(),
-            "document_frequency": np.asarray(occurs.sum(axis=0)).ravel(),
-        },
+        {"term": list(frequent), "document_frequency": list(frequent.values())},
         schema={"term": pl.String, "document_frequency": pl.Int64},
     ).sort("term")
