@@ -85,8 +85,8 @@ def principal_components(rows: np.ndarray, explained: float = _EXPLAINED_VARIANC
 def quantise(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Histograms (n_clusters,) of two clouds of unit rows, (n, d) and (m, d) float32, over joint k-means clusters."""
     scores = principal_components(np.concatenate([first, second]))
-    # repeated words at layer 0 can leave fewer distinct rows than clusters; empty clusters change nothing. Whole rows take
-    # long to compare, and the first component alone mostly tells enough of them apart
+    # repeated words at layer 0 can leave fewer distinct rows than clusters; empty clusters change nothing. The first
+    # component alone mostly tells enough rows apart, and whole rows take long to compare
     if len(np.unique(scores[:, 0])) < n_clusters:
         n_clusters = min(n_clusters, len(np.unique(scores, axis=0)))
     # random centres, as in the published code: k-means++ takes five times as long and gains less than 1 %
