@@ -254,24 +254,29 @@ def test_without_a_network_pip_is_quoted(whole, index, tmp_path, monkeypatch):
 def test_the_hub_is_asked_for_the_file_alone(whole, tmp_path, monkeypatch):
     digest = sha256(whole.read_bytes()).hexdigest()
     blob = tmp_path / "blobs" / digest
-    snapshot = tmp_path / "snapshots/abc/q/model.gguf"
-    for path in (blob, snapshot):
-        path.parent.mkdir(parents=True)
+    snapshot = tmp_path / "snapshots/abc"
+    for folder in (blob.parent, snapshot / "q"):
+        folder.mkdir(parents=True)
     blob.write_bytes(whole.read_bytes())
-    snapshot.symlink_to(blob)
+    (snapshot / "q/model.gguf").symlink_to(blob)
+    asked = []
+
+    def download(repository, revision, allow_patterns, **options):
+        asked.append((repository, revision, allow_patterns))
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     weights = {"hub": "some/model", "revision": "main", "gguf": "q/model.gguf"}
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda hub, file, revision: str(snapshot))
     convert_gguf(weights, tmp_path / "out")
-    assert (
-        (tmp_path / "out/origin.txt")
-        .read_text()
-        .startswith("q/model.gguf of the hub model 'some/model' at revision abc,")
-    )
+    assert asked == [("some/model", "main", ["q/model.gguf"])]
+    origin = (tmp_path / "out/origin.txt").read_text()
+    assert origin.startswith("q/model.gguf of the hub model 'some/model' at revision abc, SHA-256 ")
+    assert "there is no q/other.gguf" in refusal(weights | {"gguf": "q/other.gguf"}, tmp_path / "absent")
     blob.write_bytes(whole.read_bytes()[:-1] + b"?")
-    assert f"should have {digest}" in refusal(weights, tmp_path / "damaged")
+    assert f"should be {digest}" in refusal(weights, tmp_path / "damaged")
 
     def offline(*arguments, **options):
         raise LocalEntryNotFoundError("offline")
 
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", offline)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
     assert "no network" in refusal(weights, tmp_path / "offline")
