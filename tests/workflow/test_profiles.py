@@ -13,6 +13,7 @@ SLURM, DEFAULT = ROOT / "profiles/slurm", ROOT / "profiles/default"
 # Slurm jobs of their own: on a GPU, long, or waited for by nothing of their kind
 ALONE = {
     "build_random_model",
+    "convert_gguf",
     "extract_states",
     "extract_components",
     "extract_keyphrases_with_llm",

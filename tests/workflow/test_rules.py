@@ -7,6 +7,7 @@ from statistics import mean
 import pytest
 
 from conftest import ROOT
+from homogenization.config.models import WheelWeights
 from homogenization.run.code_hash import code_hash
 from loaded_rules import JOB, SCRIPTS, loaded_rules, named_modules, script_of, value_of
 
@@ -81,11 +82,15 @@ def test_rules_without_resources_of_their_own_leave_memory_and_time_to_the_profi
 def test_cached_rules_name_their_wildcards_in_params():
     """The key of the between-workflow cache holds parameters, not wildcards."""
     cached = {name for name, rule in RULES.items() if rule.ruleinfo.cache}
-    assert cached == {"download_corpus", "extract_keyphrases_with_llm", "rewrite_with_llm", "extract_states"}
+    writers = {"extract_keyphrases_with_llm", "rewrite_with_llm"}
+    assert cached == {"download_corpus", "convert_gguf", "extract_states", *writers}
     for name in cached:
-        params = [value_of(param) for param in RULES[name].params]
+        params = {key: value_of(param) for key, param in RULES[name].params.items()}
         for wildcard in RULES[name].wildcard_names:
-            assert repr(JOB[wildcard]) in repr(params), f"{name}: {wildcard}"
+            if wildcard == "gguf":  # it follows from the entry of the weights
+                assert WheelWeights(**params["weights"]).converted_in == JOB[wildcard]
+            else:
+                assert repr(JOB[wildcard]) in repr(params), f"{name}: {wildcard}"
 
 
 def test_every_script_has_its_rule():

