@@ -15,7 +15,6 @@ JOBS = SHARDS * VARIANTS  # of one model
 SUMMARY_FIGURES = {
     "plot_metric": 3,
     "plot_first_token": 1,
-    "plot_cosine_histogram": 1,
     # two of the three metrics do not grow with the number of tokens
     "plot_contrast": 2,
     "plot_claims": 1,
@@ -38,6 +37,7 @@ TABULATION = {
 TABULATION_FIGURES = {
     **COMPONENTS,
     "plot_similarity": 1,
+    "plot_cosine_histogram": 1,
     "plot_attention_profile": 1,
     "plot_attention_heatmap": 1,
     **SUMMARY_FIGURES,
@@ -51,6 +51,7 @@ BELOW_STATES = {
     "tabulate_cosines": 1,
     "tabulate_mauve": 1,
     "tabulate_extraction": 1,
+    "plot_cosine_histogram": 1,
     "plot_attention_profile": 1,
     "plot_attention_heatmap": 1,
     "plot_mauve": 1,
@@ -287,6 +288,7 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(finished):
         "mauve.scale": 4.0,
         "contrasts.pairs": [["front", "original"], ["original", "front"]],
         "contrasts.common_tokens": 20,
+        "contrasts.min_reviews": 7,
         "contrasts.confidence": 0.9,
         "sensitivity.n_tokens": 20,
         "sensitivity.width": 20,

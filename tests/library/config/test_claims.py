@@ -1,6 +1,7 @@
 """Claims as data: what is read of them, and every mistake that ends a run before it begins."""
 
 import copy
+from pathlib import Path
 
 import pytest
 import yaml
@@ -113,6 +114,16 @@ def config_of(**changes):
 def test_a_mistake_in_claims_is_one_in_the_configuration(write):
     with pytest.raises(HomogenizationError, match=r"(?s)claims: .*claim0: level.metric: unknown name 'rank'"):
         config_of(claims=write({"level": {"metric": "rank"}, "above": 0}))
+
+
+def test_claims_of_several_files_have_names_of_their_own(write, tmp_path):
+    first = write(LEVEL)
+    second = tmp_path / "more.yaml"
+    second.write_text(Path(first).read_text().replace("claim0", "another"))
+    names = [claim["claim"] for claim in config_of(claims=[first, str(second)]).judged_claims]
+    assert names == ["claim0", "another"]
+    with pytest.raises(HomogenizationError, match=r"claims: .*claim0: stands in another file too"):
+        config_of(claims=[first, first])
 
 
 VARIANTS = {

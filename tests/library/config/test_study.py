@@ -37,7 +37,7 @@ def problems(**changes) -> str:
     return str(raised.value)
 
 
-@pytest.mark.parametrize("name", ["config", "laptop", "paper"])
+@pytest.mark.parametrize("name", ["config", "laptop", "paper", "smollm2"])
 def test_the_configurations_that_come_along_are_valid(name):
     load_study(yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text()))
 
@@ -197,7 +197,7 @@ def test_schema_and_key_table_are_those_of_the_model():
     assert readme == config_docs.with_key_table(readme), regenerate
 
 
-@pytest.mark.parametrize("name", ["config", "laptop", "paper"])
+@pytest.mark.parametrize("name", ["config", "laptop", "paper", "smollm2"])
 def test_the_schema_accepts_the_configurations_that_come_along(name):
     content = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())
     schema = json.loads(config_docs.schema())

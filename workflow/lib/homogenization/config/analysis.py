@@ -2,26 +2,33 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator
 
 from homogenization.config.base import ExpandedPath, Section, one_of, without_nulls
-from homogenization.config.claims import load_claims
+from homogenization.config.claims import load_all_claims
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.run.errors import HomogenizationError
 
 
-def _readable_claims(path: str) -> str:
-    """`path`, after a check that its file holds valid claims."""
+def _readable_claims(paths: list[str] | None) -> list[str] | None:
+    """`paths`, after a check that the files hold valid claims."""
     try:
-        load_claims(path)
+        load_all_claims(paths or [])
     except HomogenizationError as error:
         raise ValueError(str(error)) from None
-    return path
+    return paths
 
 
-ClaimsFile = Annotated[ExpandedPath, AfterValidator(_readable_claims)]
+_STRING = {"type": "string"}
+# one file may stand without a list
+ClaimsFiles = Annotated[
+    list[ExpandedPath] | None,
+    BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
+    AfterValidator(_readable_claims),
+    WithJsonSchema({"anyOf": [_STRING, {"type": "array", "items": _STRING}, {"type": "null"}]}),
+]
 
 
 class Mauve(Section):

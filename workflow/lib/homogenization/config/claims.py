@@ -4,6 +4,7 @@ A claim names one statistic (`level`, `contrast`, `slope`, `steepest`, `correlat
 except for `component`, one criterion. Every parse of the Snakefile imports this module.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -150,6 +151,21 @@ class Claim(Section):
         criterion = {name: value for name, value in criteria.items() if value is not None} or {"above": 0.0}
         described = {name: getattr(self, name) for name in ("claim", "statement", "source", "published")}
         return described | {"statistic": statistic} | getattr(self, statistic).model_dump(mode="json") | criterion
+
+
+def load_all_claims(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
+    """The claims of several files, in their order, as `load_claims` gives those of one.
+
+    Raises:
+        HomogenizationError: `load_claims` refuses a file, or a name stands in two of them.
+    """
+    by_name: dict[str, dict[str, Any]] = {}
+    for path in paths:
+        for claim in load_claims(path):
+            if claim["claim"] in by_name:
+                raise HomogenizationError(f"{path}: {claim['claim']}: stands in another file too; rename one of both.")
+            by_name[claim["claim"]] = claim
+    return list(by_name.values())
 
 
 def load_claims(path: str | Path) -> list[dict[str, Any]]:

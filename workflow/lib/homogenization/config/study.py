@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
-from homogenization.config.analysis import ClaimsFile, Components, Contrasts, Figures, Mauve, Sensitivity
+from homogenization.config.analysis import ClaimsFiles, Components, Contrasts, Figures, Mauve, Sensitivity
 from homogenization.config.base import ExpandedPath, Name, Section, describe_problems, one_of, without_nulls
-from homogenization.config.claims import load_claims
+from homogenization.config.claims import load_all_claims
 from homogenization.config.hardware import Hardware
 from homogenization.config.models import Model, Source, States
 from homogenization.config.texts import (
@@ -54,7 +54,9 @@ class Study(Section):
     contrasts: Contrasts = Contrasts()
     components: Components | None = Field(None, description="Which blocks are taken apart; null: none.")
     sensitivity: Sensitivity | None = Field(Sensitivity(), description="What the metrics answer to; null: left out.")
-    claims: ClaimsFile | None = Field("config/claims.yaml", description="Claims to judge; null: none.")
+    claims: ClaimsFiles = Field(
+        ["config/claims.yaml"], description="File of claims to judge, or several files; null: none."
+    )
     figures: Figures = Figures()
     hardware: Hardware = Hardware()
 
@@ -238,10 +240,10 @@ class Study(Section):
         """The claims as plain values; `control` stands for the first control variant, where there is one.
 
         Raises:
-            HomogenizationError: the file of claims can't be read, or a claim is wrong.
+            HomogenizationError: a file of claims can't be read, or a claim is wrong.
         """
         control = next((name for name, variant in self.variants.items() if variant.is_control), "control")
-        claims = load_claims(self.claims) if self.claims else []
+        claims = load_all_claims(self.claims or [])
         roles = ("variant", "minus")
         return [claim | {role: control for role in roles if claim.get(role) == "control"} for claim in claims]
 

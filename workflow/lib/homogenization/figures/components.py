@@ -62,7 +62,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     }
     present = set(table["component"])
     components = [name for name in _COMPONENTS if name in present] + sorted(present - set(_COMPONENTS))
-    by_quarter, overall = mean_changes(table)
+    enough = [name for name, count in n_reviews.items() if count >= needed]
+    by_quarter, overall = mean_changes(table.filter(pl.col("variant").is_in(enough)))
     rows = {f"{metric} {view}": (metric, view) for metric, view in _panel_rows(table)}
     height = _LANE_HEIGHT * _PITCH * len(components) + 0.6
     figure, panels = panel_grid(
@@ -74,9 +75,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     for (row, column), axes in panels.items():
         (metric, view), (model, variant, _) = rows[row], columns[column]
         of_panel = {"metric": metric, "view": view, "model": model, "variant": variant}
-        enough = n_reviews[variant] >= needed
-        _draw_panel(axes, by_quarter.filter(enough, **of_panel), overall.filter(enough, **of_panel), components)
-        if not enough:
+        _draw_panel(axes, by_quarter.filter(**of_panel), overall.filter(**of_panel), components)
+        if variant not in enough:
             mark_empty(axes, f"{count_in_words(n_reviews[variant])},\nat least {needed} are needed")
         axes.set_xlabel(f"Change of {metric.replace('_', ' ')}")
         if axes.get_subplotspec().colspan.start:

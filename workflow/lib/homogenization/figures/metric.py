@@ -44,7 +44,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     reviews = accepted(table, shown.variants, shown.min_reviews)
     table = reviews.table
     views = views_present(table, shown.views)
-    styles = variant_styles(shown.variants)
+    drawn = dict(reviews.variants)
+    styles = {name: style for name, style in variant_styles(shown.variants).items() if name in drawn}
     figure, panels = panel_grid(shown.models, [(view, view_label(view)) for view in views])
     has_final_norm = (table["point"] == FINAL_NORM).any()
     y_labels = {}
@@ -60,9 +61,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             set_depth_axis(axes, len(styles) if has_final_norm else 0)
             fit_vertical_axis(axes, rows["mean"], logarithmic)
     label_outer(panels, DEPTH_LABEL, y_labels)
-    handles = [*variant_handles(reviews.variants, styles, set(table["variant"])), *reviews.left_out]
+    handles = variant_handles(reviews.variants, styles, set(drawn))
     if has_final_norm:
         handles.append(final_norm_handle())
+    handles += reviews.left_out
     note = (
         f"Line: mean, band: its 95 % confidence interval over reviews; {reviews.counts}. {DEPTH_NOTE} Vertical scales "
         "differ between panels."

@@ -1,0 +1,46 @@
+"""A writer that never finishes an answer: its variant has no review, and the rest of the study is as without it."""
+
+import polars as pl
+
+from conftest import ROOT
+from tiny_chat import build_chat_model
+
+FIGURES = ("metrics/effective_rank", "contrasts/resultant_length", "similarity", "components", "mauve", "claims")
+
+
+def test_a_study_whose_writer_fails_describes_the_rest(project, tmp_path):
+    weights = {"path": str(build_chat_model(tmp_path / "chat"))}
+    writer = {"backend": "transformers", "weights": weights, "dtype": "float32", "device": "cpu", "max_new_tokens": 1}
+    project.config["writers"] = {"mute": writer}
+    prompt = str(ROOT / "config/prompts/paraphrase.yaml")
+    project.config["variants"]["paraphrase"] = {"rewriter": "llm", "writer": "mute", "prompt": prompt}
+    project.config["rewriting"] = {"candidates": 1}
+    project.config["components"] = {"variants": ["paraphrase"]}
+    project.config["mauve"]["seeds"] = 1
+    project.config["sensitivity"] = None
+    figures = [f"results/figures/{name}.svg" for name in FIGURES]
+    done = project.run("--cores", "2", "tables", *figures, OMP_NUM_THREADS="1")
+    assert done.returncode == 0, done.stdout
+    results = project.folder / "results"
+    # each shard is there, and empty
+    assert [len(pl.read_parquet(results / f"variants/paraphrase/00{shard}.parquet")) for shard in (0, 1)] == [0, 0]
+    tables = results / "tables"
+    assert pl.read_csv(tables / "rewriting.csv").select("n_rewritten", "truncated").row(0) == (0, 12)
+    acceptance = {row["variant"]: row["n_accepted"] for row in pl.read_csv(tables / "acceptance.csv").to_dicts()}
+    assert acceptance == {"front": 12, "paraphrase": 0}
+    comparisons = pl.read_csv(tables / "comparisons.csv").select("variant", "minus", "n_accepted", "reason")
+    needed = "at least 10 are needed"
+    assert comparisons.sort(pl.all()).rows() == [
+        ("front", "original", 12, None),
+        ("front", "paraphrase", 0, f"0 of 12 reviews accepted in both front and paraphrase; {needed}"),
+        ("paraphrase", "original", 0, f"0 of 12 reviews accepted in paraphrase; {needed}"),
+    ]
+    contrasts = pl.read_parquet(tables / "contrasts.parquet")
+    assert contrasts.filter(variant="front", minus="original")["mean"].is_finite().any()
+    assert contrasts.filter(pl.col("reason").is_not_null())["mean"].is_nan().all()
+    for name in ("metrics", "summary", "attention", "cosines", "mauve", "depth"):
+        assert set(pl.read_parquet(tables / f"{name}.parquet")["variant"]) == {"original", "front"}, name
+    verdicts = pl.read_csv(tables / "claims.csv").filter(pl.col("claim").str.contains("beyond-rewriting"))
+    assert set(verdicts["verdict"]) == {"not tested"}
+    assert "0 of 12 reviews" in (results / "logs/tables/test_contrasts.log").read_text()
+    assert "none of the 6 reviews" in (results / "logs/variants/paraphrase/000.log").read_text()
