@@ -115,8 +115,7 @@ def finish(figure: Figure, title: str, note: str, handles: Sequence[Artist] = ()
         "constrained", rect=(0, bottom / height, 1, panels_height / height), w_pad=0.08, h_pad=0.04, wspace=0.03
     )
     figure.draw_without_rendering()
-    # both formats are drawn from one layout; with an engine, even the empty one, each would be drawn twice
-    figure.set_layout_engine(None)
+    figure.set_layout_engine(None)  # both formats are drawn from one layout, and each is drawn once
     for axes in figure.axes:
         # the solver's last digits change from drawing to drawing, and the bytes of a file with them
         axes.set_position(np.round(axes.get_position().bounds, 6))

@@ -39,7 +39,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         axes = panels[name, "f1"]
         colour = styles[name].colour if name in styles else GREY
         counts, _ = np.histogram(scores, edges)
-        steps = axes.fill_between(edges, np.append(counts, counts[-1]), step="post", fc=(colour, 0.5), ec=colour, lw=1)
+        heights = np.append(counts, counts[-1])
+        steps = axes.fill_between(edges, 0, heights, step="post", fc=(colour, 0.5), ec=colour, lw=1)
         steps.sticky_edges.y.append(0)  # no room below the steps
         axes.axvline(shown.threshold, color=DARK, ls="--", lw=1.2)
         title_lines = textwrap.fill(_panel_title(table, name, label, scores), 78)

@@ -104,8 +104,9 @@ def save_figure(figure: Figure, svg: str | Path, png: str | Path) -> None:
         figure.savefig(partial, format="svg", dpi=_DOTS_PER_INCH, metadata={"Date": None})
     pixels = io.BytesIO()
     figure.savefig(pixels, format="rgba", dpi=_DOTS_PER_INCH)
-    size = [int(inches * _DOTS_PER_INCH) for inches in figure.get_size_inches()]
+    width, height = (int(inches * _DOTS_PER_INCH) for inches in figure.get_size_inches())
+    image = Image.frombytes("RGBA", (width, height), pixels.getvalue()).convert("RGB")
     with written_whole(png) as partial:
         # 256 colours: a third of the bytes, and no difference to the eye
-        image = Image.frombytes("RGBA", size, pixels.getvalue()).convert("RGB").quantize(256, Image.Quantize.MEDIANCUT)
+        image = image.quantize(256, Image.Quantize.MAXCOVERAGE)
         image.save(partial, format="png", dpi=(_DOTS_PER_INCH, _DOTS_PER_INCH))

@@ -29,6 +29,7 @@ HEAVY = (
     "pandas",
     "pydantic",
     "scipy",
+    "scipy.stats",
     "seaborn",
     "sentence_transformers",
     "sklearn",
