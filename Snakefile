@@ -19,6 +19,10 @@ include: "workflow/rules/tables.smk"
 include: "workflow/rules/statistics.smk"
 include: "workflow/rules/figures.smk"
 
+from homogenization.run.display import show_stages
+
+show_stages(workflow)
+
 
 report: "workflow/report/workflow.rst"
 

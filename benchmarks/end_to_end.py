@@ -32,7 +32,7 @@ PLAIN = Path(__file__).parent / "plain.py"
 WORKFLOW_PARTS = ("Snakefile", "config", "envs", "profiles", "workflow")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # differences of float32 forward passes, attention by another route: more is a difference of what is computed
-TOLERANCE = 1e-2
+TOLERANCE = 1e-3
 
 
 @dataclass
@@ -107,7 +107,7 @@ from homogenization.models.weights import resolve_weights
 
 study, models = load_study(yaml.safe_load(open("benchmark.yaml")), source="benchmark.yaml"), {}
 for name, model in study.models.items():
-    files = [Path(file) for file in model.weights.files(f"results/models/{name}")]
+    files = [Path(file) for file in model.weights.files("results", name)]
     folders = [file.parent for file in files if file.name == "config.json"]
     folder = folders[0] if folders else Path(resolve_weights(model.params()["weights"]).folder)
     models[name] = {key: getattr(model, key) for key in ("bos", "max_tokens", "dtype", "device")}
