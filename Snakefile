@@ -19,6 +19,7 @@ include: "workflow/rules/tables.smk"
 include: "workflow/rules/statistics.smk"
 include: "workflow/rules/figures.smk"
 
+
 from homogenization.run.display import show_stages
 
 show_stages(workflow)

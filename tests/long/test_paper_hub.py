@@ -1,4 +1,4 @@
-"""What comes from the hub, by its real clients, from a hub on loopback: each fault alone, and the paper's experiment."""
+"""What comes from the hub, by its real clients and a hub on loopback: each fault alone, and the paper's experiment."""
 
 import threading
 from collections.abc import Iterator
