@@ -125,7 +125,8 @@ def _missing_key(root: type[BaseModel], location: _Location) -> str:
     path, forms, chosen = _place(root, location[:-1])
     field = next(form.model_fields[key] for form in forms if key in form.model_fields)
     if chosen:
-        return f"{_dotted(path)}: {forms[0].told_by} {chosen!r} needs {key!r}; {field.description}"
+        form = f"{forms[0].told_by} {chosen!r}".strip()
+        return f"{_dotted(path)}: {form} needs {key!r}; {field.description}"
     return f"{_dotted((*path, key))}: missing; {field.description or 'a section that has to be there'}"
 
 
