@@ -14,7 +14,7 @@ from homogenization.models.gguf import convert_gguf
 
 # token ids by llama.cpp, which reads the same file
 TOKENS = {
-    "In 1997 I'd seen 23 films... 10/10": "533 216 33 41 41 39 339 6737 2269 216 34 35 9411 2026 216 33 32 31 33 32",
+    "In 1997 I'd seen 23 films... 10/10": "788 216 33 41 41 39 339 6737 2269 216 34 35 9411 2026 216 33 32 31 33 32",
     "It's  two\n\nlines": "1589 506 216 827 198 198 5110",
 }
 
