@@ -232,7 +232,7 @@ def test_scripts(tmp_path):
     metadata = table_metadata(geometry)
     assert {key: metadata[key] for key in chosen} == chosen
     assert metadata["states"] | attributes == metadata["states"]
-    write_table(pl.DataFrame(schema=SIMILARITY_SCHEMA), similarity)
+    write_table(pl.DataFrame({"variant": "front", "review_id": ["a", "b"], "accepted": True}), similarity)
     inputs = {"spectra": [spectra], "geometry": [geometry], "similarity": similarity}
     module = "tables.common_length"
     chosen = {"module": module, "metrics": ["stable_rank"]}
