@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 import yaml
 
@@ -333,3 +334,26 @@ def test_the_paper_from_an_empty_cache(hub, paper):
     ended, printed = paper.call("--forcerun", "extract_states", "--", EXTRACTED[0], HF_HUB_OFFLINE="1")
     assert ended, printed
     assert hub.requests == []
+
+
+@pytest.mark.skipif(
+    "HOMOGENIZATION_WHOLE_PAPER" not in os.environ, reason="a hundred jobs; HOMOGENIZATION_WHOLE_PAPER=1"
+)
+def test_the_paper_to_its_report(hub, paper):
+    """All variants and models in one call. What follows the states knows no hub, and other runs test it."""
+    paper.config = SMALLER | {
+        "views": ["raw", "raw_without_first"],
+        "metrics": ["effective_rank", "resultant_length", "first_token_attention_share"],
+        "mauve": {"n_tokens": 50, "seeds": 1},
+        "contrasts": {"draws": 200, "common_tokens": 4},
+        "sensitivity": {"n_tokens": 16, "width": 16, "seeds": 2},
+    }
+    ended, printed = paper.call(HF_TOKEN=MEMBER)
+    assert ended, printed
+    assert (paper.folder / "results/paper/report.html").is_file()
+    metrics = pl.read_parquet(paper.folder / "results/paper/tables/metrics.parquet")
+    assert set(metrics["model"]) == set(PAPER["models"])
+    assert set(metrics["variant"]) == set(PAPER["variants"])
+    downloads = Counter(path for method, path in hub.requests if method == "GET" and "/cdn/" in path)
+    assert set(downloads.values()) == {1}
+    assert paper.half_written() == []
