@@ -147,6 +147,8 @@ def _handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
             elif match := re.fullmatch(r"/(datasets/)?([^/]+/[^/]+)/cdn/[^/]+/(.+)", path):
                 time.sleep(hub.faults.seconds)
                 self.send_file(match[2], match[3])
+            elif path == "/api/agent-harnesses":  # the client asks once a day, whatever it is about to do
+                self.send_json({"standardEnvVars": [], "harnesses": {}})
             else:
                 self.refuse(404, "", "Not found")
 

@@ -1,16 +1,20 @@
-"""What comes from the hub, by its real clients and a hub on loopback: each fault alone, and the paper's experiment."""
+"""What comes from the hub, by its real clients, from a hub on loopback: each fault alone, and the paper's study."""
 
+import os
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 import yaml
 
-from conftest import ROOT
-from hub_client import HubClient
+from compare_runs import hidden
+from conftest import ROOT, Project, copy_workflow
+from hub_client import HubClient, without_hub
 from loopback_hub import LoopbackHub, Repository
-from paper_repositories import MEMBER, USELESS, imdb_files
+from paper_repositories import MEMBER, USELESS, imdb_files, paper_repositories
 
 PAPER = yaml.safe_load((ROOT / "config/paper.yaml").read_text())
 STRANGER = "hf_of_somebody_else"
@@ -156,11 +160,13 @@ def test_what_was_fetched_needs_no_hub(hub, client, kind, repository):
     fetches(client, kind, repository)
     before = len(hub.requests)
     fetches(client, kind, repository)
-    again = [path for _, path in hub.requests[before:] if repository in path]
-    assert kind == "datasets" or again == []
+    assert kind == "datasets" or hub.requests[before:] == []
     hub.requests.clear()
     with (
-        HubClient(client.home, HF_ENDPOINT=hub.endpoint, HF_HUB_OFFLINE="1") as offline,
+        # a cache that others have filled takes no copies
+        HubClient(
+            client.home, HF_ENDPOINT=hub.endpoint, HF_HUB_OFFLINE="1", HF_DATASETS_CACHE="/dev/null/none"
+        ) as offline,
         HubClient(client.home, HF_ENDPOINT=NOWHERE) as without_network,
     ):
         fetches(offline, kind, repository)
@@ -202,3 +208,151 @@ def test_two_jobs_at_once_fetch_a_file_once(hub, tmp_path, repository):
     assert [answer for answer, _ in answers] == ["fetched", "fetched"]
     downloads = [path for method, path in hub.requests[before:] if method == "GET" and "/cdn/" in path]
     assert len(downloads) == 1
+
+
+LLAMA, GEMMA, QWEN, WRITER, ENCODER = (
+    "meta-llama/Meta-Llama-3-8B",
+    "google/gemma-7b",
+    "Qwen/Qwen2.5-7B",
+    "Qwen/Qwen2.5-7B-Instruct",
+    "FacebookAI/roberta-large",
+)
+# size alone, and a writer that says the same few things about every film is held to nothing but to say something
+SMALLER = {
+    "corpus": {"n_reviews": 6, "shard_size": 6},
+    "writers": {"qwen2.5-7b-instruct": {"max_new_tokens": 32}},
+    "rewriting": {"min_coverage": 0.0, "max_distance": 1.0, "length_ratio": [0.01, 10.0]},
+}
+EXTRACTED = [
+    "results/paper/states/llama-3-8b/front/000.zarr.zip",
+    "results/paper/states/gemma-7b/original/000.zarr.zip",
+    "results/paper/states/qwen2.5-7b/original/000.zarr.zip",
+]
+
+
+class Paper(Project):
+    """The paper's configuration as it stands, under an overlay, with a hub and a cache of its own."""
+
+    hub: LoopbackHub
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    def call(self, *targets: str, **environment: str) -> tuple[bool, str]:
+        """Run Snakemake: whether it came to its end, and what it printed, which is free of tracebacks."""
+        hub = {"HF_ENDPOINT": self.hub.endpoint, "HF_HOME": str(self.home), "OMP_NUM_THREADS": "1"}
+        (self.folder / "smaller.yaml").write_text(yaml.safe_dump(self.config))
+        done = self.run("--cores", "2", "--keep-going", *targets, **hub, **environment)
+        assert "Traceback" not in done.stdout, done.stdout
+        return done.returncode == 0, done.stdout
+
+    def _arguments(self, *arguments: str) -> list[str]:
+        return [*arguments, "--configfile", "config/paper.yaml", "smaller.yaml"]
+
+    def half_written(self) -> list[Path]:
+        return [*hidden(self.folder / "results"), *partial_files(self.home)]
+
+
+@pytest.fixture
+def paper(hub, tmp_path, monkeypatch) -> Paper:
+    for name in os.environ.keys() - without_hub().keys():
+        monkeypatch.delenv(name)
+    hub.repositories.update(paper_repositories(PAPER, tmp_path / "saved"))
+    hub.requests.clear()
+    copy_workflow(tmp_path / "project")
+    project = Paper(tmp_path / "project", SMALLER)
+    project.hub = hub
+    return project
+
+
+def weights_of(hub: LoopbackHub, repository: str) -> list[str]:
+    """The shards that an index lists."""
+    return sorted(path for path in hub.repositories[repository].files if path.startswith("model-"))
+
+
+def test_the_paper_from_an_empty_cache(hub, paper):
+    """Plan, rewritten reviews and states of its three architectures, through the faults of a bad day."""
+    commit, hub.repositories[QWEN].commit = hub.repositories[QWEN].commit, OTHER_COMMIT
+    ended, printed = paper.call("plan", HF_TOKEN=STRANGER)
+    assert not ended
+    for gated in (LLAMA, GEMMA):
+        assert (
+            f"the configuration of the hub model '{gated}' at revision {hub.repositories[gated].commit} could not be "
+            "fetched: it is gated, and the account of this token has no access."
+        ) in printed
+    assert f"'{QWEN}' at revision {commit} could not be fetched: it has no such revision." in printed
+    assert not (paper.folder / "results/paper/plan").exists() or not list(
+        (paper.folder / "results/paper/plan").iterdir()
+    )
+    assert paper.half_written() == []
+    hub.repositories[QWEN].commit = commit
+    ended, printed = paper.call("plan", HF_TOKEN=MEMBER)
+    assert ended, printed
+    assert "\ntotal " in printed
+    for model in (LLAMA, GEMMA, QWEN):
+        assert hub.downloaded(model) == {
+            "config.json",
+            "generation_config.json",
+            "model.safetensors.index.json",
+            "tokenizer.json",
+            "tokenizer_config.json",
+        }
+    assert hub.downloaded(WRITER) == hub.downloaded(ENCODER) == set()
+
+    faults = [(repository, weights_of(hub, repository)[1]) for repository in (GEMMA, QWEN, ENCODER)]
+    hub.faults.altered, hub.faults.cuts = {faults[0]}, {faults[1]: 1, faults[2]: 1000}
+    ended, printed = paper.call(*EXTRACTED, HF_TOKEN=MEMBER)
+    assert not ended
+    assert f"{faults[0][1]}: damaged (its SHA-256 is" in printed
+    assert f"the hub model '{ENCODER}' at revision {hub.repositories[ENCODER].commit} could not be fetched" in printed
+    assert f"the download from {hub.endpoint} (HF_ENDPOINT) broke off" in printed
+    made = [(paper.folder / file).exists() for file in EXTRACTED]
+    assert made == [False, False, True]
+    assert paper.half_written() == []
+
+    hub.faults.altered, hub.faults.cuts = set(), {}
+    ended, printed = paper.call(*EXTRACTED, HF_TOKEN=MEMBER)
+    assert ended, printed
+    asked = Counter(path for _, path in hub.requests)
+    for repository in (LLAMA, GEMMA, QWEN, WRITER, ENCODER):
+        fetched = hub.downloaded(repository)
+        assert set(weights_of(hub, repository)) <= fetched
+        assert fetched.isdisjoint(USELESS)
+        # the commit that was not there was asked for twice
+        listing = f"/api/models/{repository}/tree/{hub.repositories[repository].commit}"
+        assert asked[listing] == (2 if repository == QWEN else 1)
+    # each file once, however many jobs read it, but for those that did not come whole
+    downloads = Counter(path for method, path in hub.requests if method == "GET" and "/cdn/" in path)
+    again = {path for path, count in downloads.items() if count > 1}
+    assert {path.rpartition("/")[2] for path in again} == {broken for _, broken in faults}
+    assert {path[1:].partition("/cdn/")[0] for path in again} == {repository for repository, _ in faults}
+    assert hub.shown == {None}
+
+    hub.requests.clear()
+    ended, printed = paper.call(EXTRACTED[1], "--forcerun", "extract_states", HF_HUB_OFFLINE="1")
+    assert ended, printed
+    assert hub.requests == []
+
+
+@pytest.mark.skipif(
+    "HOMOGENIZATION_WHOLE_PAPER" not in os.environ, reason="a hundred jobs; HOMOGENIZATION_WHOLE_PAPER=1"
+)
+def test_the_paper_to_its_report(hub, paper):
+    """All variants and models in one call. What follows the states knows no hub, and other runs test it."""
+    paper.config = SMALLER | {
+        "views": ["raw", "raw_without_first"],
+        "metrics": ["effective_rank", "resultant_length", "first_token_attention_share"],
+        "mauve": {"n_tokens": 50, "seeds": 1},
+        "contrasts": {"draws": 200, "common_tokens": 4},
+        "sensitivity": {"n_tokens": 16, "width": 16, "seeds": 2},
+    }
+    ended, printed = paper.call(HF_TOKEN=MEMBER)
+    assert ended, printed
+    assert (paper.folder / "results/paper/report.html").is_file()
+    metrics = pl.read_parquet(paper.folder / "results/paper/tables/metrics.parquet")
+    assert set(metrics["model"]) == set(PAPER["models"])
+    assert set(metrics["variant"]) == set(PAPER["variants"])
+    downloads = Counter(path for method, path in hub.requests if method == "GET" and "/cdn/" in path)
+    assert set(downloads.values()) == {1}
+    assert paper.half_written() == []

@@ -35,7 +35,7 @@ def read_reviews(
     Raises:
         HomogenizationError: the source can't be read, is empty, or lacks a column.
     """
-    with _folder_for_copies() as cache:
+    with _folder_for_copies(source) as cache:
         if is_local(source):
             dataset = _local_dataset(source, cache)
         else:
@@ -62,17 +62,23 @@ def read_reviews(
     )
 
 
-def _folder_for_copies() -> tempfile.TemporaryDirectory:
-    """A new folder for the Arrow copies that `datasets` makes, where there is room for them.
+def _folder_for_copies(source: str) -> tempfile.TemporaryDirectory:
+    """A new folder for the Arrow copies that `datasets` makes, for a hub data set where its cache has room for them.
 
     Copies of an earlier run would hide an edit of a local file; of a hub data set, they would stand in for any other
     revision where the hub does not answer.
     """
-    from datasets import config
+    if not is_local(source):
+        from datasets import config
 
-    folder = Path(config.HF_DATASETS_CACHE)
-    folder.mkdir(parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(dir=folder, prefix="reviews-", ignore_cleanup_errors=True)
+        try:
+            Path(config.HF_DATASETS_CACHE).mkdir(parents=True, exist_ok=True)
+            return tempfile.TemporaryDirectory(
+                dir=config.HF_DATASETS_CACHE, prefix="reviews-", ignore_cleanup_errors=True
+            )
+        except OSError:  # a cache that others have filled may be read-only
+            pass
+    return tempfile.TemporaryDirectory(prefix="reviews-", ignore_cleanup_errors=True)
 
 
 def _local_dataset(source: str, cache: str):
