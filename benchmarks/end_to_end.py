@@ -1,7 +1,7 @@
 """The whole workflow against the plain script, each from its first import to its last file, in turn on the same cores.
 
-    python benchmarks/end_to_end.py --configfile config/config.yaml
-    python benchmarks/end_to_end.py --configfile config/config.yaml --views 2 6 --rounds 2 --rules
+    python benchmarks/end_to_end.py --configfile config/untrained.yaml
+    python benchmarks/end_to_end.py --configfile config/untrained.yaml --views 2 6 --rounds 2 --rules
 
 The workflow: `snakemake --cores 2` in a fresh folder, from the raw reviews to the report, so with variants, BERTScore,
 MAUVE, components, claims and figures. The plain script (`plain.py`): metrics of every layer, view and review, from the
@@ -190,7 +190,7 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Measured]:
 def main() -> None:
     """Measure, compare the numbers, and print tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--configfile", type=Path, default=ROOT / "config" / "config.yaml")
+    parser.add_argument("--configfile", type=Path, default=ROOT / "config" / "untrained.yaml")
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--views", type=int, nargs="+", choices=(2, 6), default=[2, 6])
     parser.add_argument("--rounds", type=int, default=1)
