@@ -1,5 +1,6 @@
 """Every rule keeps the house rules, as Snakemake reads it; rule files and scripts stay short."""
 
+import ast
 import re
 from pathlib import Path
 from statistics import mean
@@ -112,6 +113,14 @@ def test_every_figure_of_the_library_has_its_rule_and_its_caption():
 def test_scripts_never_touch_the_configuration():
     for script in SCRIPTS.glob("*.py"):
         assert "snakemake.config" not in script.read_text(), script.name
+
+
+def test_a_script_ends_with_its_job():
+    """A job ends its process: what stood after it would never run, and what it opened first would never be closed."""
+    for script in SCRIPTS.glob("*.py"):
+        last = ast.parse(script.read_text()).body[-1]
+        assert isinstance(last, ast.With), script.name
+        assert ast.unparse(last.items[0].context_expr) == "job(snakemake)", script.name
 
 
 def test_nobody_silences_the_linter_on_what_a_script_gets():

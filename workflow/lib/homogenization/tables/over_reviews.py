@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from scipy.special import stdtrit
 
 from homogenization.variants.names import ORIGINAL
 
@@ -27,6 +26,8 @@ def keep_accepted(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame
 
 def t_factor(counts: np.ndarray) -> np.ndarray:
     """Half-width of the 95 % Student t interval of a mean over `counts` values, in standard deviations; NaN below 2."""
+    from scipy.special import stdtrit  # most tables have no interval
+
     counts = np.asarray(counts, dtype=np.float64)
     enough = np.where(counts > 1, counts, np.nan)
     return stdtrit(enough - 1, (1 + CONFIDENCE) / 2) / np.sqrt(enough)
