@@ -219,6 +219,11 @@ LLAMA, GEMMA, QWEN, WRITER, ENCODER = (
 )
 # size alone, and a writer that says the same few things about every film is held to nothing but to say something
 SMALLER = {
+    "views": ["raw", "raw_without_first"],
+    "metrics": ["effective_rank", "resultant_length", "first_token_attention_share"],
+    "mauve": {"n_tokens": 50, "seeds": 1},
+    "contrasts": {"draws": 200, "common_tokens": 4, "min_reviews": 6},
+    "sensitivity": {"n_tokens": 16, "width": 16, "seeds": 2},
     "corpus": {"n_reviews": 6, "shard_size": 6},
     "writers": {"qwen2.5-7b-instruct": {"max_new_tokens": 32}},
     "rewriting": {"min_coverage": 0.0, "max_distance": 1.0, "length_ratio": [0.01, 10.0]},
@@ -272,7 +277,8 @@ def weights_of(hub: LoopbackHub, repository: str) -> list[str]:
 
 
 def test_the_paper_from_an_empty_cache(hub, paper):
-    """Plan, rewritten reviews and states of its three architectures, through the faults of a bad day."""
+    """Plan, rewritten reviews and states of its three architectures, through the faults of a bad day; then, with the cache
+    full and the network gone, all the rest to the report."""
     commit, hub.repositories[QWEN].commit = hub.repositories[QWEN].commit, OTHER_COMMIT
     ended, printed = paper.call("plan", HF_TOKEN=STRANGER)
     assert not ended
@@ -330,29 +336,11 @@ def test_the_paper_from_an_empty_cache(hub, paper):
     assert hub.shown == {None}
 
     hub.requests.clear()
-    ended, printed = paper.call(EXTRACTED[1], "--forcerun", "extract_states", HF_HUB_OFFLINE="1")
+    ended, printed = paper.call(HF_HUB_OFFLINE="1")
     assert ended, printed
     assert hub.requests == []
-
-
-@pytest.mark.skipif(
-    "HOMOGENIZATION_WHOLE_PAPER" not in os.environ, reason="a hundred jobs; HOMOGENIZATION_WHOLE_PAPER=1"
-)
-def test_the_paper_to_its_report(hub, paper):
-    """All variants and models in one call. What follows the states knows no hub, and other runs test it."""
-    paper.config = SMALLER | {
-        "views": ["raw", "raw_without_first"],
-        "metrics": ["effective_rank", "resultant_length", "first_token_attention_share"],
-        "mauve": {"n_tokens": 50, "seeds": 1},
-        "contrasts": {"draws": 200, "common_tokens": 4},
-        "sensitivity": {"n_tokens": 16, "width": 16, "seeds": 2},
-    }
-    ended, printed = paper.call(HF_TOKEN=MEMBER)
-    assert ended, printed
     assert (paper.folder / "results/paper/report.html").is_file()
     metrics = pl.read_parquet(paper.folder / "results/paper/tables/metrics.parquet")
     assert set(metrics["model"]) == set(PAPER["models"])
     assert set(metrics["variant"]) == set(PAPER["variants"])
-    downloads = Counter(path for method, path in hub.requests if method == "GET" and "/cdn/" in path)
-    assert set(downloads.values()) == {1}
     assert paper.half_written() == []
