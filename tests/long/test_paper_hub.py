@@ -277,8 +277,10 @@ def weights_of(hub: LoopbackHub, repository: str) -> list[str]:
 
 
 def test_the_paper_from_an_empty_cache(hub, paper):
-    """Plan, rewritten reviews and states of its three architectures, through the faults of a bad day; then, with the cache
-    full and the network gone, all the rest to the report."""
+    """Plan, rewritten reviews and states of three architectures through the faults of a bad day.
+
+    Then the network goes, and the full cache carries the experiment to its report.
+    """
     commit, hub.repositories[QWEN].commit = hub.repositories[QWEN].commit, OTHER_COMMIT
     ended, printed = paper.call("plan", HF_TOKEN=STRANGER)
     assert not ended
