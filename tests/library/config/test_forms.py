@@ -12,8 +12,9 @@ from homogenization.config.base import sections_in
 from homogenization.config.models import SOURCES, Model, RandomWeights, WheelWeights
 from homogenization.config.study import Study, load_study
 from homogenization.config.writers import AnyWriter
+from homogenization.models.built import BUILT_FILES
 from homogenization.models.dtypes import BYTES, Dtype
-from homogenization.models.weights import BUILT_FILES, resolve_weights
+from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.rules import REWRITERS
 from homogenization.variants.scorers import SCORERS

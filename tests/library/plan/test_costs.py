@@ -344,7 +344,7 @@ def test_attention_pairs_are_counted_one_by_one(lengths, causal, recorded):
         return min(n, (query // 128 + 1) * 128) if recorded else query + 1
 
     pairs = sum(keys_seen(query, n) for n in lengths for query in range(n))
-    architecture = Architecture("T", 0, 0, 1, 1, 1, 1, 1, causal, False)
+    architecture = Architecture("T", 0, 0, 0, 1, 1, 1, 1, 1, causal, False)
     assert matrix_operations(architecture, np.array(lengths), recorded) == 4 * pairs
 
 

@@ -18,8 +18,8 @@ from pydantic import (
 )
 
 from homogenization.config.base import ExpandedPath, Option, Section, without_nulls
+from homogenization.models.built import BUILT_FILES
 from homogenization.models.dtypes import Dtype
-from homogenization.models.weights import BUILT_FILES
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 

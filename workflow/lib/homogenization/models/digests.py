@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from homogenization.models.weights import BUILT_FILES, HUB_FILES, ResolvedWeights
+from homogenization.models.built import BUILT_FILES
+from homogenization.models.weights import HUB_FILES, ResolvedWeights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, gone
 from homogenization.run.hub import cached_digests, damaged_in_cache

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from homogenization.models.built import BUILT_FILES, ORIGIN_FILE
 from homogenization.models.digests import list_digests
-from homogenization.models.weights import BUILT_FILES, ORIGIN_FILE
 from homogenization.run.files import written_together
 
 MODEL_FILES = tuple(BUILT_FILES.values())

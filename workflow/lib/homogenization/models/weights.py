@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from homogenization.models.built import ORIGIN_FILE
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.hub import fetch
 
@@ -17,16 +18,6 @@ from homogenization.run.hub import fetch
 HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]
 # the same weights once more, in the layout of their makers
 HUB_DUPLICATES = ["original/*", "consolidated*"]
-
-ORIGIN_FILE = "origin.txt"  # one line: where weights come from that the workflow has built
-BUILT_FILES = {  # files of a model that the workflow builds; the last lists the SHA-256 of the others
-    "config": "config.json",
-    "weights": "model.safetensors",
-    "tokenizer": "tokenizer.json",
-    "tokenizer_config": "tokenizer_config.json",
-    "origin": ORIGIN_FILE,
-    "digests": "weights.sha256",
-}
 
 
 @dataclass(frozen=True)

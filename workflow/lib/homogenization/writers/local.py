@@ -19,10 +19,11 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from homogenization.models.built import ORIGIN_FILE
 from homogenization.models.devices import placement
 from homogenization.models.digests import verified_digests
 from homogenization.models.loading import context_of, load_config, load_network, load_tokenizer
-from homogenization.models.weights import ORIGIN_FILE, ResolvedWeights, resolve_weights
+from homogenization.models.weights import ResolvedWeights, resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.requests import Completion, Failure, Request, Writer, request_seed
 from homogenization.writers.sampling import GrammarMask, Grammars, SeededSampling
