@@ -83,7 +83,7 @@ def test_a_hub_data_set_without_a_network(project):
     project.config["corpus"]["source"] = "stanfordnlp/imdb"
     project.config["corpus"]["revision"] = "e6281661ce1c48d982bc483cf8a173c1bbeb5d31"
     printed = fails(project, CORPUS, HF_HOME=str(project.folder / "hf"), **OFFLINE)
-    for words in ("stanfordnlp/imdb", "hf auth login", "local"):
+    for words in ("stanfordnlp/imdb", "there is no network", "corpus.source"):
         assert words in printed
 
 
@@ -92,7 +92,7 @@ def test_a_hub_model_without_a_network(finished):
     printed = fails(
         finished, "results/states/gated/original/000.zarr.zip", HF_HOME=str(finished.folder / "hf"), **OFFLINE
     )
-    for words in ("meta-llama/Meta-Llama-3-8B", "hf auth login", "path"):
+    for words in ("meta-llama/Meta-Llama-3-8B", "there is no network", "weights: {path: ...}"):
         assert words in printed
     assert not (finished.folder / "results/states/gated/original/000.json").exists()
 
@@ -144,7 +144,10 @@ def test_reviews_longer_than_the_context_are_cut_and_counted(finished):
 
 
 def test_no_review_is_similar_enough(finished):
+    """The run comes to its end and describes the originals; what it would have compared is not tested."""
     finished.config["similarity"]["threshold"] = 1.0
-    printed = fails(finished, "tables")
-    assert "similarity.threshold" in printed or "threshold" in printed
-    assert "front" in printed
+    done = finished.run("--cores", "2", "tables")
+    assert done.returncode == 0, done.stdout
+    comparisons = (finished.folder / "results/tables/comparisons.csv").read_text()
+    assert "0 of 12 reviews" in comparisons
+    assert "not tested" in (finished.folder / "results/tables/claims.csv").read_text()

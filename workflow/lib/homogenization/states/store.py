@@ -150,12 +150,17 @@ def open_store(path: str | Path) -> Iterator[StateStore]:
 
 @contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
-    """Move a damaged file aside, and turn any exception of zipfile, zlib, json or Zarr into one kind of error."""
+    """Move a damaged file aside, and turn any exception of zipfile, zlib, json or Zarr into one kind of error.
+
+    Of several jobs that find the damage at the same time, one moves the file; for the others it is gone.
+    """
     try:
         yield
     except (HomogenizationError, MemoryError):
         raise
     except Exception as error:  # a flipped byte may surface as any of a dozen exceptions
+        if isinstance(error, FileNotFoundError) and not path.exists():  # another job has just moved it aside
+            raise gone(path) from error
         # an error of the disk or network tells nothing about the contents, except EINVAL: a place outside of the file
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
