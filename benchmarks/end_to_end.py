@@ -6,7 +6,7 @@
 The workflow: `snakemake --cores 2` in a fresh folder, from the raw reviews to the report, so with variants, BERTScore,
 MAUVE, components, claims and figures. The plain script (`plain.py`): metrics of every layer, view and review, from the
 variants that the workflow has left, which favours it; as one process with a thread for each core, and as processes side
-by side, one thread each, which share the reviews. The metrics of analysed reviews are compared with `tables/metrics`.
+by side, one thread each, which share the reviews. The metrics of accepted reviews are compared with `tables/metrics`.
 """
 
 import argparse
