@@ -133,19 +133,10 @@ VARIANTS = {
 }
 
 
-def test_control_is_the_first_control_variant(write):
+def test_control_is_that_of_the_claims_variant(write):
     claims = write({"contrast": {"metric": "stable_rank", "variant": "front", "minus": "control"}, "below": 0})
     assert config_of(variants=VARIANTS, claims=claims).judged_claims[0]["minus"] == "scattered"
     assert config_of(claims=claims).judged_claims[0]["minus"] == "control"
-
-
-def test_default_contrasts_are_with_the_original_and_the_controls():
-    assert config_of(variants=VARIANTS).contrasted == [
-        ("front", "original"),
-        ("scattered", "original"),
-        ("front", "scattered"),
-    ]
-    assert config_of(variants={"original": VARIANTS["original"]}).contrasted == []
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,6 @@ def test_variants_are_told_apart_by_who_writes_them():
     study = study_of(variants=VARIANTS)
     assert study.rewritten == ["scattered", "paraphrase", "front"]
     assert study.written == ["paraphrase"]
-    assert [name for name, variant in study.variants.items() if variant.is_control] == ["scattered", "paraphrase"]
 
 
 def test_jobs_are_sorted_whatever_the_order_of_the_configuration():
@@ -74,13 +73,48 @@ def test_metrics_of_attention_are_tabulated_where_it_is_recorded():
     assert study_of(metrics=metrics, states={"record_attention": False}).tabulated_metrics == ["effective_rank"]
 
 
-def test_contrasts_are_those_named_or_with_the_original_and_with_every_control():
-    assert study_of(variants=VARIANTS).contrasted == [
-        ("scattered", "original"),
-        ("paraphrase", "original"),
-        ("front", "original"),
-        ("front", "scattered"),
-        ("front", "paraphrase"),
+def by_rule(position, **further):
+    return {"rewriter": "rules", "position": position, **further}
+
+
+CONTROLLED = {
+    "original": {"rewriter": "none"},
+    "front": by_rule("front"),
+    "second": by_rule("scattered"),
+    "scattered": by_rule("scattered"),  # the role is taken
+    "front-inward": by_rule("inward", like="front"),
+    "end-inward": by_rule("inward", like="end"),
+    "front-other": by_rule("front", phrases="other"),
+    "inward-other": by_rule("inward", like="front", phrases="other"),  # differs in two respects
+    "scattered-other": by_rule("scattered", phrases="other"),
+    "end": by_rule("end"),
+    "paraphrase": PARAPHRASE,
+    "front-lm": PARAPHRASE | {"position": "front"},
+    "front-lm-2": PARAPHRASE | {"position": "front", "writer": "second"},  # has no paraphrase
+}
+WRITERS = {"served": {"backend": "openai", "model": "m"}, "second": {"backend": "openai", "model": "n"}}
+
+
+def test_a_control_differs_from_its_variant_in_one_respect():
+    study = study_of(variants=CONTROLLED, writers=WRITERS)
+    assert study.controls == {
+        "front": {"edge": "front-inward", "key": "front-other", "rewriting": "second"},
+        "end": {"edge": "end-inward", "rewriting": "second"},
+        "front-lm": {"rewriting": "paraphrase"},
+    }
+    assert study_of(variants={name: CONTROLLED[name] for name in ("original", "front")}).controls == {}
+
+
+def test_contrasts_are_those_named_or_with_the_original_and_the_controls():
+    rewritten = [name for name in CONTROLLED if name != "original"]
+    assert study_of(variants=CONTROLLED, writers=WRITERS).contrasted == [
+        *((name, "original") for name in rewritten),
+        ("front", "front-inward"),
+        ("front", "front-other"),
+        ("front", "second"),
+        ("end", "end-inward"),
+        ("end", "second"),
+        ("front-lm", "paraphrase"),
     ]
     pairs = [["original", "front"]]
     assert study_of(variants=VARIANTS, contrasts={"pairs": pairs}).contrasted == [("original", "front")]

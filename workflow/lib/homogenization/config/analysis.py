@@ -44,8 +44,8 @@ class Contrasts(Section):
 
     pairs: list[list[str]] | None = Field(
         None,
-        description="Pairs [variant, minus]; null: every variant less `original`, and every variant with a position "
-        "less every control (`scattered`, or a paraphrase by a language model).",
+        description="Pairs [variant, minus]; null: every variant less `original`, and every variant with controls less "
+        "each of them ([controls](../docs/variants.md#controls)).",
     )
     metrics: list[str] | None = Field(
         None,

@@ -30,7 +30,7 @@ from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, describe_metric
 from homogenization.run.errors import HomogenizationError, nearest
-from homogenization.variants.names import RANDOM_PAIRS
+from homogenization.variants.names import CONTROL_ROLES, RANDOM_PAIRS
 
 RESERVED_VARIANTS = (RANDOM_PAIRS,)
 
@@ -204,13 +204,27 @@ class Study(Section):
         return [name for name in self.metrics if self.states.record_attention or name not in ATTENTION_METRICS]
 
     @property
+    def controls(self) -> dict[str, dict[str, str]]:
+        """The controls of each variant that moves key phrases to an edge of their sentences: variant, role, control.
+
+        Roles: `edge` (the same phrases, as far, but inward), `key` (other phrases, to the same edge) and `rewriting`
+        (the same phrases scattered; for a variant by a language model, its paraphrase). Of several variants with one
+        role, the first in the configuration has it. A variant without any control is left out.
+        """
+        found: dict[str, dict[str, str]] = {}
+        for name, variant in self.variants.items():
+            roles = {variant.role_of(other): candidate for candidate, other in reversed(self.variants.items())}
+            if any(roles):
+                found[name] = {role: roles[role] for role in CONTROL_ROLES if role in roles}
+        return found
+
+    @property
     def contrasted(self) -> list[tuple[str, str]]:
         """The contrasts, (variant, minus): as configured, or by default."""
         if self.contrasts.pairs is not None:
             return [(variant, minus) for variant, minus in self.contrasts.pairs]
-        controls = [name for name in self.rewritten if self.variants[name].is_control]
-        positioned = [name for name in self.rewritten if name not in controls]
-        return [(name, "original") for name in self.rewritten] + [(name, c) for name in positioned for c in controls]
+        less_original = [(name, "original") for name in self.rewritten]
+        return less_original + [(name, control) for name, found in self.controls.items() for control in found.values()]
 
     @property
     def contrasted_metrics(self) -> list[str]:
@@ -237,15 +251,16 @@ class Study(Section):
 
     @cached_property
     def judged_claims(self) -> list[dict[str, Any]]:
-        """The claims as plain values; `control` stands for the first control variant, where there is one.
+        """The claims as plain values; `control` stands for the rewriting control of the claim's variant, if it has one.
 
         Raises:
             HomogenizationError: a file of claims can't be read, or a claim is wrong.
         """
-        control = next((name for name, variant in self.variants.items() if variant.is_control), "control")
-        claims = load_all_claims(self.claims or [])
-        roles = ("variant", "minus")
-        return [claim | {role: control for role in roles if claim.get(role) == "control"} for claim in claims]
+        return [self._with_control(claim) for claim in load_all_claims(self.claims or [])]
+
+    def _with_control(self, claim: dict[str, Any]) -> dict[str, Any]:
+        control = self.controls.get(claim.get("variant"), {}).get("rewriting", "control")
+        return claim | {"minus": control} if claim.get("minus") == "control" else claim
 
 
 def _check_names(names: Sequence[str], info: ValidationInfo, key: str, where: str) -> None:

@@ -10,8 +10,7 @@ from homogenization.config.base import ExpandedPath, Option, Section, one_of, wi
 from homogenization.config.models import Device, TrainedWeights
 from homogenization.config.writers import Prompt
 from homogenization.corpus.sources import BUILDERS, is_local
-from homogenization.variants.names import SIDES
-from homogenization.variants.positions import POSITIONS
+from homogenization.variants.names import RULE_POSITIONS, SIDES
 
 
 class Corpus(Section):
@@ -176,24 +175,46 @@ class RuleVariant(Variant):
 
     rewriter: Literal["none", "rules"] = Field(description="`none` keeps the text; `rules` moves key phrases.")
     position: str | None = Field(
-        None, description=f"Where `rules` moves the key phrases of each sentence: {', '.join(POSITIONS)}."
+        None, description=f"Where `rules` moves the phrases of each sentence: {', '.join(RULE_POSITIONS)}."
+    )
+    like: Literal["front", "end"] | None = Field(
+        None,
+        description="Only with `position: inward`: phrases move as far as with this position, to a place within the "
+        "sentence.",
+    )
+    phrases: Literal["key", "other"] = Field(
+        "key",
+        description="Which phrases `rules` moves: key phrases, or as many others that match them in length and place.",
     )
 
-    @property
-    def is_control(self) -> bool:
-        """Whether the text is rewritten without moving its key phrases to one place."""
-        return self.position == "scattered"
+    def role_of(self, other: "Variant") -> str | None:
+        """The role of `other` among the controls of this variant, one of `CONTROL_ROLES`; None if it is no control."""
+        if not isinstance(other, RuleVariant) or self.position not in SIDES or self.phrases != "key":
+            return None
+        roles = {
+            ("inward", "key", self.position): "edge",
+            (self.position, "other", None): "key",
+            ("scattered", "key", None): "rewriting",
+        }
+        return roles.get((other.position, other.phrases, other.like))
 
     @model_validator(mode="after")
     def what_the_rewriter_needs(self) -> "RuleVariant":
-        """`rules` needs a position, `none` takes none."""
+        """`rules` needs a position, and `inward` a `like`; `none` takes none of the three."""
         if (self.rewriter == "rules") != (self.position is not None):
             raise ValueError(
                 f"rewriter {self.rewriter!r} with position {self.position!r}: 'rules' needs a position "
-                f"({', '.join(POSITIONS)}), 'none' takes none"
+                f"({', '.join(RULE_POSITIONS)}), 'none' takes none"
             )
+        if self.position is None and (self.phrases, self.like) != ("key", None):
+            raise ValueError("'phrases' and 'like' go with the rewriter 'rules' alone; 'none' moves nothing")
         if self.position is not None:
-            one_of(tuple(POSITIONS))([self.position])
+            one_of(RULE_POSITIONS)([self.position])
+        if (self.position == "inward") != (self.like is not None):
+            raise ValueError(
+                f"position {self.position!r} with like {self.like!r}: 'inward' needs 'like' ({', '.join(SIDES)}), the "
+                "position whose displacement it matches; the other positions take none"
+            )
         return self
 
 
@@ -209,10 +230,10 @@ class WrittenVariant(Variant):
     writer: str = Field(description="Name under `writers` of the language model that is asked.")
     prompt: Prompt = Field(description="File of the prompt.")
 
-    @property
-    def is_control(self) -> bool:
-        """Whether the text is rewritten without moving its key phrases to one place."""
-        return self.position is None
+    def role_of(self, other: Variant) -> str | None:
+        """`rewriting` if this variant has a position and `other` is the paraphrase by its writer; otherwise None."""
+        is_paraphrase = isinstance(other, WrittenVariant) and (other.writer, other.position) == (self.writer, None)
+        return "rewriting" if is_paraphrase and self.position is not None else None
 
     @field_validator("position")
     @classmethod

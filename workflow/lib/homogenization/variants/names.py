@@ -6,3 +6,7 @@ ORIGINAL = "original"
 RANDOM_PAIRS = "random_pairs"
 # sides of a sentence on which a language model can be asked to put key phrases; a filter checks them
 SIDES = ("front", "end")
+# where the rule-based rewriter moves the phrases of a sentence
+RULE_POSITIONS = (*SIDES, "scattered", "inward")
+# what a control has in common with its variant, and which question it answers (docs/variants.md)
+CONTROL_ROLES = ("edge", "key", "rewriting")
