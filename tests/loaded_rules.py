@@ -20,7 +20,7 @@ from homogenization.run.code_hash import LIBRARY, reached
 SCRIPTS = ROOT / "workflow/scripts"
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/model.gguf", "sha256": "0123456789abcdef" * 4}
 WRITER = {"backend": "openai", "model": "any", "base_url": "http://127.0.0.1:9/v1"}
-# every metric, key phrases and a variant by language models, states that are sampled
+# every metric, key phrases and a variant by language models, a control, fluency, states that are sampled
 WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     "writers": {
         "served": WRITER,
@@ -28,7 +28,11 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     },
     "keyphrases": {"scorer": "llm", "writer": "served", "prompt": "config/prompts/keyphrases.yaml"},
     "variants": SMALL["variants"]
-    | {"paraphrase": {"rewriter": "llm", "writer": "local", "prompt": "config/prompts/paraphrase.yaml"}},
+    | {
+        "scattered": {"rewriter": "rules", "position": "scattered"},
+        "paraphrase": {"rewriter": "llm", "writer": "local", "prompt": "config/prompts/paraphrase.yaml"},
+    },
+    "fluency": {"weights": WHEEL, "device": "cpu"},
     "states": {"sample_tokens": 4},
 }
 

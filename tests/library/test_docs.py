@@ -40,6 +40,7 @@ from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.cosines import COSINES_SCHEMA
 from homogenization.tables.extraction import EXTRACTION_SCHEMA
+from homogenization.tables.imbalance import BALANCE_SCHEMA
 from homogenization.tables.mauve import MAUVE_SUMMARY_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.placement import PLACEMENT_SCHEMA
@@ -49,7 +50,7 @@ from homogenization.tables.summary import summary_table
 from homogenization.variants.keyphrases import key_phrases
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import move_by_rules
-from homogenization.variants.schemas import KEYPHRASE_SCHEMA, SCORE_SCHEMA
+from homogenization.variants.schemas import FLUENCY_SCHEMA, KEYPHRASE_SCHEMA, SCORE_SCHEMA
 
 DOCS = ROOT / "docs"
 LIBRARY = ROOT / "workflow/lib/homogenization"
@@ -67,6 +68,7 @@ SCHEMAS = {
     "candidates.parquet": CANDIDATES_SCHEMA,
     "rewriting.csv": REWRITING_SCHEMA,
     "placement.parquet": PLACEMENT_SCHEMA,
+    "balance.csv": BALANCE_SCHEMA,
     "metrics.parquet": METRICS_SCHEMA,
     "summary.parquet": SUMMARY_SCHEMA,
     "mauve.parquet": MAUVE_SUMMARY_SCHEMA,
@@ -91,6 +93,7 @@ SCHEMAS = {
 FILE_SCHEMAS = {
     "keyphrases/{shard}.parquet": KEYPHRASE_SCHEMA,
     "similarity/{variant}/{shard}.parquet": SCORE_SCHEMA,
+    "fluency/{variant}/{shard}.parquet": FLUENCY_SCHEMA,
     "spectra/{model}/{variant}/{shard}.parquet": SPECTRA_SCHEMA,
     "mauve/{model}/{variant}/{shard}.parquet": MAUVE_SCHEMA,
 }

@@ -19,6 +19,8 @@ ALONE = {
     "extract_keyphrases_with_llm",
     "score_similarity",
     "score_written",
+    "score_fluency",
+    "score_written_fluency",
     "rewrite_with_llm",
     "count_tokens",
     "plan_extraction",

@@ -19,6 +19,8 @@ ON_A_GPU = {
     "extract_components",
     "score_similarity",
     "score_written",
+    "score_fluency",
+    "score_written_fluency",
     "extract_keyphrases_with_llm",
     "rewrite_with_llm",
 }

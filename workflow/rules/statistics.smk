@@ -12,6 +12,7 @@ rule test_contrasts:
         metrics="<results>/tables/metrics.parquet",
         similarity="<results>/tables/similarity.parquet",
         common_length="<results>/tables/common_length.parquet" if STUDY.common_tokens else [],
+        balance="<results>/tables/balance.csv" if STUDY.balanced else [],
     output:
         contrasts="<results>/tables/contrasts.parquet",
         comparisons=report(

@@ -6,6 +6,7 @@ rule tabulate_similarity:
     input:
         similarity=over_variants("<results>/similarity/{variant}/{shard}.parquet", STUDY.rewritten),
         random_pairs=expand("<results>/similarity/random_pairs/{shard}.parquet", shard=STUDY.shards),
+        fluency=over_variants("<results>/fluency/{variant}/{shard}.parquet", STUDY.variants) if STUDY.fluency else [],
     output:
         similarity="<results>/tables/similarity.parquet",
         acceptance=report(
@@ -23,6 +24,7 @@ rule tabulate_similarity:
         module="tables.similarity",
         variants=sorted(STUDY.rewritten),
         threshold=STUDY.similarity.threshold,
+        max_excess=STUDY.fluency.max_excess if STUDY.fluency else None,
         n_reviews=STUDY.corpus.n_reviews,
     script:
         "../scripts/tabulate.py"
@@ -43,6 +45,38 @@ rule tabulate_placement:
         module="tables.placement",
     script:
         "../scripts/tabulate.py"
+
+
+if STUDY.balanced:
+
+    rule tabulate_balance:
+        """Differences between variants and their controls in what else may move a metric."""
+        input:
+            variants=over_variants("<results>/variants/{variant}/{shard}.parquet", STUDY.variants),
+            similarity="<results>/tables/similarity.parquet",
+            weights=[file for name, model in STUDY.models.items() for file in model.weights.files(STUDY.results, name)],
+        output:
+            balance=report(
+                "<results>/tables/balance.csv",
+                caption="../report/balance.rst",
+                category="Data",
+                labels={"table": "balance of the controls"},
+            ),
+        log:
+            "<logs>/tables/tabulate_balance.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "tables.balance"),
+            module="tables.balance",
+            pairs=STUDY.balanced,
+            models={
+                name: model.params("weights") | {"files": model.weights.built_files(STUDY.results, name)}
+                for name, model in sorted(STUDY.models.items())
+            },
+            max_imbalance=STUDY.contrasts.max_imbalance,
+        script:
+            "../scripts/tabulate.py"
 
 
 if STUDY.written:

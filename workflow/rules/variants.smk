@@ -1,4 +1,4 @@
-# Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original.
+# Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original, its fluency.
 ENCODER = STUDY.similarity.params("encoder", "layer", "device")
 ENCODER_FILES = STUDY.similarity.encoder.built_files(STUDY.results)
 
@@ -198,3 +198,57 @@ if STUDY.written:
             encoder=ENCODER,
         script:
             "../scripts/score_written.py"
+
+
+if STUDY.fluency:
+    READER = STUDY.fluency.params("weights", "dtype", "device")
+    READER_FILES = STUDY.fluency.weights.built_files(STUDY.results)
+
+    rule score_fluency:
+        """Scores a shard's originals and variants by rule by their loss under a language model."""
+        input:
+            variants=[f"<results>/variants/{variant}/{{shard}}.parquet" for variant in ["original", *STUDY.moved]],
+            weights=READER_FILES,
+        output:
+            variants=[f"<results>/fluency/{variant}/{{shard}}.parquet" for variant in ["original", *STUDY.moved]],
+        log:
+            "<logs>/fluency/{shard}.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            mem_mb=lambda wildcards, attempt: ask.extraction_memory(STUDY.fluency, attempt),
+            runtime=lambda wildcards, attempt: ask.extraction_runtime(
+                STUDY.fluency, STUDY.corpus.shard_size * len(STUDY.variants), attempt
+            ),
+            gpu=ask.gpus(STUDY.fluency),
+        params:
+            code=code("score_fluency"),
+            reader=READER,
+        script:
+            "../scripts/score_fluency.py"
+
+
+if STUDY.fluency and STUDY.written:
+
+    rule score_written_fluency:
+        """Scores a shard of a variant that a language model wrote by its loss under a language model."""
+        input:
+            variant="<results>/variants/{variant}/{shard}.parquet",
+            weights=READER_FILES,
+        output:
+            fluency="<results>/fluency/{variant}/{shard}.parquet",
+        log:
+            "<logs>/fluency/{variant}/{shard}.log",
+        wildcard_constraints:
+            variant=any_of(STUDY.written),
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            mem_mb=lambda wildcards, attempt: ask.extraction_memory(STUDY.fluency, attempt),
+            runtime=lambda wildcards, attempt: ask.extraction_runtime(STUDY.fluency, STUDY.corpus.shard_size, attempt),
+            gpu=ask.gpus(STUDY.fluency),
+        params:
+            code=code("score_written_fluency"),
+            reader=READER,
+        script:
+            "../scripts/score_written_fluency.py"

@@ -15,6 +15,7 @@ SAID = {
     "acceptance": ["0.85"],
     "rewriting": ["median words"],
     "comparisons": ["fewer than 7 such reviews"],
+    "balance": ["The title", "±0.3"],
 }
 
 
@@ -29,7 +30,8 @@ def test_captions_render(caption, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results/tables").mkdir(parents=True)
     (tmp_path / "results/tables/comparisons.csv").write_text(
-        "variant,minus,n_reviews,n_accepted,n_needed,tested,reason\nfront,original,64,3,10,false,3 of 64 reviews\n"
+        "variant,minus,n_reviews,n_accepted,n_needed,tested,reason,imbalance\n"
+        "front,original,64,3,10,false,3 of 64 reviews,\n"
     )
     (tmp_path / "results/tables/verdicts.csv").write_text(
         'statement,source,criterion,small,control\nAll is well.,we,> 0,"supported: 1 [0.5, 2]",undecided\n'
@@ -39,7 +41,7 @@ def test_captions_render(caption, tmp_path, monkeypatch):
         "variants": {"original": {"rewriter": "none"}, "front": {"rewriter": "rules", "position": "front"}},
         "models": {"small": {"weights": {"hub": "someone/small"}}, "control": {"weights": {"random": {"x": 1}}}},
     }
-    text = rendered(caption, {"title": "The title", "threshold": 0.85, "min_reviews": 7}, config)
+    text = rendered(caption, {"title": "The title", "threshold": 0.85, "min_reviews": 7, "max_imbalance": 0.3}, config)
     html = publish_parts(text, writer="html", settings_overrides={"report_level": 1})["body"]
     assert "system-message" not in html
     assert not {"{{", "{%", "}}", "%}"} & {html[at : at + 2] for at in range(len(html))}

@@ -27,8 +27,9 @@ def in_project(monkeypatch):
 
 
 def study(**changes):
-    """The small study with other values ('states.record_attention': False, ...)."""
+    """The small study with a control, and with other values ('states.record_attention': False, ...)."""
     raw = copy.deepcopy(SMALL)
+    raw["variants"]["scattered"] = {"rewriter": "rules", "position": "scattered"}
     for key, value in changes.items():
         *parents, last = key.split(".")
         section = raw
@@ -109,7 +110,7 @@ def test_a_study_with_everything_draws_everything():
     [
         ({}, {"first_token_scatter"}),
         ({"states.record_attention": False}, {"attention_profile", "attention_heatmap", "first_token"}),
-        ({"variants": {"original": {"rewriter": "none"}}}, {"similarity", "placement", "contrast"}),
+        ({"variants": {"original": {"rewriter": "none"}}}, {"similarity", "placement", "contrast", "balance"}),
         ({"contrasts.pairs": []}, {"contrast"}),
         ({"metrics": ["effective_rank"]}, {"first_token", "contrast"}),
         ({"components": None}, {"components"}),

@@ -19,8 +19,8 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from conftest import ROOT
-from homogenization.models.weights import resolve_weights
-from homogenization.plan.architecture import Architecture, describe_architecture, resolve_configuration
+from homogenization.models.weights import resolve_configuration, resolve_weights
+from homogenization.plan.architecture import Architecture, describe_architecture
 from homogenization.plan.costs import (
     PLAN_SCHEMA,
     gpu_bytes,

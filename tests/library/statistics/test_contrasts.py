@@ -12,6 +12,7 @@ from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, contrast_table
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, reviews_for_power
 from homogenization.tables.comparisons import comparisons_table
+from homogenization.tables.imbalance import BALANCE_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from library.statistics.shared import run_tabulate
 
@@ -272,6 +273,9 @@ def test_the_script_writes_the_table(tmp_path):
         .with_columns(accepted=(pl.col("variant") == "front") | pl.col("review_id").is_in(REVIEWS[:3]))
     )
     write_table(accepted, paths["similarity"])
+    paths["balance"] = str(tmp_path / "balance.csv")
+    unlike = ("front", "end", None, None, "order", 1.0, 0.5, 3.0, 3, False)
+    pl.DataFrame([unlike], schema=BALANCE_SCHEMA, orient="row").write_csv(paths["balance"])
     arguments = {"contrasts": PAIRS, "metrics": NAMES, "draws": DRAWS, "confidence": 0.95, "seed": 1}
     arguments |= {"n_reviews": len(REVIEWS), "min_reviews": 6}
     run_tabulate(tmp_path, "statistics.contrasts", paths, outputs, **arguments)
@@ -280,7 +284,8 @@ def test_the_script_writes_the_table(tmp_path):
     assert_frame_equal(written.filter(minus="original"), tested, check_exact=True)
     assert written.filter(minus="end")["reason"].unique().item().startswith("3 of 9 reviews accepted in both front and")
     assert comparisons.select("minus", "n_accepted", "tested").rows() == [("original", 9, True), ("end", 3, False)]
+    assert comparisons["imbalance"].to_list() == [None, "order"]
     assert "front less end is not tested: 3 of 9" in (tmp_path / "log").read_text()
     assert table_metadata(outputs[0])["draws"] == DRAWS
-    run_tabulate(tmp_path, "statistics.contrasts", {**paths, "common_length": []}, outputs, **arguments)
+    run_tabulate(tmp_path, "statistics.contrasts", {**paths, "common_length": [], "balance": []}, outputs, **arguments)
     assert read_table(outputs[0])["n_common"].null_count() == len(PAIRS) * len(CELLS)

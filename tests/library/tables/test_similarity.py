@@ -40,16 +40,59 @@ def test_acceptance_lists_every_variant_and_says_where_the_threshold_rejects_mos
     """One review could not be rewritten as front, and none as end."""
     for name, table in {"front": scores("front", [0.9, 0.4, 0.3]), "end": scores("end", [], ""), "r": RANDOM}.items():
         write_table(table, tmp_path / name)
-    inputs = SimpleNamespace(similarity=[tmp_path / "end", tmp_path / "front"], random_pairs=[tmp_path / "r"])
+    inputs = SimpleNamespace(
+        similarity=[tmp_path / "end", tmp_path / "front"], random_pairs=[tmp_path / "r"], fluency=[]
+    )
     similarity, acceptance = tabulate(inputs, ["end", "front"], 0.8, 4)
     assert dict(acceptance.schema) == ACCEPTANCE_SCHEMA
     assert acceptance.rows() == [
-        ("end", 4, 0, 0, 0.0, None, None, pytest.approx(0.4), 0.8),
-        ("front", 4, 3, 1, 0.25, pytest.approx(1.6 / 3), 0.4, pytest.approx(0.4), 0.8),
+        ("end", 4, 0, 0, 0.0, None, None, pytest.approx(0.4), 0.8, None, None, None),
+        ("front", 4, 3, 1, 0.25, pytest.approx(1.6 / 3), 0.4, pytest.approx(0.4), 0.8, None, None, None),
     ]
-    assert "accepts 1 of the 3 rewritten reviews of front, whose median F1 is 0.400" in caplog.text
+    assert (
+        "similarity.threshold: 0.8 accept 1 of the 3 rewritten reviews of front, whose median F1 is 0.400"
+        in caplog.text
+    )
     assert "of end" not in caplog.text  # the writer failed, not the threshold
     assert similarity.filter(variant="end").is_empty()
+
+
+def losses(variant, values, reviews=REVIEWS):
+    columns = {"review_id": list(reviews), "n_words": 9, "n_tokens": 10, "loss_per_word": values}
+    return pl.DataFrame(columns, schema_overrides={"loss_per_word": pl.Float64}).select(
+        pl.lit(variant).alias("variant"), pl.all()
+    )
+
+
+def test_the_excess_is_that_over_the_same_review_and_can_bound_acceptance(tmp_path, caplog):
+    """Of four reviews, one is too unlike, one too clumsy, one lies at the bound, one has no loss."""
+    f1 = scores("front", [0.7, 0.9, 0.9, 0.9], "abcd")
+    fluency = [losses("original", [3.0, 4.0, 5.0], "abc"), losses("front", [3.5, 5.0, 5.75], "abc")]
+    table = similarity_table([f1], [RANDOM], 0.8, fluency, 0.75)
+    assert dict(table.schema) == SIMILARITY_SCHEMA
+    front = table.filter(variant="front")
+    assert front.select("review_id", "loss_per_word", "excess_loss", "accepted").rows() == [
+        ("a", 3.5, 0.5, False),
+        ("b", 5.0, 1.0, False),
+        ("c", 5.75, 0.75, True),
+        ("d", None, None, False),
+    ]
+    assert similarity_table([f1], [], 0.8, fluency)["accepted"].to_list() == [False, True, True, True]
+    assert table.filter(variant="random_pairs")["excess_loss"].null_count() == 3
+    files = {"f1": f1, "r": RANDOM, "original": fluency[0], "front": fluency[1]}
+    for name, part in files.items():
+        write_table(part, tmp_path / name)
+    paths = {name: tmp_path / name for name in files}
+    inputs = SimpleNamespace(
+        similarity=[paths["f1"]], random_pairs=[paths["r"]], fluency=[paths["original"], paths["front"]]
+    )
+    similarity, acceptance = tabulate(inputs, ["front"], 0.8, 4, 0.75)
+    assert similarity.equals(table)
+    assert acceptance.select("n_accepted", "mean_loss_per_word", "median_excess_loss", "max_excess_loss").rows() == [
+        (1, 4.75, 0.75, 0.75)
+    ]
+    assert "similarity.threshold and fluency.max_excess: 0.8 and 0.75 accept 1 of the 4" in caplog.text
+    assert "median excess loss is 0.750 nats per word" in caplog.text
 
 
 def test_only_the_original():
@@ -82,7 +125,7 @@ def test_tabulate_reads_the_shards_in_their_order(tmp_path):
     for name, table in shards.items():
         write_table(table, tmp_path / name)
     inputs = SimpleNamespace(
-        similarity=[tmp_path / "front-1", tmp_path / "front-0"], random_pairs=[tmp_path / "random"]
+        similarity=[tmp_path / "front-1", tmp_path / "front-0"], random_pairs=[tmp_path / "random"], fluency=[]
     )
     similarity, _ = tabulate(inputs, ["front"], 0.85, 2)
     assert similarity.select("review_id", "accepted").rows()[:2] == [("b", True), ("a", False)]

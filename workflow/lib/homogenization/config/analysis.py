@@ -67,6 +67,12 @@ class Contrasts(Section):
         description="Contrasts are computed once more on this many tokens of each review, drawn at random; shorter "
         "reviews are left out; null: no such contrasts.",
     )
+    max_imbalance: float = Field(
+        0.25,
+        gt=0,
+        description="Largest standardised mean difference (absolute) of a covariate between a variant and its control "
+        "that counts as balanced.",
+    )
 
     @field_validator("pairs")
     @classmethod

@@ -35,6 +35,7 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
         "metric_titles": {name: describe_metric(name).title for name in METRIC_NAMES},
         "threshold": study.similarity.threshold,
         "min_reviews": study.contrasts.min_reviews,
+        "max_imbalance": study.contrasts.max_imbalance,
     }
     titles = [study.figures.titles.get(figure.name, figure.title)]
     if metric is not None:

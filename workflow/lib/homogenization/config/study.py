@@ -19,6 +19,7 @@ from homogenization.config.texts import (
     AnyVariant,
     Corpus,
     CountedKeyphrases,
+    Fluency,
     Rewriting,
     RuleVariant,
     Similarity,
@@ -46,6 +47,7 @@ class Study(Section):
     rewriting: Rewriting = Rewriting()
     variants: dict[Name, AnyVariant] = Field(description="Variants by name; `original` is one of them.")
     similarity: Similarity
+    fluency: Fluency | None = Field(None, description="How well the texts read; null: not computed.")
     models: dict[Name, Model] = Field(min_length=1, description="Models by name.")
     states: States = States()
     views: list[str] = Field(list(VIEWS), min_length=1, description="How the token matrix is looked at.")
@@ -153,7 +155,8 @@ class Study(Section):
     @property
     def gguf_sources(self) -> dict[str, Source]:
         """Weights in GGUF that anyone names, by the folder below `weights/` where they are converted."""
-        named = [getattr(entry, "weights", None) for entry in (*self.models.values(), *self.writers.values())]
+        entries = (*self.models.values(), *self.writers.values(), self.fluency)
+        named = [getattr(entry, "weights", None) for entry in entries]
         named += [self.similarity.encoder, getattr(self.keyphrases, "keybert", None)]
         return {source.converted_in: source for source in named if source and source.converted_in}
 
@@ -225,6 +228,13 @@ class Study(Section):
             return [(variant, minus) for variant, minus in self.contrasts.pairs]
         less_original = [(name, "original") for name in self.rewritten]
         return less_original + [(name, control) for name, found in self.controls.items() for control in found.values()]
+
+    @property
+    def balanced(self) -> list[tuple[str, str, str | None]]:
+        """(variant, control, role) whose balance is shown: every control, then further contrasts of two rewritings."""
+        roles = {(name, control): role for name, found in self.controls.items() for role, control in found.items()}
+        pairs = [*roles, *(pair for pair in self.contrasted if "original" not in pair and pair not in roles)]
+        return [(*pair, roles.get(pair)) for pair in pairs]
 
     @property
     def contrasted_metrics(self) -> list[str]:

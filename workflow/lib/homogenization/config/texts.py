@@ -10,6 +10,7 @@ from homogenization.config.base import ExpandedPath, Option, Section, one_of, wi
 from homogenization.config.models import Device, TrainedWeights
 from homogenization.config.writers import Prompt
 from homogenization.corpus.sources import BUILDERS, is_local
+from homogenization.models.dtypes import Dtype
 from homogenization.variants.names import RULE_POSITIONS, SIDES
 
 
@@ -258,3 +259,19 @@ class Similarity(Section):
         ge=0, le=1, description="Least F1 (not rescaled) of an accepted review; it belongs to encoder and layer."
     )
     device: Device = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
+
+
+class Fluency(Section):
+    """Loss per word of each text under a causal language model, and the bound of acceptance."""
+
+    weights: TrainedWeights = Field(description="A causal language model.")
+    dtype: Dtype = Field("float32", description="Precision.")
+    device: Device = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
+    max_excess: float | None = Field(
+        None,
+        description="Largest loss per word, less that of the original, of an accepted review, in nats; null: no bound.",
+    )
+    gpus: int = Field(1, ge=1, exclude=True, description="GPUs of a job. Nothing reruns.")
+    billions: float | None = Field(
+        None, gt=0, exclude=True, description="Billions of parameters, as `models.NAME.billions`. Nothing reruns."
+    )

@@ -126,6 +126,15 @@ _ENTRIES = (
         when=lambda study: study.rewritten,
     ),
     Figure(
+        name="balance",
+        title="Balance of the controls",
+        category="Data",
+        labels={"figure": "balance of the controls"},
+        tables=("balance.csv",),
+        shows=("models", "variants", "max_imbalance"),
+        when=lambda study: study.balanced,
+    ),
+    Figure(
         name="contrast",
         title="Differences between variants",
         category="Contrasts",

@@ -30,6 +30,7 @@ class Shown:
         metric_titles: title of each metric by its name, for a figure of all metrics.
         threshold: least F1 at which a rewritten review is accepted.
         min_reviews: fewest accepted reviews of a rewritten variant that is drawn.
+        max_imbalance: largest absolute standardised mean difference that counts as balanced.
     """
 
     source: str
@@ -46,6 +47,7 @@ class Shown:
     metric_titles: Mapping[str, str] = field(default_factory=dict)
     threshold: float = 0.0
     min_reviews: int = 0
+    max_imbalance: float = 0.0
 
 
 def names_of(named: Named) -> list[str]:

@@ -70,6 +70,26 @@ def resolve_weights(weights: Mapping[str, Any]) -> ResolvedWeights:
     )
 
 
+def resolve_configuration(weights: Mapping[str, Any]) -> str:
+    """The folder of a model's configuration and tokenizer; of a hub model, only these are fetched.
+
+    Args:
+        weights: A `weights` entry as for `resolve_weights`.
+
+    Raises:
+        HomogenizationError: as in `resolve_weights`, or the hub model has no config.json.
+    """
+    if "hub" not in weights:
+        return resolve_weights(weights).folder
+    hub, revision = weights["hub"], weights.get("revision")
+    asked = f"the configuration of the hub model '{hub}' at revision {revision or 'main'}"
+    patterns = [pattern for pattern in HUB_FILES if not pattern.endswith(".safetensors")]
+    folder = fetch(f"weights: {asked}", hub, revision, patterns, HUB_DUPLICATES)
+    if not (folder / "config.json").is_file():
+        raise HomogenizationError(f"weights: {asked} lacks config.json, so it is no model in the Hugging Face format.")
+    return str(folder)
+
+
 def with_built_weights(entry: Mapping[str, Any], files: Sequence[str], key: str = "weights") -> dict[str, Any]:
     """`entry`, for a job that reads its weights.
 

@@ -4,7 +4,6 @@ No weights are needed: the network is built on torch's meta device, where tensor
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,6 @@ import torch
 from transformers import AutoModel
 
 from homogenization.models.loading import load_config
-from homogenization.models.weights import HUB_DUPLICATES, HUB_FILES, resolve_weights
-from homogenization.run.errors import HomogenizationError
-from homogenization.run.hub import fetch
 from homogenization.states.network import packed_model
 
 
@@ -48,26 +44,6 @@ class Architecture:
     head_width: int
     causal: bool
     final_norm: bool
-
-
-def resolve_configuration(weights: Mapping[str, Any]) -> str:
-    """The folder of a model's configuration and tokenizer; of a hub model, only these are fetched.
-
-    Args:
-        weights: A `weights` entry as for `homogenization.models.weights.resolve_weights`.
-
-    Raises:
-        HomogenizationError: as in `resolve_weights`, or the hub model has no config.json.
-    """
-    if "hub" not in weights:
-        return resolve_weights(weights).folder
-    hub, revision = weights["hub"], weights.get("revision")
-    asked = f"the configuration of the hub model '{hub}' at revision {revision or 'main'}"
-    patterns = [pattern for pattern in HUB_FILES if not pattern.endswith(".safetensors")]
-    folder = fetch(f"weights: {asked}", hub, revision, patterns, HUB_DUPLICATES)
-    if not (folder / "config.json").is_file():
-        raise HomogenizationError(f"weights: {asked} lacks config.json, so it is no model in the Hugging Face format.")
-    return str(folder)
 
 
 def describe_architecture(folder: str | Path) -> Architecture:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table
 from homogenization.statistics.resampling import (
     benjamini_hochberg,
@@ -22,6 +23,7 @@ from homogenization.statistics.resampling import (
     sign_flips,
 )
 from homogenization.tables.comparisons import comparisons_table
+from homogenization.tables.imbalance import BALANCE_SCHEMA
 
 CONTRASTS_SCHEMA = {
     "model": pl.String,
@@ -213,8 +215,8 @@ def tabulate(
     """The tables `contrasts`, of the metrics named `metrics`, and `comparisons`.
 
     Args:
-        inputs: files of the tables `metrics`, `similarity` and `common_length`; the latter is empty where the study
-            sets no common number of tokens.
+        inputs: files of the tables `metrics`, `similarity`, `common_length` and `balance`; the last two are empty
+            where the study sets no common number of tokens, or has no controls.
         contrasts: pairs (variant, minus).
         metrics: names of metrics.
         n_reviews: reviews of the sample.
@@ -223,7 +225,8 @@ def tabulate(
         confidence: level of the intervals.
         seed: seed of draws and flips.
     """
-    comparisons = comparisons_table(read_table(inputs.similarity), contrasts, n_reviews, min_reviews)
+    balance = read_csv(inputs.balance, BALANCE_SCHEMA) if inputs.balance else None
+    comparisons = comparisons_table(read_table(inputs.similarity), contrasts, n_reviews, min_reviews, balance)
     for variant, minus, reason in comparisons.filter(~pl.col("tested")).select("variant", "minus", "reason").rows():
         logging.warning("%s less %s is not tested: %s", variant, minus, reason)
     if len(comparisons) and not comparisons["tested"].any():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from homogenization.tables.imbalance import unbalanced
 from homogenization.variants.names import ORIGINAL
 
 COMPARISONS_SCHEMA = {
@@ -14,11 +15,16 @@ COMPARISONS_SCHEMA = {
     "n_needed": pl.Int64,
     "tested": pl.Boolean,
     "reason": pl.String,
+    "imbalance": pl.String,
 }
 
 
 def comparisons_table(
-    similarity: pl.DataFrame, pairs: Sequence[tuple[str, str]], n_reviews: int, min_reviews: int
+    similarity: pl.DataFrame,
+    pairs: Sequence[tuple[str, str]],
+    n_reviews: int,
+    min_reviews: int,
+    balance: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """The reviews of each comparison: the table `comparisons` (`COMPARISONS_SCHEMA`), in the order of `pairs`.
 
@@ -27,15 +33,20 @@ def comparisons_table(
         pairs: pairs (variant, minus).
         n_reviews: reviews of the sample.
         min_reviews: fewest reviews, accepted in both variants, with which a comparison is tested.
+        balance: tables/balance.csv; None where no variant has a control.
 
     Returns:
         n_accepted counts the reviews that are accepted in both variants; reason is null where the comparison is tested.
+        imbalance names the covariates in which `minus` is out of balance as a control of `variant`, joined by commas;
+        null where there are none.
     """
+    out_of_balance = {} if balance is None else unbalanced(balance)
     rows = []
     for pair in pairs:
         reason = too_few_accepted(similarity, pair, n_reviews, min_reviews)
         n_accepted = count_accepted(similarity, pair, n_reviews)
-        rows.append((*pair, n_reviews, n_accepted, min_reviews, reason is None, reason))
+        imbalance = ", ".join(out_of_balance.get(tuple(pair), ())) or None
+        rows.append((*pair, n_reviews, n_accepted, min_reviews, reason is None, reason, imbalance))
     return pl.DataFrame(rows, schema=COMPARISONS_SCHEMA, orient="row")
 
 

@@ -1,16 +1,21 @@
-"""How similar rewritten reviews are to the originals, and which of them are accepted."""
+"""How similar rewritten reviews are to the originals, how well they read, and which of them are accepted."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from homogenization.run.parquet import read_table
-from homogenization.variants.names import RANDOM_PAIRS
-from homogenization.variants.schemas import SCORE_SCHEMA
+from homogenization.variants.names import ORIGINAL, RANDOM_PAIRS
+from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA
 
-SIMILARITY_SCHEMA = {**SCORE_SCHEMA, "accepted": pl.Boolean}
+SIMILARITY_SCHEMA = {
+    **SCORE_SCHEMA,
+    "loss_per_word": pl.Float64,
+    "excess_loss": pl.Float64,
+    "accepted": pl.Boolean,
+}
 ACCEPTANCE_SCHEMA = {
     "variant": pl.String,
     "n_reviews": pl.Int64,
@@ -21,35 +26,67 @@ ACCEPTANCE_SCHEMA = {
     "median_f1": pl.Float64,
     "baseline_median_f1": pl.Float64,
     "threshold": pl.Float64,
+    "mean_loss_per_word": pl.Float64,
+    "median_excess_loss": pl.Float64,
+    "max_excess_loss": pl.Float64,
 }
 
 
 def similarity_table(
-    variants: Sequence[pl.DataFrame], random_pairs: Sequence[pl.DataFrame], threshold: float
+    variants: Sequence[pl.DataFrame],
+    random_pairs: Sequence[pl.DataFrame],
+    threshold: float,
+    fluency: Sequence[pl.DataFrame] = (),
+    max_excess: float | None = None,
 ) -> pl.DataFrame:
     """Scores of all variants and of random pairs: the table `similarity` (`SIMILARITY_SCHEMA`).
 
-    A rewritten review is accepted where its F1 is at least `threshold`. This is null for random pairs.
+    A rewritten review is accepted where its F1 is at least `threshold` and, with `max_excess`, its excess loss at most
+    that. This is null for random pairs. A score that is missing or NaN accepts nothing.
 
     Args:
         variants: Scores of variants, columns of `SCORE_SCHEMA`.
         random_pairs: Scores of random pairs of reviews.
         threshold: Least F1 of an accepted review.
+        fluency: Losses of variants and of the originals, columns of `FLUENCY_SCHEMA`; empty where not computed: losses
+            are null.
+        max_excess: Largest loss per word less that of the original, in nats, of an accepted review; None: no bound.
     """
-    # a missing score accepts nothing; polars counts NaN as larger than any number
-    accepted = (pl.col("f1").fill_nan(None) >= threshold).fill_null(False)
-    table = _concatenated(variants).with_columns(accepted.alias("accepted"))
-    missing = pl.lit(None, dtype=pl.Boolean).alias("accepted")
-    return pl.concat([table, _concatenated(random_pairs).with_columns(missing)])
+    # polars counts NaN as larger than any number
+    accepted = pl.col("f1").fill_nan(None) >= threshold
+    if max_excess is not None:
+        accepted &= pl.col("excess_loss").fill_nan(None) <= max_excess
+    table = _concatenated(variants, SCORE_SCHEMA).join(
+        _excess_losses(_concatenated(fluency, FLUENCY_SCHEMA)),
+        on=["variant", "review_id"],
+        how="left",
+        maintain_order="left",
+        validate="m:1",
+    )
+    table = table.with_columns(accepted.fill_null(False).alias("accepted"))
+    return pl.concat([table, _concatenated(random_pairs, SCORE_SCHEMA)], how="diagonal").select(*SIMILARITY_SCHEMA)
 
 
-def _concatenated(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    chosen = (table.select(*SCORE_SCHEMA).cast(SCORE_SCHEMA) for table in tables)
-    return pl.concat([pl.DataFrame(schema=SCORE_SCHEMA), *chosen])
+def _excess_losses(fluency: pl.DataFrame) -> pl.DataFrame:
+    """Columns variant, review_id, loss_per_word and excess_loss: the loss less that of the original."""
+    originals = fluency.filter(variant=ORIGINAL).select("review_id", original="loss_per_word")
+    excess = (pl.col("loss_per_word") - pl.col("original")).alias("excess_loss")
+    return fluency.join(originals, on="review_id", how="left", validate="m:1").select(
+        "variant", "review_id", "loss_per_word", excess
+    )
+
+
+def _concatenated(tables: Sequence[pl.DataFrame], schema: Mapping[str, Any]) -> pl.DataFrame:
+    chosen = (table.select(*schema).cast(schema) for table in tables)
+    return pl.concat([pl.DataFrame(schema=schema), *chosen])
 
 
 def acceptance_table(
-    similarity: pl.DataFrame, variants: Sequence[str], threshold: float, n_reviews: int
+    similarity: pl.DataFrame,
+    variants: Sequence[str],
+    threshold: float,
+    n_reviews: int,
+    max_excess: float | None = None,
 ) -> pl.DataFrame:
     """Acceptance by variant, beside the median F1 of random pairs: the table `acceptance` (`ACCEPTANCE_SCHEMA`).
 
@@ -58,12 +95,15 @@ def acceptance_table(
         variants: Names of the rewritten variants, one row for each; one without scores has null means.
         threshold: Least F1 of an accepted review.
         n_reviews: Reviews of the sample, the denominator of the rate.
+        max_excess: Largest excess loss of an accepted review; None: no bound.
     """
     counted = similarity.group_by("variant").agg(
         pl.len().alias("n_rewritten"),
         pl.col("accepted").sum().alias("n_accepted"),
         pl.col("f1").mean().alias("mean_f1"),
         pl.col("f1").median().alias("median_f1"),
+        pl.col("loss_per_word").mean().alias("mean_loss_per_word"),
+        pl.col("excess_loss").median().alias("median_excess_loss"),
     )
     baseline = similarity.filter(pl.col("variant") == RANDOM_PAIRS)["f1"].median()
     return (
@@ -75,6 +115,7 @@ def acceptance_table(
             (pl.col("n_accepted") / n_reviews).alias("acceptance_rate"),
             pl.lit(baseline, dtype=pl.Float64).alias("baseline_median_f1"),
             pl.lit(threshold, dtype=pl.Float64).alias("threshold"),
+            pl.lit(max_excess, dtype=pl.Float64).alias("max_excess_loss"),
         )
         .select(*ACCEPTANCE_SCHEMA)
         .cast(ACCEPTANCE_SCHEMA)
@@ -82,15 +123,21 @@ def acceptance_table(
 
 
 def _warn_of_rejection(acceptance: pl.DataFrame) -> None:
-    """Warn of the variants of which the threshold rejects more reviews than it accepts."""
+    """Warn of the variants of which more rewritten reviews are rejected than accepted."""
     for row in acceptance.filter(2 * pl.col("n_accepted") < pl.col("n_rewritten")).iter_rows(named=True):
         baseline = row["baseline_median_f1"]
         unrelated = "" if baseline is None else f"; that of unrelated reviews is {baseline:.3f}"
+        key, bound = "similarity.threshold", f"{row['threshold']}"
+        if row["max_excess_loss"] is not None:
+            key, bound = f"{key} and fluency.max_excess", f"{bound} and {row['max_excess_loss']}"
+            median = row["median_excess_loss"]
+            unrelated += "" if median is None else f"; their median excess loss is {median:.3f} nats per word"
         logging.warning(
-            "similarity.threshold: %s accepts %d of the %d rewritten reviews of %s, whose median F1 is %.3f%s. A "
-            "threshold belongs to its encoder and layer: choose it from figures/similarity.svg. Only tables and "
-            "figures are computed again.",
-            row["threshold"],
+            "%s: %s accept %d of the %d rewritten reviews of %s, whose median F1 is %.3f%s. A bound belongs to its "
+            "model: choose it from figures/similarity.svg and tables/similarity.parquet. Only tables and figures are "
+            "computed again.",
+            key,
+            bound,
             row["n_accepted"],
             row["n_rewritten"],
             row["variant"],
@@ -100,19 +147,23 @@ def _warn_of_rejection(acceptance: pl.DataFrame) -> None:
 
 
 def tabulate(
-    inputs: Any, variants: Sequence[str], threshold: float, n_reviews: int
+    inputs: Any, variants: Sequence[str], threshold: float, n_reviews: int, max_excess: float | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `similarity` and `acceptance`.
 
     Args:
-        inputs: `similarity` and `random_pairs`, paths of the scores.
+        inputs: `similarity`, `random_pairs` and `fluency`, paths of the scores; no paths of the last where the study
+            computes none.
         variants: Names of the rewritten variants.
         threshold: Least F1 of an accepted review.
         n_reviews: Reviews of the sample.
+        max_excess: Largest excess loss of an accepted review; None: no bound.
     """
-    scores, random_pairs = (list(map(read_table, paths)) for paths in (inputs.similarity, inputs.random_pairs))
-    similarity = similarity_table(scores, random_pairs, threshold)
-    acceptance = acceptance_table(similarity, variants, threshold, n_reviews)
+    scores, random_pairs, fluency = (
+        list(map(read_table, paths)) for paths in (inputs.similarity, inputs.random_pairs, inputs.fluency)
+    )
+    similarity = similarity_table(scores, random_pairs, threshold, fluency, max_excess)
+    acceptance = acceptance_table(similarity, variants, threshold, n_reviews, max_excess)
     logging.info("%s", acceptance)
     _warn_of_rejection(acceptance)
     return similarity, acceptance

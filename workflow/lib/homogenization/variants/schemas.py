@@ -1,4 +1,4 @@
-"""The columns of key phrases, of variants and of their similarity."""
+"""The columns of key phrases, of variants, of their similarity and of their fluency."""
 
 import polars as pl
 
@@ -26,4 +26,11 @@ SCORE_SCHEMA = {
     "precision": pl.Float64,
     "recall": pl.Float64,
     "f1": pl.Float64,
+}
+FLUENCY_SCHEMA = {
+    "variant": pl.String,
+    "review_id": pl.String,
+    "n_words": pl.Int64,
+    "n_tokens": pl.Int64,
+    "loss_per_word": pl.Float64,
 }
