@@ -56,6 +56,16 @@ rule plan_extraction:
             }
             for name, (n_variants, n_keyphrases) in STUDY.local_writers.items()
         ],
+        readers=[
+            {
+                "gpus": reader.gpus,
+                "n_parameters": ask.n_parameters(reader),
+                "n_together": 1 + len(STUDY.moved),
+                "n_written": len(STUDY.written),
+                **reader.params("dtype", "device"),
+            }
+            for reader in filter(None, [STUDY.fluency])
+        ],
         hardware=STUDY.hardware.params(),
     script:
         "../scripts/plan_extraction.py"

@@ -3,7 +3,13 @@
 from homogenization.run.job import job
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import plan_row, plan_table, plan_text
-from homogenization.plan.durations import durations_of_model, durations_of_writer, durations_table, durations_text
+from homogenization.plan.durations import (
+    durations_of_fluency,
+    durations_of_model,
+    durations_of_writer,
+    durations_table,
+    durations_text,
+)
 from homogenization.run.files import read_json, write_csv, write_text
 from homogenization.run.parquet import read_table
 
@@ -19,6 +25,7 @@ with job(snakemake):
         times += durations_of_model(model, network, counts, states, taken_apart, hardware)
     shards = [lengths.to_numpy() for lengths in counts.filter(variant="original")["lengths"]]
     times += [durations_of_writer(writer, shards, hardware) for writer in params.writers]
+    times += [durations_of_fluency(reader, shards, hardware) for reader in params.readers]
     plan, durations = plan_table(costs), durations_table(times)
     text = plan_text(plan) + "\n" + durations_text(durations, hardware)
     print(text)

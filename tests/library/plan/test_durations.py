@@ -8,6 +8,7 @@ from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import matrix_operations, store_bytes
 from homogenization.plan.durations import (
     DURATIONS_SCHEMA,
+    durations_of_fluency,
     durations_of_model,
     durations_of_writer,
     durations_table,
@@ -106,6 +107,17 @@ def test_a_writer_takes_a_step_for_each_token_of_the_longest_answer_of_a_batch()
     assert row["seconds_computing"] == 3 * (2 + 5 + 7 + 4) / 4
     assert (row["work"], row["loads"], row["bytes_read"]) == ("texts", 4 * 2, 8 * 1000)
     assert row["seconds_total"] == pytest.approx(8 * (5 + 1) + row["seconds_computing"])
+
+
+def test_fluency_reads_texts_by_rule_in_one_job_of_a_shard_and_written_ones_in_a_job_each():
+    shards = [np.array([7, 1, 5]), np.array([4])]
+    reader = {"device": "cpu", "gpus": 1, "dtype": "float32", "n_parameters": 500, "n_together": 4, "n_written": 2}
+    row = durations_of_fluency(reader, shards, HARDWARE)
+    assert (row["work"], row["model"], row["loads"], row["bytes_read"]) == ("fluency", None, 2 + 2 * 2, 6 * 2000)
+    assert row["seconds_computing"] == pytest.approx(2 * 500 * 17 * (4 + 2) / 1e4)
+    assert row["seconds_total"] == pytest.approx(6 * (5 + 2) + row["seconds_computing"])
+    lines = durations_text(durations_table([row]), HARDWARE).splitlines()
+    assert lines[1].split()[:2] == ["fluency", "6"]
 
 
 def test_the_total_is_that_of_all_gpus():

@@ -29,7 +29,7 @@ DURATIONS_SCHEMA = {
     "gpu_hours": pl.Float64,
     "computing_share": pl.Float64,
 }
-STATES, COMPONENTS, TEXTS = "states", "components", "texts"
+STATES, COMPONENTS, TEXTS, FLUENCY = "states", "components", "texts", "fluency"
 _SUMMED = ("loads", "bytes_read", "gpu_hours", *(name for name in DURATIONS_SCHEMA if name.startswith("seconds_")))
 
 
@@ -102,6 +102,25 @@ def durations_of_writer(
     writing = [(n_steps / hardware["writer_steps_per_second"], 0) for n_steps in steps] * writer["n_variants"]
     finding = [(0.0, 0)] * len(shards) * writer["n_keyphrases"]
     return _row(TEXTS, writer, writer["n_parameters"] * BYTES[writer["dtype"]], writing + finding, hardware)
+
+
+def durations_of_fluency(
+    reader: Mapping[str, Any], shards: Sequence[np.ndarray], hardware: Mapping[str, float]
+) -> dict[str, Any]:
+    """The row of the model of `fluency`, in the table `durations`: two operations for each parameter and token.
+
+    Args:
+        reader: `device`, `gpus`, `dtype`, `n_parameters`, `n_together`, the texts of a review that one job of a shard
+            reads, and `n_written`, the variants that a language model writes, each read in a job of its own.
+        shards: Tokens of the reviews of each shard; those of a variant are as many.
+        hardware: The section `hardware`.
+    """
+    rate = 1e12 * hardware["cpu_tflops" if reader["device"] == "cpu" else "gpu_tflops"]
+    once = [2 * reader["n_parameters"] * int(lengths.sum()) / rate for lengths in shards]
+    jobs = [(reader["n_together"] * seconds, 0) for seconds in once]
+    jobs += [(seconds, 0) for seconds in once] * reader["n_written"]
+    weights = reader["n_parameters"] * BYTES[reader["dtype"]]
+    return _row(FLUENCY, {"name": None, **reader}, weights, jobs, hardware)
 
 
 def _row(
