@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drawings import shown, texts
 from homogenization.corpus.sentences import words
+from homogenization.figures.balance import draw
 from homogenization.models.loading import load_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.parquet import write_table
@@ -180,6 +182,19 @@ def test_a_pair_is_compared_on_the_reviews_that_are_accepted_in_both():
     assert there == pytest.approx([-smd for smd in back])
     assert "tokens_per_word (small)" in unbalanced(table)["front", "scattered"]
     assert "loss_per_word" not in unbalanced(table)["front", "scattered"]
+
+
+def test_a_pair_without_a_review_in_common_is_in_the_table_and_in_the_figure():
+    variants, similarity = study({"front": "ab", "scattered": ""})
+    covariates = covariates_of_reviews(variants, similarity, {"small": [20] * 9})
+    table = balance_table(covariates, [("front", "scattered", "rewriting")], 0.25)
+    assert set(table["covariate"]) == {*COVARIATES} - {"tokens_per_word", "loss_per_word"}
+    assert set(table["n_reviews"]) == {0}
+    assert table["smd"].is_nan().all()
+    assert table["balanced"].null_count() == len(table)
+    assert unbalanced(table) == {}
+    drawn = draw({"balance": table}, shown(max_imbalance=0.25))
+    assert "too few reviews" in texts(drawn)
 
 
 def test_the_bound_itself_is_balanced_and_what_is_unknown_is_neither():

@@ -35,6 +35,7 @@ COVARIATES = (
     "f1",
     "loss_per_word",
 )
+_OF_EVERY_TEXT = tuple(name for name in COVARIATES if name not in ("tokens_per_word", "loss_per_word"))
 _VALUES_SCHEMA = {
     "variant": pl.String,
     "review_id": pl.String,
@@ -152,7 +153,7 @@ def balance_table(
     """Balance of each variant and its control: the table `balance` (`BALANCE_SCHEMA`), in the order of `pairs`.
 
     Each row is over the reviews that are accepted in both and have the covariate in both. Covariates without any such
-    review have no row.
+    review have no row; of a pair that no review has in common, those of every text have one with NaN.
 
     Args:
         covariates: Table from `covariates_of_reviews`.
@@ -171,6 +172,8 @@ def balance_table(
             means = (float(part.mean()) for part in pair)
             balanced = None if smd != smd else abs(smd) <= max_imbalance
             rows.append((variant, control, role, model, covariate, *means, smd, len(reviews), balanced))
+        if both.is_empty():
+            rows += [(variant, control, role, None, covariate, nan, nan, nan, 0, None) for covariate in _OF_EVERY_TEXT]
     order = {(variant, control): number for number, (variant, control, _) in enumerate(pairs)}
     rows.sort(key=lambda row: (order[row[:2]], COVARIATES.index(row[4]), row[3] or ""))
     return pl.DataFrame(rows, schema=BALANCE_SCHEMA, orient="row")
