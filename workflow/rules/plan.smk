@@ -62,6 +62,7 @@ rule plan_extraction:
                 "n_parameters": ask.n_parameters(reader),
                 "n_together": 1 + len(STUDY.moved),
                 "n_written": len(STUDY.written),
+                "counted_by": next((name for name, m in STUDY.models.items() if m.weights == reader.weights), None),
                 **reader.params("dtype", "device"),
             }
             for reader in filter(None, [STUDY.fluency])

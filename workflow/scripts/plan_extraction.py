@@ -15,17 +15,18 @@ from homogenization.run.parquet import read_table
 
 with job(snakemake):
     params, states, hardware = snakemake.params, snakemake.params.states, snakemake.params.hardware
-    costs, times, counts = [], [], None
+    costs, times, shards = [], [], {}
     for model, architecture, tokens in zip(
         params.models, snakemake.input.architectures, snakemake.input.tokens, strict=True
     ):
         network, counts = Architecture(**read_json(architecture)), read_table(tokens)
         costs.append(plan_row(model, network, counts, states))
+        shards[model["name"]] = [lengths.to_numpy() for lengths in counts.filter(variant="original")["lengths"]]
         taken_apart = params.component_variants[model["name"]]
         times += durations_of_model(model, network, counts, states, taken_apart, hardware)
-    shards = [lengths.to_numpy() for lengths in counts.filter(variant="original")["lengths"]]
-    times += [durations_of_writer(writer, shards, hardware) for writer in params.writers]
-    times += [durations_of_fluency(reader, shards, hardware) for reader in params.readers]
+    last = params.models[-1]["name"]
+    times += [durations_of_writer(writer, shards[last], hardware) for writer in params.writers]
+    times += [durations_of_fluency(reader, shards[reader["counted_by"] or last], hardware) for reader in params.readers]
     plan, durations = plan_table(costs), durations_table(times)
     text = plan_text(plan) + "\n" + durations_text(durations, hardware)
     print(text)
