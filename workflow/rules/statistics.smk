@@ -2,8 +2,8 @@
 
 # parameters of the resampling of reviews, the same for every table
 RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence")}
-# what decides whether a comparison of variants has enough reviews
-REVIEWS = {"n_reviews": STUDY.corpus.n_reviews, **STUDY.contrasts.params("min_reviews")}
+# what decides whether a comparison of variants has enough reviews, and whether a difference is large enough to matter
+REVIEWS = {"n_reviews": STUDY.corpus.n_reviews, **STUDY.contrasts.params("min_reviews", "margin")}
 
 
 rule test_contrasts:

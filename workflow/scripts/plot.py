@@ -12,8 +12,8 @@ from homogenization.run.parquet import read_table
 with job(snakemake):
     module = import_module(f"homogenization.{snakemake.params.module}")
     tables = {
-        Path(path).stem: read_csv(path, module.COLUMNS) if path.endswith(".csv") else read_table(path)
-        for path in snakemake.input
+        path.stem: read_csv(path, module.COLUMNS[path.stem]) if path.suffix == ".csv" else read_table(path)
+        for path in map(Path, snakemake.input)
     }
     shown = Shown(source=snakemake.input[0], **arguments(snakemake))
     save_figure(module.draw(tables, shown), snakemake.output.svg, snakemake.output.png)

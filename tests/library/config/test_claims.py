@@ -10,7 +10,7 @@ from conftest import ROOT, SMALL
 from homogenization.config.claims import STATISTICS, load_claims
 from homogenization.config.study import load_study
 from homogenization.run.errors import HomogenizationError
-from homogenization.statistics.evidence import CLAIM_STATISTICS
+from homogenization.statistics.claim_statistics import CLAIM_STATISTICS
 
 LEVEL = {"level": {"metric": "cosine_anisotropy"}, "above": 0.5}
 CONTRAST = {"contrast": {"metric": "effective_rank", "variant": "front", "minus": "original"}, "below": 0}
@@ -38,12 +38,14 @@ def test_what_is_left_out_has_its_defaults(write):
         "statement": "So it is.",
         "source": "someone",
         "published": None,
+        "convention": "raw",
         "statistic": "level",
         "metric": "cosine_anisotropy",
         "view": "all_tokens",
         "variant": "original",
         "point": "residual_stream",
         "layers": "all",
+        "squared": False,
         "above": 0.5,
     }
     assert (contrast["view"], contrast["minus"], contrast["below"]) == ("raw", "original", 0.0)
@@ -66,12 +68,22 @@ def test_a_component_is_held_against_the_others(write):
         ({"level": {"metric": "stable_rank", "view": "row"}}, "no view 'row' (did you mean 'raw'?)"),
         ({"level": {"metric": "stable_rank", "layer": "all"}}, "layer: unknown key (did you mean 'layers'?)"),
         ({"level": {"metric": "stable_rank", "layers": "half"}}, "level.layers: 'half' is not allowed"),
+        (
+            {"level": None, "above": None, **CONTRAST, "contrast": CONTRAST["contrast"] | {"minus": "a control"}},
+            "minus",
+        ),
         ({"below": 1}, "the criteria ['above', 'below']; a level takes exactly one"),
         ({"above": None}, "the criteria none; a level takes exactly one"),
         ({"above": None, "between": [0.7, 0.6]}, "[0.7, 0.6] is no range; write [lower, upper]"),
         ({"slope": {"metric": "stable_rank"}}, "names ['level', 'slope']; give exactly one"),
         ({"level": None}, "names no statistic; give exactly one of level"),
         ({"statement": ""}, "statement"),
+        ({"conventions": ["theses"]}, "conventions[0]: 'theses' is not allowed"),
+        (
+            {"level": None, "correlation": {"metric": "stable_rank", "with_metric": "first_token_norm"}}
+            | {"conventions": ["raw", "thesis"]},
+            "a correlation has the convention raw alone",
+        ),
         ({"claims": "x"}, "claims: unknown key (did you mean 'claim'?)"),
         ({"level": None, "above": 1, "component": {"metric": "cosine_anisotropy", "largest": ["mlp"]}}, "largest[0]"),
     ],
@@ -129,14 +141,39 @@ def test_claims_of_several_files_have_names_of_their_own(write, tmp_path):
 VARIANTS = {
     "original": {"rewriter": "none"},
     "front": {"rewriter": "rules", "position": "front"},
+    "end": {"rewriter": "rules", "position": "end"},
+    "inward": {"rewriter": "rules", "position": "inward", "like": "front"},
+    "others": {"rewriter": "rules", "position": "front", "phrases": "other"},
     "scattered": {"rewriter": "rules", "position": "scattered"},
 }
 
 
-def test_control_is_that_of_the_claims_variant(write):
-    claims = write({"contrast": {"metric": "stable_rank", "variant": "front", "minus": "control"}, "below": 0})
-    assert config_of(variants=VARIANTS, claims=claims).judged_claims[0]["minus"] == "scattered"
-    assert config_of(claims=claims).judged_claims[0]["minus"] == "control"
+@pytest.mark.parametrize(
+    ("variant", "role", "control"),
+    [
+        ("front", "edge", "inward"),
+        ("front", "key", "others"),
+        ("front", "rewriting", "scattered"),
+        ("end", "rewriting", "scattered"),
+        ("end", "edge", "edge control"),  # none: it is not tested
+        ("original", "key", "key control"),
+    ],
+)
+def test_a_control_is_that_of_the_variant(write, variant, role, control):
+    contrast = {"metric": "stable_rank", "variant": variant, "minus": f"{role} control"}
+    claims = write({"contrast": contrast, "below": 0})
+    assert config_of(variants=VARIANTS, claims=claims).judged_claims[0]["minus"] == control
+
+
+def test_a_claim_in_both_conventions_is_two(write):
+    claims = load_claims(write(LEVEL | {"conventions": ["raw", "thesis"]}, CONTRAST))
+    assert [(claim["claim"], claim["convention"]) for claim in claims] == [
+        ("claim0", "raw"),
+        ("claim0-thesis", "thesis"),
+        ("claim1", "raw"),
+    ]
+    with pytest.raises(HomogenizationError, match="claim0-thesis: stands twice"):
+        load_claims(write(LEVEL | {"conventions": ["thesis"]}, LEVEL | {"claim": "claim0-thesis"}))
 
 
 @pytest.mark.parametrize(
@@ -169,6 +206,7 @@ def test_components_of_what_is_not_there(components, said):
 def test_contrasts_leave_out_what_grows_with_the_number_of_tokens():
     metrics = ["effective_rank", "normalized_effective_rank", "first_token_norm", "early_attention_share"]
     assert config_of(metrics=metrics).contrasted_metrics == ["early_attention_share", "normalized_effective_rank"]
+    assert config_of(metrics=[*metrics, "n_tokens"]).contrasted_metrics[1] == "n_tokens"
     assert config_of(metrics=metrics, contrasts={"metrics": ["effective_rank"]}).contrasted_metrics == [
         "effective_rank"
     ]

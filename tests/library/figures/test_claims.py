@@ -8,31 +8,45 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
 
-from drawings import LONG, MODELS, N, boxes, named, require_house_style, require_refusal, saved, shown
+from drawings import LONG, MODELS, N, boxes, named, require_house_style, require_refusal, saved, shown, texts
 from homogenization.figures.claims import COLUMNS, VERDICTS, draw
 from homogenization.figures.words import short_number
 from homogenization.statistics.claims import CLAIMS_SCHEMA
+from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 
-FINDINGS = ["supported", "contradicted", "undecided", "not tested"]
+FINDINGS = ["supported", "contradicted", "undecided", "not tested", "negligible"]
+CLAIMS = COLUMNS["claims"]
 
 
-def claims_table(models=("alpha", "beta"), n_claims=9):
+def claims_table(models=("alpha", "beta"), n_claims=10, **changes):
     rows = []
     for index in range(n_claims):
         statement = "Something long enough to take more than one line of the board holds. " * (1 + index % 3)
-        about = [f"claim-{index}", statement.strip(), ["paper", "thesis"][index >= 5]]
         for place, model in enumerate([None] if index == 4 else models):
-            verdict = FINDINGS[(index + place) % 4]
+            verdict = FINDINGS[(index + place) % 5]
             estimate = float("nan") if verdict == "not tested" else -0.01234 * 10.0 ** (-index)
-            statistic = "similarity" if index == 4 else "contrast"
-            interval = (estimate * 1.5, float("nan") if index == 5 else estimate / 2)
             reason = "the study has no metric first_token_attention_share " * index if verdict == "not tested" else None
-            rows.append((*about, model, statistic, verdict, estimate, *interval, "< 0", N, None, reason))
-    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+            rows.append(
+                {
+                    "claim": f"claim-{index}", "statement": statement.strip(),
+                    "source": ["paper", "thesis"][index >= 5], "convention": "raw", "model": model, "statistic": "similarity" if index == 4 else "contrast",
+                    "variant": "front", "minus": "original", "verdict": verdict, "measured": "mean difference",
+                    "criterion": "< 0", "unit": "reviews", "published": None, "reason": reason,
+                    "depends_on_length": False, "fragile": False, "q_decides": False, "estimate": estimate,
+                    "ci_low": estimate * 1.5, "ci_high": float("nan") if index == 5 else estimate / 2,
+                    "share_of_depth": float("nan"), "without_first": float("nan"), "q_value": 0.123, "n_reviews": N,
+                }
+            )  # fmt: skip
+            if model == "alpha" and index == 0:
+                rows[-1] |= changes
+    return pl.DataFrame(rows, schema=CLAIMS)
 
 
-def figure_of(table, **fields):
-    return draw({"claims": table}, shown(**fields))
+COMPARISONS = pl.DataFrame({"variant": ["front", "end"], "minus": ["original"] * 2, "imbalance": [None, "length"]})
+
+
+def figure_of(table, comparisons=COMPARISONS, **fields):
+    return draw({"claims": table, "comparisons": comparisons}, shown(**fields))
 
 
 @cache
@@ -67,11 +81,63 @@ def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
         told = [text.get_text() for text in inside]
         assert told[0] == look.sign
         if row["verdict"] == "not tested":
-            assert told[1].split("\n")[0] == "the study has no"
+            assert told[1].split("\n")[0] == "the study has no metric f"
             assert len(told) == 2
         else:
             assert told[1] == short_number(row["estimate"], signed=row["statistic"] == "contrast")
             assert len(told) == (3 if np.isfinite(row["ci_high"]) else 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"share_of_depth": -0.0234}, ["−2.3 % of depth", "−0.012 [−0.019, −0.0062]"]),
+        ({"fragile": True}, ["−0.012", "[−0.019, −0.0062]", "fragile"]),
+        ({"fragile": True, "q_decides": True}, ["−0.012", "[−0.019, −0.0062]", "fragile · q .12"]),
+        ({"variant": "end"}, ["−0.012", "[−0.019, −0.0062]", "unbalanced"]),
+        ({"without_first": 0.717}, ["−0.012", "[−0.019, −0.0062]", "first token left out: +0.717"]),
+        ({"unit": "pools", "n_reviews": 4}, ["−0.012", "[−0.019, −0.0062]", "4 pools of texts"]),
+        ({"unit": "pools", "n_reviews": 1, "ci_low": float("nan")}, ["−0.012", "one pool: no interval"]),
+    ],
+)
+def test_a_cell_says_what_else_there_is_to_a_verdict(changes, told):
+    figure = figure_of(claims_table(**changes))
+    _, inside = cells(figure)[0]
+    assert [text.get_text() for text in inside][1:] == told
+    words = {"fragile": "Fragile:", "q_decides": "q: the corrected p", "variant": "Unbalanced:"}
+    note = texts(figure)
+    assert all((words[name] in note) == (name in changes) for name in words)
+
+
+def test_without_imbalance_nothing_is_marked():
+    bare = COMPARISONS.drop("imbalance")
+    assert "unbalanced" not in texts(figure_of(claims_table(variant="end"), bare))
+    empty = COMPARISONS.with_columns(imbalance=pl.lit(""))
+    assert "unbalanced" not in texts(figure_of(claims_table(variant="end"), empty))
+
+
+def test_a_claim_in_two_conventions_has_its_statement_once_and_what_is_tested_nowhere_one_cell():
+    table = claims_table(n_claims=1)
+    pooled = table.with_columns(
+        pl.lit("claim-0-thesis").alias("claim"),
+        pl.lit("thesis").alias("convention"),
+        pl.lit("not tested").alias("verdict"),
+        pl.lit(None, pl.Float64).alias("estimate"),
+        pl.lit("no pooled tokens").alias("reason"),
+    )
+    figure = figure_of(pl.concat([table, pooled]))
+    told = [text.get_text() for text in figure.axes[0].texts]
+    assert sum("Something long" in text for text in told) == 1
+    assert "text by text: mean difference < 0" in told
+    assert "pooled: mean difference < 0" in told
+    assert [box.get_label() for box, _ in cells(figure)] == ["supported", "contradicted", "not tested"]
+    assert "Pooled:" in texts(figure)
+
+
+def test_a_metric_that_depends_on_the_number_of_tokens_is_marked():
+    figure = figure_of(claims_table(n_claims=1, depends_on_length=True))
+    assert "mean difference < 0 †" in [text.get_text() for text in figure.axes[0].texts]
+    assert "†: the metric" in texts(figure)
 
 
 def test_a_claim_about_no_model_has_one_wide_cell():
@@ -106,7 +172,7 @@ def test_texts_stay_in_their_cells_and_rows():
         assert not any(extent.overlaps(other) for other in extents[index + 1 :])
     first_column = min(box.get_window_extent(renderer).x0 for box, _ in found)
     aside = [text for text in figure.axes[0].texts if text.get_position()[0] == 0]
-    assert len(aside) == 2 * 9 + 2
+    assert len(aside) == 2 * 10 + 2
     assert all(text.get_window_extent(renderer).x1 < first_column for text in aside)
 
 
@@ -121,7 +187,7 @@ def test_verdicts_are_told_apart_without_colour_and_can_be_read():
         return (high + 0.05) / (low + 0.05)
 
     looks = list(VERDICTS.values())
-    assert len({look.sign for look in looks}) == 4
+    assert len({look.sign for look in looks}) == 5
     darkness = sorted(luminance(look.colour) for look in looks)
     assert min(np.diff(darkness)) > 0.15
     # at least what the web guidelines ask of small text, and of large text where there is a lone dash
@@ -149,8 +215,9 @@ def test_it_draws_its_own_models_alone(tmp_path):
 
 
 def test_a_table_without_claims_is_refused():
-    require_refusal(draw, {"claims": claims_table().clear()}, shown(), "any claim")
+    require_refusal(draw, {"claims": claims_table().clear(), "comparisons": COMPARISONS}, shown(), "any claim")
 
 
 def test_the_table_has_the_columns_that_it_is_drawn_from():
-    assert set(COLUMNS.items()) <= set(CLAIMS_SCHEMA.items())
+    assert set(CLAIMS.items()) <= set(CLAIMS_SCHEMA.items())
+    assert set(COLUMNS["comparisons"].items()) <= set(COMPARISONS_SCHEMA.items())

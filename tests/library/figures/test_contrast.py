@@ -47,7 +47,9 @@ def contrasts_table(blocks=BLOCKS, pairs=PAIRS, metric=METRIC, views=VIEWS):
                         {
                             "model": model, "variant": variant, "minus": minus, "point": point, "layer": layer,
                             "depth": layer / n_blocks, "view": view, "metric": metric, "n_reviews": N, "mean": mean,
-                            "ci_low": mean - 0.02, "ci_high": mean + 0.03, "p_max_t": 0.01 if layer % 2 else 0.2,
+                            "ci_low": mean - 0.02, "ci_high": mean + 0.03,
+                            "verdict": "higher" if layer % 2 else "undecided",
+                            "fragile": False,
                             "mean_common": mean / 2, "n_common": 31, "reason": None,
                         }
                     )  # fmt: skip
@@ -108,16 +110,21 @@ def test_markers_are_filled_where_significant_and_every_layer_has_one():
     assert (hollow.get_markerfacecolor(), hollow.get_markeredgecolor()) == ("white", colour)
 
 
-def test_the_level_of_significance_decides_which_markers_are_filled():
-    figure = figure_of(contrasts_table(views=["raw"]), alpha=0.005)
-    assert line(figure.axes[0], "front filled").get_xdata().size == 0
-    assert "corrected p < 0.005" in texts(figure)
-    assert "99.5 % bootstrap interval" in texts(figure)
+def test_a_fragile_difference_is_half_filled_and_a_negligible_one_open():
+    at = pl.col("layer")
+    verdict = pl.when(at == 3).then(pl.lit("lower")).when(at == 5).then(pl.lit("negligible")).otherwise("verdict")
+    table = contrasts_table().with_columns(verdict=verdict, fragile=at.is_in([3, 4]))
+    axes = figure_of(table).axes[0]
+    assert line(axes, "front half").get_xdata().tolist() == [3 / 8]
+    assert line(axes, "front half").get_fillstyle() == "bottom"
+    assert line(axes, "front filled").get_xdata().tolist() == [1 / 8, 7 / 8]
+    assert 5 / 8 in line(axes, "front open").get_xdata()
 
 
 def test_after_the_final_norm_it_is_filled_where_its_own_test_is_significant():
-    p = pl.when(pl.col("point") == "final_norm", pl.col("variant") == "end").then(0.001).otherwise("p_max_t")
-    axes = figure_of(contrasts_table().with_columns(p_max_t=p), views=["raw"]).axes[0]
+    of_end = pl.when(pl.col("point") == "final_norm", pl.col("variant") == "end")
+    verdict = of_end.then(pl.lit("higher")).otherwise("verdict")
+    axes = figure_of(contrasts_table().with_columns(verdict=verdict), views=["raw"]).axes[0]
     assert line(axes, "end after final norm").get_markerfacecolor() == variant_styles(VARIANTS)["end"].colour
     assert line(axes, "front after final norm").get_markerfacecolor() == "white"
 
@@ -159,7 +166,7 @@ def test_without_common_length_or_final_norm_it_does_not_speak_of_them():
 def test_missing_values_are_named_and_rounding_errors_are_flat():
     gone = pl.when(pl.col("model") == "beta").then(float("nan")).otherwise(1e-15)
     table = contrasts_table().with_columns(gone.alias(name) for name in ("mean", "ci_low", "ci_high", "mean_common"))
-    figure = figure_of(table.with_columns(p_max_t=pl.lit(None, pl.Float64)), views=["raw"])
+    figure = figure_of(table.with_columns(verdict=pl.lit("undecided")), views=["raw"])
     assert "no values" in [text.get_text() for text in figure.axes[1].texts]
     low, high = figure.axes[0].get_ylim()
     assert high - low > 0.01

@@ -19,6 +19,7 @@ SCRIPT = Path(__file__).parents[3] / "workflow" / "scripts" / "tabulate.py"
 RANK, COSINE, NORM = "normalized_effective_rank", "cosine_anisotropy", "first_token_norm"
 N_REVIEWS, N_BLOCKS = 30, 8
 MIN_REVIEWS = 10
+MARGIN = 0.02
 DRAWS, CONFIDENCE, SEED = 2000, 0.95, 0
 
 
@@ -79,19 +80,22 @@ def component_changes(parallel=False):
     return {name: mean + 0.2 * generator.standard_normal((N_REVIEWS, N_BLOCKS)) for name, mean in means.items()}
 
 
-def evidence_of(*metrics, similarity=None, components=None, draws=DRAWS, variants=None):
+def evidence_of(*metrics, similarity=None, components=None, draws=DRAWS, variants=None, pooled=None):
     table = pl.concat([pl.DataFrame(schema=METRICS_SCHEMA), *metrics])
     scores = pl.DataFrame(schema=SIMILARITY_SCHEMA) if similarity is None else similarity
     variants = table["variant"].unique().to_list() if variants is None else variants
     if similarity is None:
         accepted = table.filter(pl.col("variant") != "original").select("variant", "review_id").unique()
         scores = pl.concat([scores, accepted.with_columns(accepted=True)], how="diagonal")
-    return Evidence(table, scores, components, draws, CONFIDENCE, SEED, variants, N_REVIEWS, MIN_REVIEWS)
+    settings = (draws, CONFIDENCE, SEED, variants, N_REVIEWS, MIN_REVIEWS, MARGIN)
+    return Evidence(table, scores, components, *settings, pooled)
 
 
-def claim_of(name="c", statement="It is so.", source="s", **measured):
+def claim_of(name="c", statement="It is so.", source="s", convention="raw", **measured):
     """A claim as the configuration gives it."""
-    return Claim(claim=name, statement=statement, source=source, **measured).as_params()
+    conventions = [convention]
+    claim = Claim(claim=name, statement=statement, source=source, conventions=conventions, **measured)
+    return claim.as_params(convention)
 
 
 def by_scipy(statistic, x, y):

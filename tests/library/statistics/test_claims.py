@@ -8,8 +8,10 @@ from scipy import stats
 
 from homogenization.run.parquet import write_table
 from homogenization.statistics.claims import CLAIMS_SCHEMA, claims_table
+from homogenization.statistics.evidence import POOLED_SCHEMA
 from homogenization.statistics.verdicts import (
     CONTRADICTED,
+    NEGLIGIBLE,
     NOT_TESTED,
     SUPPORTED,
     UNDECIDED,
@@ -18,7 +20,9 @@ from homogenization.statistics.verdicts import (
 )
 from library.statistics.shared import (
     CONFIDENCE,
+    COSINE,
     DRAWS,
+    MARGIN,
     MIN_REVIEWS,
     N_BLOCKS,
     N_REVIEWS,
@@ -71,13 +75,15 @@ class TestVerdicts:
     @pytest.mark.parametrize(
         ("criterion", "verdict"),
         [
-            ({"above": 0.5}, SUPPORTED),
-            ({"above": 0.5625}, CONTRADICTED),  # the bound does not belong to what is claimed
-            ({"above": 0.6}, CONTRADICTED),
-            ({"below": 0.6}, SUPPORTED),
-            ({"below": 0.5625}, CONTRADICTED),
-            ({"between": [0.25, 0.75]}, SUPPORTED),
-            ({"between": [0.25, 0.5625]}, SUPPORTED),  # here it does
+            # the step spans .5 to .625
+            ({"above": 0.4}, SUPPORTED),
+            ({"above": 0.5}, UNDECIDED),  # the bound does not belong to what is claimed
+            ({"above": 0.5625}, UNDECIDED),
+            ({"above": 0.625}, CONTRADICTED),
+            ({"below": 0.63}, SUPPORTED),
+            ({"below": 0.5}, CONTRADICTED),
+            ({"between": [0.5, 0.625]}, SUPPORTED),  # here it does
+            ({"between": [0.25, 0.5625]}, UNDECIDED),
             ({"between": [0.75, 1]}, CONTRADICTED),
         ],
     )
@@ -124,6 +130,201 @@ class TestVerdicts:
         first = table.row(0, named=True)
         assert first["p_value"] < 0.05 < first["q_value"]
         assert first["verdict"] == UNDECIDED
+
+
+FRONT_LESS_ORIGINAL = {"metric": RANK, "variant": "front", "minus": "original"}
+RISE = np.linspace(0, 10, N_BLOCKS + 1)  # depth raises the metric by 10: the margin is .2
+
+
+def changed(differences):
+    """Evidence in which each review's metric differs by one of `differences` at all layers."""
+    original = RISE + noise(0)
+    return evidence_of(metric_rows(original), metric_rows(original + differences[:, None], variant="front"))
+
+
+def spread_evenly(mean, spread):
+    return mean + spread * stats.norm.ppf((np.arange(N_REVIEWS) + 0.5) / N_REVIEWS)
+
+
+def judged_contrast(evidence, **criterion):
+    return judged([claim_of(contrast=FRONT_LESS_ORIGINAL, **criterion)], evidence).row(0, named=True)
+
+
+class TestSizes:
+    @pytest.mark.parametrize(
+        ("mean", "spread", "verdict"),
+        [
+            (0.1, 0.02, NEGLIGIBLE),  # significant, and within the margin
+            (-0.1, 0.02, NEGLIGIBLE),
+            (0.0, 0.02, NEGLIGIBLE),
+            (0.3, 0.02, SUPPORTED),
+            (0.2, 0.1, SUPPORTED),  # across the margin: a direction, without a bound on the size
+            (-0.3, 0.02, CONTRADICTED),
+            (0.1, 2.0, UNDECIDED),
+        ],
+    )
+    def test_a_difference_within_the_margin_is_negligible(self, mean, spread, verdict):
+        row = judged_contrast(changed(spread_evenly(mean, spread)), above=0)
+        assert row["verdict"] == verdict
+        assert row["depth_range"] == pytest.approx(10, abs=0.2)
+        assert row["share_of_depth"] == pytest.approx(row["estimate"] / row["depth_range"])
+        assert (row["q_value"] < 0.05) == (mean != 0 and verdict != UNDECIDED)
+
+    def test_a_claim_that_names_a_size_is_judged_by_it(self):
+        evidence = changed(spread_evenly(0.1, 0.02))
+        assert judged_contrast(evidence, above=0.01)["verdict"] == SUPPORTED
+        assert judged_contrast(evidence, above=0.15)["verdict"] == CONTRADICTED
+
+    def test_without_a_margin_nothing_is_negligible(self):
+        evidence = replace(changed(spread_evenly(0.1, 0.02)), margin=0.0)
+        assert judged_contrast(evidence, above=0)["verdict"] == SUPPORTED
+
+    def test_a_slope_is_a_share_of_what_depth_does_and_a_level_is_none(self):
+        evidence = changed(spread_evenly(0, 1))
+        slope = judged([claim_of(slope={"metric": RANK}, above=0)], evidence).row(0, named=True)
+        assert slope["share_of_depth"] == pytest.approx(1, abs=0.02)
+        level = judged([claim_of(level={"metric": RANK}, above=0)], evidence).row(0, named=True)
+        assert np.isnan([level["depth_range"], level["share_of_depth"]]).all()
+
+
+class TestFragile:
+    def test_what_a_few_reviews_carry(self):
+        differences = spread_evenly(0, 0.02)
+        differences[-9:] += np.linspace(2, 20, 9)
+        row = judged_contrast(changed(differences), above=0)
+        assert (row["verdict"], row["fragile"]) == (SUPPORTED, True)
+        assert "by the Hodges-Lehmann estimate it is undecided" in row["why_fragile"]
+        assert row["robust_low"] <= row["robust"] <= row["robust_high"]
+        assert row["kept"] < row["estimate"]
+
+    def test_what_all_reviews_carry(self):
+        row = judged_contrast(changed(spread_evenly(0.5, 0.3)), above=0)
+        assert (row["verdict"], row["fragile"], row["why_fragile"]) == (SUPPORTED, False, None)
+        assert row["robust"] == pytest.approx(0.5, abs=0.01)
+
+    def test_an_undecided_claim_has_nothing_to_turn(self):
+        differences = spread_evenly(0.5, 0.3)
+        differences[0] -= 60
+        row = judged_contrast(changed(differences), above=0)
+        assert (row["verdict"], row["fragile"]) == (UNDECIDED, False)
+        assert row["robust_low"] > 0.2
+
+    def test_q_decides_where_it_says_less_than_the_interval(self):
+        values = noise(0) - noise(0).mean()
+        least = -2.3 * values.mean(axis=1).std(ddof=1) / np.sqrt(N_REVIEWS)
+        claims = [claim_of(f"m{number}", level={"metric": RANK}, above=0) for number in range(40)]
+        first = claim_of(level={"metric": RANK}, above=least)
+        row = judged([first, *claims], evidence_of(metric_rows(values))).row(0, named=True)
+        assert row["ci_low"] > least
+        assert (row["verdict"], row["q_decides"]) == (UNDECIDED, True)
+
+
+class TestCorrelations:
+    claim = claim_of(correlation={"metric": "max_explainable_variance", "with_metric": NORM}, above=0.5)
+
+    def verdict(self, mev, bare, norm):
+        rows = [metric_rows(norm, NORM, "all_tokens")]
+        rows += [metric_rows(mev, "max_explainable_variance")]
+        rows += [metric_rows(bare, "max_explainable_variance", "raw_without_first")]
+        return judged([self.claim], evidence_of(*rows)).row(0, named=True)
+
+    def test_a_trend_over_depth_is_no_correlation(self):
+        row = self.verdict(RISE + noise(0), RISE + noise(1), RISE + noise(2))
+        assert row["verdict"] == CONTRADICTED
+        assert abs(row["estimate"]) < 0.2
+
+    def test_what_holds_without_the_first_token_too_is_not_about_it(self):
+        length = noise(0, 1)
+        row = self.verdict(length + noise(1), length + noise(2), length + noise(3))
+        assert row["ci_low"] > 0.5
+        assert row["verdict"] in (CONTRADICTED, UNDECIDED)
+        assert row["without_first"] == pytest.approx(row["estimate"], abs=0.02)
+
+    def test_what_the_first_token_brings(self):
+        length = noise(0, 1)
+        row = self.verdict(length + noise(1), noise(2, 1), length + noise(3))
+        assert row["verdict"] == SUPPORTED
+        assert 0 < row["beyond_low"] < row["estimate"] - row["without_first"] < row["beyond_high"]
+        assert not row["fragile"]
+
+
+class TestThesis:
+    """Claims in the convention of the thesis, from the table of pooled tokens."""
+
+    def pooled(self, heights, variant="original", output=None):
+        """A pool for each height: a profile that peaks in the middle; the state after the final norm is `output`."""
+        rows = []
+        for shard, height in enumerate(heights):
+            profile = height - np.abs(np.arange(N_BLOCKS + 1) - N_BLOCKS / 2) / N_BLOCKS
+            for layer, value in enumerate(profile):
+                rows.append((f"{shard:03d}", layer, "residual_stream", layer / N_BLOCKS, value))
+            if output is not None:
+                rows.append((f"{shard:03d}", N_BLOCKS, "final_norm", 1.0, output + 0.01 * shard))
+        table = pl.DataFrame(rows, schema=["shard", "layer", "point", "depth", "value"], orient="row")
+        named = {"model": "m", "variant": variant, "view": "pooled_centred", "metric": "max_explainable_variance"}
+        table = table.with_columns(pl.lit(value).alias(name) for name, value in named.items())
+        return table.select(*POOLED_SCHEMA).cast(POOLED_SCHEMA)
+
+    def row(self, pooled, **measured):
+        evidence = evidence_of(metric_rows(noise(0)), pooled=pooled)
+        return judged([claim_of(convention="thesis", **measured)], evidence).row(0, named=True)
+
+    def test_pools_are_replicates_with_students_interval(self):
+        heights = np.array([0.84, 0.85, 0.86, 0.85])
+        level = {"metric": "max_explainable_variance", "layers": "input"}
+        row = self.row(self.pooled(heights), level=level, between=[0.3, 0.4])
+        assert (row["claim"], row["convention"], row["unit"], row["n_reviews"]) == ("c-thesis", "thesis", "pools", 4)
+        low, high = stats.t.interval(CONFIDENCE, 3, 0.35, stats.sem(heights))
+        assert (row["estimate"], row["ci_low"], row["ci_high"]) == pytest.approx((0.35, low, high))
+        assert row["verdict"] == SUPPORTED
+        assert np.isnan([row["p_value"], row["robust"]]).all()
+
+    def test_the_output_is_that_after_the_final_norm(self):
+        level = {"metric": "max_explainable_variance", "layers": "output"}
+        row = self.row(self.pooled([0.85, 0.86], output=0.2), level=level, above=0)
+        assert row["estimate"] == pytest.approx(0.205)
+
+    def test_a_peak_has_a_depth_and_a_height(self):
+        pooled = self.pooled([0.84, 0.86], output=0.2)
+        peak = {"metric": "max_explainable_variance"}
+        depth = self.row(pooled, peak=peak, between=[0.25, 0.75])
+        assert (depth["estimate"], depth["ci_low"], depth["ci_high"], depth["verdict"]) == (0.5, 0.5, 0.5, SUPPORTED)
+        height = self.row(pooled, peak=peak | {"of": "height"}, between=[0.8, 0.9])
+        assert (height["estimate"], height["ci_low"], height["ci_high"]) == pytest.approx((0.85, 0.84, 0.86))
+
+    def test_a_contrast_is_paired_by_pool_and_a_share_of_the_pooled_depth(self):
+        heights = np.array([0.8, 0.85, 0.9])
+        pooled = pl.concat([self.pooled(heights), self.pooled(np.array([0.9, 0.96, 0.99]), "front")])
+        evidence = evidence_of(metric_rows(noise(0)), metric_rows(noise(1), variant="front"), pooled=pooled)
+        contrast = {"metric": "max_explainable_variance", "variant": "front", "minus": "original"}
+        row = judged([claim_of(convention="thesis", contrast=contrast, above=0)], evidence).row(0, named=True)
+        assert (row["estimate"], row["share_of_depth"]) == pytest.approx((0.1, 0.2))
+        assert row["verdict"] == SUPPORTED
+
+    @pytest.mark.parametrize(
+        "measured",
+        [
+            {"level": {"metric": "max_explainable_variance"}, "above": 0},
+            {"peak": {"metric": "max_explainable_variance"}, "between": [0.25, 0.75]},
+            {"steepest": {"metric": "max_explainable_variance"}, "between": [0.25, 0.75]},
+        ],
+    )
+    def test_one_pool_has_no_interval_and_decides_nothing(self, measured):
+        row = self.row(self.pooled([0.85]), **measured)
+        assert (row["verdict"], row["reason"]) == (UNDECIDED, "one pool of texts has no interval")
+        assert np.isfinite(row["estimate"])
+        assert np.isnan(row["ci_low"])
+
+    def test_components_have_their_centred_view(self):
+        evidence = evidence_of(components=component_rows(component_changes(), view="centred"))
+        component = {"metric": "cosine_anisotropy", "largest": ["residual", "attention"]}
+        row = judged([claim_of(convention="thesis", component=component)], evidence).row(0, named=True)
+        assert (row["verdict"], row["unit"]) == (SUPPORTED, "reviews")
+        assert judged([claim_of(component=component)], evidence)["verdict"].item() == NOT_TESTED
+
+    def test_without_pooled_tokens(self):
+        row = self.row(None, slope={"metric": "max_explainable_variance"}, above=0)
+        assert (row["verdict"], row["reason"]) == (NOT_TESTED, "the study does not pool the tokens of its texts")
 
 
 class TestNumbers:
@@ -196,15 +397,22 @@ class TestNotTested:
             ({"level": {"metric": "schatten_1"}, "above": 0}, "schatten_1 is undefined in every review"),
             ({"steepest": {"metric": NORM}, "above": 0}, f"{NORM} moves towards homogenization between no two layers"),
             ({"correlation": {"metric": RANK, "with_metric": "alpha_req"}, "above": 0}, "no metric alpha_req"),
-            ({"correlation": {"metric": RANK, "with_metric": "schatten_2"}, "above": 0}, "at the same layer"),
+            ({"correlation": {"metric": COSINE, "with_metric": "schatten_2"}, "above": 0}, "at the same layer"),
+            ({"correlation": {"metric": RANK, "with_metric": NORM}, "above": 0}, "no view 'raw_without_first'"),
+            (
+                {"contrast": {"metric": RANK, "variant": "original", "minus": "key control"}, "above": 0},
+                "no key control of",
+            ),
             ({"component": {"metric": "cosine_anisotropy", "largest": ["norm"]}}, "takes no blocks apart"),
             ({"similarity": {"variant": "end"}, "above": 0}, "no similarity of a variant 'end'"),
         ],
     )
     def test_says_what_is_missing(self, measured, reason):
         first = metric_rows(noise(0)).filter(pl.col("layer") == 0)
+        cosines = [metric_rows(noise(2), COSINE, view) for view in ("all_tokens", "without_first")]
         evidence = evidence_of(
             first,
+            *(rows.filter(pl.col("layer") == 0) for rows in cosines),
             metric_rows(noise(1), "schatten_2").filter(pl.col("layer") == 1),
             metric_rows(np.full((N_REVIEWS, N_BLOCKS + 1), np.nan), "schatten_1"),
             metric_rows(np.ones((N_REVIEWS, N_BLOCKS + 1)), NORM, "all_tokens").filter(pl.col("layer") > 0),
@@ -323,6 +531,7 @@ class TestTables:
             variants=evidence.variants,
             n_reviews=N_REVIEWS,
             min_reviews=MIN_REVIEWS,
+            margin=MARGIN,
             draws=DRAWS,
             confidence=CONFIDENCE,
             seed=SEED,

@@ -3,8 +3,17 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from homogenization.statistics.layers import REGIONS, layer_steps, layer_values, rate, slopes, steepest_depth
-from homogenization.statistics.resampling import uniform_weights
+from homogenization.statistics.layers import (
+    REGIONS,
+    depth_ranges,
+    layer_steps,
+    layer_values,
+    rate,
+    slopes,
+    steepest_span,
+    steepest_step,
+)
+from homogenization.statistics.resampling import bootstrap_weights, uniform_weights
 from library.statistics.shared import metric_rows
 
 RISING = "cosine_anisotropy"
@@ -59,7 +68,7 @@ class TestRates:
         steps = layer_steps(values, layers, depth)
         np.testing.assert_allclose(steps.midpoints, [1 / 8, 2.5 / 8, 0.5, 6.5 / 8])
         np.testing.assert_allclose(steps.rates, [16, 8, 0, -8])
-        assert [rate(steps, region) for region in REGIONS] == pytest.approx([16, 8 / 3, -8])
+        assert [rate(steps, region) for region in REGIONS] == pytest.approx([16, 0, -8])
 
     def test_a_missing_layer_takes_its_two_steps_along(self):
         layers, depth = depths(8)
@@ -68,24 +77,19 @@ class TestRates:
         assert np.isnan(steps.rates[0, 4:6]).all()
         assert rate(steps, "middle")[0] == pytest.approx((1 + 7) / (2 / 8))
 
-    def test_no_step_in_a_region(self):
-        layers, depth = depths(2)
+    def test_where_no_step_reaches(self):
+        layers, depth = depths(8, [4, 6, 8])
         steps = layer_steps(np.array([[1.0, 2, 4]]), layers, depth)
-        np.testing.assert_array_equal(rate(steps, "first"), [np.nan])
-        assert (rate(steps, "middle")[0], rate(steps, "last")[0]) == (2, 4)
+        assert [rate(steps, region)[0] for region in REGIONS] == pytest.approx([np.nan, 4, 8], nan_ok=True)
 
-    @pytest.mark.parametrize("n_blocks", range(2, 100, 4))
-    def test_a_midpoint_on_a_border_belongs_to_what_follows(self, n_blocks):
+    @pytest.mark.parametrize("n_blocks", [1, 2, 3, 6, 7, 12, 30])
+    def test_the_regions_share_the_whole_change(self, n_blocks):
         layers, depth = depths(n_blocks)
-        steps = layer_steps(depth, layers, depth)
-        counts = {
-            region: int(((steps.midpoints >= low) & (steps.midpoints < high)).sum())
-            for region, (low, high) in REGIONS.items()
-        }
-        # 2l - 1 < B/2 and 2l - 1 < 3B/2, in whole numbers
-        first = sum(2 * (2 * layer - 1) < n_blocks for layer in range(1, n_blocks + 1))
-        before_last = sum(2 * (2 * layer - 1) < 3 * n_blocks for layer in range(1, n_blocks + 1))
-        assert counts == {"first": first, "middle": before_last - first, "last": n_blocks - before_last}
+        values = walks(4, n_blocks + 1)
+        steps = layer_steps(values, layers, depth)
+        widths = {"first": 0.25, "middle": 0.5, "last": 0.25}
+        shared = sum(rate(steps, region) * width for region, width in widths.items())
+        np.testing.assert_allclose(shared, values[:, -1] - values[:, 0])
 
 
 class TestSteepest:
@@ -93,33 +97,66 @@ class TestSteepest:
         layers, depth = depths(values.shape[1] - 1)
         return layer_steps(values, layers, depth)
 
+    def midpoint(self, values, direction):
+        steps = self.steps(values)
+        return steepest_span(steps, direction, uniform_weights(len(values)), 0.95)[0]
+
     def test_follows_the_direction_of_homogenization(self):
-        steps = self.steps(np.array([[0, 1, 1, -4, -2.0]]))  # rates 4, 0, -20, 8
-        found = [steepest_depth(steps, direction, uniform_weights(1))[0] for direction in (1, -1, 0)]
-        assert found == [0.875, 0.625, 0.625]
+        values = np.array([[0, 1, 1, -4, -2.0]])  # rates 4, 0, -20, 8
+        assert [self.midpoint(values, direction) for direction in (1, -1, 0)] == [0.875, 0.625, 0.625]
 
     def test_is_that_of_the_mean_and_no_mean_of_its_own(self):
         values = np.array([[0, 9, 9, 9.0], [0, 0, 9, 9], [0, 0, 1, 10]])
         # changes summed over the reviews: 9, 10, 9
-        assert steepest_depth(self.steps(values), 1, uniform_weights(3))[0] == 0.5
-        by_review = steepest_depth(self.steps(values), 1, np.eye(3))
-        np.testing.assert_allclose(by_review, [1 / 6, 0.5, 5 / 6])
+        assert self.midpoint(values, 1) == 0.5
+        np.testing.assert_array_equal(steepest_step(self.steps(values), 1, np.eye(3)), [0, 1, 2])
 
     def test_is_nowhere_where_no_step_goes_that_way(self):
-        falling, flat = self.steps(np.array([[3.0, 2, 1]])), self.steps(np.zeros((2, 4)))
-        assert np.isnan(steepest_depth(falling, 1, uniform_weights(1)))
-        assert np.isnan(steepest_depth(flat, 0, uniform_weights(2)))
+        assert np.isnan(self.midpoint(np.array([[3.0, 2, 1]]), 1))
+        assert np.isnan(self.midpoint(np.zeros((2, 4)), 0))
         one_layer = layer_steps(np.ones((2, 1)), np.array([8]), np.array([1.0]))
-        assert np.isnan(steepest_depth(one_layer, 1, uniform_weights(2)))
+        assert np.isnan(steepest_span(one_layer, 1, uniform_weights(2), 0.95)).all()
 
     def test_steps_without_a_value_never_win(self):
-        values = np.array([[np.nan, 0, 1, 1.5], [np.nan, 0, 1, 1.5]])
-        assert steepest_depth(self.steps(values), 1, uniform_weights(2))[0] == 0.5
+        assert self.midpoint(np.array([[np.nan, 0, 1, 1.5], [np.nan, 0, 1, 1.5]]), 1) == 0.5
 
     def test_unequal_steps_count_by_rate_not_by_change(self):
         layers, depth = depths(8, [0, 6, 8])
         steps = layer_steps(np.array([[0, 3, 5.0]]), layers, depth)
-        assert steepest_depth(steps, 1, uniform_weights(1))[0] == 7 / 8
+        assert steepest_span(steps, 1, uniform_weights(1), 0.95) == (7 / 8, 6 / 8, 1)
+
+    def test_spans_the_block_that_all_draws_find_and_those_that_some_find(self):
+        certain = np.tile([0, 0, 1, 5, 5.0], (20, 1))
+        weights = bootstrap_weights(20, 500, seed=0)
+        assert steepest_span(self.steps(certain), 1, weights, 0.95) == (5 / 8, 0.5, 0.75)
+        some = certain.copy()
+        some[:9] = [0, 0, 0, 0, 6]  # on average .55 · 4 against .45 · 6 in the last block
+        found = steepest_span(self.steps(some), 1, weights, 0.95)
+        assert found == (7 / 8, 0.5, 1)
+
+
+class TestDepthRanges:
+    def table(self, **more):
+        profile = np.array([1, 3, 9, 4, 2.0])  # rises and falls again: 8, though the ends differ by 1
+        values = profile + 0.01 * walks(21, 5)
+        values[0, 4] = 1e6  # one review
+        return profile, values, metrics_table(values, **more)
+
+    def test_is_the_range_of_the_medians_of_the_originals(self):
+        _, values, table = self.table()
+        others = [metrics_table(values * 5, variant="front"), metrics_table(values * 7, point="final_norm")]
+        found = depth_ranges(pl.concat([table, *others, metrics_table(values * 2, model="other")]))
+        medians = np.median(values, axis=0)
+        assert found.rows() == [
+            ("m", "all_tokens", RISING, pytest.approx(np.ptp(medians))),
+            ("other", "all_tokens", RISING, pytest.approx(2 * np.ptp(medians))),
+        ]
+        assert np.ptp(medians) == pytest.approx(8, abs=0.05)
+
+    def test_what_depth_does_not_move_has_none(self):
+        constant = 7 + 1e-12 * walks(5, 4)
+        assert depth_ranges(metrics_table(constant))["depth_range"].is_nan().all()
+        assert depth_ranges(metrics_table(constant).with_columns(value=pl.lit(np.nan))).is_empty()
 
 
 class TestLayerValues:

@@ -20,7 +20,7 @@ def hash_after(edited: str, module: str, folder: Path) -> str:
 @pytest.mark.parametrize(
     ("module", "edited"),
     [
-        ("statistics.contrasts", "statistics/layers.py"),
+        ("statistics.contrasts", "statistics/correlation.py"),
         ("statistics.depth", "statistics/correlation.py"),
         ("statistics.first_token", "metrics/spectral.py"),
         ("statistics.first_token", "statistics/depth.py"),
@@ -39,6 +39,7 @@ def test_an_edit_of_what_is_not_needed_reruns_nothing(module, edited, tmp_path):
     ("module", "edited"),
     [
         ("statistics.contrasts", "statistics/resampling.py"),
+        ("statistics.contrasts", "statistics/robust.py"),
         ("statistics.depth", "statistics/layers.py"),
         ("statistics.first_token", "statistics/correlation.py"),
         ("statistics.sensitivity", "statistics/causes.py"),

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from homogenization.statistics.verdicts import NOT_TESTED, SUPPORTED, criterion_in_words, in_words
+from homogenization.statistics.verdicts import NOT_TESTED, SUPPORTED, criterion_in_words, in_words, measured_in_words
 
 
 @pytest.mark.parametrize(
@@ -15,8 +15,45 @@ from homogenization.statistics.verdicts import NOT_TESTED, SUPPORTED, criterion_
     ],
 )
 def test_a_verdict_in_words(numbers, words):
-    row = dict(zip(("estimate", "ci_low", "ci_high", "q_value"), numbers, strict=True))
-    assert in_words(row | {"verdict": SUPPORTED, "n_reviews": 499, "reason": None}) == words
+    assert in_words(found(*numbers)) == words
+
+
+def found(estimate, low, high, q, **more):
+    """A row of the table claims."""
+    row = {"verdict": SUPPORTED, "estimate": estimate, "ci_low": low, "ci_high": high, "q_value": q, "n_reviews": 499}
+    row |= {"unit": "reviews", "share_of_depth": np.nan, "fragile": False, "why_fragile": None, "reason": None}
+    return row | more
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"share_of_depth": -0.0312}, "supported: 0.2 [0.1, 0.3], −3.1 % of depth, n 499, q .01"),
+        (
+            {"fragile": True, "why_fragile": "by ranks so"},
+            "supported: 0.2 [0.1, 0.3], n 499, q .01, fragile: by ranks so",
+        ),
+        ({"unit": "pools", "n_reviews": 4}, "supported: 0.2 [0.1, 0.3], 4 pools of texts, q .01"),
+        ({"reason": "no interval"}, "supported: 0.2 [0.1, 0.3], n 499, q .01, no interval"),
+    ],
+)
+def test_what_else_a_verdict_says(more, words):
+    assert in_words(found(0.2, 0.1, 0.3, 0.01, **more)) == words
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ({"statistic": "level", "squared": False}, "mean"),
+        ({"statistic": "level", "squared": True}, "mean square"),
+        ({"statistic": "peak", "of": "depth"}, "depth of the maximum"),
+        ({"statistic": "peak", "of": "height"}, "maximum over layers"),
+        ({"statistic": "component", "by": "rise"}, "lead over the other components"),
+        ({"statistic": "component", "by": "influence"}, "lead in influence over the other components"),
+    ],
+)
+def test_what_is_measured_in_words(claim, words):
+    assert measured_in_words(claim) == words
 
 
 def test_what_was_not_tested_in_words():

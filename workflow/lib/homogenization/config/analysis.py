@@ -55,6 +55,13 @@ class Contrasts(Section):
     )
     draws: int = Field(10_000, ge=100, description="Bootstrap draws, and sign flips of the permutation test.")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="Level of intervals; that of tests is 1 - confidence.")
+    margin: float = Field(
+        0.02,
+        ge=0,
+        lt=1,
+        description="Differences are negligible if their interval lies within this share of what depth does to the "
+        "same metric in the same model: the range of the originals' median over the layers.",
+    )
     min_reviews: int = Field(
         10,
         ge=6,

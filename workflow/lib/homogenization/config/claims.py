@@ -1,7 +1,7 @@
 """Claims as data: a statistic of a variant, and the criterion that it has to meet.
 
-A claim names one statistic (`level`, `contrast`, `slope`, `steepest`, `correlation`, `component` or `similarity`) and,
-except for `component`, one criterion. Every parse of the Snakefile imports this module.
+A claim names one statistic (one of `STATISTICS`) and, except for `component`, one criterion. Every parse of the
+Snakefile imports this module.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,13 @@ from homogenization.config.base import Name, Section, describe_problems, one_of
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
 from homogenization.run.errors import HomogenizationError, nearest
+from homogenization.variants.names import CONTROL_ROLES
 
-STATISTICS = ("level", "contrast", "slope", "steepest", "correlation", "component", "similarity")
+STATISTICS = ("level", "contrast", "slope", "steepest", "peak", "correlation", "component", "similarity")
+# How a metric is taken: of each text by itself, or of the centred tokens of many texts, the output after the last norm.
+RAW, THESIS = "raw", "thesis"
+IN_THE_THESIS = ("level", "contrast", "slope", "steepest", "peak", "component")  # what both have
+CONTROLS = {f"{role} control": role for role in CONTROL_ROLES}  # what `minus` may say in place of a variant
 
 
 def _metric(name: str) -> str:
@@ -25,6 +30,7 @@ def _metric(name: str) -> str:
 
 
 MetricName = Annotated[str, AfterValidator(_metric)]
+Subtracted = Annotated[str, Field(pattern=rf"^([A-Za-z0-9][A-Za-z0-9._-]*|({'|'.join(CONTROL_ROLES)}) control)$")]
 
 
 class _OfMetric(Section):
@@ -63,11 +69,16 @@ class _AtLayers(_OfMetric):
 class Level(_AtLayers):
     """The value itself, averaged over layers."""
 
+    squared: bool = Field(False, description="The square of each value, such as the variance of a standard deviation.")
+
 
 class Contrast(_AtLayers):
     """The paired difference between two variants, averaged over layers."""
 
-    minus: Name = Field(description="Variant that is subtracted.")
+    minus: Subtracted = Field(
+        description="Variant that is subtracted, or the `edge control`, `key control` or `rewriting control` of "
+        "`variant`."
+    )
 
 
 class Slope(_OfMetric):
@@ -78,18 +89,27 @@ class Steepest(_OfMetric):
     """Depth at which the metric changes fastest in the direction of homogenization."""
 
 
+class Peak(_OfMetric):
+    """The layer at which the mean over reviews is largest."""
+
+    of: Literal["depth", "height"] = Field("depth", description="The depth of that layer, or the mean there.")
+
+
 class Correlation(_OfMetric):
-    """Pearson correlation with another metric over reviews and layers."""
+    """Pearson correlation with another metric over reviews, within each layer, averaged over layers."""
 
     with_metric: MetricName = Field(description="The other metric, in its first view.")
 
 
 class Component(Section):
-    """Which components of a block contribute most to an anisotropy, averaged over layers."""
+    """Which components of a block move an anisotropy most, averaged over layers."""
 
     metric: Literal["cosine_anisotropy", "singular_anisotropy"] = Field(description="Which anisotropy.")
-    view: Literal["all_tokens", "without_first"] = Field("all_tokens", description="With or without the first token.")
+    view: Literal["all_tokens", "without_first", "centred"] = Field("all_tokens", description="View of the tokens.")
     variant: Name = Field("original", description="Variant whose values count.")
+    by: Literal["rise", "influence"] = Field(
+        "rise", description="`rise`: the change that a component makes; `influence`: its size, whatever its sign."
+    )
     largest: list[Literal["residual", "attention", "feed_forward", "norm"]] = Field(
         min_length=1, max_length=3, description="Those that contribute more than all others."
     )
@@ -108,10 +128,17 @@ class Claim(Section):
     statement: str = Field(min_length=1, description="What is claimed, in words.")
     source: str = Field(min_length=1, description="Who claims it.")
     published: str | None = Field(None, description="The published number, as text.")
+    conventions: list[Literal["raw", "thesis"]] = Field(
+        [RAW],
+        min_length=1,
+        description="How the metric is taken, each with its verdict: `raw` of each text by itself; `thesis`: centred, "
+        "the tokens of many texts pooled, the output after the final norm.",
+    )
     level: Level | None = None
     contrast: Contrast | None = None
     slope: Slope | None = None
     steepest: Steepest | None = None
+    peak: Peak | None = None
     correlation: Correlation | None = None
     component: Component | None = None
     similarity: SimilarityOf | None = None
@@ -139,18 +166,24 @@ class Claim(Section):
         if len(criteria) != (0 if self.component else 1):
             wanted = "none" if self.component else "exactly one of above, below, between"
             raise ValueError(f"has the criteria {criteria or 'none'}; a {statistics[0]} takes {wanted}")
+        if THESIS in self.conventions and statistics[0] not in IN_THE_THESIS:
+            raise ValueError(f"a {statistics[0]} has the convention raw alone; {', '.join(IN_THE_THESIS)} have both")
         return self
 
-    def as_params(self) -> dict[str, Any]:
-        """Plain values: claim, statement, source, published, `statistic` (its name), its fields, and the criterion.
+    def as_params(self, convention: str = RAW) -> dict[str, Any]:
+        """Plain values: claim, statement, source, published, convention, `statistic` (its name), its fields, criterion.
 
-        The criterion is `above`, `below` (numbers) or `between` (two); a component has `above: 0.0`.
+        The criterion is `above`, `below` (numbers) or `between` (two); a component has `above: 0.0`. In the convention
+        of the thesis, the name ends in `-thesis`.
         """
         statistic = next(name for name in STATISTICS if getattr(self, name) is not None)
         criteria = {name: getattr(self, name) for name in ("above", "below", "between")}
         criterion = {name: value for name, value in criteria.items() if value is not None} or {"above": 0.0}
         described = {name: getattr(self, name) for name in ("claim", "statement", "source", "published")}
-        return described | {"statistic": statistic} | getattr(self, statistic).model_dump(mode="json") | criterion
+        if convention == THESIS:
+            described["claim"] += f"-{THESIS}"
+        described |= {"convention": convention, "statistic": statistic}
+        return described | getattr(self, statistic).model_dump(mode="json") | criterion
 
 
 def load_all_claims(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
@@ -172,7 +205,7 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
     """Read and check a file of claims, a YAML list.
 
     Returns:
-        `Claim.as_params()` of each, in the order of the file.
+        `Claim.as_params()` of each and of each of its conventions, in the order of the file.
 
     Raises:
         HomogenizationError: the file is missing or holds no YAML list, or entries are wrong; the message names each.
@@ -191,9 +224,10 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
         except ValidationError as error:
             name = entry.get("claim", f"number {number + 1}") if isinstance(entry, dict) else f"number {number + 1}"
             problems += [f"{name}: {problem}" for problem in describe_problems(error, Claim)]
-    names = [claim.claim for claim in claims]
+    params = [claim.as_params(convention) for claim in claims for convention in claim.conventions]
+    names = [claim["claim"] for claim in params]
     problems += [f"{name}: stands twice" for name in sorted({name for name in names if names.count(name) > 1})]
     if problems:
         listed = "\n".join(f"    - {problem}" for problem in problems)
         raise HomogenizationError(f"{path}:\n{listed}\n    docs/claims.md describes every key.")
-    return [claim.as_params() for claim in claims]
+    return params

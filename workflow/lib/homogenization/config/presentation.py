@@ -5,7 +5,7 @@ from typing import Any
 
 from homogenization.config.study import Study
 from homogenization.figures.catalogue import Figure
-from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
+from homogenization.metrics.catalogue import METRIC_NAMES, depends_on_length, describe_metric
 
 
 def parameters(study: Study, figure: Figure) -> dict[str, Callable[[Mapping[str, str]], Any]]:
@@ -40,7 +40,8 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
     titles = [study.figures.titles.get(figure.name, figure.title)]
     if metric is not None:
         described = describe_metric(metric)
-        offered |= {"metric": metric, "label": described.label, "homogenization": described.homogenization}
+        label = f"{described.label} †" if depends_on_length(metric) else described.label
+        offered |= {"metric": metric, "label": label, "homogenization": described.homogenization}
         titles.append(study.figures.titles.get(metric, described.title))
     return {"title": ": ".join(filter(None, titles))} | {field: offered[field] for field in figure.shows}
 

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from homogenization.config.analysis import ClaimsFiles, Components, Contrasts, Figures, Mauve, Sensitivity
 from homogenization.config.base import ExpandedPath, Name, Section, describe_problems, one_of, without_nulls
-from homogenization.config.claims import load_all_claims
+from homogenization.config.claims import CONTROLS, load_all_claims
 from homogenization.config.hardware import Hardware
 from homogenization.config.models import Model, Source, States
 from homogenization.config.texts import (
@@ -29,7 +29,7 @@ from homogenization.config.texts import (
 from homogenization.config.writers import AnyWriter
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
-from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, describe_metric
+from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, TOKEN_COUNT, describe_metric
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.variants.names import CONTROL_ROLES, RANDOM_PAIRS
 
@@ -245,7 +245,8 @@ class Study(Section):
             chosen = [
                 name
                 for name, metric in described
-                if not metric.extensive and (metric.homogenization or name in ATTENTION_METRICS)
+                if name == TOKEN_COUNT
+                or (not metric.extensive and (metric.homogenization or name in ATTENTION_METRICS))
             ]
         return sorted(set(chosen) & set(self.tabulated_metrics))
 
@@ -261,7 +262,9 @@ class Study(Section):
 
     @cached_property
     def judged_claims(self) -> list[dict[str, Any]]:
-        """The claims as plain values; `control` stands for the rewriting control of the claim's variant, if it has one.
+        """The claims as plain values; a control that `minus` names by its role is that of the claim's variant.
+
+        A role that the study lacks stays as it is: the claim is not tested.
 
         Raises:
             HomogenizationError: a file of claims can't be read, or a claim is wrong.
@@ -269,8 +272,9 @@ class Study(Section):
         return [self._with_control(claim) for claim in load_all_claims(self.claims or [])]
 
     def _with_control(self, claim: dict[str, Any]) -> dict[str, Any]:
-        control = self.controls.get(claim.get("variant"), {}).get("rewriting", "control")
-        return claim | {"minus": control} if claim.get("minus") == "control" else claim
+        named = claim.get("minus")
+        control = self.controls.get(claim.get("variant"), {}).get(CONTROLS.get(named))
+        return claim | {"minus": control} if control else claim
 
 
 def _check_names(names: Sequence[str], info: ValidationInfo, key: str, where: str) -> None:

@@ -176,7 +176,7 @@ _ENTRIES = (
         title="Published claims, judged on these reviews",
         category="Claims",
         labels={"table": "the board"},
-        tables=("claims.csv",),
+        tables=("claims.csv", "comparisons.csv"),
         shows=("models",),
         when=lambda study: study.judged_claims,
     ),

@@ -16,15 +16,21 @@ from homogenization.figures.panels import counted, finish
 from homogenization.figures.shown import Named, Shown, Tables, require_rows
 from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.words import short_number
-from homogenization.statistics.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED, UNDECIDED
+from homogenization.statistics.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, POOLS, SUPPORTED, UNDECIDED
+from homogenization.statistics.words import probability, share_in_words
+from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 
-COLUMNS = {  # columns of tables/claims.csv that the board shows
-    **dict.fromkeys(("claim", "statement", "source", "model", "statistic", "verdict"), pl.String),
-    **dict.fromkeys(("estimate", "ci_low", "ci_high"), pl.Float64),
-    "criterion": pl.String,
+_CLAIMS = {  # columns of tables/claims.csv that the board shows
+    **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),
+    **dict.fromkeys(("variant", "minus", "verdict", "measured", "criterion", "unit", "published", "reason"), pl.String),
+    **dict.fromkeys(("depends_on_length", "fragile", "q_decides"), pl.Boolean),
+    **dict.fromkeys(("estimate", "ci_low", "ci_high", "share_of_depth", "without_first", "q_value"), pl.Float64),
     "n_reviews": pl.Int64,
-    "published": pl.String,
-    "reason": pl.String,
+}
+_COMPARISONS = ("variant", "minus", "imbalance")
+COLUMNS = {
+    "claims": _CLAIMS,
+    "comparisons": {name: dtype for name, dtype in COMPARISONS_SCHEMA.items() if name in _COMPARISONS},
 }
 
 
@@ -40,51 +46,62 @@ class Look:
 VERDICTS = {
     SUPPORTED: Look("✓", "#00558c", "white"),
     CONTRADICTED: Look("✗", "#f5a54a", DARK),
+    NEGLIGIBLE: Look("≈", "#7a96a3", "black"),
     UNDECIDED: Look("?", "#dedede", DARK),
     NOT_TESTED: Look("–", "white", GREY),
 }
-_STATISTICS = {  # name in tables/claims.csv -> quantity that the criterion applies to
-    "level": "mean",
-    "contrast": "mean difference",
-    "slope": "slope over depth",
-    "steepest": "depth of the fastest change",
-    "correlation": "correlation",
-    "component": "lead over the other components",
-    "similarity": "mean F1",
-}
+CONVENTIONS = {"raw": "text by text", "thesis": "pooled"}
 _SIGNED = ("contrast", "slope", "component", "correlation")
 
 # inches; the axes of the board are in inches too, so that text and boxes fit each other
-_STATEMENT_WIDTH, _CELL_WIDTH, _GAP = 4.9, 1.85, 0.05
+_STATEMENT_WIDTH, _CELL_WIDTH, _GAP = 4.9, 2.15, 0.05
 _STATEMENT_LINE, _SMALL_LINE, _ROW_PADDING = 0.205, 0.17, 0.17
-_LEAST_ROW, _HEADING_HEIGHT, _HEADER_LINE = 0.58, 0.42, 0.2
+_LEAST_ROW, _LEAST_UNTESTED, _HEADING_HEIGHT, _HEADER_LINE = 0.58, 0.36, 0.42, 0.2
+_NUMBER_LINE, _DETAIL_LINE = 0.22, 0.135
 _STATEMENT_CHARACTERS, _SMALL_CHARACTERS, _HEADER_CHARACTERS = 50, 68, 17
-_REASON_CHARACTERS, _REASON_LINE = 22, 0.125
+_REASON_CHARACTERS, _REASON_LINE = 25, 0.125
 
 
 @dataclass(frozen=True)
 class _Row:
-    """One claim, laid out: its wrapped texts, and its rows of the table by model (None: for all models)."""
+    """One claim, laid out: its wrapped texts, and its cells by model (None: for all models)."""
 
     statement: str
     criterion: str
     height: float
-    by_model: dict[str | None, dict[str, Any]]
+    cells: dict[str | None, "_Cell"]
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """What a cell says: the verdict, a number, and small lines below it; without a number, only the lines."""
+
+    verdict: str
+    number: str
+    lines: tuple[str, ...]
+
+    @property
+    def height(self) -> float:
+        """Height of its texts in inches."""
+        return _NUMBER_LINE * bool(self.number) + _DETAIL_LINE * len(self.lines)
 
 
 @house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The board from the table claims, grouped by source; sources and claims keep their order.
 
-    A claim whose model is null has one cell for all models; a claim without a row for a model was not tested in it.
+    A claim whose model is null has one cell for all models; a claim without a row for a model was not tested in it. The
+    table comparisons says which controls are out of balance.
 
     Raises:
         HomogenizationError: the table holds no claim.
     """
     table, models = tables["claims"], shown.models
     require_rows(table, shown, "any claim", table["claim"])
+    table = table.join(_unbalanced(tables["comparisons"]), on=("variant", "minus"), how="left", maintain_order="left")
+    twice = table.group_by("statement").agg(pl.col("convention").n_unique() > 1).filter("convention")["statement"]
     groups = {
-        source: [_lay_out(claim) for _, claim in of_source.group_by("claim", maintain_order=True)]
+        source: _lay_out_group(of_source, twice.to_list())
         for (source,), of_source in table.group_by("source", maintain_order=True)
     }
     headers = [_wrap_evenly(label, _HEADER_CHARACTERS) for _, label in models]
@@ -103,30 +120,96 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         for row in rows:
             _draw_row(axes, row, top, models)
             top += row.height
-    counts = table.filter(pl.col("verdict") != NOT_TESTED)["n_reviews"]
-    note = (
-        "Number: estimate, in brackets its interval. Supported or contradicted: on the claimed or on the other side of "
-        "the criterion (grey), tested over reviews and corrected for all claims and models on the board, or, for "
-        "ranges, correlations and components, the whole interval inside or outside. Undecided: neither. Not tested: "
-        "the study lacks what the claim is about, or has too few accepted reviews of it. "
-        f"n = {counted(counts)}."
-    )
     handles = [
         Patch(fc=look.colour, ec=GREY, lw=0.8, label=f"{look.sign}  {verdict}") for verdict, look in VERDICTS.items()
     ]
-    return finish(figure, shown.title, note, handles)
+    return finish(figure, shown.title, _note(table), handles)
 
 
-def _lay_out(claim: pl.DataFrame) -> _Row:
+def _unbalanced(comparisons: pl.DataFrame) -> pl.DataFrame:
+    """variant, minus and imbalance, the covariates in which the one is out of balance with the other; null for none."""
+    if "imbalance" not in comparisons.columns:
+        comparisons = comparisons.with_columns(pl.lit(None, dtype=pl.String).alias("imbalance"))
+    return comparisons.select(*_COMPARISONS).with_columns(pl.col("imbalance").replace("", None))
+
+
+def _note(table: pl.DataFrame) -> str:
+    tested = table.filter(pl.col("verdict") != NOT_TESTED)
+    counts = tested.filter(pl.col("unit") != POOLS)["n_reviews"]
+    parts = [
+        "Number: where a claim is about a difference or a change, its size as a share of what depth does to the metric "
+        "in the model; below it, or alone, the estimate and its interval in brackets. Supported or contradicted: on "
+        "the claimed or on the other side of the criterion (grey), tested over reviews and corrected for all claims and "
+        "models on the board, or, for ranges, places, correlations and components, the whole interval inside or "
+        "outside. Negligible: the whole interval is closer to no difference than the margin. Undecided: none of these. "
+        "Not tested: the study lacks what the claim is about, or has too few accepted reviews of it."
+    ]
+    if table["fragile"].any():
+        parts.append("Fragile: a robust estimate, or the reviews without the most influential, give another verdict.")
+    if table["imbalance"].is_not_null().any():
+        parts.append("Unbalanced: the variant and its control differ in more than the claim is about.")
+    if table["q_decides"].any():
+        parts.append("q: the corrected p, where it decides otherwise than the interval would.")
+    if (table["convention"] == "thesis").any():
+        parts.append("Pooled: tokens of many texts in one matrix, centred, with the output after the final norm.")
+    if table["depends_on_length"].any():
+        parts.append("†: the metric changes with the number of tokens alone.")
+    return " ".join([*parts, f"n = {counted(counts)}."])
+
+
+def _lay_out_group(of_source: pl.DataFrame, twice: Sequence[str]) -> list[_Row]:
+    """The rows of a source; a claim in two conventions has its statement once, and two rows."""
+    rows, above = [], None
+    for _, claim in of_source.group_by("claim", maintain_order=True):
+        statement = claim["statement"][0]
+        rows.append(_lay_out(claim, "" if statement == above else statement, statement in twice))
+        above = statement
+    return rows
+
+
+def _lay_out(claim: pl.DataFrame, statement: str, names_convention: bool) -> _Row:
     first = claim.row(0, named=True)
-    statement = _wrap_evenly(first["statement"], _STATEMENT_CHARACTERS)
-    criterion = f"{_STATISTICS.get(first['statistic'], first['statistic'])} {first['criterion']}"
+    statement = _wrap_evenly(statement, _STATEMENT_CHARACTERS)
+    criterion = f"{first['measured']} {first['criterion']}{' †' if first['depends_on_length'] else ''}"
+    if names_convention:
+        criterion = f"{CONVENTIONS[first['convention']]}: {criterion}"
     if first["published"]:
         criterion += f"; published: {first['published']}"
     criterion = textwrap.fill(criterion, _SMALL_CHARACTERS)
-    lines = _STATEMENT_LINE * (statement.count("\n") + 1) + _SMALL_LINE * (criterion.count("\n") + 1)
-    by_model = {row["model"]: row for row in claim.iter_rows(named=True)}
-    return _Row(statement, criterion, max(_LEAST_ROW, lines + _ROW_PADDING), by_model)
+    lines = _STATEMENT_LINE * _count_lines(statement) + _SMALL_LINE * _count_lines(criterion)
+    cells = {row["model"]: _cell(row) for row in claim.iter_rows(named=True)}
+    least = _LEAST_ROW
+    if len(set(cells.values())) == 1 and first["verdict"] == NOT_TESTED:  # for one reason in all models
+        cells, least = {None: cells[first["model"]]}, _LEAST_UNTESTED
+    tallest = max(cell.height for cell in cells.values())
+    return _Row(statement, criterion, max(least, lines + _ROW_PADDING, tallest + _ROW_PADDING), cells)
+
+
+def _cell(row: dict[str, Any]) -> _Cell:
+    """The cell of a row of the table claims."""
+    if row["verdict"] == NOT_TESTED or not _is_number(row["estimate"]):
+        return _Cell(row["verdict"], "", (row["reason"] or "no result",))
+    estimate = short_number(row["estimate"], signed=row["statistic"] in _SIGNED)
+    interval = ""
+    if _is_number(row["ci_low"]) and _is_number(row["ci_high"]):
+        interval = f"[{short_number(row['ci_low'])}, {short_number(row['ci_high'])}]"
+    size = row["share_of_depth"]
+    if _is_number(size):
+        number, first = f"{'+' if size > 0 else ''}{share_in_words(size)} of depth", f"{estimate} {interval}"
+    else:
+        number, first = estimate, interval
+    marks = [mark for mark, shown in (("fragile", row["fragile"]), ("unbalanced", row["imbalance"])) if shown]
+    marks += [f"q {probability(row['q_value'])}"] if row["q_decides"] else []
+    lines = [first.strip(), " · ".join(marks)]
+    if _is_number(row["without_first"]):
+        lines.append(f"first token left out: {short_number(row['without_first'], signed=True)}")
+    if row["unit"] == POOLS:
+        lines.append(f"{row['n_reviews']} pools of texts" if row["n_reviews"] > 1 else "one pool: no interval")
+    return _Cell(row["verdict"], number, tuple(line for line in lines if line))
+
+
+def _count_lines(text: str) -> int:
+    return text.count("\n") + 1 if text else 0
 
 
 def _wrap_evenly(text: str, width: int) -> str:
@@ -156,42 +239,45 @@ def _write_heading(axes: Axes, source: str, top: float, width: float) -> None:
 
 def _draw_row(axes: Axes, row: _Row, top: float, models: Named) -> None:
     middle = top + row.height / 2
-    shift = _SMALL_LINE * (row.criterion.count("\n") + 1) / 2
-    block = _STATEMENT_LINE * (row.statement.count("\n") + 1) / 2
-    axes.text(0, middle - shift, row.statement, ha="left", va="center", fontsize=12, color=DARK, linespacing=1.15)
+    shift = _SMALL_LINE * _count_lines(row.criterion) / 2
+    block = _STATEMENT_LINE * _count_lines(row.statement) / 2
+    if row.statement:
+        axes.text(0, middle - shift, row.statement, ha="left", va="center", fontsize=12, color=DARK, linespacing=1.15)
     axes.text(0, middle + block, row.criterion, ha="left", va="center", fontsize=8.5, color=GREY)
-    if None in row.by_model:
-        _draw_cell(axes, row.by_model[None], _STATEMENT_WIDTH, top, len(models) * _CELL_WIDTH, row.height)
+    if None in row.cells:
+        _draw_cell(axes, row.cells[None], _STATEMENT_WIDTH, top, len(models) * _CELL_WIDTH, row.height)
         return
     for index, (model, _) in enumerate(models):
         left = _STATEMENT_WIDTH + index * _CELL_WIDTH
-        _draw_cell(axes, row.by_model.get(model), left, top, _CELL_WIDTH, row.height)
+        cell = row.cells.get(model, _Cell(NOT_TESTED, "", ("no result",)))
+        _draw_cell(axes, cell, left, top, _CELL_WIDTH, row.height)
 
 
-def _draw_cell(axes: Axes, found: dict[str, Any] | None, left: float, top: float, width: float, height: float) -> None:
-    """A box with the verdict's sign, the estimate and its interval; `found` None: not tested."""
-    verdict = found["verdict"] if found else NOT_TESTED
-    look = VERDICTS[verdict]
+def _draw_cell(axes: Axes, cell: _Cell, left: float, top: float, width: float, height: float) -> None:
+    """A box with the verdict's sign, the number and the lines below it."""
+    look = VERDICTS[cell.verdict]
     box = (left + _GAP / 2, top + _GAP / 2), width - _GAP, height - _GAP
-    dashed = {"ec": "#bbbbbb", "ls": (0, (3, 2))} if verdict == NOT_TESTED else {"ec": look.colour}
-    axes.add_patch(Rectangle(*box, fc=look.colour, lw=0.8, label=verdict, **dashed))
-    centre, middle = left + width / 2, top + height / 2
-    start = centre - _CELL_WIDTH / 2
-    text_centre = start + 0.45 + (_CELL_WIDTH - 0.45 - _GAP) / 2
+    dashed = {"ec": "#bbbbbb", "ls": (0, (3, 2))} if cell.verdict == NOT_TESTED else {"ec": look.colour}
+    axes.add_patch(Rectangle(*box, fc=look.colour, lw=0.8, label=cell.verdict, **dashed))
+    middle = top + height / 2
+    start = left + width / 2 - _CELL_WIDTH / 2
+    centre = start + 0.4 + (_CELL_WIDTH - 0.4 - _GAP) / 2
+    if not cell.number:
+        centre = left + 0.4 + (width - 0.4 - _GAP) / 2
+        start = left
     text = {"ha": "center", "color": look.ink, "va": "center"}
-    axes.text(start + 0.24, middle, look.sign, fontsize=19, weight="bold", **text)
-    if verdict == NOT_TESTED or not _is_number(found["estimate"]):
-        reason = (found and found["reason"]) or "no result"
+    axes.text(start + 0.22, middle, look.sign, fontsize=19, weight="bold", **text)
+    if not cell.number:
         n_lines = int(height / _REASON_LINE) - 1
-        reason = textwrap.fill(reason, _REASON_CHARACTERS, max_lines=n_lines, placeholder=" …")
-        axes.text(text_centre, middle, reason, fontsize=7.5, **text)
+        characters = int(_REASON_CHARACTERS * (width / _CELL_WIDTH))
+        reason = textwrap.fill(cell.lines[0], characters, max_lines=max(n_lines, 1), placeholder=" …")
+        axes.text(centre, middle, reason, fontsize=7.5, **text)
         return
-    number = short_number(found["estimate"], signed=found["statistic"] in _SIGNED)
-    has_interval = _is_number(found["ci_low"]) and _is_number(found["ci_high"])
-    axes.text(text_centre, middle - 0.09 * has_interval, number, fontsize=13, weight="bold", **text)
-    if has_interval:
-        interval = f"[{short_number(found['ci_low'])}, {short_number(found['ci_high'])}]"
-        axes.text(text_centre, middle + 0.12, interval, fontsize=8, **text)
+    place = middle - cell.height / 2
+    size = 11 if " " in cell.number else 13
+    axes.text(centre, place + _NUMBER_LINE / 2, cell.number, fontsize=size, weight="bold", **text)
+    for index, line in enumerate(cell.lines):
+        axes.text(centre, place + _NUMBER_LINE + (index + 0.5) * _DETAIL_LINE, line, fontsize=7.5, **text)
 
 
 def _is_number(value: float | None) -> bool:

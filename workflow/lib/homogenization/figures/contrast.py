@@ -33,6 +33,11 @@ from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 _ALIKE_COLOUR = "#f3f3f3"
 _COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5))}
 _LARGEST_MARKER, _SMALLEST_MARKER = 4.8, 2.0  # points
+_FACES = {  # how a difference is marked -> the look of its marker
+    "open": lambda colour: {"mfc": "white"},
+    "half": lambda colour: {"mfc": colour, "fillstyle": "bottom", "markerfacecoloralt": "white"},
+    "filled": lambda colour: {"mfc": colour},
+}
 
 
 @house_style()
@@ -63,8 +68,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         minus, view, _ = rows[row]
         of_panel = table.filter(minus=minus, view=view, model=model)
         axes.axhline(0, color=DARK, lw=0.9, label="zero")
-        _draw_curves(axes, of_panel.filter(pl.col("point") == RESIDUAL_STREAM), styles, alpha)
-        _draw_final_norm(axes, of_panel.filter(pl.col("point") == FINAL_NORM), styles, alpha)
+        _draw_curves(axes, of_panel.filter(pl.col("point") == RESIDUAL_STREAM), styles)
+        _draw_final_norm(axes, of_panel.filter(pl.col("point") == FINAL_NORM), styles)
         set_depth_axis(axes, len(styles) if has_final_norm else 0)
         _set_vertical_scale(axes, of_panel)
         if not of_panel["mean"].is_finite().any():
@@ -87,22 +92,35 @@ def _why_empty(axes: Axes, table: pl.DataFrame) -> str:
     return "\n".join(textwrap.fill(f"not tested: {reason}", int(9 * width)) for reason in reasons) or "no values"
 
 
-def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantStyle], alpha: float) -> None:
-    """A line with its band for each variant, filled markers where p_max_t < `alpha`, and the line at equal length."""
+def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantStyle]) -> None:
+    """A line with its band for each variant, markers by their verdict, and the line at equal length."""
     for name, style in styles.items():
         rows = table.filter(pl.col("variant") == name).sort("depth")
-        columns = ("depth", "mean", "ci_low", "ci_high", "p_max_t", "mean_common")
-        depth, mean, low, high, p, common = (rows[column].to_numpy() for column in columns)
+        columns = ("depth", "mean", "ci_low", "ci_high", "mean_common")
+        depth, mean, low, high, common = (rows[column].to_numpy() for column in columns)
         if not np.isfinite(mean).any():
             continue
         colour, size = style.colour, _marker_size(axes, len(rows))
         axes.fill_between(depth, low, high, color=colour, alpha=0.18, lw=0)
         axes.plot(depth, common, color=colour, label=f"{name} at equal length", **_COMMON_LOOK)
         axes.plot(depth, mean, color=colour, ls=style.dashes, label=name)
-        significant = p < alpha
-        for chosen, face, what in ((~significant, "white", "open"), (significant, colour, "filled")):
-            look = {"ls": "", "marker": style.marker, "ms": size, "mec": colour, "mfc": face, "mew": 0.9}
-            axes.plot(depth[chosen], mean[chosen], label=f"{name} {what}", **look)
+        marked = rows.select(_marking()).to_series().to_numpy()
+        look = {"ls": "", "marker": style.marker, "ms": size, "mec": colour, "mew": 0.9}
+        for what, face in _FACES.items():
+            chosen = marked == what
+            axes.plot(depth[chosen], mean[chosen], label=f"{name} {what}", **look, **face(colour))
+
+
+def _marking() -> pl.Expr:
+    """How the difference of a row is marked: one of `_FACES`."""
+    differs = pl.col("verdict").is_in(["higher", "lower"])
+    return (
+        pl.when(differs & pl.col("fragile"))
+        .then(pl.lit("half"))
+        .when(differs)
+        .then(pl.lit("filled"))
+        .otherwise(pl.lit("open"))
+    )
 
 
 def _marker_size(axes: Axes, n_markers: int) -> float:
@@ -111,14 +129,14 @@ def _marker_size(axes: Axes, n_markers: int) -> float:
     return float(np.clip(0.7 * 72 * width / max(n_markers, 1), _SMALLEST_MARKER, _LARGEST_MARKER))
 
 
-def _draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantStyle], alpha: float) -> None:
-    """The state after the final norm, right of depth 1, filled where it is significant."""
+def _draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantStyle]) -> None:
+    """The state after the final norm, right of depth 1, marked by its verdict."""
     draw_final_norm(axes, table, styles)
-    significant = set(table.filter(pl.col("p_max_t") < alpha)["variant"])
+    marked = dict(table.select("variant", _marking().alias("marked")).rows())
     for marker in axes.lines:
         name = str(marker.get_label()).removesuffix(" after final norm")
-        if name != marker.get_label() and name in significant:
-            marker.set_markerfacecolor(styles[name].colour)
+        if name != marker.get_label() and name in marked:
+            marker.set(**_FACES[marked[name]](styles[name].colour))
 
 
 def _set_vertical_scale(axes: Axes, table: pl.DataFrame) -> None:
@@ -138,8 +156,9 @@ def _other_handles(alpha: float, has_common: bool, homogenization: int) -> list[
     """Legend entries that all variants share."""
     marker = {"color": DARK, "ls": "", "marker": "o", "ms": _LARGEST_MARKER}
     handles: list[Artist] = [
-        Line2D([], [], **marker, label=f"filled: corrected p < {alpha:.3g}"),
-        Line2D([], [], **marker, mfc="white", label="open: not significant"),
+        Line2D([], [], **marker, **_FACES["filled"](DARK), label=f"filled: corrected p < {alpha:.3g}, not negligible"),
+        Line2D([], [], **marker, **_FACES["half"](DARK), label="half: so, but fragile"),
+        Line2D([], [], **marker, **_FACES["open"](DARK), label="open: undecided or negligible"),
     ]
     if has_common:
         handles.append(Line2D([], [], color=DARK, **_COMMON_LOOK, label="thin: same number of tokens"))

@@ -14,7 +14,7 @@ from homogenization.figures.words import two_decimals
 from homogenization.run.files import damage
 from homogenization.statistics.causes import CAUSES, COLLAPSE, CONFUSES, RESPONSE_SCHEMA
 
-COLUMNS = RESPONSE_SCHEMA  # of tables/sensitivity.csv
+COLUMNS = {"sensitivity": RESPONSE_SCHEMA}
 _PANELS = (  # rows of (view, heading); the views left out say much the same
     (("raw", "As is, all tokens"), ("raw_without_first", "As is, without the first token")),
     (("unit", "Unit rows, all tokens"), ("centred", "Centred, all tokens")),
@@ -36,7 +36,9 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     """
     table = tables["sensitivity"]
     if table.is_empty():
-        raise damage(shown.source, f"its columns should be {', '.join(COLUMNS)}, with a row for each metric and view")
+        raise damage(
+            shown.source, f"its columns should be {', '.join(RESPONSE_SCHEMA)}, with a row for each metric and view"
+        )
     titles = {metric: title.split(" (")[0] for metric, title in shown.metric_titles.items()}
     blocks = []  # rows of panels, each with the metrics that one of its views has
     for panels in _PANELS:

@@ -91,3 +91,21 @@ def _early_share(per_bin: np.ndarray, columns: Columns) -> np.ndarray:
     counts = columns["tokens"][:, :n_early]
     sums = np.where(counts > 0, np.where(counts > 0, per_bin[:, :n_early], 0.0) * counts, 0.0).sum(axis=1)
     return np.where(columns["n_tokens"] > 1, sums / columns["n_tokens"], np.nan)
+
+
+@attention_metric(
+    title="Early tokens in the attention on the other tokens, over uniform attention",
+    label="share of the first tenth in the others' attention − uniform",
+    bounds=(-1, 1),
+    views=(WITHOUT_FIRST,),
+)
+def early_excess_among_others(columns: Columns, view: str) -> np.ndarray:
+    """Share of the first tenth in the attention on the tokens after the first, less that under uniform attention.
+
+    What the first token takes from the others leaves it as it is, unlike `early_attention_excess`. NaN for one token.
+    """
+    shares = [
+        _early_share(columns[per_bin], columns) / (1 - columns[first])
+        for per_bin, first in (("received", "first_token_share"), ("uniform", "uniform_first_token_share"))
+    ]
+    return shares[0] - shares[1]

@@ -139,3 +139,9 @@ def first_token_energy_share(columns: Columns, view: str) -> np.ndarray:
 def cosine_to_first_token(columns: Columns, view: str) -> np.ndarray:
     """Mean cosine of the other tokens to the first."""
     return columns["cosine_to_first"]
+
+
+@geometry_metric(title="Number of tokens", label="tokens", bounds=(1, None), views=(ALL_TOKENS,), extensive=True)
+def n_tokens(columns: Columns, view: str) -> np.ndarray:
+    """Number of tokens that the model reads, the same at every layer."""
+    return columns["n_tokens"].astype(np.float64)

@@ -7,36 +7,57 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from homogenization.metrics.catalogue import depends_on_length
 from homogenization.run.parquet import read_table
-from homogenization.statistics.evidence import WITHOUT_MODEL, Claim, Evidence, Measurement, UnavailableError, measure
+from homogenization.statistics.claim_statistics import WITHOUT_MODEL, measure
+from homogenization.statistics.evidence import KEPT, ROBUST, Claim, Evidence, Interval, Measurement, UnavailableError
 from homogenization.statistics.resampling import benjamini_hochberg, effect_size, reviews_for_power, sign_flip_p
+from homogenization.statistics.robust import INFLUENTIAL
 from homogenization.statistics.verdicts import (
     CONTRADICTED,
+    NEGLIGIBLE,
     NOT_TESTED,
+    POOLS,
+    REVIEWS,
     SUPPORTED,
     UNDECIDED,
     criterion_in_words,
+    measured_in_words,
     verdicts_table,
 )
+from homogenization.statistics.words import significant
 
+_INTERVALS = {  # columns of an estimate and its interval
+    "found": ("estimate", "ci_low", "ci_high"),
+    ROBUST: ("robust", "robust_low", "robust_high"),
+    KEPT: ("kept", "kept_low", "kept_high"),
+}
+_COPIED = ("claim", "statement", "source", "convention", "statistic", "metric", "variant", "minus", "published")
 CLAIMS_SCHEMA = {
-    "claim": pl.String,
-    "statement": pl.String,
-    "source": pl.String,
-    "model": pl.String,
-    "statistic": pl.String,
+    **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),
+    **dict.fromkeys(("metric", "variant", "minus"), pl.String),
+    "depends_on_length": pl.Boolean,
     "verdict": pl.String,
-    "estimate": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
+    "fragile": pl.Boolean,
+    "why_fragile": pl.String,
+    **dict.fromkeys(_INTERVALS["found"], pl.Float64),
+    "measured": pl.String,
     "criterion": pl.String,
     "n_reviews": pl.Int64,
-    "effect_size": pl.Float64,
-    "p_value": pl.Float64,
-    "q_value": pl.Float64,
+    "unit": pl.String,
+    "depth_range": pl.Float64,
+    "share_of_depth": pl.Float64,
+    **dict.fromkeys((*_INTERVALS[ROBUST], *_INTERVALS[KEPT]), pl.Float64),
+    **dict.fromkeys(("without_first", "beyond_low", "beyond_high"), pl.Float64),
+    **dict.fromkeys(("effect_size", "p_value", "q_value"), pl.Float64),
+    "q_decides": pl.Boolean,
     "n_80": pl.Float64,
     "published": pl.String,
     "reason": pl.String,
+}
+_CHECKED = {
+    ROBUST: {True: "by the Hodges-Lehmann estimate", False: "by ranks"},
+    KEPT: dict.fromkeys((True, False), f"without the {100 * INFLUENTIAL:.0f} % most influential reviews"),
 }
 
 
@@ -54,31 +75,45 @@ def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evide
         evidence: tables and settings that claims are judged by.
     """
     named = {claim[key] for claim in claims for key in ("metric", "with_metric") if key in claim}
+    # what depth does to an anisotropy of components is told by that of the residual stream
+    named |= {"max_explainable_variance"} if "singular_anisotropy" in named else set()
     evidence = replace(evidence, metrics=evidence.metrics.filter(pl.col("metric").is_in(named)))
-    rows = [
-        _row(claim, model, evidence)
+    judged = [
+        (claim, *_row(claim, model, evidence))
         for claim in claims
         for model in ([None] if claim["statistic"] in WITHOUT_MODEL else models)
     ]
+    rows = [row for _, row, _ in judged]
     q_values = benjamini_hochberg(np.array([row["p_value"] for row in rows], dtype=np.float64))
-    by_name = {claim["claim"]: claim for claim in claims}
-    for row, q in zip(rows, q_values.tolist(), strict=True):
+    for (claim, row, found), q in zip(judged, q_values.tolist(), strict=True):
         row["q_value"] = q
-        row["verdict"] = _verdict(by_name[row["claim"]], row, 1 - evidence.confidence)
+        if found is not None:
+            row |= _verdict(claim, row, found, evidence)
     return pl.DataFrame(rows, schema=CLAIMS_SCHEMA)
 
 
-def _row(claim: Claim, model: str | None, evidence: Evidence) -> dict[str, Any]:
-    """One row of the table, without verdict and q, which depend on the other rows."""
-    row = {name: claim.get(name) for name in ("claim", "statement", "source", "statistic", "published")}
-    row |= dict.fromkeys(("estimate", "ci_low", "ci_high", "effect_size", "p_value", "n_80"), np.nan)
-    row |= {"model": model, "criterion": criterion_in_words(claim), "n_reviews": 0, "reason": None}
+def _row(claim: Claim, model: str | None, evidence: Evidence) -> tuple[dict[str, Any], Measurement | None]:
+    """One row of the table, without verdict and q, which depend on the other rows; what was found, None if nothing."""
+    row = dict.fromkeys(name for name, dtype in CLAIMS_SCHEMA.items() if dtype == pl.String)
+    row |= dict.fromkeys((name for name, dtype in CLAIMS_SCHEMA.items() if dtype == pl.Float64), np.nan)
+    row |= {name: claim.get(name) for name in _COPIED}
+    row |= {"model": model, "measured": measured_in_words(claim), "criterion": criterion_in_words(claim)}
+    row |= {"n_reviews": 0, "unit": REVIEWS}
+    row |= {"verdict": NOT_TESTED, "fragile": False, "q_decides": False}
+    row["depends_on_length"] = "metric" in claim and depends_on_length(claim["metric"])
     try:
         found = measure(claim, model, evidence)
     except UnavailableError as unavailable:
-        return row | {"reason": str(unavailable)}
-    row |= {"estimate": found.estimate, "ci_low": found.low, "ci_high": found.high, "n_reviews": found.n_reviews}
-    return row | _test(claim, found, evidence)
+        return row | {"reason": str(unavailable)}, None
+    for name, interval in {"found": found.found, **found.checks}.items():
+        row |= dict(zip(_INTERVALS[name], (interval.estimate, interval.low, interval.high), strict=True))
+    row |= {"n_reviews": found.n, "unit": found.unit, "depth_range": found.depth_range}
+    row |= {"share_of_depth": found.found.estimate / found.depth_range, "without_first": found.without_first}
+    if found.beyond is not None:
+        row |= {"beyond_low": found.beyond.low, "beyond_high": found.beyond.high}
+    if found.unit == POOLS and found.n == 1:
+        row["reason"] = "one pool of texts has no interval"
+    return row | _test(claim, found, evidence), found
 
 
 def _test(claim: Claim, found: Measurement, evidence: Evidence) -> dict[str, float]:
@@ -94,27 +129,55 @@ def _test(claim: Claim, found: Measurement, evidence: Evidence) -> dict[str, flo
     }
 
 
-def _verdict(claim: Claim, row: dict[str, Any], alpha: float) -> str:
-    if row["reason"] is not None:
-        return NOT_TESTED
-    if np.isnan(row["p_value"]):
-        inside, outside = _inside_and_outside(claim, row["ci_low"], row["ci_high"])
-    elif row["q_value"] < alpha:
-        inside = row["estimate"] > claim["above"] if "above" in claim else row["estimate"] < claim["below"]
-        outside = not inside
-    else:
-        inside = outside = False
-    return SUPPORTED if inside else CONTRADICTED if outside else UNDECIDED
+def _verdict(claim: Claim, row: dict[str, Any], found: Measurement, evidence: Evidence) -> dict[str, Any]:
+    """The columns verdict, fragile, why_fragile and q_decides."""
+    # a claim that names a size of its own is not about a difference from nothing
+    about_nothing = 0 in (claim.get("above"), claim.get("below"))
+    margin = evidence.margin * found.depth_range if about_nothing else np.nan
+
+    def by(interval: Interval) -> str:
+        return _by_interval(claim, interval, margin, found.beyond)
+
+    by_interval = verdict = by(found.found)
+    if verdict != NEGLIGIBLE and np.isfinite(row["p_value"]):
+        above = found.found.estimate > claim["above"] if "above" in claim else found.found.estimate < claim["below"]
+        verdict = UNDECIDED if row["q_value"] >= 1 - evidence.confidence else SUPPORTED if above else CONTRADICTED
+    decided = verdict != UNDECIDED
+    turned = {name: by(check) for name, check in found.checks.items() if decided and by(check) != verdict}
+    told = [_turned(name, found.checks[name], other, found.values is not None) for name, other in turned.items()]
+    return {
+        "verdict": verdict,
+        "fragile": bool(told),
+        "why_fragile": "; ".join(told) or None,
+        "q_decides": verdict != by_interval,
+    }
 
 
-def _inside_and_outside(claim: Claim, low: float, high: float) -> tuple[bool, bool]:
-    """Whether an interval lies wholly inside the claimed range, and whether wholly outside; neither holds for NaN."""
+def _turned(name: str, check: Interval, verdict: str, is_mean: bool) -> str:
+    numbers = f"{significant(check.estimate)} [{significant(check.low)}, {significant(check.high)}]"
+    return f"{_CHECKED[name][is_mean]} it is {verdict}, {numbers}"
+
+
+def _by_interval(claim: Claim, interval: Interval, margin: float, beyond: Interval | None) -> str:
+    """The verdict by an interval alone: inside the claimed range, outside it, within the margin, or none of these.
+
+    A correlation has to be stronger than without the first token (`beyond`) besides.
+    """
+    low, high = interval.low, interval.high
+    if -margin < low and high < margin:
+        return NEGLIGIBLE
     if "between" in claim:
         least, most = claim["between"]
-        return least <= low and high <= most, high < least or most < low
-    if "above" in claim:
-        return low > claim["above"], high <= claim["above"]
-    return high < claim["below"], low >= claim["below"]
+        inside, outside = least <= low and high <= most, high < least or most < low
+    elif "above" in claim:
+        inside, outside = low > claim["above"], high <= claim["above"]
+    else:
+        inside, outside = high < claim["below"], low >= claim["below"]
+    if beyond is not None:
+        sign = -1 if "below" in claim or ("between" in claim and sum(claim["between"]) < 0) else 1
+        least, most = sorted((sign * beyond.low, sign * beyond.high))
+        inside, outside = inside and least > 0, outside or most <= 0
+    return SUPPORTED if inside else CONTRADICTED if outside else UNDECIDED
 
 
 def tabulate(
@@ -124,13 +187,15 @@ def tabulate(
     variants: Sequence[str],
     n_reviews: int,
     min_reviews: int,
+    margin: float,
     draws: int,
     confidence: float,
     seed: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `claims` and `verdicts`; `inputs` names the files of the tables `metrics`, `similarity`, `components`.
+    """The tables `claims` and `verdicts`; `inputs` names the files of the tables that they are judged by.
 
-    `components` may be empty, where the study takes no blocks apart.
+    These are `metrics` and `similarity`; `components`, empty where the study takes no blocks apart; and `pooled`, where
+    the study pools the tokens of its texts.
     """
     components = read_table(inputs.components) if inputs.components else None
     evidence = Evidence(
@@ -143,7 +208,9 @@ def tabulate(
         variants,
         n_reviews,
         min_reviews,
+        margin,
+        read_table(inputs.pooled) if inputs.get("pooled") else None,
     )
     judged = claims_table(claims, models, evidence)
-    print(judged.select("claim", "model", "verdict", "estimate", "ci_low", "ci_high", "q_value"))
+    print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))
     return judged, verdicts_table(judged, models)

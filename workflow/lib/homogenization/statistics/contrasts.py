@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table
+from homogenization.statistics.layers import depth_ranges
 from homogenization.statistics.resampling import (
     benjamini_hochberg,
     bootstrap_weights,
@@ -22,6 +24,8 @@ from homogenization.statistics.resampling import (
     sign_flip_p,
     sign_flips,
 )
+from homogenization.statistics.robust import hodges_lehmann, without_influential
+from homogenization.statistics.verdicts import NEGLIGIBLE, NOT_TESTED, UNDECIDED
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.imbalance import BALANCE_SCHEMA
 
@@ -34,11 +38,22 @@ CONTRASTS_SCHEMA = {
     "depth": pl.Float64,
     "view": pl.String,
     "metric": pl.String,
+    "depends_on_length": pl.Boolean,
     "n_reviews": pl.Int64,
+    "verdict": pl.String,
+    "fragile": pl.Boolean,
     "mean": pl.Float64,
     "median": pl.Float64,
     "ci_low": pl.Float64,
     "ci_high": pl.Float64,
+    "depth_range": pl.Float64,
+    "share_of_depth": pl.Float64,
+    "robust": pl.Float64,
+    "robust_low": pl.Float64,
+    "robust_high": pl.Float64,
+    "kept": pl.Float64,
+    "kept_low": pl.Float64,
+    "kept_high": pl.Float64,
     "effect_size": pl.Float64,
     "p_value": pl.Float64,
     "q_value": pl.Float64,
@@ -67,6 +82,7 @@ def contrast_table(
     common: pl.DataFrame | None,
     comparisons: pl.DataFrame,
     names: Sequence[str],
+    margin: float,
     draws: int,
     confidence: float,
     seed: int,
@@ -81,6 +97,7 @@ def contrast_table(
         common: the table `common_length`; None where it is not computed.
         comparisons: the table `comparisons`, a row for each contrast.
         names: metrics to contrast; those that `metrics` lacks are left out.
+        margin: share of what depth does to a metric, within which a difference is negligible.
         draws: number of bootstrap draws, and of sign flips.
         confidence: level of the intervals; sample sizes are for a test at the level 1 - confidence.
         seed: seed of draws and flips, the same for every model.
@@ -89,15 +106,60 @@ def contrast_table(
         `CONTRASTS_SCHEMA`. Differences are variant - minus, per review, and 0 within 1e-9 of the values. `q_value`
         is corrected for all tests of a model; `p_max_t` is corrected over the layers of the residual stream, and equals
         `p_value` after the final norm. `n_reviews` counts the reviews with a value in both variants; of a contrast that
-        is not tested, those that are accepted in both.
+        is not tested, those that are accepted in both. `verdict` is `negligible` where the interval lies within the
+        margin, else `higher` or `lower` where `p_max_t` is below 1 - confidence; it is `fragile` where the robust
+        estimate, or the mean without the most influential reviews, has an interval of another verdict.
     """
+    ranges = depth_ranges(metrics)
     parts = [pl.DataFrame(schema=CONTRASTS_SCHEMA)]
     for model in metrics["model"].unique().sort() if len(comparisons) else ():
         rows = metrics.filter(pl.col("model") == model, pl.col("metric").is_in(list(names)))
         of_model = None if common is None else common.filter(pl.col("model") == model)
         if not rows.is_empty():
             parts.append(_contrasts_of_model(model, rows, of_model, comparisons, draws, confidence, seed))
-    return pl.concat(parts).sort(_KEYS)
+    table = pl.concat(parts).drop("depth_range").join(ranges, on=("model", "view", "metric"), how="left")
+    return _judged(table, margin, 1 - confidence).select(*CONTRASTS_SCHEMA).sort(_KEYS)
+
+
+def _judged(table: pl.DataFrame, margin: float, alpha: float) -> pl.DataFrame:
+    """`table` with its verdicts, its sizes, and the mark of what depends on the number of tokens."""
+    size = pl.col("depth_range").fill_null(np.nan)
+    table = table.with_columns(size, (pl.col("mean") / size).alias("share_of_depth"))
+    found, robust, kept = (
+        _verdict_of_interval(low, high, margin)
+        for low, high in (("ci_low", "ci_high"), ("robust_low", "robust_high"), ("kept_low", "kept_high"))
+    )
+    decides = pl.col("p_max_t") < alpha
+    direction = pl.when(pl.col("mean") > 0).then(pl.lit("higher")).otherwise(pl.lit("lower"))
+    verdict = (
+        pl.when(pl.col("reason").is_not_null())
+        .then(pl.lit(NOT_TESTED))
+        .when(found == NEGLIGIBLE)
+        .then(found)
+        .when(decides)
+        .then(direction)
+        .otherwise(pl.lit(UNDECIDED))
+    )
+    table = table.with_columns(
+        verdict.alias("verdict"), pl.col("metric").is_in(DEPENDS_ON_LENGTH).alias("depends_on_length")
+    )
+    decided = ~pl.col("verdict").is_in([UNDECIDED, NOT_TESTED])
+    turned = (robust != pl.col("verdict")) | (kept != pl.col("verdict"))
+    return table.with_columns((decided & turned).alias("fragile"))
+
+
+def _verdict_of_interval(low: str, high: str, margin: float) -> pl.Expr:
+    """What an interval says by itself; a NaN end says nothing."""
+    least, most, bound = (pl.col(name).fill_nan(None) for name in (low, high, "depth_range"))
+    return (
+        pl.when((least > -margin * bound) & (most < margin * bound))
+        .then(pl.lit(NEGLIGIBLE))
+        .when(least > 0)
+        .then(pl.lit("higher"))
+        .when(most < 0)
+        .then(pl.lit("lower"))
+        .otherwise(pl.lit(UNDECIDED))
+    )
 
 
 def _contrasts_of_model(
@@ -147,12 +209,16 @@ def _numbers(
     """The columns of the differences `values` (reviews, cells), without q."""
     low, high = mean_interval(values, weights, confidence)
     effect = effect_size(values)
+    robust = zip(("robust", "robust_low", "robust_high"), hodges_lehmann(values, confidence), strict=True)
+    kept = zip(("kept", "kept_low", "kept_high"), without_influential(values, confidence), strict=True)
     return {
         "n_reviews": (~np.isnan(values)).sum(axis=0),
         "mean": means(values),
         "median": medians(values),
         "ci_low": low,
         "ci_high": high,
+        **dict(robust),
+        **dict(kept),
         "effect_size": effect,
         "p_value": sign_flip_p(values, flips),
         "p_max_t": _family_p(values, cells, flips),
@@ -208,6 +274,7 @@ def tabulate(
     metrics: Sequence[str],
     n_reviews: int,
     min_reviews: int,
+    margin: float,
     draws: int,
     confidence: float,
     seed: int,
@@ -221,6 +288,7 @@ def tabulate(
         metrics: names of metrics.
         n_reviews: reviews of the sample.
         min_reviews: fewest reviews, accepted in both variants, with which a contrast is tested.
+        margin: share of what depth does to a metric, within which a difference is negligible.
         draws: number of bootstrap draws, and of sign flips.
         confidence: level of the intervals.
         seed: seed of draws and flips.
@@ -232,5 +300,5 @@ def tabulate(
     if len(comparisons) and not comparisons["tested"].any():
         logging.warning("no comparison of variants is tested: the study describes the originals alone")
     common = read_table(inputs.common_length) if inputs.common_length else None
-    table = contrast_table(read_table(inputs.metrics), common, comparisons, metrics, draws, confidence, seed)
+    table = contrast_table(read_table(inputs.metrics), common, comparisons, metrics, margin, draws, confidence, seed)
     return table, comparisons

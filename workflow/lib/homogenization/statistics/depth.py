@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,11 @@ from homogenization.statistics.layers import (
     layer_values,
     rate,
     slopes,
-    steepest_depth,
+    steepest_span,
 )
 from homogenization.statistics.resampling import (
     bootstrap_weights,
     mean_interval,
-    resampled,
     uniform_weights,
     weighted_means,
 )
@@ -45,7 +43,8 @@ def depth_table(metrics: pl.DataFrame, names: Sequence[str], draws: int, confide
     """Every statistic of change over depth along the residual stream: the table `depth` (`DEPTH_SCHEMA`).
 
     Each review has its slope and its rates: estimates are their means over reviews, with BCa intervals. `steepest` is
-    found in the mean over reviews and has a percentile interval. An estimate without a value is NaN.
+    found in the mean over reviews, and its interval spans the steps that the draws find. An estimate without a
+    value is NaN.
 
     Args:
         metrics: tables/metrics.parquet.
@@ -79,9 +78,9 @@ def _rows_of_job(job: LayerValues, draws: int, confidence: float, seed: int) -> 
         of_cell = summary[cell * len(by_review) : (cell + 1) * len(by_review)].tolist()
         numbers = dict(zip(by_review, of_cell, strict=True))
         of_steps = replace(steps, changes=steps.changes[cell])
-        steepest = partial(steepest_depth, of_steps, describe_metric(metric).homogenization)
         n_reviews = (~np.isnan(of_steps.changes)).any(axis=1).sum()
-        numbers["steepest"] = [n_reviews, *resampled(steepest, weights, confidence)]
+        steepest = steepest_span(of_steps, describe_metric(metric).homogenization, weights, confidence)
+        numbers["steepest"] = [n_reviews, *steepest]
         order = ("slope", *rates, "steepest", *single)
         rows += [(view, metric, name, int(numbers[name][0]), *numbers[name][1:]) for name in order]
     return rows

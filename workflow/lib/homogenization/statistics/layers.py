@@ -6,9 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from homogenization.statistics.resampling import weighted_means
+from homogenization.states.points import RESIDUAL_STREAM
+from homogenization.statistics.resampling import uniform_weights, weighted_means
+from homogenization.variants.names import ORIGINAL
 
 REGIONS = {"first": (0.0, 0.25), "middle": (0.25, 0.75), "last": (0.75, np.inf)}  # ranges of depth, upper end excluded
+_ROUNDING = 1e-9  # relative to the values: a metric that varies by less over depth does not vary
 
 
 @dataclass(frozen=True)
@@ -41,14 +44,24 @@ class Steps:
     Attributes:
         layers: (steps,) int, where each step ends.
         spans: (steps,) depth that each step covers.
-        midpoints: (steps,) depth in the middle of each step.
+        starts: (steps,) depth at which each step begins.
         changes: (..., steps) changes of the values, NaN where either end is NaN.
     """
 
     layers: np.ndarray
     spans: np.ndarray
-    midpoints: np.ndarray
+    starts: np.ndarray
     changes: np.ndarray
+
+    @property
+    def ends(self) -> np.ndarray:
+        """(steps,) depth at which each step ends."""
+        return self.starts + self.spans
+
+    @property
+    def midpoints(self) -> np.ndarray:
+        """(steps,) depth in the middle of each step."""
+        return self.starts + self.spans / 2
 
     @property
     def rates(self) -> np.ndarray:
@@ -89,20 +102,22 @@ def slopes(values: np.ndarray, depth: np.ndarray) -> np.ndarray:
 
 def layer_steps(values: np.ndarray, layers: np.ndarray, depth: np.ndarray) -> Steps:
     """The steps of values (..., layers); none for fewer than two layers."""
-    return Steps(layers[1:], np.diff(depth), (depth[1:] + depth[:-1]) / 2, np.diff(values, axis=-1))
+    return Steps(layers[1:], np.diff(depth), depth[:-1], np.diff(values, axis=-1))
 
 
 def rate(steps: Steps, region: str) -> np.ndarray:
-    """(...,) change per unit depth over the steps whose midpoint lies in a region of `REGIONS`; NaN without any."""
+    """(...,) change per unit depth within a region of `REGIONS`; NaN where no step with a value reaches into it.
+
+    A step that crosses the border of two regions counts in each by its part there.
+    """
     low, high = REGIONS[region]
-    inside = (steps.midpoints >= low) & (steps.midpoints < high)
-    changes = steps.changes[..., inside]
-    span = (~np.isnan(changes) * steps.spans[inside]).sum(axis=-1)
-    return np.nansum(changes, axis=-1) / np.where(span > 0, span, np.nan)
+    inside = (np.minimum(steps.ends, high) - np.maximum(steps.starts, low)).clip(min=0.0)
+    span = (~np.isnan(steps.changes) * inside).sum(axis=-1)
+    return np.nansum(steps.rates * inside, axis=-1) / np.where(span > 0, span, np.nan)
 
 
-def steepest_depth(steps: Steps, homogenization: int, weights: np.ndarray) -> np.ndarray:
-    """Depth of the midpoint of the step with the largest mean change per unit depth towards homogenization.
+def steepest_step(steps: Steps, homogenization: int, weights: np.ndarray) -> np.ndarray:
+    """The step with the largest mean change per unit depth towards homogenization.
 
     Args:
         steps: steps with changes (n, steps).
@@ -110,11 +125,59 @@ def steepest_depth(steps: Steps, homogenization: int, weights: np.ndarray) -> np
         weights: (draws, n) weights of the reviews.
 
     Returns:
-        (draws,) float64; NaN where no step goes that way. The first of equal steps is taken.
+        (draws,) int, the place of the step in `steps`; -1 where no step goes that way. The first of equal steps is
+        taken.
     """
     if not len(steps.layers):
-        return np.full(len(weights), np.nan)
+        return np.full(len(weights), -1)
     means = weighted_means(steps.rates, weights)
     towards = np.abs(means) if homogenization == 0 else homogenization * means
     towards = np.where(np.isnan(towards), -np.inf, towards)
-    return np.where(towards.max(axis=1) > 0, steps.midpoints[towards.argmax(axis=1)], np.nan)
+    return np.where(towards.max(axis=1) > 0, towards.argmax(axis=1), -1)
+
+
+def steepest_span(
+    steps: Steps, homogenization: int, weights: np.ndarray, confidence: float
+) -> tuple[float, float, float]:
+    """Midpoint of the steepest step, and the depths between which it lies; three NaN where there is none.
+
+    A step is a span and not a point. The depths are a percentile of where the steepest step begins in the draws, and
+    one of where it ends; if all draws find the same step, they are the ends of that step.
+    """
+    own = steepest_step(steps, homogenization, uniform_weights(weights.shape[1]))[0]
+    if own < 0:
+        return (np.nan,) * 3
+    drawn = steepest_step(steps, homogenization, weights)
+    drawn = drawn[drawn >= 0]
+    low, high = (1 - confidence) / 2, (1 + confidence) / 2
+    return (
+        float(steps.midpoints[own]),
+        float(np.quantile(steps.starts[drawn], low, method="lower")) if len(drawn) else np.nan,
+        float(np.quantile(steps.ends[drawn], high, method="higher")) if len(drawn) else np.nan,
+    )
+
+
+def depth_ranges(metrics: pl.DataFrame) -> pl.DataFrame:
+    """What depth does to each metric in each model: `model`, `view`, `metric` and `depth_range`, the unit of sizes.
+
+    It is the range over the layers of the residual stream of the originals' median, largest less smallest. The median
+    keeps single reviews out of it. The range, and not the change from the first layer to the last, keeps a metric that
+    rises and falls again from having no size. NaN where depth does not move the metric.
+
+    Args:
+        metrics: tables/metrics.parquet.
+    """
+    cell = ["model", "view", "metric"]
+    originals = metrics.filter(
+        pl.col("variant") == ORIGINAL, pl.col("point") == RESIDUAL_STREAM, pl.col("value").is_finite()
+    )
+    value = pl.col("value")
+    range_ = value.max() - value.min()
+    moves = range_ > _ROUNDING * value.abs().max()
+    return (
+        originals.group_by(*cell, "layer")
+        .agg(value.median())
+        .group_by(cell)
+        .agg(pl.when(moves).then(range_).otherwise(np.nan).alias("depth_range"))
+        .sort(cell)
+    )

@@ -6,9 +6,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.statistics.words import probability, significant
+from homogenization.statistics.words import probability, share_in_words, significant
 
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTED = "supported", "contradicted", "undecided", "not tested"
+NEGLIGIBLE = "negligible"
+REVIEWS, POOLS = "reviews", "pools"  # what a statistic is taken over
+
+_MEASURED = {  # statistic -> the quantity that the criterion applies to
+    "level": "mean",
+    "contrast": "mean difference",
+    "slope": "slope over depth",
+    "steepest": "depth of the fastest change",
+    "peak": "depth of the maximum",
+    "correlation": "correlation within layers",
+    "component": "lead over the other components",
+    "similarity": "mean F1",
+}
 
 
 def verdicts_table(claims: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
@@ -28,15 +41,24 @@ def verdicts_table(claims: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
 
 
 def in_words(row: Mapping[str, Any]) -> str:
-    """The verdict of one row of the table `claims`: `supported: −0.012 [−0.015, −0.009], n 499, q .0003`."""
+    """The verdict of one row of the table `claims`.
+
+    It reads `supported: −0.012 [−0.015, −0.009], 3.1 % of depth, n 499, q .0003`; what turns a fragile one follows.
+    """
     if row["verdict"] == NOT_TESTED:
         return f"{NOT_TESTED}: {row['reason']}"
     found = significant(row["estimate"])
     if np.isfinite(row["ci_low"]):
         found += f" [{significant(row['ci_low'])}, {significant(row['ci_high'])}]"
+    parts = [found]
+    if np.isfinite(row["share_of_depth"]):
+        parts.append(f"{share_in_words(row['share_of_depth'])} of depth")
+    parts.append(f"n {row['n_reviews']}" if row["unit"] == REVIEWS else f"{row['n_reviews']} pools of texts")
     if np.isfinite(row["q_value"]):
-        return f"{row['verdict']}: {found}, n {row['n_reviews']}, q {probability(row['q_value'])}"
-    return f"{row['verdict']}: {found}, n {row['n_reviews']}"
+        parts.append(f"q {probability(row['q_value'])}")
+    parts += [f"fragile: {row['why_fragile']}"] if row["fragile"] else []
+    parts += [row["reason"]] if row["reason"] else []
+    return f"{row['verdict']}: {', '.join(parts)}"
 
 
 def criterion_in_words(claim: Mapping[str, Any]) -> str:
@@ -45,3 +67,13 @@ def criterion_in_words(claim: Mapping[str, Any]) -> str:
         low, high = claim["between"]
         return f"{significant(low)} to {significant(high)}"
     return f"> {significant(claim['above'])}" if "above" in claim else f"< {significant(claim['below'])}"
+
+
+def measured_in_words(claim: Mapping[str, Any]) -> str:
+    """The quantity that the criterion of a claim (`Claim.as_params()`) applies to: `mean difference`."""
+    if claim.get("of") == "height":
+        return "maximum over layers"
+    if claim.get("squared"):
+        return "mean square"
+    influence = " in influence" if claim.get("by") == "influence" else ""
+    return _MEASURED[claim["statistic"]].replace("lead", f"lead{influence}")

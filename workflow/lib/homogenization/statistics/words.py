@@ -21,3 +21,11 @@ def probability(value: float) -> str:
     if value < _SMALLEST_SHOWN:
         return "< .0001"
     return np.format_float_positional(value, precision=2, fractional=False, trim="-").removeprefix("0")
+
+
+def share_in_words(share: float) -> str:
+    """A share in percent, to two significant digits: `−3.1 %`, `0.026 %`, `120 %`."""
+    percent = 100 * share
+    if abs(percent) >= 99.5:
+        return typeset(f"{percent:.0f} %")
+    return typeset(np.format_float_positional(percent, precision=2, fractional=False, trim="-")) + " %"

@@ -4,7 +4,8 @@ import pytest
 from scipy import stats
 
 from homogenization.config.claims import STATISTICS
-from homogenization.statistics.evidence import CLAIM_STATISTICS, COMPONENT_GROUPS, UnavailableError, measure
+from homogenization.statistics.claim_statistics import CLAIM_STATISTICS, COMPONENT_GROUPS, measure
+from homogenization.statistics.evidence import KEPT, ROBUST, Interval, UnavailableError
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval
 from library.statistics.shared import (
     CONFIDENCE,
@@ -51,8 +52,10 @@ class TestLevel:
         )
         by_review = values[:, list(counted)].mean(axis=1)
         low, high = mean_interval(by_review[:, None], bootstrap_weights(N_REVIEWS, DRAWS, SEED), CONFIDENCE)
-        assert (found.estimate, found.low, found.high) == pytest.approx((by_review.mean(), low[0], high[0]), rel=1e-9)
-        assert found.n_reviews == N_REVIEWS
+        assert (found.found.estimate, found.found.low, found.found.high) == pytest.approx(
+            (by_review.mean(), low[0], high[0]), rel=1e-9
+        )
+        assert found.n == N_REVIEWS
         np.testing.assert_allclose(found.values, by_review)
 
     def test_takes_its_own_metric_view_variant_point_and_model(self):
@@ -66,14 +69,14 @@ class TestLevel:
         ]
         level = {"metric": COSINE, "view": "without_first", "variant": "front", "point": "final_norm"}
         found = measure(claim_of(level=level, above=0), "m", evidence_of(wanted, *others))
-        assert found.estimate == pytest.approx((noise(0) + 1).mean())
+        assert found.found.estimate == pytest.approx((noise(0) + 1).mean())
 
     def test_undefined_values_are_left_out(self):
         values = noise(0) + 1
         values[0], values[1, :4] = np.nan, np.nan
         found = measure(claim_of(level={"metric": RANK}, above=0), "m", evidence_of(metric_rows(values)))
-        assert found.n_reviews == N_REVIEWS - 1
-        assert found.estimate == pytest.approx(np.nanmean(values[1:], axis=1).mean())
+        assert found.n == N_REVIEWS - 1
+        assert found.found.estimate == pytest.approx(np.nanmean(values[1:], axis=1).mean())
 
 
 class TestContrast:
@@ -110,38 +113,86 @@ def test_steepest_follows_homogenization_and_not_the_size_of_the_change():
     )
     falling = measure(claim_of(steepest={"metric": RANK}, between=[0, 1]), "m", evidence)
     rising = measure(claim_of(steepest={"metric": COSINE}, between=[0, 1]), "m", evidence)
-    assert (falling.estimate, falling.low, falling.high) == (4.5 / 8, 4.5 / 8, 4.5 / 8)
-    assert rising.estimate == 1.5 / 8
-    assert falling.n_reviews == N_REVIEWS
+    assert falling.found == Interval(4.5 / 8, 4 / 8, 5 / 8)
+    assert rising.found.estimate == 1.5 / 8
+    assert falling.n == N_REVIEWS
+
+
+class TestPeak:
+    def test_is_where_the_mean_is_largest(self):
+        profile = np.array([0, 1, 2, 5, 9, 5, 2, 1, 0.0])
+        evidence = evidence_of(metric_rows(profile + noise(0)))
+        depth = measure(claim_of(peak={"metric": RANK}, between=[0, 1]), "m", evidence)
+        assert depth.found == Interval(0.5, 0.5, 0.5)
+        height = measure(claim_of(peak={"metric": RANK, "of": "height"}, between=[0, 1]), "m", evidence)
+        at_peak = (profile + noise(0))[:, 4]
+        low, high = np.quantile(bootstrap_weights(N_REVIEWS, DRAWS, SEED) @ at_peak, [0.025, 0.975])
+        assert height.found.estimate == pytest.approx(at_peak.mean())
+        assert (height.found.low, height.found.high) == pytest.approx((low, high), abs=1e-6)
+
+    def test_an_uncertain_place_spans_the_layers_that_draws_find(self):
+        profile = np.array([0, 0, 1, 0, 0, 0, 1, 0, 0.0])
+        evidence = evidence_of(metric_rows(profile + noise(0, 0.5)))
+        found = measure(claim_of(peak={"metric": RANK}, between=[0, 1]), "m", evidence).found
+        assert (found.low, found.high) == (2 / 8, 6 / 8)
+
+
+def test_a_squared_level_is_the_mean_of_squares():
+    values = noise(0) + 1
+    claim = claim_of(level={"metric": "cosine_dispersion", "view": "all_tokens", "squared": True}, above=0)
+    found = measure(claim, "m", evidence_of(metric_rows(values, "cosine_dispersion", "all_tokens")))
+    np.testing.assert_allclose(found.values, (values**2).mean(axis=1))
 
 
 class TestCorrelation:
-    def test_pools_reviews_and_layers(self):
-        x = noise(0, 1)
-        y = x + noise(1, 1) + DEPTH
+    def rows(self, x, y, without_first):
+        return [
+            metric_rows(x, "max_explainable_variance"),
+            metric_rows(without_first, "max_explainable_variance", "raw_without_first"),
+            metric_rows(y, NORM, "all_tokens"),
+        ]
+
+    def test_is_within_layers_and_compared_with_that_without_the_first_token(self):
+        x, bare = noise(0, 1), noise(2, 1)
+        y = x + 0.5 * bare + noise(1, 1) + 9 * DEPTH
         x[0], y[1, 2] = np.nan, np.nan
-        evidence = evidence_of(metric_rows(x, "max_explainable_variance"), metric_rows(y, NORM, "all_tokens"))
-        found = measure(claim_of(correlation=WITH_NORM, above=0), "m", evidence)
-        there = ~np.isnan(x + y)
-        assert found.estimate == pytest.approx(stats.pearsonr(x[there], y[there]).statistic)
-        assert found.n_reviews == N_REVIEWS - 1
+        found = measure(claim_of(correlation=WITH_NORM, above=0), "m", evidence_of(*self.rows(x + 9 * DEPTH, y, bare)))
+
+        def within(x, y):
+            there = ~np.isnan(x + y)
+            layers = [(x[there[:, layer], layer], y[there[:, layer], layer]) for layer in range(N_BLOCKS + 1)]
+            return np.mean([stats.pearsonr(*pair).statistic for pair in layers])
+
+        assert found.found.estimate == pytest.approx(within(x, y))
+        assert found.n == N_REVIEWS - 1
+        assert found.without_first == pytest.approx(within(bare[1:], y[1:]))
+        assert found.beyond.estimate == pytest.approx(found.found.estimate - found.without_first)
         draws = []
         for weights in bootstrap_weights(N_REVIEWS - 1, DRAWS, SEED)[:300]:
             drawn = 1 + np.repeat(np.arange(N_REVIEWS - 1), np.rint(weights * (N_REVIEWS - 1)).astype(int))
-            kept = there[drawn]
-            draws.append(np.corrcoef(x[drawn][kept], y[drawn][kept])[0, 1])
-        assert (found.low, found.high) == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])), abs=0.03)
+            draws.append(within(x[drawn], y[drawn]))
+        expected = tuple(np.quantile(draws, [0.025, 0.975]))
+        assert (found.found.low, found.found.high) == pytest.approx(expected, abs=0.03)
+
+    def test_its_checks_are_ranks_and_fewer_reviews(self):
+        x = noise(0, 1)
+        y = noise(1, 1)
+        x[7] += 60  # one review makes the correlation
+        y[7] += 60
+        found = measure(claim_of(correlation=WITH_NORM, above=0), "m", evidence_of(*self.rows(x, y, noise(2, 1))))
+        assert found.found.estimate > 0.8
+        assert abs(found.checks[ROBUST].estimate) < 0.2
+        assert abs(found.checks[KEPT].estimate) < 0.2
 
     def test_of_a_metric_with_itself_is_one(self):
         evidence = evidence_of(metric_rows(noise(0), NORM, "all_tokens"))
         found = measure(claim_of(correlation={"metric": NORM, "with_metric": NORM}, above=0), "m", evidence)
-        assert (found.estimate, found.low, found.high) == pytest.approx((1, 1, 1))
+        assert (found.found.estimate, found.found.low, found.found.high) == pytest.approx((1, 1, 1))
+        assert found.beyond is None
 
-    def test_of_a_constant_is_not_tested(self):
-        evidence = evidence_of(
-            metric_rows(noise(0), "max_explainable_variance"), metric_rows(np.ones((30, 9)), NORM, "all_tokens")
-        )
-        with pytest.raises(UnavailableError, match="the same everywhere"):
+    def test_of_what_differs_between_layers_alone_is_not_tested(self):
+        evidence = evidence_of(*self.rows(noise(0), np.tile(9 * DEPTH, (N_REVIEWS, 1)), noise(1)))
+        with pytest.raises(UnavailableError, match="the same in every review"):
             measure(claim_of(correlation=WITH_NORM, above=0), "m", evidence)
 
 
@@ -165,9 +216,24 @@ class TestComponent:
 
         draws = [lead(weights) for weights in bootstrap_weights(N_REVIEWS, DRAWS, SEED)]
         expected = (lead(np.ones(N_REVIEWS)), *np.quantile(draws, [0.025, 0.975]))
-        assert (found.estimate, found.low, found.high) == pytest.approx(expected, rel=1e-9)
-        assert found.estimate == pytest.approx(0.15, abs=0.1)
-        assert found.n_reviews == N_REVIEWS
+        assert (found.found.estimate, found.found.low, found.found.high) == pytest.approx(expected, rel=1e-9)
+        assert found.found.estimate == pytest.approx(0.15, abs=0.1)
+        assert found.n == N_REVIEWS
+
+    def test_influence_is_the_size_of_a_change_whatever_its_sign(self):
+        changes = component_changes()
+        changes["feed_forward"] = 9 * (-1) ** np.arange(N_BLOCKS) * np.ones((N_REVIEWS, 1))  # up and down, 0 on average
+        component = {"metric": "cosine_anisotropy", "by": "influence", "largest": ["feed_forward"]}
+        metrics = metric_rows(noise(0) + 5 * DEPTH, COSINE, "all_tokens")
+        evidence = evidence_of(metrics, components=component_rows(changes))
+        found = measure(claim_of(component=component), "m", evidence)
+        residual = np.abs(changes["attention_addition"] + changes["feed_forward_addition"]).mean()
+        others = [residual, np.abs(changes["attention"]).mean(), np.abs(changes["norm_1"] + changes["norm_2"]).mean()]
+        assert found.found.estimate == pytest.approx(9 - max(others))
+        rise = measure(claim_of(component=component | {"by": "rise"}), "m", evidence)
+        assert rise.found.high < 0
+        # of one block, where depth has eight
+        assert found.depth_range == pytest.approx(np.ptp(np.median(noise(0) + 5 * DEPTH, axis=0)) / N_BLOCKS)
 
     def test_undefined_changes_leave_a_block_out(self):
         changes = component_changes()
@@ -175,7 +241,7 @@ class TestComponent:
         norm = np.nanmean(changes["norm_1"] + changes["norm_2"], axis=1).mean()  # the largest of the others
         residual = (changes["attention_addition"] + changes["feed_forward_addition"]).mean()
         found = self.measured(changes, ["residual", "attention"])
-        assert found.estimate == pytest.approx(min(residual, changes["attention"].mean()) - norm)
+        assert found.found.estimate == pytest.approx(min(residual, changes["attention"].mean()) - norm)
 
     def test_what_the_blocks_lack(self):
         changes = {name: change for name, change in component_changes().items() if not name.startswith("norm")}
