@@ -82,6 +82,7 @@ def geometry_metrics(tokens: np.ndarray) -> dict[str, dict[str, float]]:
         "first_token_norm_ratio": lengths[0] / np.median(lengths[1:]),
         "first_token_energy_share": lengths[0] ** 2 / (lengths**2).sum(),
         "cosine_to_first_token": cosines[0, 1:].mean(),
+        "n_tokens": len(tokens),
     }
     metrics["without_first"] |= {"other_token_norm": np.median(lengths[1:]), "other_token_norm_max": lengths[1:].max()}
     return metrics
@@ -102,6 +103,8 @@ def attention_metrics(received: np.ndarray, causal: bool) -> dict[str, dict[str,
             "mean_attention_excess_without_first": (uniform[0] - received[0]) / (n - 1),
             "early_attention_share": received[early].sum() / n,
             "early_attention_excess": (received - uniform)[early].sum() / n,
+            "early_excess_among_others": received[early].sum() / (n - received[0])
+            - uniform[early].sum() / (n - uniform[0]),
         },
     }
 

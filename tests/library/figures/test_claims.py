@@ -29,7 +29,8 @@ def claims_table(models=("alpha", "beta"), n_claims=10, **changes):
             rows.append(
                 {
                     "claim": f"claim-{index}", "statement": statement.strip(),
-                    "source": ["paper", "thesis"][index >= 5], "convention": "raw", "model": model, "statistic": "similarity" if index == 4 else "contrast",
+                    "source": ["paper", "thesis"][index >= 5], "convention": "raw", "model": model,
+                    "statistic": "similarity" if index == 4 else "contrast",
                     "variant": "front", "minus": "original", "verdict": verdict, "measured": "mean difference",
                     "criterion": "< 0", "unit": "reviews", "published": None, "reason": reason,
                     "depends_on_length": False, "fragile": False, "q_decides": False, "estimate": estimate,

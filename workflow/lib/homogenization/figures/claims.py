@@ -139,8 +139,8 @@ def _note(table: pl.DataFrame) -> str:
     parts = [
         "Number: where a claim is about a difference or a change, its size as a share of what depth does to the metric "
         "in the model; below it, or alone, the estimate and its interval in brackets. Supported or contradicted: on "
-        "the claimed or on the other side of the criterion (grey), tested over reviews and corrected for all claims and "
-        "models on the board, or, for ranges, places, correlations and components, the whole interval inside or "
+        "the claimed or on the other side of the criterion (grey), tested over reviews and corrected for all claims "
+        "and models on the board, or, for ranges, places, correlations and components, the whole interval inside or "
         "outside. Negligible: the whole interval is closer to no difference than the margin. Undecided: none of these. "
         "Not tested: the study lacks what the claim is about, or has too few accepted reviews of it."
     ]
