@@ -117,7 +117,9 @@ def test_another_metric_reruns_tabulation(finished):
 
 def test_a_metric_to_contrast_reads_no_states(finished):
     finished.config["contrasts"]["metrics"] = ["resultant_length", "effective_rank"]
-    reruns(finished, {**COMMON_LENGTH, "test_contrasts": 1, "measure_depth": 1, "plot_contrast": 2, **REPORT})
+    # the board reads which controls are out of balance beside the contrasts
+    figures = {"plot_contrast": 2, "plot_claims": 1}
+    reruns(finished, {**COMMON_LENGTH, "test_contrasts": 1, "measure_depth": 1, **figures, **REPORT})
 
 
 def test_a_new_metric_in_the_code_reruns_tabulation(finished):
