@@ -79,7 +79,8 @@ def test_uniform_attention_has_no_excess():
     profile = attention_profile(uniform_attention(80, causal=True), causal=True)
     assert profile.first_token_share == pytest.approx(profile.uniform_first_token_share)
     np.testing.assert_allclose(profile.received, profile.uniform)
-    for name in ("first_token_attention_excess", "mean_attention_excess_without_first", "early_attention_excess"):
+    names = ["first_token_attention_excess", "mean_attention_excess_without_first", "early_attention_excess"]
+    for name in (*names, "early_excess_among_others"):
         assert metric(name, profile, 80) == pytest.approx(0, abs=1e-12)
 
 
@@ -99,6 +100,21 @@ def test_metrics_of_a_sink():
     assert metric("early_attention_share", profile, n) == pytest.approx(3 * 0.5 / n)
     uniform = uniform_attention(n, causal=True)
     assert metric("early_attention_excess", profile, n) == pytest.approx((1.5 - uniform[1:4].sum()) / n)
+    expected = 3 / 40 - uniform[1:4].sum() / uniform[1:].sum()
+    assert metric("early_excess_among_others", profile, n) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.999])
+def test_what_the_first_token_takes_from_all_others_alike_leaves_their_shares(share):
+    received = np.random.default_rng(0).uniform(0.5, 2, 60)
+    received *= 60 / received.sum()
+    taken = received.copy()
+    taken[1:] *= (1 - share) * 60 / taken[1:].sum()
+    taken[0] = share * 60
+    before, after = (attention_profile(values, causal=True) for values in (received, taken))
+    name = "early_excess_among_others"
+    assert metric(name, after, 60) == pytest.approx(metric(name, before, 60))
+    assert metric("early_attention_excess", after, 60) != pytest.approx(metric("early_attention_excess", before, 60))
 
 
 def test_one_token():
@@ -106,7 +122,8 @@ def test_one_token():
     assert profile.first_token_share == 1
     assert profile.uniform_first_token_share == 1
     assert np.isnan(profile.received).all()
-    for name in ("mean_attention_without_first", "early_attention_share", "early_attention_excess"):
+    names = ["mean_attention_without_first", "early_attention_share", "early_attention_excess"]
+    for name in (*names, "early_excess_among_others"):
         assert math.isnan(metric(name, profile, 1)), name
 
 

@@ -102,10 +102,11 @@ def _early_share(per_bin: np.ndarray, columns: Columns) -> np.ndarray:
 def early_excess_among_others(columns: Columns, view: str) -> np.ndarray:
     """Share of the first tenth in the attention on the tokens after the first, less that under uniform attention.
 
-    What the first token takes from the others leaves it as it is, unlike `early_attention_excess`. NaN for one token.
+    What the first token takes from the others leaves it as it is, unlike `early_attention_excess`. NaN for one token,
+    and where the others receive nothing.
     """
-    shares = [
-        _early_share(columns[per_bin], columns) / (1 - columns[first])
+    received, uniform = (
+        _early_share(columns[per_bin], columns) / np.where(columns[first] < 1, 1 - columns[first], np.nan)
         for per_bin, first in (("received", "first_token_share"), ("uniform", "uniform_first_token_share"))
-    ]
-    return shares[0] - shares[1]
+    )
+    return received - uniform
