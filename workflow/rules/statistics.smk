@@ -120,6 +120,7 @@ if STUDY.judged_claims:
                 labels={"table": "every claim and model"},
             ),
             verdicts="<results>/tables/verdicts.csv",
+            answers="<results>/tables/answers.csv",
         log:
             "<logs>/tables/judge_claims.log",
         conda:
@@ -135,5 +136,6 @@ if STUDY.judged_claims:
             claims=STUDY.judged_claims,
             models=sorted(STUDY.models),
             variants=sorted(STUDY.variants),
+            controls=STUDY.controls,
         script:
             "../scripts/tabulate.py"

@@ -1,6 +1,6 @@
 """The tables `claims` and `verdicts`: every claim judged on the data of every model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +9,7 @@ import polars as pl
 
 from homogenization.metrics.catalogue import depends_on_length
 from homogenization.run.parquet import read_table
+from homogenization.statistics.answers import answers_table
 from homogenization.statistics.claim_statistics import WITHOUT_MODEL, measure
 from homogenization.statistics.evidence import KEPT, ROBUST, Claim, Evidence, Interval, Measurement, UnavailableError
 from homogenization.statistics.resampling import benjamini_hochberg, effect_size, reviews_for_power, sign_flip_p
@@ -185,14 +186,15 @@ def tabulate(
     claims: Sequence[Claim],
     models: Sequence[str],
     variants: Sequence[str],
+    controls: Mapping[str, Mapping[str, str]],
     n_reviews: int,
     min_reviews: int,
     margin: float,
     draws: int,
     confidence: float,
     seed: int,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `claims` and `verdicts`; `inputs` names the files of the tables that they are judged by.
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The tables `claims`, `verdicts` and `answers`; `inputs` names the files of the tables that they are judged by.
 
     These are `metrics` and `similarity`; `components`, empty where the study takes no blocks apart; and `pooled`, where
     the study pools the tokens of its texts.
@@ -213,4 +215,4 @@ def tabulate(
     )
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))
-    return judged, verdicts_table(judged, models)
+    return judged, verdicts_table(judged, models), answers_table(judged, models, controls)

@@ -1,0 +1,55 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from homogenization.statistics.answers import answers_table
+from homogenization.statistics.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
+
+CONTROLS = {"front": {"edge": "inward", "key": "other"}}
+RANK, MEV = "normalized_effective_rank", "max_explainable_variance"
+
+
+def claim(statistic, metric, verdict, estimate, minus=None, share=np.nan, **more):
+    row = {"model": "m", "statistic": statistic, "metric": metric, "verdict": verdict, "estimate": estimate}
+    row |= {"variant": "front" if minus else None, "minus": minus, "share_of_depth": share}
+    return row | {"convention": "raw", "fragile": False} | more
+
+
+def answer(*rows):
+    return answers_table(pl.DataFrame(rows, infer_schema_length=None), ["m"], CONTROLS)["answer"].item()
+
+
+def test_the_sentences_of_a_model():
+    said = answer(
+        claim("slope", RANK, SUPPORTED, -0.4),
+        claim("slope", MEV, CONTRADICTED, -0.1),
+        claim("contrast", RANK, SUPPORTED, -0.01, "original", -0.02, fragile=True),
+        claim("contrast", MEV, CONTRADICTED, -0.01, "original", -0.004),
+        claim("contrast", RANK, NEGLIGIBLE, -0.001, "inward", -0.001),
+        claim("contrast", MEV, UNDECIDED, 0.001, "inward", 0.031),
+    )
+    assert said == (
+        "Over depth, tokens grow alike by normalised effective rank, not by maximum explainable variance. Key phrases at "
+        "an edge of their sentence make tokens more alike than in the original in 1 of 2 comparisons (1 fragile; less alike "
+        "in 1; at most 2 % of what depth does) and than with the same phrases moved as far inward in 0 of 2 comparisons "
+        "(negligible in 1; at most 3.1 % of what depth does)."
+    )
+
+
+@pytest.mark.parametrize("verdict", [SUPPORTED, CONTRADICTED])
+def test_the_estimate_says_which_side_not_the_claim(verdict):
+    """A claim of the opposite that is contradicted says the same as a claim that is supported."""
+    assert "grow alike by normalised" in answer(claim("slope", RANK, verdict, -0.4))
+    assert "do not grow alike by normalised" in answer(claim("slope", RANK, verdict, 0.4))
+
+
+def test_what_is_no_answer_does_not_count():
+    """Not tested, of the pooled convention, of a metric that does not measure homogenization, of an unknown pair."""
+    said = answer(
+        claim("slope", RANK, NOT_TESTED, np.nan),
+        claim("slope", MEV, SUPPORTED, 0.4, convention="thesis"),
+        claim("contrast", "first_token_norm", SUPPORTED, 0.4, "original"),
+        claim("contrast", RANK, SUPPORTED, -0.4, "scattered"),
+        claim("level", RANK, SUPPORTED, 0.4),
+    )
+    assert said == "No claim on depth or position was tested."

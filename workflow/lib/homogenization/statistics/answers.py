@@ -1,0 +1,103 @@
+"""The table `answers`: what the claims say of a model, in words made from their numbers."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from homogenization.metrics.catalogue import describe_metric
+from homogenization.statistics.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED
+from homogenization.statistics.words import share_in_words
+from homogenization.variants.names import ORIGINAL
+
+ANSWERS_SCHEMA = {"model": pl.String, "answer": pl.String}
+_THAN = {  # role of what is subtracted -> what it is, as the sentence names it
+    ORIGINAL: "in the original",
+    "edge": "with the same phrases moved as far inward",
+    "key": "with other phrases moved to the same edge",
+    "rewriting": "in the same reviews rewritten without a preferred place",
+}
+
+
+def answers_table(
+    claims: pl.DataFrame, models: Sequence[str], controls: Mapping[str, Mapping[str, str]]
+) -> pl.DataFrame:
+    """What grows alike over depth, whether key phrases at an edge do it, and how large that is: `ANSWERS_SCHEMA`.
+
+    Counted are slopes and contrasts of metrics that measure homogenization, of each text by itself; whichever side a
+    claim is on, tokens are *more alike* where the estimate is on the side of homogenization and the verdict decided.
+
+    Args:
+        claims: the table `claims`.
+        models: names of the models, in the order of the rows.
+        controls: by variant and role, the name of its control (`Study.controls`).
+    """
+    roles = {(variant, control): role for variant, named in controls.items() for role, control in named.items()}
+    roles |= {(variant, ORIGINAL): ORIGINAL for variant in controls}
+    judged = [
+        row
+        for row in claims.filter(pl.col("verdict") != NOT_TESTED).iter_rows(named=True)
+        if row["metric"] and row["convention"] == "raw" and describe_metric(row["metric"]).homogenization
+    ]
+    rows = []
+    for model in models:
+        of_model = [row for row in judged if row["model"] == model]
+        slopes = [row for row in of_model if row["statistic"] == "slope"]
+        contrasts = [row for row in of_model if row["statistic"] == "contrast"]
+        by_role = {
+            role: [row for row in contrasts if roles.get((row["variant"], row["minus"])) == role] for role in _THAN
+        }
+        sentences = [_over_depth(slopes), _at_an_edge({role: found for role, found in by_role.items() if found})]
+        rows.append((model, " ".join(filter(None, sentences)) or "No claim on depth or position was tested."))
+    return pl.DataFrame(rows, schema=ANSWERS_SCHEMA, orient="row")
+
+
+def _over_depth(slopes: Sequence[Mapping]) -> str:
+    """`Over depth, tokens grow alike by effective rank, not by cosine anisotropy.`"""
+    alike = [_title(row) for row in slopes if _more_alike(row)]
+    others = [_title(row) for row in slopes if not _more_alike(row)]
+    if not slopes:
+        return ""
+    if not alike:
+        return f"Over depth, tokens do not grow alike by {_listed(others, 'or')}."
+    return f"Over depth, tokens grow alike by {_listed(alike, 'and')}{', not by ' if others else ''}{_listed(others, 'or')}."
+
+
+def _at_an_edge(by_role: Mapping[str, Sequence[Mapping]]) -> str:
+    """`Key phrases at an edge ... more alike than in the original in 3 of 4 comparisons (...)`, a part for each role."""
+    parts = [f"than {_THAN[role]} in {_count(rows)}" for role, rows in by_role.items()]
+    if not parts:
+        return ""
+    return f"Key phrases at an edge of their sentence make tokens more alike {_listed(parts, 'and')}."
+
+
+def _count(rows: Sequence[Mapping]) -> str:
+    """`3 of 4 comparisons (1 of them fragile; 1 less alike, 0 negligible; all within 0.6 % of what depth does)`."""
+    alike = [row for row in rows if _more_alike(row)]
+    fragile = sum(row["fragile"] for row in alike)
+    less = sum(row["verdict"] in (SUPPORTED, CONTRADICTED) and not _more_alike(row) for row in rows)
+    negligible = sum(row["verdict"] == NEGLIGIBLE for row in rows)
+    largest = max((abs(row["share_of_depth"]) for row in rows), default=0.0)
+    notes = [
+        f"{fragile} fragile" if fragile else "",
+        f"less alike in {less}" if less else "",
+        f"negligible in {negligible}" if negligible else "",
+        f"at most {share_in_words(largest)} of what depth does",
+    ]
+    return f"{len(alike)} of {len(rows)} comparisons ({'; '.join(filter(None, notes))})"
+
+
+def _more_alike(row: Mapping) -> bool:
+    """Whether the verdict is decided and the estimate on the side of homogenization."""
+    decided = row["verdict"] in (SUPPORTED, CONTRADICTED)
+    return decided and row["estimate"] * describe_metric(row["metric"]).homogenization > 0
+
+
+def _title(row: Mapping) -> str:
+    title = describe_metric(row["metric"]).title.partition(" (")[0]
+    return title[:1].lower() + title[1:]
+
+
+def _listed(names: Sequence[str], last: str) -> str:
+    """`a`, `a and b`, `a, b and c`; each name once."""
+    names = list(dict.fromkeys(names))
+    return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
