@@ -80,7 +80,8 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
     assert "Front has a lower effective rank than Original." in opening
     assert "tokens grow alike" in opening or "tokens do not grow alike" in opening
     board = browser.execute_script("return [...document.querySelectorAll('.prose svg')].map(s => s.clientWidth)")
-    assert len(board) == 1 and board[0] > 500
+    assert len(board) == 1
+    assert board[0] > 500
     assert "not tested: the study has no metric normalized_effective_rank" in opening
     first_words = browser.find_element(By.XPATH, "//p[starts-with(., 'This report')]")
     assert first_words.rect["y"] >= 0, "the top of a high page can't be scrolled to"

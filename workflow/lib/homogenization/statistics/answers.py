@@ -52,18 +52,19 @@ def answers_table(
 
 
 def _over_depth(slopes: Sequence[Mapping]) -> str:
-    """`Over depth, tokens grow alike by effective rank, not by cosine anisotropy.`"""
+    """A sentence such as `Over depth, tokens grow alike by effective rank, not by cosine anisotropy`."""
     alike = [_title(row) for row in slopes if _more_alike(row)]
     others = [_title(row) for row in slopes if not _more_alike(row)]
     if not slopes:
         return ""
     if not alike:
         return f"Over depth, tokens do not grow alike by {_listed(others, 'or')}."
-    return f"Over depth, tokens grow alike by {_listed(alike, 'and')}{', not by ' if others else ''}{_listed(others, 'or')}."
+    without = f", not by {_listed(others, 'or')}" if others else ""
+    return f"Over depth, tokens grow alike by {_listed(alike, 'and')}{without}."
 
 
 def _at_an_edge(by_role: Mapping[str, Sequence[Mapping]]) -> str:
-    """`Key phrases at an edge ... more alike than in the original in 3 of 4 comparisons (...)`, a part for each role."""
+    """A sentence such as `Key phrases at an edge ... more alike than in the original in 3 of 4 comparisons (...)`."""
     parts = [f"than {_THAN[role]} in {_count(rows)}" for role, rows in by_role.items()]
     if not parts:
         return ""
@@ -71,7 +72,7 @@ def _at_an_edge(by_role: Mapping[str, Sequence[Mapping]]) -> str:
 
 
 def _count(rows: Sequence[Mapping]) -> str:
-    """`3 of 4 comparisons (1 of them fragile; 1 less alike, 0 negligible; all within 0.6 % of what depth does)`."""
+    """How many of `rows` are more alike: `3 of 4 comparisons (1 fragile; at most 0.6 % of what depth does)`."""
     alike = [row for row in rows if _more_alike(row)]
     fragile = sum(row["fragile"] for row in alike)
     less = sum(row["verdict"] in (SUPPORTED, CONTRADICTED) and not _more_alike(row) for row in rows)
