@@ -6,7 +6,8 @@ from functools import cache
 import polars as pl
 
 from drawings import MODELS, VARIANTS, require_axis_labels, require_house_style, require_refusal, shown, texts
-from homogenization.figures.balance import COLUMNS, draw
+from homogenization.figures.balance import draw
+from homogenization.tables.imbalance import BALANCE_SCHEMA
 
 NAMED = [*VARIANTS, ["inward", "Inward"]]
 DIFFERENCES = {  # (variant, control) -> by covariate and model
@@ -23,7 +24,7 @@ def balance_table(differences=DIFFERENCES):
         for (variant, control), of_pair in differences.items()
         for (covariate, model), smd in of_pair.items()
     ]
-    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+    return pl.DataFrame(rows, schema=BALANCE_SCHEMA, orient="row")
 
 
 def figure_of(table):

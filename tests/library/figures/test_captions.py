@@ -10,7 +10,7 @@ from conftest import ROOT
 
 CAPTIONS = sorted((ROOT / "workflow" / "report").glob("*.rst"))
 SAID = {
-    "workflow": ["front", "someone/small", "64", "supported: 1", "3 of 64 reviews"],
+    "workflow": ["front", "someone/small", "64", "supported: 1", "3 of 64 reviews", "Tokens grow alike.", 'id="board"'],
     "claims": ["criterion"],
     "acceptance": ["0.85"],
     "rewriting": ["median words"],
@@ -36,6 +36,9 @@ def test_captions_render(caption, tmp_path, monkeypatch):
     (tmp_path / "results/tables/verdicts.csv").write_text(
         'statement,source,criterion,small,control\nAll is well.,we,> 0,"supported: 1 [0.5, 2]",undecided\n'
     )
+    (tmp_path / "results/tables/answers.csv").write_text("model,answer\nsmall,Tokens grow alike.\n")
+    (tmp_path / "results/figures").mkdir()
+    (tmp_path / "results/figures/claims.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" id="board"/>')
     config = {
         "corpus": {"source": "reviews.jsonl", "n_reviews": 64},
         "variants": {"original": {"rewriter": "none"}, "front": {"rewriter": "rules", "position": "front"}},

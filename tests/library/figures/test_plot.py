@@ -12,12 +12,12 @@ from homogenization.run.parquet import write_table
 from script import ScriptError, run_script
 
 
-def plot(table, figure, **params):
-    """Draw `figure` beside the file `table`, as its rule does."""
+def plot(table, figure, *others, **params):
+    """Draw `figure` beside the file `table`, with further tables `others`, as its rule does."""
     run_script(
         "plot",
         table.parent / "log.txt",
-        input={"table": str(table)},
+        input={path.stem: str(path) for path in (table, *others)},
         output={suffix: str(table.parent / f"figure.{suffix}") for suffix in ("svg", "png")},
         params={"code": "0", "module": f"figures.{figure}", "title": "T", **params},
     )
@@ -47,13 +47,19 @@ def test_a_table_without_the_rows_is_named_in_the_log_and_nothing_is_written(tmp
     assert files_in(tmp_path) == ["attention.parquet", "log.txt"]
 
 
-def test_a_csv_table_is_read_with_the_columns_of_its_figure(tmp_path):
-    row = dict.fromkeys(COLUMNS) | {"claim": "c", "statement": "All is well.", "source": "We", "model": "alpha"}
-    row |= {"statistic": "contrast", "verdict": "supported", "estimate": 1.0, "criterion": "> 0", "n_reviews": 4}
-    table = pl.DataFrame([row], schema=COLUMNS).with_columns(q_value=pl.lit("with, a comma"))
+def test_csv_tables_are_read_with_the_columns_of_their_figure(tmp_path):
+    row = dict.fromkeys(COLUMNS["claims"]) | {"claim": "c", "statement": "All is well.", "source": "We"}
+    row |= {"model": "alpha", "statistic": "contrast", "variant": "front", "minus": "inward", "unit": "reviews"}
+    row |= {"verdict": "supported", "estimate": 1.0, "measured": "mean difference", "criterion": "> 0", "n_reviews": 4}
+    row |= dict.fromkeys(("depends_on_length", "fragile", "q_decides"), False)
+    table = pl.DataFrame([row], schema=COLUMNS["claims"]).with_columns(n_80=pl.lit("with, a comma"))
     table.write_csv(tmp_path / "claims.csv")
-    plot(tmp_path / "claims.csv", "claims", models=MODELS[:1])
-    assert "All is well." in (tmp_path / "figure.svg").read_text()
+    pair = {"variant": "front", "minus": "inward", "imbalance": "words, tokens per word"}
+    pl.DataFrame([pair | {"tested": True}]).write_csv(tmp_path / "comparisons.csv")
+    plot(tmp_path / "claims.csv", "claims", tmp_path / "comparisons.csv", models=MODELS[:1])
+    drawn = (tmp_path / "figure.svg").read_text()
+    assert "All is well." in drawn
+    assert "unbalanced" in drawn
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ def metric_rows(values, metric=RANK, view="raw", variant="original", model="m", 
 def similarity_rows(f1, variant="front", accepted=True):
     columns = {"variant": variant, "review_id": [f"r{number:03d}" for number in range(len(f1))], "f1": f1}
     scores = pl.DataFrame(columns).with_columns(precision="f1", recall="f1", accepted=accepted)
+    scores = scores.with_columns(pl.lit(None).alias(name) for name in set(SIMILARITY_SCHEMA) - set(scores.columns))
     return scores.select(*SIMILARITY_SCHEMA).cast(SIMILARITY_SCHEMA)
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from homogenization.run.parquet import write_table
+from homogenization.statistics.answers import answers_table
 from homogenization.statistics.claims import CLAIMS_SCHEMA, claims_table
 from homogenization.statistics.evidence import POOLED_SCHEMA
 from homogenization.statistics.verdicts import (
@@ -513,7 +514,7 @@ class TestTables:
         assert table["a"][2] == "not tested: the study has no variant 'front'"
 
     @pytest.mark.parametrize("apart", [True, False])
-    def test_the_script_writes_both(self, tmp_path, apart):
+    def test_the_script_writes_all(self, tmp_path, apart):
         components = component_rows({"attention": noise(3) + 1, "norm_1": noise(4)}, model="a") if apart else None
         evidence = replace(self.evidence, components=components)
         paths = {name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "similarity", "components")}
@@ -525,10 +526,11 @@ class TestTables:
             tmp_path,
             "statistics.claims",
             paths if apart else {**paths, "components": []},
-            [tmp_path / "claims.csv", tmp_path / "verdicts.csv"],
+            [tmp_path / f"{name}.csv" for name in ("claims", "verdicts", "answers")],
             claims=claims,
             models=["a", "b"],
             variants=evidence.variants,
+            controls={},
             n_reviews=N_REVIEWS,
             min_reviews=MIN_REVIEWS,
             margin=MARGIN,
@@ -541,4 +543,6 @@ class TestTables:
         assert pl.read_csv(tmp_path / "claims.csv", schema_overrides=CLAIMS_SCHEMA).equals(expected)
         verdicts = pl.read_csv(tmp_path / "verdicts.csv", infer_schema=False)
         assert verdicts.equals(verdicts_table(expected, ["a", "b"]))
+        answers = pl.read_csv(tmp_path / "answers.csv")
+        assert answers.equals(answers_table(expected, ["a", "b"], {}))
         assert "lead" in (tmp_path / "log").read_text()

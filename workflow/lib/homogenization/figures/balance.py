@@ -12,7 +12,7 @@ from homogenization.figures.shown import Named, Shown, Tables, names_of, require
 from homogenization.figures.style import DARK, GREY, house_style, variant_styles
 from homogenization.tables.imbalance import BALANCE_SCHEMA
 
-COLUMNS = BALANCE_SCHEMA
+COLUMNS = {"balance": BALANCE_SCHEMA}
 _LABELS = {
     "displacement": "displacement of phrases",
     "order": "order of phrases",
