@@ -2,8 +2,10 @@
 
     python tests/kill_and_resume.py --kills 20 --seed 0 --table kills.md
 
-All processes of the run get SIGKILL at once, which leaves them no time to tidy up: as when the machine loses its power
-or the memory killer strikes. Half of the kills wait until the chosen job has begun to write a file.
+Of three kills, one is Ctrl-C: the processes of the terminal get SIGINT when the chosen job has made a file of which
+Snakemake does not know yet that it is whole, and the same command goes on. In the others, all processes of the run get
+SIGKILL at once, which leaves them no time to tidy up: as when the machine loses its power or the memory killer strikes;
+half of these wait until the chosen job has begun to write a file.
 """
 
 import argparse
@@ -48,6 +50,7 @@ class Kill:
     """A kill and what it left: attempts (hidden, half-written), files of cut-off jobs, and files that are not whole."""
 
     job: Job
+    by: str  # SIGKILL, or SIGINT (Ctrl-C)
     moment: str
     seconds: float  # after the job's start
     cut_off: list[str]
@@ -76,7 +79,7 @@ def kill_and_resume(
     project = Project(folder, copy.deepcopy(SMALL))
     (folder / "test.yaml").write_text(yaml.safe_dump(SMALL, sort_keys=False))
     command = [sys.executable, "-m", "snakemake", "--configfile", "test.yaml"]
-    command += ["--cores", "2", "--rerun-incomplete", "--"]
+    command += ["--cores", "2", "--"]  # the profile reruns what is incomplete
     done, whole, again = [], {}, []
     while True:
         begun = time.time() - 0.1  # file systems round
@@ -90,7 +93,8 @@ def kill_and_resume(
                 start_new_session=True,
                 env={**os.environ, "PYTHONHASHSEED": "2"},
             )
-            kill = _kill_in_time(run, folder, begun, jobs, wanted, drawn)
+            by = signal.SIGINT if len(done) % 3 == 1 else signal.SIGKILL
+            kill = _kill_in_time(run, folder, by, begun, jobs, wanted, drawn)
         if kill is None:
             assert run.returncode == 0, (folder / "run.txt").read_text()
             if not wanted.total():
@@ -102,13 +106,15 @@ def kill_and_resume(
                 (folder / output).unlink()
             continue
         job, moment, seconds = kill
-        done.append(Kill(job, moment, seconds, *_left_behind(folder, begun), unreadable(folder / "results", whole)))
-        progress(f"kill {len(done)} of {kills}: {job.rule} {moment}, {seconds:.2f} s after its start")
+        broken = unreadable(folder / "results", whole)
+        done.append(Kill(job, by.name, moment, seconds, *_left_behind(folder, begun), broken))
+        progress(f"{by.name} {len(done)} of {kills}: {job.rule} {moment}, {seconds:.2f} s after its start")
         if len(done) == 1:
-            refused = project.run("--cores", "2", "--rerun-incomplete")
+            refused = project.run("--cores", "2")
             assert refused.returncode != 0, refused.stdout
             assert "--unlock" in refused.stdout, refused.stdout
-        project.ask("--unlock")
+        if by == signal.SIGKILL:
+            project.ask("--unlock")
 
 
 def jobs_of(folder: Path) -> dict[str, Job]:
@@ -138,6 +144,7 @@ def _share_out(kills: int, stages: list[str], drawn: random.Random) -> Counter[s
 def _kill_in_time(
     run: subprocess.Popen,
     folder: Path,
+    by: signal.Signals,
     begun: float,
     jobs: dict[str, Job],
     wanted: Counter[str],
@@ -154,13 +161,17 @@ def _kill_in_time(
                 continue
             start, earlier = time.monotonic(), _attempts(folder, job)
             moment = drawn.choice(["at any moment", "while it writes"])
-            if moment == "at any moment":
+            if by == signal.SIGINT:  # with a file under its name, Snakemake asks what to do unless the profile says it
+                moment = "when it had written"
+                while not any((folder / output).exists() for output in job.outputs) and run.poll() is None:
+                    time.sleep(0.0005)
+            elif moment == "at any moment":
                 time.sleep(drawn.uniform(0, 0.8 * job.seconds))
             else:
                 while not _attempts(folder, job) - earlier and run.poll() is None and not _is_done(folder, job):
                     time.sleep(0.0005)
             seconds = time.monotonic() - start
-            if not _kill_all(run, folder):
+            if not (_kill_all(run, folder) if by == signal.SIGKILL else _interrupt(run, folder)):
                 return None
             wanted[job.stage] -= 1
             if moment == "while it writes" and not _attempts(folder, job) - earlier:
@@ -208,6 +219,16 @@ def _kill_all(run: subprocess.Popen, folder: Path) -> bool:
     return run.wait() == -signal.SIGKILL
 
 
+def _interrupt(run: subprocess.Popen, folder: Path) -> bool:
+    """Ctrl-C: SIGINT to the processes that a terminal would send it to; False if the run had ended by itself."""
+    with suppress(ProcessLookupError):
+        os.killpg(run.pid, signal.SIGINT)
+    status = run.wait()
+    while any(_works_in(process, folder) for process in psutil.process_iter()):
+        time.sleep(0.01)
+    return status != 0
+
+
 def _works_in(process: psutil.Process, folder: Path) -> bool:
     """Whether a process runs in `folder`: those of a run all do, in whatever session they are."""
     try:
@@ -236,13 +257,13 @@ def _left_behind(folder: Path, begun: float) -> tuple[list[str], list[str], list
 def as_markdown(kills: list[Kill]) -> str:
     """The kills as a table."""
     lines = [
-        "| kill | stage | rule | moment | seconds after its start (quiet run: whole job) | jobs cut off "
+        "| kill | by | stage | rule | moment | seconds after its start (quiet run: whole job) | jobs cut off "
         "| half-written, hidden | there under their names | of all files, not whole |",
-        "| ---: | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| ---: | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for number, kill in enumerate(kills, start=1):
         lines.append(
-            f"| {number} | {kill.job.stage} | {kill.job.rule} | {kill.moment} "
+            f"| {number} | {kill.by} | {kill.job.stage} | {kill.job.rule} | {kill.moment} "
             f"| {kill.seconds:.2f} ({kill.job.seconds:.2f}) | {_listed(kill.cut_off)} | {_listed(kill.attempts)} "
             f"| {_listed(kill.finished_files)} | {_listed(kill.not_whole)} |"
         )

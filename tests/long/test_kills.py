@@ -1,4 +1,4 @@
-"""A run on two cores, killed twenty times on its way, against a quiet run on one core."""
+"""A run on two cores, killed or interrupted twenty times on its way, against a quiet run on one core."""
 
 import copy
 from pathlib import Path
@@ -19,13 +19,14 @@ def killed(finished_run, tmp_path_factory, progress) -> tuple[Path, list[Kill]]:
 
 
 def test_a_run_killed_twenty_times_leaves_nothing_half_written(killed, finished_run):
-    """SIGKILL in every stage: nothing half-written is ever taken for a result, and nothing is left over."""
+    """SIGKILL or Ctrl-C in every stage: nothing half-written is ever taken for a result, and nothing is left over."""
     folder, kills = killed
     print(as_markdown(kills))
     assert len(kills) == 20
     assert {kill.job.stage for kill in kills} == {job.stage for job in jobs_of(finished_run).values()}
     assert [broken for kill in kills for broken in kill.not_whole] == []
     assert any(kill.attempts for kill in kills), "no kill came while a file was written"
+    assert any(kill.by == "SIGINT" and kill.finished_files for kill in kills), "no Ctrl-C left Snakemake in doubt"
     assert hidden(folder / "results") == []
 
 
