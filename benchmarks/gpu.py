@@ -27,9 +27,10 @@ from transformers import AutoModel, LlamaConfig, PreTrainedTokenizerFast
 
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
-from homogenization.models.tokens import Tokens, tokenize
+from homogenization.models.tokens import Tokens
 from homogenization.models.untrained import train_tokenizer
 from homogenization.states.extraction import extract
+from homogenization.states.long_texts import windows
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import packed_model, run_packed
 from homogenization.states.packs import pack_reviews
@@ -123,7 +124,7 @@ def compare_extraction(
 ) -> None:
     """Time the four ways and print them; the store of the last extraction stays at `path`."""
     review_ids = [f"{index:06d}" for index in range(len(texts))]
-    tokens = tokenize(model.tokenizer, review_ids, texts, model.bos, model.max_tokens)
+    tokens = windows(model, review_ids, texts).tokens
     n_tokens = len(tokens.token_ids)
 
     def extraction(record_attention: bool) -> dict[str, Any]:

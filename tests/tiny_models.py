@@ -61,6 +61,11 @@ REFUSED = {
 }
 
 
+def beginning(tokenizer: transformers.PreTrainedTokenizerBase, text: str, n_tokens: int) -> str:
+    """The shortest beginning of `text` with this number of tokens."""
+    return next(text[:end] for end in range(len(text)) if len(tokenizer(text[:end])["input_ids"]) == n_tokens)
+
+
 @dataclass(frozen=True)
 class Reference:
     """One text by itself through transformers' eager attention: float32 (tokens, width), (blocks, heads, n, n)."""

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -135,12 +136,18 @@ def test_a_context_that_is_shorter_than_asked_for(finished):
 
 def test_reviews_longer_than_the_context_are_cut_and_counted(finished):
     finished.config["models"]["tiny"]["max_tokens"] = 50
-    done = finished.run("--cores", "2", "results/states/tiny/original/000.zarr.zip")
+    done = finished.run("--cores", "2", "results/tables/long_texts.csv", "plan")
     assert done.returncode == 0, done.stdout
-    run = json.loads((finished.folder / "results/states/tiny/original/000.json").read_text())
-    assert run["n_truncated"] == run["n_reviews"] == 6
-    assert run["n_tokens"] == 6 * 50
-    assert "50" in (finished.folder / "results/logs/states/tiny/original/000.log").read_text()
+    read = pl.read_csv(finished.folder / "results/tables/long_texts.csv")
+    assert read["variant"].to_list() == ["front", "original"]
+    assert (read["n_cut"] + read["n_left_out"]).to_list() == [12, 12]
+    assert (read["n_tokens"] <= 50 * read["n_reviews"]).all()
+    announced = f"models.tiny: of 24 texts of all variants, {read['n_cut'].sum()} are cut at a sentence end"
+    assert f"warning: {announced}" in done.stdout
+    assert announced in (finished.folder / "results/logs/tables/tabulate_extraction.log").read_text()
+    planned = pl.read_csv(finished.folder / "results/plan/plan.csv").row(0, named=True)
+    assert (planned["reviews_cut"], planned["reviews_left_out"]) == (read["n_cut"].sum(), read["n_left_out"].sum())
+    assert planned["tokens"] == read["n_tokens"].sum()
 
 
 def test_no_review_is_similar_enough(finished):

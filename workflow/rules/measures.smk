@@ -1,4 +1,4 @@
-# States -> singular values, geometry, received attention, MAUVE; singular values and geometry of a common number of tokens.
+# States -> singular values, geometry, received attention, pooled tokens, MAUVE; singular values and geometry of a common number of tokens.
 # Variants, by another pass through a model -> how alike tokens are at each point of each block.
 
 
@@ -60,6 +60,25 @@ if STUDY.states.record_attention:
             "../scripts/measure.py"
 
 
+rule compute_pooled:
+    """Singular values and cosines of the tokens of all reviews of a shard together."""
+    input:
+        states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
+    output:
+        pooled="<results>/pooled/{model}/{variant}/{shard}.parquet",
+    log:
+        "<logs>/pooled/{model}/{variant}/{shard}.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    resources:
+        runtime=per_attempt(240),
+    params:
+        code=code("measure", "measures.pooled"),
+        module="measures.pooled",
+    script:
+        "../scripts/measure.py"
+
+
 rule compute_mauve:
     """MAUVE between consecutive layers, with its split-half null."""
     input:
@@ -114,6 +133,7 @@ if STUDY.component_jobs:
         """Runs reviews through a model and measures how alike their tokens are at every point of every block."""
         input:
             variant="<results>/variants/{variant}/{shard}.parquet",
+            original="<results>/corpus/{shard}.parquet",
             weights=weights_of,
         output:
             components="<results>/components/{model}/{variant}/{shard}.parquet",

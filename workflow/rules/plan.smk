@@ -15,7 +15,7 @@ rule count_tokens:
         "../../envs/homogenization.yaml"
     params:
         code=code("count_tokens"),
-        model=lambda wildcards: model_of(wildcards).params("weights", "bos", "max_tokens"),
+        model=lambda wildcards: model_of(wildcards).params("weights", "bos", "max_tokens", "long_texts"),
         jobs=STUDY.counted_jobs,
     script:
         "../scripts/count_tokens.py"

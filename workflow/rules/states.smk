@@ -47,6 +47,8 @@ rule extract_states:
     """Extracts the states of one model for one shard of a variant."""
     input:
         variant="<results>/variants/{variant}/{shard}.parquet",
+        # decides where a review is cut that is longer than the model's context
+        original="<results>/corpus/{shard}.parquet",
         weights=weights_of,
     output:
         states=kept_if_asked("<results>/states/{model}/{variant}/{shard}.zarr.zip"),

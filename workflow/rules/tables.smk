@@ -205,12 +205,35 @@ rule tabulate_cosines:
         "../scripts/tabulate.py"
 
 
+rule tabulate_pooled:
+    """Metrics of pooled tokens of every shard."""
+    input:
+        pooled=over_jobs("<results>/pooled/{model}/{variant}/{shard}.parquet"),
+    output:
+        pooled="<results>/tables/pooled.parquet",
+    log:
+        "<logs>/tables/tabulate_pooled.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        code=code("tabulate", "tables.pooled"),
+        module="tables.pooled",
+    script:
+        "../scripts/tabulate.py"
+
+
 rule tabulate_extraction:
-    """Time, memory and tokens of every extraction."""
+    """Time, memory and tokens of every extraction, and which reviews were too long."""
     input:
         runs=over_jobs("<results>/states/{model}/{variant}/{shard}.json"),
     output:
         extraction="<results>/tables/extraction.parquet",
+        long_texts=report(
+            "<results>/tables/long_texts.csv",
+            caption="../report/long_texts.rst",
+            category="Data",
+            labels={"table": "long reviews"},
+        ),
     log:
         "<logs>/tables/tabulate_extraction.log",
     conda:

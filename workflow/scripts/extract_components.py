@@ -4,10 +4,12 @@ from homogenization.run.job import job
 from homogenization.measures.components import component_states
 from homogenization.models.weights import with_built_weights
 from homogenization.run.parquet import read_table, write_table
+from homogenization.states.long_texts import with_originals
 from homogenization.states.model import load_model
 
 with job(snakemake):
-    reviews, model = read_table(snakemake.input.variant), snakemake.params.model
+    reviews = with_originals(read_table(snakemake.input.variant), read_table(snakemake.input.original))
+    model = snakemake.params.model
     identity = {"model": model["name"], "variant": snakemake.params.variant, "shard": snakemake.params.shard}
     table, metadata = component_states(
         load_model(with_built_weights(model, snakemake.input.get("weights", [])), snakemake.resources.get("gpu", 0)),
@@ -15,5 +17,6 @@ with job(snakemake):
         reviews["text"].to_list(),
         identity,
         model["token_budget"],
+        reviews["original"].to_list(),
     )
     write_table(table, snakemake.output.components, metadata)

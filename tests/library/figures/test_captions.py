@@ -14,6 +14,7 @@ SAID = {
     "claims": ["criterion"],
     "acceptance": ["0.85"],
     "rewriting": ["median words"],
+    "long_texts": ["same sentences"],
     "comparisons": ["fewer than 7 such reviews"],
     "balance": ["The title", "±0.3"],
 }

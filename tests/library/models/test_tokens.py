@@ -1,11 +1,8 @@
-"""Texts to tokens under each BOS policy, truncated and located."""
+"""Texts to tokens under each BOS policy, and where they stand."""
 
 import json
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from homogenization.models.tokens import opening_token_id, tokenize
@@ -42,7 +39,7 @@ def of_review(tokens, index):
 @pytest.mark.parametrize("tokenizer", ["bert", "llama"])
 def test_default_is_what_the_tokenizer_does(tokenizer, request):
     tokenizer = request.getfixturevalue(tokenizer)
-    tokens = tokenize(tokenizer, IDS, TEXTS, "default", 512)
+    tokens = tokenize(tokenizer, IDS, TEXTS, "default")
     for index, text in enumerate(TEXTS):
         assert of_review(tokens, index) == tokenizer(text)["input_ids"]
         assert of_review(tokens, index)[0] == opening_token_id(tokenizer)
@@ -50,9 +47,9 @@ def test_default_is_what_the_tokenizer_does(tokenizer, request):
 
 def test_always_does_not_double_and_never_takes_away_the_opening_token_alone(bert, llama):
     for tokenizer, n_closing in ((bert, 1), (llama, 0)):
-        default = tokenize(tokenizer, IDS, TEXTS, "default", 512)
-        always = tokenize(tokenizer, IDS, TEXTS, "always", 512)
-        never = tokenize(tokenizer, IDS, TEXTS, "never", 512)
+        default = tokenize(tokenizer, IDS, TEXTS, "default")
+        always = tokenize(tokenizer, IDS, TEXTS, "always")
+        never = tokenize(tokenizer, IDS, TEXTS, "never")
         for index, text in enumerate(TEXTS):
             assert of_review(always, index) == of_review(default, index)
             assert of_review(never, index) == of_review(default, index)[1:]
@@ -63,36 +60,16 @@ def test_always_does_not_double_and_never_takes_away_the_opening_token_alone(ber
 
 def test_always_adds_what_the_tokenizer_leaves_out(without_bos):
     without_bos.bos_token = "<s>"
-    default = tokenize(without_bos, IDS, TEXTS, "default", 512)
-    always = tokenize(without_bos, IDS, TEXTS, "always", 512)
+    default = tokenize(without_bos, IDS, TEXTS, "default")
+    always = tokenize(without_bos, IDS, TEXTS, "always")
     for index in range(len(TEXTS)):
         assert of_review(always, index) == [without_bos.bos_token_id, *of_review(default, index)]
     assert always.token_offsets[0].tolist() == [0, 0]
     assert (always.tokens_before_truncation == default.tokens_before_truncation + 1).all()
 
 
-def test_truncation_keeps_the_closing_token_and_is_counted(bert):
-    whole = tokenize(bert, IDS, TEXTS, "default", 512)
-    cut = tokenize(bert, IDS, TEXTS, "default", 6)
-    for index in range(len(TEXTS)):
-        assert of_review(cut, index) == [*of_review(whole, index)[:5], bert.sep_token_id]
-        assert of_review(cut, index) == bert(TEXTS[index], truncation=True, max_length=6)["input_ids"]
-    assert cut.lengths.tolist() == [6, 6, 6]
-    assert cut.tokens_before_truncation.tolist() == whole.lengths.tolist()
-    assert len(cut.token_offsets) == len(cut.token_ids) == 18
-
-
-@pytest.mark.parametrize("bos", ["default", "always", "never"])
-@given(max_tokens=st.integers(1, 12))
-def test_no_text_is_longer_than_allowed(bert, llama, bos, max_tokens):
-    for tokenizer in (bert, llama):
-        tokens = tokenize(tokenizer, IDS, TEXTS, bos, max_tokens)
-        assert (tokens.lengths == np.minimum(tokens.tokens_before_truncation, max_tokens)).all()
-        assert len(tokens.token_ids) == len(tokens.token_offsets) == tokens.review_offsets[-1]
-
-
 def test_offsets_are_spans_of_the_text_and_positions_restart(bert):
-    tokens = tokenize(bert, IDS, TEXTS, "default", 512)
+    tokens = tokenize(bert, IDS, TEXTS, "default")
     for index, text in enumerate(TEXTS):
         span = slice(tokens.review_offsets[index], tokens.review_offsets[index + 1])
         spans = tokens.token_offsets[span]
@@ -103,4 +80,4 @@ def test_offsets_are_spans_of_the_text_and_positions_restart(bert):
 
 def test_a_text_without_tokens_is_named(llama):
     with pytest.raises(HomogenizationError, match="review b"):
-        tokenize(llama, ["a", "b"], ["fine", ""], "never", 512)
+        tokenize(llama, ["a", "b"], ["fine", ""], "never")

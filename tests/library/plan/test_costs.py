@@ -4,6 +4,7 @@ import copy
 import os
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
 import huggingface_hub
 import numpy as np
@@ -35,6 +36,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
 from homogenization.states.check import check_against_eager
 from homogenization.states.extraction import extract
+from homogenization.states.long_texts import windows
 from homogenization.states.model import load_model
 from homogenization.states.network import packed_model, run_packed
 from tiny_models import CONFIGS, VOCABULARY, network
@@ -240,39 +242,51 @@ def reviews_at(path, texts):
 
 def test_tokens_are_counted_as_extraction_reads_them(tmp_path):
     original = reviews_at(tmp_path / "original.parquet", TEXTS)
-    front = reviews_at(tmp_path / "front.parquet", TEXTS[1:])
+    front = reviews_at(tmp_path / "front.parquet", TEXTS[:-1])
     jobs = [["front", "000", "front"], ["original", "000", "original"], ["paraphrase", "000", "original"]]
     folder = resolve_weights(MINILM).folder
-    counts = token_counts(folder, {"bos": "default", "max_tokens": 40}, jobs, [front, original, original])
+    counts = token_counts(
+        folder,
+        {"bos": "default", "max_tokens": 40, "long_texts": "common_sentence_end"},
+        jobs,
+        [front, original, original],
+    )
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     alone = [len(tokenizer(text)["input_ids"]) for text in TEXTS]
     assert min(alone) < 40 < max(alone)
-    cut = [min(length, 40) for length in alone]
-    assert counts["lengths_before_truncation"].to_list() == [alone[1:], alone, alone]
-    assert counts["lengths"].to_list() == [cut[1:], cut, cut]
+    reader = SimpleNamespace(tokenizer=tokenizer, bos="default", max_tokens=40, long_texts="common_sentence_end")
+    for row, texts in zip(counts.to_dicts(), (TEXTS[:-1], TEXTS, TEXTS), strict=True):
+        read = windows(reader, texts, texts)
+        assert (row["n_cut"], row["n_left_out"]) == (read.n_cut, read.n_left_out)
+        assert row["lengths"] == read.tokens.lengths.tolist()
+        assert row["lengths_before_truncation"] == read.tokens.tokens_before_truncation.tolist()
     assert counts.select("variant", "shard", "counted_as").rows() == [tuple(job) for job in jobs]
-    whole = token_counts(folder, {"bos": "never", "max_tokens": None}, jobs[:1], [front])
-    assert whole["lengths"].to_list() == [[length - 1 for length in alone[1:]]]
+    model = {"bos": "never", "max_tokens": None, "long_texts": "leave_out"}
+    whole = token_counts(folder, model, jobs[1:2], [original])
+    assert whole["lengths"].to_list() == [[length - 1 for length in alone]]
 
 
 TINY = Architecture("T", 1000, 0, 700, 3, 8, 32, 2, 4, True, True)
 
 
 def counts_of(*jobs):
-    """Jobs as (variant, counted_as, lengths, lengths before truncation)."""
-    names = ("variant", "counted_as", "lengths", "lengths_before_truncation")
+    """Jobs as (variant, counted_as, lengths, lengths before truncation, reviews cut, reviews left out)."""
+    names = ("variant", "counted_as", "lengths", "lengths_before_truncation", "n_cut", "n_left_out")
     return pl.DataFrame([dict(zip(names, job, strict=True)) | {"shard": "000"} for job in jobs])
 
 
-COUNTS = counts_of(("original", "original", [100, 3], [150, 3]), ("front", "front", [90, 2], [90, 2]))
+COUNTS = counts_of(("original", "original", [100, 3], [150, 3], 1, 0), ("front", "front", [90, 2], [90, 2], 0, 1))
 
 
 def test_a_row_by_hand():
     row = plan_row(ENTRY, TINY, COUNTS, STATES)
-    assert {name: row[name] for name in ("jobs", "gpus_per_job", "reviews", "tokens", "tokens_cut_off")} == {
+    counted = ("jobs", "gpus_per_job", "reviews", "reviews_cut", "reviews_left_out", "tokens", "tokens_cut_off")
+    assert {name: row[name] for name in counted} == {
         "jobs": 2,
         "gpus_per_job": 2,
         "reviews": 4,
+        "reviews_cut": 1,
+        "reviews_left_out": 1,
         "tokens": 195,
         "tokens_cut_off": 50,
     }
@@ -282,6 +296,8 @@ def test_a_row_by_hand():
     pairs = 100**2 + 3**2 + 90**2 + 2**2
     assert row["petaflops"] * 1e15 == pytest.approx(2 * 700 * 195 + 4 * 8 * 3 * pairs)
     assert row["gpu_memory_gib"] * 2**30 == gpu_bytes(TINY, "bfloat16", 100, 100, "bfloat16", 4, True)
+    # five points: a Gram matrix, and eigenvalues twice for each of two jobs
+    assert row["petaflops_pooled"] * 1e15 == pytest.approx(5 * (2 * 195 * 8**2 + 2 * 2 * 4 / 3 * 8**3))
     assert row["estimated"] is False
 
 
@@ -313,7 +329,7 @@ def test_a_model_on_the_cpu_takes_no_gpu():
 
 
 def test_the_total_adds_up_and_names_the_largest_gpu():
-    guessed = counts_of(("paraphrase", "original", [7], [7]))
+    guessed = counts_of(("paraphrase", "original", [7], [7], 0, 0))
     rows = [
         plan_row(ENTRY | {"name": "cpu", "device": "cpu"}, TINY, guessed, STATES),
         plan_row(ENTRY | {"name": "small", "gpus": 1, "token_budget": 8}, TINY, COUNTS, STATES),
@@ -328,11 +344,13 @@ def test_the_total_adds_up_and_names_the_largest_gpu():
     assert (total["gpus_per_job"], total["gpu_memory_gib"]) == (2, rows[2]["gpu_memory_gib"])
     assert total["estimated"]
     lines = plan_text(plan).splitlines()
-    assert len({len(line) for line in lines[:-1]}) == 1
+    assert len({len(line) for line in lines[:-2]}) == 1
     assert lines[0].split()[:3] == ["parameters", "jobs", "reviews"]
-    assert lines[1].split()[5:7] == ["7", "*"]
-    assert lines[-1].startswith("* ")
+    assert lines[1].split()[5:9] == ["0", "0", "7", "*"]
+    assert lines[-2].startswith("* ")
+    assert lines[-1].startswith("cut, left out: ")
     assert "*" not in plan_text(plan_table(rows[1:]))
+    assert "cut, left out: " not in plan_text(plan_table(rows[:1]))
 
 
 @given(lengths=st.lists(st.integers(1, 600), min_size=1, max_size=5), causal=st.booleans(), recorded=st.booleans())

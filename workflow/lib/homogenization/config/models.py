@@ -260,7 +260,12 @@ class Model(Section):
         "default", description="First token: what the tokenizer does, always one BOS token, or never one."
     )
     max_tokens: int | None = Field(
-        None, ge=2, description="Longer reviews are cut there, and the cut recorded; null: the model's context."
+        None, ge=2, description="Most tokens of a review; null: the model's context. `long_texts` treats longer ones."
+    )
+    long_texts: Literal["common_sentence_end", "leave_out"] = Field(
+        "common_sentence_end",
+        description="A review with more tokens is cut at a sentence end that all its variants share, or left out for "
+        "this model.",
     )
     token_budget: int = Field(
         2048, ge=1, description="Most tokens per pass; whole reviews are packed up to it. Halves when memory runs out."

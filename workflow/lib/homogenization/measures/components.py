@@ -10,12 +10,13 @@ import torch
 from homogenization.measures.alignment import NUMBERS, TOKEN_VIEWS, token_alignment
 from homogenization.measures.blocks import Layout, check_sums, find_layout, points_taken
 from homogenization.measures.reviews import with_origin
-from homogenization.models.tokens import Tokens, tokenize
+from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.check import check_against_eager
+from homogenization.states.long_texts import windows
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import run_packed
-from homogenization.states.packs import run_packs, warn_of_truncation
+from homogenization.states.packs import run_packs
 
 COMPONENT_STATES_SCHEMA = {
     "model": pl.String,
@@ -37,6 +38,7 @@ def component_states(
     texts: Sequence[str],
     identity: Mapping[str, str],
     token_budget: int,
+    originals: Sequence[str] | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
     """Run `model` over reviews and measure the tokens at every point of every block.
 
@@ -47,6 +49,8 @@ def component_states(
         identity: `model`, `variant` and `shard`, for the table, provenance and messages.
         token_budget: most tokens of the whole reviews in a forward pass; a longer review passes alone. Where memory
             runs out, the budget halves for the rest of the run.
+        originals: original texts, in the same order, which decide where a long review is cut; None where the texts are
+            the originals.
 
     Returns:
         The table (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and review; and its
@@ -57,8 +61,8 @@ def component_states(
             are not finite, a review that does not fit into memory.
     """
     layout = find_layout(model.packed)
-    tokens = tokenize(model.tokenizer, review_ids, texts, model.bos, model.max_tokens)
-    warn_of_truncation(tokens, model.max_tokens)
+    read = windows(model, review_ids, texts, originals)
+    review_ids, tokens = read.review_ids, read.tokens
     check_against_eager(model.packed, int(tokens.lengths.max(initial=0)), record_attention=False)
     if len(review_ids):
         check_sums(model.packed, layout, tokens.token_ids[: tokens.review_offsets[1]])

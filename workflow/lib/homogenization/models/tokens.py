@@ -1,4 +1,4 @@
-"""Tokens of texts: the configured opening token, truncation, and each token's place in its text."""
+"""Tokens of texts: the configured opening token, and each token's place in its text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Tokens:
         token_offsets: first and last character (exclusive) in the review's text, int32 (tokens, 2); (0, 0) for a token
             outside of the text, such as BOS.
         review_offsets: first token of each review, and the number of all tokens, int64 (reviews + 1,).
-        tokens_before_truncation: number of tokens of each review before truncation, int64 (reviews,).
+        tokens_before_truncation: number of tokens of each review's whole text, int64 (reviews,).
     """
 
     token_ids: np.ndarray
@@ -30,6 +30,10 @@ class Tokens:
     def lengths(self) -> np.ndarray:
         """Number of tokens of each review, int64 (reviews,)."""
         return np.diff(self.review_offsets)
+
+    def offsets_of(self, index: int) -> np.ndarray:
+        """Characters of the tokens of one review, int32 (its tokens, 2)."""
+        return self.token_offsets[self.review_offsets[index] : self.review_offsets[index + 1]]
 
     @property
     def positions(self) -> np.ndarray:
@@ -43,14 +47,11 @@ def opening_token_id(tokenizer: PreTrainedTokenizerBase) -> int | None:
     return tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.cls_token_id
 
 
-def tokenize(
-    tokenizer: PreTrainedTokenizerBase, review_ids: Sequence[str], texts: Sequence[str], bos: str, max_tokens: int
-) -> Tokens:
-    """Turn texts, which may be none, into tokens, truncated to `max_tokens`.
+def tokenize(tokenizer: PreTrainedTokenizerBase, review_ids: Sequence[str], texts: Sequence[str], bos: str) -> Tokens:
+    """Turn whole texts, which may be none, into tokens.
 
     BOS (or CLS in BERT's family) opens a text as `bos` says: `default` (as the tokenizer does), `always` or `never`;
-    the tokenizer decides on other special tokens. A text that is too long loses tokens at its end, but keeps the
-    special tokens (such as SEP) that close it.
+    the tokenizer decides on other special tokens.
 
     Raises:
         HomogenizationError: a text has no token.
@@ -66,30 +67,21 @@ def tokenize(
         return_attention_mask=False,
         return_token_type_ids=False,
         return_offsets_mapping=True,
-        return_special_tokens_mask=True,
         verbose=False,
     )
     opening = opening_token_id(tokenizer)
-    token_ids, token_offsets, lengths = [], [], []
-    for review_id, ids, offsets, special in zip(
-        review_ids, encoded["input_ids"], encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True
-    ):
+    token_ids, token_offsets = [], []
+    for review_id, ids, offsets in zip(review_ids, encoded["input_ids"], encoded["offset_mapping"], strict=True):
         ids, offsets = _with_bos_policy(ids, offsets, bos, opening)
         if not ids:
             raise HomogenizationError(f"review {review_id}: its text gives no token. Remove it from the corpus.")
-        lengths.append(len(ids))
-        surplus = len(ids) - max_tokens
-        if surplus > 0:
-            n_closing = next((index for index, flag in enumerate(reversed(special)) if not flag), 0)
-            end = max(len(ids) - n_closing, surplus)
-            ids, offsets = ids[: end - surplus] + ids[end:], offsets[: end - surplus] + offsets[end:]
         token_ids.append(ids)
         token_offsets.append(offsets)
     return Tokens(
         np.concatenate(token_ids).astype(np.int64),
         np.concatenate(token_offsets).astype(np.int32),
         np.cumsum([0, *map(len, token_ids)]).astype(np.int64),
-        np.asarray(lengths, dtype=np.int64),
+        np.asarray(list(map(len, token_ids)), dtype=np.int64),
     )
 
 

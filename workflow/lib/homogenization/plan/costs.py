@@ -21,12 +21,15 @@ PLAN_SCHEMA = {
     "jobs": pl.Int64,
     "gpus_per_job": pl.Int64,
     "reviews": pl.Int64,
+    "reviews_cut": pl.Int64,
+    "reviews_left_out": pl.Int64,
     "tokens": pl.Int64,
     "tokens_cut_off": pl.Int64,
     "bytes_written": pl.Int64,
     "bytes_on_disk": pl.Int64,
     "gpu_memory_gib": pl.Float64,
     "petaflops": pl.Float64,
+    "petaflops_pooled": pl.Float64,
     "estimated": pl.Boolean,
 }
 TOTAL = "total"
@@ -65,6 +68,21 @@ def _computed_pairs(lengths: np.ndarray, causal: bool, record_attention: bool) -
         return lengths * (lengths + 1) // 2
     chunks, rest = np.divmod(lengths, QUERY_CHUNK)
     return QUERY_CHUNK**2 * chunks * (chunks + 1) // 2 + rest * lengths
+
+
+def pooled_operations(architecture: Architecture, n_tokens: int, n_jobs: int, n_layers: int) -> float:
+    """Floating-point operations of pooled tokens: at each point a Gram matrix of the width, and eigenvalues twice.
+
+    They are in float64, on the CPU. The eigenvalues of a symmetric matrix of width d take about 4/3 d³.
+
+    Args:
+        architecture: The model's network.
+        n_tokens: Tokens of all jobs.
+        n_jobs: Number of jobs.
+        n_layers: Number of stored layers of the residual stream.
+    """
+    width, points = architecture.width, n_layers + architecture.final_norm
+    return points * (2 * n_tokens * width**2 + n_jobs * 2 * 4 / 3 * width**3)
 
 
 def store_bytes(
@@ -157,12 +175,15 @@ def plan_row(
         "jobs": len(token_counts),
         "gpus_per_job": model["gpus"] if model["device"] in ("auto", "cuda") else 0,
         "reviews": reviews,
+        "reviews_cut": token_counts["n_cut"].sum(),
+        "reviews_left_out": token_counts["n_left_out"].sum(),
         "tokens": tokens,
         "tokens_cut_off": int(token_counts["lengths_before_truncation"].explode().sum()) - tokens,
         "bytes_written": full + sample,
         "bytes_on_disk": (full if states["keep"] else 0) + sample,
         "gpu_memory_gib": None if model["device"] == "cpu" else memory / 2**30,
         "petaflops": matrix_operations(architecture, lengths, recorded) / 1e15,
+        "petaflops_pooled": pooled_operations(architecture, tokens, len(token_counts), layers) / 1e15,
         "estimated": bool((token_counts["counted_as"] != token_counts["variant"]).any()),
     }
 
@@ -170,7 +191,8 @@ def plan_row(
 def plan_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """The table `plan`: `rows` and their total, whose GPUs and GPU memory are those of the job that needs most."""
     models = pl.DataFrame(rows, schema=PLAN_SCHEMA)
-    summed = ("jobs", "reviews", "tokens", "tokens_cut_off", "bytes_written", "bytes_on_disk", "petaflops")
+    not_summed = ("model", "parameters", "gpus_per_job", "gpu_memory_gib", "estimated")
+    summed = [name for name in PLAN_SCHEMA if name not in not_summed]
     total = models.select(
         pl.lit(TOTAL).alias("model"),
         pl.lit(None).alias("parameters"),
@@ -183,21 +205,44 @@ def plan_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 def plan_text(plan: pl.DataFrame) -> str:
     """The table `plan` for readers: aligned, with units."""
-    lines = [["", "parameters", "jobs", "reviews", "tokens", "cut off", "written", "on disk", "GPU memory", "PFLOP"]]
+    lines = [
+        [
+            "",
+            "parameters",
+            "jobs",
+            "reviews",
+            "cut",
+            "left out",
+            "tokens",
+            "cut off",
+            "written",
+            "on disk",
+            "GPU memory",
+            "PFLOP",
+            "pooled",
+        ]
+    ]
     lines += [
         [
             row["model"],
             "" if row["parameters"] is None else f"{three_digits(row['parameters'] / 1e6)} M",
             f"{row['jobs']:,}",
             f"{row['reviews']:,}",
+            f"{row['reviews_cut']:,}",
+            f"{row['reviews_left_out']:,}",
             f"{row['tokens']:,}{' *' if row['estimated'] else ''}",
             f"{row['tokens_cut_off']:,}",
             f"{three_digits(row['bytes_written'] / 1e9)} GB",
             f"{three_digits(row['bytes_on_disk'] / 1e9)} GB",
             "-" if row["gpu_memory_gib"] is None else f"{row['gpu_memory_gib']:.1f} GiB",
             three_digits(row["petaflops"]),
+            three_digits(row["petaflops_pooled"]),
         ]
         for row in plan.iter_rows(named=True)
     ]
-    note = "* with variants that are not written yet, counted by their originals\n" if plan["estimated"].any() else ""
-    return aligned(lines) + note
+    notes = []
+    if plan["estimated"].any():
+        notes.append("* with variants that are not written yet, counted by their originals\n")
+    if plan.select(pl.any_horizontal(pl.col("reviews_cut", "reviews_left_out") > 0).any()).item():
+        notes.append("cut, left out: reviews longer than the model's max_tokens, as its long_texts says\n")
+    return aligned(lines) + "".join(notes)

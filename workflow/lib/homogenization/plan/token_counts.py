@@ -1,23 +1,27 @@
 """Numbers of tokens that a model will read: its tokenizer is run on the texts, cut where extraction cuts them."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from homogenization.models.loading import checked_max_tokens, load_config, load_tokenizer
-from homogenization.models.tokens import tokenize
 from homogenization.run.parquet import read_table
+from homogenization.states.long_texts import windows
+from homogenization.variants.names import ORIGINAL
 
-# a row for each job; the lists hold a number for each review
+# a row for each job; the lists hold a number for each review that is read
 TOKEN_COUNTS_SCHEMA = {
     "variant": pl.String,
     "shard": pl.String,
     "counted_as": pl.String,
     "lengths": pl.List(pl.Int64),
     "lengths_before_truncation": pl.List(pl.Int64),
+    "n_cut": pl.Int64,
+    "n_left_out": pl.Int64,
 }
 
 
@@ -28,10 +32,11 @@ def token_counts(
 
     Args:
         folder: Folder of the model's configuration and tokenizer.
-        model: `bos` and `max_tokens` (None: the model's context) of the model's entry.
+        model: `bos`, `max_tokens` (None: the model's context) and `long_texts` of the model's entry.
         jobs: (variant, shard, counted_as); `counted_as` is the variant whose texts are counted, `original` for a
             variant that is not written yet.
-        texts: Path of the table of texts of each job. A repeated path is read once.
+        texts: Path of the table of texts of each job, among them the originals of its shard. A repeated path is read
+            once.
 
     Raises:
         HomogenizationError: no fast tokenizer, no known context, a text without tokens.
@@ -39,17 +44,23 @@ def token_counts(
     folder = Path(folder)
     tokenizer = load_tokenizer(folder)
     max_tokens = checked_max_tokens(model, load_config(folder), tokenizer, folder)
+    reader = SimpleNamespace(tokenizer=tokenizer, max_tokens=max_tokens, **{k: model[k] for k in ("bos", "long_texts")})
+    reviews = {path: dict(read_table(path).select("review_id", "text").iter_rows()) for path in dict.fromkeys(texts)}
+    original = {job[1]: reviews[path] for job, path in zip(jobs, texts, strict=True) if job[2] == ORIGINAL}
 
-    def lengths(path: str) -> dict[str, np.ndarray]:
-        reviews = read_table(path)
-        tokens = tokenize(
-            tokenizer, reviews["review_id"].to_list(), reviews["text"].to_list(), model["bos"], max_tokens
-        )
-        return {"lengths": tokens.lengths, "lengths_before_truncation": tokens.tokens_before_truncation}
+    @cache
+    def counts(path: str, shard: str) -> dict[str, Any]:
+        names = list(reviews[path])
+        read = windows(reader, names, list(reviews[path].values()), [original[shard][name] for name in names])
+        return {
+            "lengths": read.tokens.lengths,
+            "lengths_before_truncation": read.tokens.tokens_before_truncation,
+            "n_cut": read.n_cut,
+            "n_left_out": read.n_left_out,
+        }
 
-    counted = {path: lengths(path) for path in dict.fromkeys(texts)}
     rows = [
-        {"variant": variant, "shard": shard, "counted_as": counted_as, **counted[path]}
+        {"variant": variant, "shard": shard, "counted_as": counted_as, **counts(path, shard)}
         for (variant, shard, counted_as), path in zip(jobs, texts, strict=True)
     ]
     return pl.DataFrame(rows, schema=TOKEN_COUNTS_SCHEMA)

@@ -70,6 +70,13 @@ def job(snakemake: Any) -> Iterator[None]:
         os._exit(0)
 
 
+def announce(warning: str) -> None:
+    """Log a warning, and show it on the terminal of the run too."""
+    logging.warning(warning)
+    if _OWN_PROCESS:
+        print(f"warning: {warning}", file=sys.__stderr__, flush=True)
+
+
 def arguments(snakemake: Any) -> dict[str, Any]:
     """The parameters of the rule that its module takes: all except `code` and `module`."""
     return {name: value for name, value in snakemake.params.items() if name not in ("code", "module")}

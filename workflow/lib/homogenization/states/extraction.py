@@ -9,13 +9,14 @@ import numpy as np
 import torch
 
 from homogenization.models.digests import combined_digest
-from homogenization.models.tokens import Tokens, tokenize
+from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.usage import peak_device_memory_mb, peak_memory_mb
 from homogenization.states.check import check_against_eager
+from homogenization.states.long_texts import windows
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import run_packed
-from homogenization.states.packs import run_packs, warn_of_truncation
+from homogenization.states.packs import run_packs
 from homogenization.states.points import FINAL_NORM, layer_name
 from homogenization.states.writer import StateWriter, StoreShape, written_store
 
@@ -31,6 +32,7 @@ def extract(
     chunk_tokens: int,
     record_attention: bool,
     layers: Sequence[int] | None = None,
+    originals: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Run `model` over reviews and write the store at `path`, whole.
 
@@ -47,21 +49,24 @@ def extract(
         record_attention: whether to record the attention that each token receives.
         layers: stored layers of the residual stream, 0 before the first block, l after block l, -1 after the last; None
             for all.
+        originals: the original texts, in the same order, which decide where a long review is cut; None where the texts
+            are the originals.
 
     Returns:
-        The run record: `identity`, n_reviews, n_tokens, n_truncated, seconds_total, seconds_forward, seconds_write
+        The run record: `identity`, n_reviews and n_tokens (as read), n_cut and n_left_out (reviews that are cut or not
+        read because they are too long), n_tokens_cut_off, max_tokens, seconds_total, seconds_forward, seconds_write
         (time for which the passes waited), tokens_per_second (over the total), token_budget (of the last pass),
         peak_memory_mb (of the process), peak_device_memory_mb (of the fullest CUDA device, or None), device, dtype of
         the model and weights_digest (one SHA-256 for all files of weights; None without files).
 
     Raises:
-        HomogenizationError: the architecture can't be honoured, the model lacks a layer of `layers`, states can't be
-            stored, or the disk or the device is full.
+        HomogenizationError: the architecture can't be honoured, no original is short enough, the model lacks a layer of
+            `layers`, states can't be stored, or the disk or the device is full.
     """
     started = time.perf_counter()
     stored_layers = chosen_layers(layers, model.packed.n_blocks, identity.get("model", model.packed.architecture))
-    tokens = tokenize(model.tokenizer, review_ids, texts, model.bos, model.max_tokens)
-    n_truncated = warn_of_truncation(tokens, model.max_tokens)
+    read = windows(model, review_ids, texts, originals)
+    review_ids, tokens = read.review_ids, read.tokens
     findings = check_against_eager(model.packed, int(tokens.lengths.max(initial=0)), record_attention)
     shape = StoreShape(
         model.packed.n_blocks,
@@ -85,7 +90,10 @@ def extract(
         **identity,
         "n_reviews": len(review_ids),
         "n_tokens": len(tokens.token_ids),
-        "n_truncated": n_truncated,
+        "n_cut": read.n_cut,
+        "n_left_out": read.n_left_out,
+        "n_tokens_cut_off": read.n_tokens_cut_off,
+        "max_tokens": model.max_tokens,
         "seconds_total": ended - started,
         "seconds_forward": ran - running - seconds_waited,
         "seconds_write": seconds_waited + ended - ran,

@@ -28,8 +28,9 @@ class LanguageModel:
     Attributes:
         packed: network, ready for packed passes.
         tokenizer: fast tokenizer.
-        max_tokens: number of tokens to which longer texts are truncated, at most the model's context.
+        max_tokens: most tokens of a text, at most the model's context.
         bos: whether a BOS token opens a text: `always`, `never`, or `default` (as the tokenizer does).
+        long_texts: what is done with a longer review (`homogenization.states.long_texts`).
         provenance: weights, their revision and digests, architecture, dtype, bos, max_tokens and library versions.
     """
 
@@ -38,6 +39,7 @@ class LanguageModel:
     max_tokens: int
     bos: str
     provenance: dict[str, Any]
+    long_texts: str = "common_sentence_end"
 
 
 def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
@@ -45,7 +47,7 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
 
     Args:
         entry: entry of `models`: `weights` (see `homogenization.models.weights`), `dtype`, `device` (auto: CUDA, MPS,
-            CPU), `bos`, `max_tokens` (None: the model's context).
+            CPU), `bos`, `max_tokens` (None: the model's context), `long_texts` (if absent, the default).
         gpus: number of the job's GPUs; if there are several, each holds some of the blocks.
 
     Raises:
@@ -72,7 +74,10 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
         "max_tokens": max_tokens,
         "libraries": {library: importlib.metadata.version(library) for library in _LIBRARIES},
     }
-    return LanguageModel(packed, tokenizer, max_tokens, entry["bos"], provenance)
+    long_texts = entry.get("long_texts", LanguageModel.long_texts)
+    return LanguageModel(
+        packed, tokenizer, max_tokens, entry["bos"], provenance | {"long_texts": long_texts}, long_texts
+    )
 
 
 def _load_network(folder: Path, dtype: str, places: Mapping[str, Any]) -> PreTrainedModel:

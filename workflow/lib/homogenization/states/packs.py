@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
 
@@ -94,18 +93,3 @@ def _fits(run_pack: Callable[[range], None], pack: range) -> bool:
         logger.info("%s", str(error))  # text only: a record with the error would keep the tensors of its frames
         return False
     return True
-
-
-def warn_of_truncation(tokens: Tokens, max_tokens: int) -> int:
-    """The number of truncated reviews; a warning is logged if there are any."""
-    surplus = tokens.tokens_before_truncation - tokens.lengths
-    n_truncated = int((surplus > 0).sum())
-    if n_truncated:
-        logger.warning(
-            "%d of %d reviews are longer than %d tokens and were truncated; %d tokens were left out",
-            n_truncated,
-            len(surplus),
-            max_tokens,
-            surplus.sum(),
-        )
-    return n_truncated

@@ -7,6 +7,7 @@ import polars as pl
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import read_json
+from homogenization.run.job import announce
 
 EXTRACTION_SCHEMA = {
     "model": pl.String,
@@ -14,7 +15,10 @@ EXTRACTION_SCHEMA = {
     "shard": pl.String,
     "n_reviews": pl.Int64,
     "n_tokens": pl.Int64,
-    "n_truncated": pl.Int64,
+    "n_cut": pl.Int64,
+    "n_left_out": pl.Int64,
+    "n_tokens_cut_off": pl.Int64,
+    "max_tokens": pl.Int64,
     "seconds_starting": pl.Float64,
     "seconds_loading": pl.Float64,
     "seconds_total": pl.Float64,
@@ -27,6 +31,16 @@ EXTRACTION_SCHEMA = {
     "device": pl.String,
     "dtype": pl.String,
     "weights_digest": pl.String,
+}
+LONG_TEXTS_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
+    "max_tokens": pl.Int64,
+    "n_reviews": pl.Int64,
+    "n_cut": pl.Int64,
+    "n_left_out": pl.Int64,
+    "n_tokens": pl.Int64,
+    "n_tokens_cut_off": pl.Int64,
 }
 
 
@@ -61,6 +75,33 @@ def _refuse_mixed_weights(table: pl.DataFrame) -> None:
             )
 
 
-def tabulate(inputs: Any) -> pl.DataFrame:
-    """The table `extraction` of the run records `inputs.runs`."""
-    return extraction_table([read_json(path) for path in inputs.runs])
+def long_texts_table(extraction: pl.DataFrame) -> pl.DataFrame:
+    """What each model read of the reviews of each variant: the table `long_texts` (`LONG_TEXTS_SCHEMA`)."""
+    return (
+        extraction.group_by("model", "variant", maintain_order=True)
+        .agg(
+            pl.col("max_tokens").first(),
+            pl.col("n_reviews", "n_cut", "n_left_out", "n_tokens", "n_tokens_cut_off").sum(),
+        )
+        .select(*LONG_TEXTS_SCHEMA)
+    )
+
+
+def _announce_cuts(long_texts: pl.DataFrame) -> None:
+    """A line for each model that read less than the texts."""
+    for (model,), rows in long_texts.group_by("model", maintain_order=True):
+        n_cut, n_left_out = rows["n_cut"].sum(), rows["n_left_out"].sum()
+        if n_cut or n_left_out:
+            total = rows["n_reviews"].sum() + n_left_out
+            announce(
+                f"models.{model}: of {total} texts of all variants, {n_cut} are cut at a sentence end and {n_left_out} "
+                f"left out, since they have more than {rows['max_tokens'][0]} tokens: tables/long_texts.csv"
+            )
+
+
+def tabulate(inputs: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `extraction` and `long_texts` of the run records `inputs.runs`."""
+    extraction = extraction_table([read_json(path) for path in inputs.runs])
+    long_texts = long_texts_table(extraction)
+    _announce_cuts(long_texts)
+    return extraction, long_texts
