@@ -43,13 +43,21 @@ TABULATION_FIGURES = {
     **SUMMARY_FIGURES,
 }
 # everything below the states of a model
-MEASURES = ("compute_spectra", "compute_geometry", "compute_attention", "compute_mauve", "compute_common_length")
+MEASURES = (
+    "compute_spectra",
+    "compute_geometry",
+    "compute_attention",
+    "compute_pooled",
+    "compute_mauve",
+    "compute_common_length",
+)
 BELOW_STATES = {
     **COMMON_LENGTH,
     **COMPONENTS,
     "tabulate_attention": 1,
     "tabulate_cosines": 1,
     "tabulate_mauve": 1,
+    "tabulate_pooled": 1,
     "tabulate_extraction": 1,
     "plot_cosine_histogram": 1,
     "plot_attention_profile": 1,

@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "compute_spectra": {"scipy", "zarr"},
     "compute_common_length": {"scipy", "zarr"},
     "compute_geometry": {"zarr"},
+    "compute_pooled": {"zarr"},
     "compute_attention": {"zarr"},
     "compute_mauve": {*SKLEARN, "zarr"},
     "tabulate_attention": {"scipy"},

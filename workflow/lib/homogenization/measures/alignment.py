@@ -13,7 +13,8 @@ from torch.nn.utils.rnn import pad_sequence
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 
 NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
-TOKEN_VIEWS = (ALL_TOKENS, WITHOUT_FIRST)
+CENTRED, CENTRED_WITHOUT_FIRST = "centred", "centred_without_first"
+TOKEN_VIEWS = (ALL_TOKENS, WITHOUT_FIRST, CENTRED, CENTRED_WITHOUT_FIRST)
 
 _LENGTH_STEP = 32  # reviews whose lengths round up to the same multiple are taken together
 _DENSE = 64  # up to this size, all eigenvalues cost no more than the largest alone
@@ -29,8 +30,8 @@ def token_alignment(states: torch.Tensor, lengths: Sequence[int]) -> torch.Tenso
     """Mean norm, cosine anisotropy and singular anisotropy of every review.
 
     Cosine anisotropy is the mean of u_i . u_j over i != j, u_i = x_i / |x_i| (Godey et al. 2024); a zero token has no
-    direction and counts as u = 0. Singular anisotropy is the largest squared singular value over the sum of all, for
-    the raw tokens, neither centred nor scaled.
+    direction and counts as u = 0. Singular anisotropy is the largest squared singular value over the sum of all. In the
+    views `centred` and `centred_without_first`, the mean of the view's tokens is subtracted from each first.
 
     Args:
         states: (tokens, width), any float type, reviews end to end; finite.
@@ -57,17 +58,22 @@ def token_alignment(states: torch.Tensor, lengths: Sequence[int]) -> torch.Tenso
 def _of_filled(filled: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     """Numbers (views, numbers, reviews) of `filled` (reviews, n, width): `counts` tokens each, then zeros."""
     n, width = filled.shape[1:]
+    centred = [_centred(filled, counts, 0), _centred(filled, counts, 1)]
     if n <= width:
         gram = _grams(filled)
-        grams = torch.stack([gram, _without_first(_without_first(gram).mT)])
+        grams = [gram, _without_first(_without_first(gram).mT), *map(_grams, centred)]
     else:
         # subtracting a massive first token from the whole product would cost the other tokens precision
-        grams = torch.stack([_grams(rows.mT) for rows in (filled, _without_first(filled))])
-    norms = torch.linalg.vector_norm(filled, dim=-1)
-    units = filled / torch.where(norms > 0, norms, 1.0)[..., None]
-    norms = torch.stack([norms, _without_first(norms)])
-    resultants = torch.stack([units.sum(dim=1), units[:, 1:].sum(dim=1)])
-    counts = torch.stack([counts, counts - 1]).double()
+        grams = [_grams(rows.mT) for rows in (filled, _without_first(filled), *centred)]
+    grams = torch.stack(grams)
+    norms, units = _norms_and_units(filled)
+    norms, resultants = [norms, _without_first(norms)], [units.sum(dim=1), units[:, 1:].sum(dim=1)]
+    for rows in centred:
+        norms_of_rows, units = _norms_and_units(rows)
+        norms.append(norms_of_rows)
+        resultants.append(units.sum(dim=1))
+    norms, resultants = torch.stack(norms), torch.stack(resultants)
+    counts = torch.stack([counts, counts - 1, counts, counts - 1]).double()
     pairs = torch.where(counts > 1, counts * (counts - 1), torch.nan)
     largest = largest_eigenvalues(grams.flatten(0, 1)).reshape(norms.shape[:2])
     return torch.stack(
@@ -78,6 +84,21 @@ def _of_filled(filled: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
         ],
         dim=1,
     )
+
+
+def _centred(filled: torch.Tensor, counts: torch.Tensor, first: int) -> torch.Tensor:
+    """A copy of (reviews, n, width) from which the mean of the tokens `first` to `counts` is taken; others are zero."""
+    places = torch.arange(filled.shape[1], device=filled.device)
+    taken = ((places >= first) & (places < counts[:, None]))[..., None]
+    tokens = torch.where(taken, filled, 0.0)
+    mean = tokens.sum(dim=1, keepdim=True) / (counts - first).clamp(min=1)[:, None, None]
+    return torch.where(taken, tokens - mean, 0.0)
+
+
+def _norms_and_units(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Norms (reviews, n) and directions (reviews, n, width) of tokens; a zero token has the direction 0."""
+    norms = torch.linalg.vector_norm(rows, dim=-1)
+    return norms, rows / torch.where(norms > 0, norms, 1.0)[..., None]
 
 
 def _grams(matrices: torch.Tensor) -> torch.Tensor:

@@ -160,7 +160,7 @@ def schatten_inf_ratio(spectra: SpectrumBatch) -> np.ndarray:
     title="Matrix entropy", label="matrix entropy H(σ²/Σσ²) (nats)", bounds=(0, None), homogenization=-1, extensive=True
 )
 def matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
-    """H(q) in nats (Skean et al. 2025)."""
+    """H(q) in nats: the von Neumann entropy of X X' / trace."""
     return spectra.energy_entropy
 
 

@@ -1,0 +1,153 @@
+"""Singular values and cosines of the tokens of all reviews of a shard together, centred by their common mean.
+
+Some papers pool tokens over texts before they measure how alike they are. This is the anisotropy of a cloud of tokens,
+whatever text they are from; the measures of single reviews ask how alike the tokens of one text are.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from homogenization.measures.directions import unit_rows
+from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
+
+_BLOCK_TOKENS = 4096
+_ZERO = 8 * np.finfo(np.float64).eps  # as for single reviews (`homogenization.measures.spectra`)
+RAW, CENTRED = "pooled", "pooled_centred"
+_WITHOUT_FIRST = "_without_first"
+
+POOLED_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
+    "shard": pl.String,
+    "layer": pl.Int32,
+    "point": pl.String,
+    "depth": pl.Float64,
+    "view": pl.String,
+    "n_tokens": pl.Int64,
+    "width": pl.Int64,
+    "cosine_anisotropy": pl.Float64,
+    "singular_values": pl.List(pl.Float64),
+}
+
+
+def measure(store: TokenStates) -> pl.DataFrame:
+    """Pooled tokens at every point and layer of a store: the table `pooled` of one job (`POOLED_SCHEMA`).
+
+    Views are `pooled` (tokens as they are; no singular values) and `pooled_centred` (minus the mean of all tokens of
+    the view), each with all tokens and, as `..._without_first`, without the first token of each review. Cosine
+    anisotropy is the mean cosine over all pairs of tokens of the shard. A view of fewer than two tokens has no row.
+
+    Raises:
+        HomogenizationError: states that are not finite.
+    """
+    return measured_table(_rows(store), store, POOLED_SCHEMA)
+
+
+def _rows(store: TokenStates) -> Iterator[dict[str, Any]]:
+    is_first = np.zeros(int(store.review_offsets[-1]), dtype=bool)
+    is_first[store.review_offsets[:-1]] = True
+    points = [(RESIDUAL_STREAM, layer, partial(store.residual_stream, layer)) for layer in store.layers]
+    if len(is_first) and store.final_norm(slice(0, 1)) is not None:
+        points.append((FINAL_NORM, store.n_blocks, store.final_norm))
+    for point, layer, read in points:
+        place = {"shard": store.attributes["shard"], "layer": layer, "point": point}
+        yield from ({**place, **row} for row in pooled(partial(_blocks, read, is_first, f"{point}, layer {layer}")))
+        print(f"{point}, layer {layer}: {len(is_first)} tokens", flush=True)
+
+
+def _blocks(
+    read: Callable[[slice], np.ndarray], is_first: np.ndarray, where: str
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield (tokens, which are the first of a review): float64 (n, width), bool (n,)."""
+    for start in range(0, len(is_first), _BLOCK_TOKENS):
+        block = slice(start, min(start + _BLOCK_TOKENS, len(is_first)))
+        tokens = read(block).astype(np.float64)
+        if not np.isfinite(tokens).all():
+            raise HomogenizationError(f"{where}: states that are not finite. {OVERFLOW}")
+        yield tokens, is_first[block]
+
+
+def pooled(blocks: Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]) -> Iterator[dict[str, Any]]:
+    """Yield the columns view, n_tokens, width, cosine_anisotropy and singular_values of each view of pooled tokens.
+
+    Two walks over the tokens: one for the means, one for a Gram matrix (width, width) of the centred tokens other than
+    the first. That of all tokens follows from it by sums of squares alone, in which nothing cancels: with m and m' the
+    means of all and of the other n' tokens, it is Gram' + n' (m' - m)(m' - m)^T + the products of the first tokens - m.
+
+    Args:
+        blocks: function that begins a walk over (tokens, which are the first of a review), float64 (n, width).
+    """
+    firsts, n_others, sum_of_others = [], 0, 0.0
+    for tokens, is_first in blocks():
+        firsts.append(tokens[is_first])
+        n_others += int((~is_first).sum())
+        sum_of_others = sum_of_others + tokens[~is_first].sum(axis=0)
+    first = np.concatenate(firsts) if firsts else np.empty((0, 0))
+    n_tokens, width = n_others + len(first), first.shape[1]
+    if n_tokens < 2:
+        return
+    mean = (sum_of_others + first.sum(axis=0)) / n_tokens
+    mean_of_others = sum_of_others / max(n_others, 1)
+
+    gram = np.zeros((width, width))
+    directions = {name: _Directions(width) for name in _views()}
+    for tokens, is_first in blocks():
+        others = tokens[~is_first]
+        centred = others - mean_of_others
+        gram += centred.T @ centred
+        directions[RAW].add(tokens)
+        directions[RAW + _WITHOUT_FIRST].add(others)
+        directions[CENTRED].add(tokens - mean)
+        directions[CENTRED + _WITHOUT_FIRST].add(centred)
+
+    shift, of_first = mean_of_others - mean, first - mean
+    grams = {
+        CENTRED: gram + n_others * np.outer(shift, shift) + of_first.T @ of_first,
+        CENTRED + _WITHOUT_FIRST: gram,
+    }
+    for view in _views():
+        n = n_others if view.endswith(_WITHOUT_FIRST) else n_tokens
+        if n < 2:
+            continue
+        values = _square_roots(np.linalg.eigvalsh(grams[view]))[: min(n, width)] if view in grams else []
+        yield {
+            "view": view,
+            "n_tokens": n,
+            "width": width,
+            "cosine_anisotropy": directions[view].mean_cosine(),
+            "singular_values": values,
+        }
+
+
+def _views() -> list[str]:
+    return [base + suffix for base in (RAW, CENTRED) for suffix in ("", _WITHOUT_FIRST)]
+
+
+class _Directions:
+    """The sum of unit vectors, from which the mean cosine of all pairs follows (Godey et al. 2024)."""
+
+    def __init__(self, width: int) -> None:
+        self._sum, self._n, self._n_directions = np.zeros(width), 0, 0
+
+    def add(self, tokens: np.ndarray) -> None:
+        """Add tokens (n, width); a zero token has no direction."""
+        units = unit_rows(tokens)
+        self._sum += units.sum(axis=0)
+        self._n += len(units)
+        self._n_directions += int((units != 0).any(axis=1).sum())
+
+    def mean_cosine(self) -> float:
+        """Mean of u_i . u_j over i != j."""
+        return float((self._sum @ self._sum - self._n_directions) / (self._n * (self._n - 1)))
+
+
+def _square_roots(eigenvalues: np.ndarray) -> np.ndarray:
+    """Singular values, descending, of ascending eigenvalues, which rounding may have made negative."""
+    descending = eigenvalues[::-1].clip(min=0)
+    return np.sqrt(np.where(descending < _ZERO * descending[0], 0.0, descending))
