@@ -3,6 +3,7 @@
 import json
 import logging
 import shutil
+from collections import Counter
 from hashlib import sha256
 
 import numpy as np
@@ -13,6 +14,7 @@ from transformers import AutoModel, PreTrainedTokenizerFast
 
 from conftest import ROOT
 from homogenization.config.study import Model
+from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.measures.reviews import iterate_reviews
 from homogenization.models.untrained import build_random_model, train_tokenizer
 from homogenization.models.weights import resolve_weights
@@ -148,6 +150,29 @@ def test_the_store_and_the_record_tell_what_was_done(tmp_path, caplog):
     assert record["peak_memory_mb"] > 100
     assert (record["token_budget"], record["weights_digest"]) == (2048, None)
     json.dumps(record)
+
+
+def test_a_short_context_reads_the_same_sentences_of_a_review_in_all_variants(tmp_path):
+    """MiniLM with 64 tokens: the states are those of the cut texts alone, and both variants have the same words."""
+    short, whole = (load_model({**ENTRY, "weights": MINILM, "max_tokens": size}) for size in (64, None))
+    texts = EMBEDDED[:6]
+    backwards = [" ".join(" ".join(text[a:b].split()[::-1]) for a, b in sentence_spans(text)) for text in texts]
+    ids, read_words = [f"r{index}" for index in range(6)], []
+    for variant in (texts, backwards):
+        settings = (2048, "auto", 1000, True)
+        record = extract(short, ids, variant, tmp_path / "cut.zarr.zip", IDENTITY, *settings, originals=texts)
+        with open_store(tmp_path / "cut.zarr.zip") as store:
+            kept = [ids.index(name) for name in store.review_ids]
+            spans = np.split(store.token_offsets, store.review_offsets[1:-1])
+        assert (record["n_cut"], record["n_left_out"]) == (len(kept), 6 - len(kept))
+        assert len(kept) >= 4
+        seen = [variant[index][: offsets.max()] for index, offsets in zip(kept, spans, strict=True)]
+        read_words.append({index: Counter(words(text)) for index, text in zip(kept, seen, strict=True)})
+        run(whole, seen, tmp_path / "alone.zarr.zip")
+        for cut, alone in zip(read(tmp_path / "cut.zarr.zip"), read(tmp_path / "alone.zarr.zip"), strict=True):
+            np.testing.assert_array_equal(cut, alone)
+    original, moved = read_words
+    assert moved.items() <= original.items()
 
 
 def test_without_attention_none_is_stored(tmp_path):
