@@ -49,7 +49,7 @@ LLAMA = {
     "num_hidden_layers": 3,
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
-    "max_position_embeddings": 512,
+    "max_position_embeddings": 1024,  # no review of the small run is longer
 }
 SMALL = {
     "corpus": {"source": "config/reviews.jsonl", "n_reviews": 12, "shard_size": 6},

@@ -11,7 +11,7 @@ def plain_states(folder, text: str, opening: bool) -> tuple[list[np.ndarray], np
     """Residual stream per layer, last hidden state, attention maps (heads averaged) of one text, by transformers."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     network = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    encoded = tokenizer(text, return_tensors="pt", truncation=True, max_length=512)
+    encoded = tokenizer(text, return_tensors="pt")
     if opening:
         assert encoded["input_ids"][0, 0] in (tokenizer.bos_token_id, tokenizer.cls_token_id)
     with torch.inference_mode():

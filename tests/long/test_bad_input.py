@@ -131,7 +131,7 @@ def test_a_context_that_is_shorter_than_asked_for(finished):
     finished.config["models"]["tiny"]["max_tokens"] = 4096
     printed = fails(finished, "results/states/tiny/original/000.zarr.zip")
     assert "4096" in printed
-    assert "512" in printed
+    assert "1024" in printed
 
 
 def test_reviews_longer_than_the_context_are_cut_and_counted(finished):
