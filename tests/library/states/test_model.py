@@ -99,6 +99,7 @@ def test_provenance_is_recorded(folder):
         "dtype": "bfloat16",
         "bos": "always",
         "max_tokens": 32,
+        "long_texts": "common_sentence_end",
     }
     assert model.provenance["libraries"]["torch"] == torch.__version__
 
