@@ -2,6 +2,24 @@
 ENCODER = STUDY.similarity.params("encoder", "layer", "device")
 ENCODER_FILES = STUDY.similarity.encoder.built_files(STUDY.results)
 
+
+rule parse_reviews:
+    """Parses the sentences of a shard's reviews, once for all variants by rule."""
+    input:
+        shard="<results>/corpus/{shard}.parquet",
+    output:
+        parse="<results>/parses/{shard}.parquet",
+    log:
+        "<logs>/parses/{shard}.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        code=code("parse_reviews"),
+        parser=STUDY.parser.params(),
+    script:
+        "../scripts/parse_reviews.py"
+
+
 if STUDY.keyphrases.scorer == "llm":
 
     rule extract_keyphrases_with_llm:
@@ -44,7 +62,7 @@ if STUDY.keyphrases.scorer == "llm":
 else:
 
     rule count_document_frequencies:
-        """Counts in how many reviews of the corpus each phrase occurs."""
+        """Counts in how many reviews of the corpus each word occurs."""
         input:
             clean="<results>/corpus/clean.parquet",
         output:
@@ -55,7 +73,6 @@ else:
             "../../envs/homogenization.yaml"
         params:
             code=code("count_document_frequencies"),
-            ngram_range=list(STUDY.keyphrases.ngram_range),
             min_document_frequency=STUDY.keyphrases.min_document_frequency,
         script:
             "../scripts/count_document_frequencies.py"
@@ -64,6 +81,7 @@ else:
         """Finds the key phrases of a shard's reviews by their scores."""
         input:
             shard="<results>/corpus/{shard}.parquet",
+            parse="<results>/parses/{shard}.parquet",
             frequencies="<results>/keyphrases/document_frequencies.parquet",
             keybert=STUDY.keyphrases.keybert.built_files(STUDY.results) if STUDY.keyphrases.scorer == "keybert" else [],
         output:
@@ -83,10 +101,11 @@ else:
 
 
 rule rewrite_reviews:
-    """Moves the key phrases of a shard's reviews by rule, or keeps the reviews."""
+    """Moves phrases of a shard's reviews by rule, or keeps the reviews."""
     input:
         shard="<results>/corpus/{shard}.parquet",
         keyphrases="<results>/keyphrases/{shard}.parquet",
+        parse=lambda wildcards: "<results>/parses/{shard}.parquet" if wildcards.variant in STUDY.moved else [],
     output:
         variant="<results>/variants/{variant}/{shard}.parquet",
     log:
@@ -97,8 +116,7 @@ rule rewrite_reviews:
         "../../envs/homogenization.yaml"
     params:
         code=code("rewrite_reviews"),
-        rewriter=lambda wildcards: STUDY.variants[wildcards.variant].rewriter,
-        position=lambda wildcards: STUDY.variants[wildcards.variant].position,
+        chosen=lambda wildcards: STUDY.variants[wildcards.variant].params(),
         seed=STUDY.seed,
     script:
         "../scripts/rewrite_reviews.py"

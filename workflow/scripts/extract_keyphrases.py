@@ -10,5 +10,6 @@ with job(snakemake):
     params, counted = snakemake.params, snakemake.input.frequencies
     named = with_built_weights({"keybert": params.keybert}, snakemake.input.get("keybert", []), key="keybert")
     scorer = make_scorer(params.scorer, read_table(counted), table_metadata(counted)["n_documents"], named["keybert"])
-    found = extract_keyphrases(read_table(snakemake.input.shard), scorer, params.max_phrases, params.ngram_range)
+    reviews, parse = read_table(snakemake.input.shard), read_table(snakemake.input.parse)
+    found = extract_keyphrases(reviews, parse, scorer, params.max_phrases, params.ngram_range)
     write_table(found, snakemake.output.keyphrases, arguments(snakemake))

@@ -24,6 +24,9 @@ def test_a_corpus_of_nothing_but_marks_is_refused():
         ("<i>Jaws</i> was <b class='x'>great</b>", "Jaws was great"),
         ("cafe\u0301", "caf\u00e9"),
         ("it\x92s fine \x96 really\x85", "it\u2019s fine \u2013 really\u2026"),
+        ("It\u201a\u00c4\u00f4s a caf\u221a\u00a9.", "It\u2019s a caf\u00e9."),  # UTF-8 as MacRoman
+        ("\u00e2\u20ac\u0153Jos\u00c3\u00a9\u00e2\u20ac\x9d", "\u201cJos\u00e9\u201d"),  # UTF-8 as Windows-1252
+        ("A M\u00e1quina \x96 O Combust\u00edvel", "A M\u00e1quina \u2013 O Combust\u00edvel"),
         ("zero\u200bwidth, soft\u00adhyphen\ufeff\x00", "zerowidth, softhyphen"),
         ("tabs\tand\u00a0more \n\n lines ", "tabs and more lines"),
         ("I <3 this, 2 < 3 > 1", "I <3 this, 2 < 3 > 1"),

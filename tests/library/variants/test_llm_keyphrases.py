@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bad_server import BadServer
 from homogenization.corpus.sentences import words
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.keyphrases import key_phrases
+from homogenization.variants.keyphrases import candidates, key_phrases
 from homogenization.variants.llm_keyphrases import (
     KEY_PHRASES_SCHEMA,
     _Answer,
@@ -132,7 +132,7 @@ TEXT = "The slow zombie eats. Eats, eats the clever plot! We like a slow zombie,
 
 @given(phrases=st.lists(st.lists(st.sampled_from(PIECES), max_size=4).map(" ".join)), max_phrases=st.integers(1, 4))
 def test_whatever_is_listed_key_phrases_are_literal_and_never_overlap(phrases, max_phrases):
-    chosen = key_phrases(TEXT, ranked_scorer(phrases), max_phrases, (1, 3))
+    chosen = key_phrases(TEXT, candidates(TEXT, (1, 3)), ranked_scorer(phrases), max_phrases)
     assert len({place.term for place, _ in chosen}) <= max_phrases
     terms = {" ".join(words(phrase)) for phrase in phrases}
     end = 0

@@ -21,6 +21,7 @@ from homogenization.variants.refusals import CANDIDATE_SCHEMA
 from homogenization.variants.rules import move_by_rules
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA, VARIANT_SCHEMA
 from script import ScriptError, run_script
+from unparsed import unparsed
 
 KEY = "sk-the-secret-key"
 TERMS = ("zombie", "plot", "clever", "cast")
@@ -45,7 +46,7 @@ def phrases_of(text):
 
 def in_front(text):
     """A rewriting that passes: what the rules make of the review."""
-    return move_by_rules(text, phrases_of(text), "front", 0, "")[0]
+    return move_by_rules(unparsed(text), phrases_of(text), "front")[0]
 
 
 def write(message, candidate):
@@ -117,7 +118,7 @@ def test_every_review_is_rewritten(tmp_path):
     assert variant["review_id"].to_list() == list(TEXTS)
     assert variant["text"].to_list() == [in_front(text) for text in TEXTS.values()]
     assert variant["label"].to_list() == ["pos", None, "neg"] * 2
-    expected = move_by_rules(TEXTS["review-0"], phrases_of(TEXTS["review-0"]), "front", 0, "")[1]
+    expected = move_by_rules(unparsed(TEXTS["review-0"]), phrases_of(TEXTS["review-0"]), "front")[1]
     assert variant["placements"].to_list()[0] == [placement.__dict__ for placement in expected]
     assert judged.select("review_id", "candidate", "reason").rows() == [(name, 0, None) for name in TEXTS]
     assert judged["coverage"].to_list() == [1.0] * 6
@@ -154,7 +155,7 @@ def test_the_first_candidate_that_passes_is_taken_and_every_refusal_is_kept(tmp_
         if "number0" in text:
             offered = [text, "A zombie with a plot.", offered][candidate]
         if "number1" in text:
-            offered = move_by_rules(text, phrases_of(text), "end", 0, "")[0]
+            offered = move_by_rules(unparsed(text), phrases_of(text), "end")[0]
         return json.dumps({"review": offered})
 
     faults = {"number2": ["length", "no_words"], "number3": ["malformed", "null"], "number4": ["fenced"]}

@@ -1,11 +1,8 @@
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.corpus.cleaning import clean_reviews, clean_text
-from homogenization.corpus.reading import read_reviews
+from homogenization.corpus.cleaning import clean_text
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.variants.frequencies import count_document_frequencies
 from homogenization.variants.keyphrases import candidates, extract_keyphrases
@@ -13,8 +10,7 @@ from homogenization.variants.phrases import Placement, phrases_by_review
 from homogenization.variants.rules import keep_text, move_by_rules
 from homogenization.variants.scorers import tfidf_scorer
 from homogenization.variants.search import find_again
-
-EMBEDDED = Path(__file__).parents[3] / "config" / "reviews.jsonl"
+from unparsed import unparsed
 
 
 def phrases_of(text, *terms):
@@ -101,18 +97,18 @@ def test_a_placement_never_points_to_anything_but_its_phrase(rewritten, data):
 
 
 @pytest.fixture(scope="module")
-def reviews_with_phrases():
-    """(text, its key phrases) of the embedded reviews."""
-    reviews = clean_reviews(read_reviews(str(EMBEDDED), "text", "label")).head(40)
-    frequencies = count_document_frequencies(reviews["text"], (1, 3))
-    table = extract_keyphrases(reviews, tfidf_scorer(frequencies, len(reviews)), 8, (1, 3))
+def reviews_with_phrases(embedded):
+    """(text, its key phrases) of embedded reviews."""
+    reviews, parse = embedded
+    scorer = tfidf_scorer(count_document_frequencies(reviews["text"]), len(reviews))
+    table = extract_keyphrases(reviews, parse, scorer, 8, (1, 3))
     texts = dict(reviews.select("review_id", "text").iter_rows())
     return [(texts[name], phrases) for name, phrases in phrases_by_review(table).items()]
 
 
 def test_an_untouched_review_has_its_phrases_where_they_were(reviews_with_phrases):
     for text, phrases in reviews_with_phrases:
-        assert find_again(text, phrases, text) == keep_text(text, phrases, None, 0, "")[1]
+        assert find_again(text, phrases, text) == keep_text(text, phrases)[1]
 
 
 @pytest.mark.parametrize(("position", "place"), [("front", 0.0), ("end", 1.0)])
@@ -120,7 +116,7 @@ def test_it_finds_what_the_rules_moved(reviews_with_phrases, position, place):
     distances = []
     n_exact = n_phrases = 0
     for text, phrases in reviews_with_phrases:
-        rewritten, moved = move_by_rules(text, phrases, position, 0, "")
+        rewritten, moved = move_by_rules(unparsed(text), phrases, position)
         found = find_again(text, phrases, rewritten)
         assert [placement.phrase for placement in found] == [phrase.term for phrase in phrases]
         n_phrases += len(phrases)

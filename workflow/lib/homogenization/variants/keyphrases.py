@@ -1,4 +1,4 @@
-"""Key phrases of a review: literal runs of a few words, scored independently of their positions."""
+"""Key phrases of a review: content phrases, scored independently of their positions."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.corpus.sentences import chunks, folded, is_stop_word, sentence_spans, word_spans
+from homogenization.variants.constituents import Sentence, parsed_sentences
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 
@@ -43,21 +44,25 @@ def candidates(text: str, ngram_range: tuple[int, int]) -> list[Phrase]:
     return found
 
 
-def key_phrases(
-    text: str, scorer: Scorer, max_phrases: int, ngram_range: tuple[int, int]
-) -> list[tuple[Phrase, float]]:
+def key_phrases(text: str, found: Sequence[Phrase], scorer: Scorer, max_phrases: int) -> list[tuple[Phrase, float]]:
     """Choose the key phrases of a review, with all their places.
 
-    The candidates are taken from the best on, each with all its places that no better phrase overlaps, until
+    The phrases are taken from the best on, each with all its places that no better phrase overlaps, until
     `max_phrases` have a place. Among equal scores, longer phrases come first, then the alphabet decides.
+
+    Args:
+        text: A cleaned review.
+        found: Its phrases that may be key, in reading order: `candidates`, or `content_candidates`.
+        scorer: Scorer of their terms.
+        max_phrases: Largest number of distinct phrases.
 
     Returns:
         (phrase, score) in reading order, without overlaps.
     """
     places: dict[str, list[Phrase]] = {}
-    for phrase in candidates(text, ngram_range):
+    for phrase in found:
         places.setdefault(phrase.term, []).append(phrase)
-    scores = scorer(text, Counter({term: len(found) for term, found in places.items()}))
+    scores = scorer(text, Counter({term: len(at) for term, at in places.items()}))
     chosen: list[tuple[Phrase, float]] = []
     taken = np.zeros(len(text), dtype=bool)
     n_phrases = 0
@@ -75,12 +80,13 @@ def key_phrases(
 
 
 def extract_keyphrases(
-    reviews: pl.DataFrame, scorer: Scorer, max_phrases: int, ngram_range: tuple[int, int]
+    reviews: pl.DataFrame, parse: pl.DataFrame, scorer: Scorer, max_phrases: int, ngram_range: tuple[int, int]
 ) -> pl.DataFrame:
-    """Find the key phrases of each review.
+    """Find the key phrases of each review among its content phrases: noun chunks without determiners, and names.
 
     Args:
         reviews: Columns review_id, text.
+        parse: Columns of `PARSE_SCHEMA`, as `parse_reviews` gives them.
         scorer: One of `SCORERS`, made for this corpus.
         max_phrases: Largest number of distinct phrases of a review.
         ngram_range: Smallest and largest number of words of a phrase.
@@ -89,12 +95,20 @@ def extract_keyphrases(
         A row for each place of a phrase: review_id, phrase (folded words), score, sentence (from 0), start, end
         (characters of the review's text, end exclusive), in the order of `reviews`, then in reading order.
     """
+    parsed = parsed_sentences(reviews, parse)
     return keyphrase_table(
         {
-            name: key_phrases(text, scorer, max_phrases, ngram_range)
+            name: key_phrases(text, content_candidates(text, parsed[name], ngram_range), scorer, max_phrases)
             for name, text in reviews.select("review_id", "text").iter_rows()
         }
     )
+
+
+def content_candidates(text: str, sentences: Sequence[Sentence], ngram_range: tuple[int, int]) -> list[Phrase]:
+    """Every literal run of a review's words that is one of its content phrases, there or elsewhere in the review."""
+    shortest, longest = ngram_range
+    content = {phrase.term for sentence in sentences for phrase in sentence.content_phrases((shortest, longest))}
+    return [phrase for phrase in candidates(text, (shortest, longest)) if phrase.term in content]
 
 
 def keyphrase_table(found: Mapping[str, Sequence[tuple[Phrase, float]]]) -> pl.DataFrame:

@@ -77,10 +77,11 @@ def extract_keyphrases_with_llm(
                 continue
             phrases = _listed(answer)
             n_malformed += phrases is None
-            literal = {phrase.term for phrase in candidates(texts[name], ngram_range)}
+            literal = candidates(texts[name], ngram_range)
+            terms = {phrase.term for phrase in literal}
             n_listed += len(phrases or [])
-            n_dropped += sum(_term(phrase) not in literal for phrase in phrases or [])
-            found[name] = key_phrases(texts[name], ranked_scorer(phrases or []), max_phrases, ngram_range)
+            n_dropped += sum(_term(phrase) not in terms for phrase in phrases or [])
+            found[name] = key_phrases(texts[name], literal, ranked_scorer(phrases or []), max_phrases)
         waiting = [name for name in waiting if not found[name] and name not in failures]
     refuse_unanswered(failures, len(texts))
     logger.info(

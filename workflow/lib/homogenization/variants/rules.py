@@ -1,13 +1,13 @@
 """Rule-based variants of a review: its key phrases move within their sentences, and all words stay the same."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from random import Random
 
 import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
-from homogenization.corpus.sentences import sentence_spans, words
+from homogenization.corpus.sentences import sentence_spans, word_spans, words
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.atoms import (
     FINAL,
@@ -22,16 +22,16 @@ from homogenization.variants.atoms import (
     with_enclosure,
     without_sentence_capital,
 )
+from homogenization.variants.constituents import Sentence, parsed_sentences
+from homogenization.variants.matching import others_like, overlap
 from homogenization.variants.phrases import Phrase, Placement, phrases_by_review, place_in_sentence
-from homogenization.variants.positions import POSITIONS, Arrange
+from homogenization.variants.positions import POSITIONS, Layout, inward
 from homogenization.variants.schemas import VARIANT_SCHEMA
 
 CONNECTORS = frozenset("&+/=")
 
 
-def keep_text(
-    text: str, phrases: Sequence[Phrase], position: str | None, seed: int, name: str
-) -> tuple[str, list[Placement]]:
+def keep_text(text: str, phrases: Sequence[Phrase]) -> tuple[str, list[Placement]]:
     """Leave the review unchanged, and record the places of its phrases."""
     spans = sentence_spans(text)
     placements = []
@@ -42,57 +42,127 @@ def keep_text(
 
 
 def move_by_rules(
-    text: str, phrases: Sequence[Phrase], position: str | None, seed: int, name: str
+    sentences: Sequence[Sentence],
+    phrases: Sequence[Phrase],
+    position: str,
+    like: str | None = None,
+    which: str = "key",
+    seed: int = 0,
+    name: str = "",
 ) -> tuple[str, list[Placement]]:
     """Move the phrases of each sentence; a sentence without phrases, or with all of them in place, stays unchanged.
 
     Args:
-        text: A cleaned review.
-        phrases: Its key phrases in reading order, without overlaps.
-        position: A name in `POSITIONS`.
+        sentences: The parsed sentences of a cleaned review.
+        phrases: Its key phrases in reading order, without overlaps. Each moves with its constituent.
+        position: A name in `POSITIONS`, or "inward".
+        like: With "inward", the position of which the displacement is matched; otherwise None.
+        which: "key" to move the key phrases, "other" to move others that match them.
         seed: Seed of the random places; with `name` and the number of the sentence it determines each place.
         name: The review_id.
 
     Returns:
-        The rewritten review, with its sentences joined by spaces, and the placement of each phrase, in the order of
-        `phrases`.
+        The rewritten review, with its sentences joined by spaces, and the placement of each constituent that was to
+        move, in reading order.
+
+    Raises:
+        HomogenizationError: the position is unknown.
     """
-    if position not in POSITIONS:
-        raise HomogenizationError(f"rewriting: position '{position}' is unknown. Allowed: {', '.join(POSITIONS)}.")
+    if position not in (*POSITIONS, "inward"):
+        allowed = ", ".join((*POSITIONS, "inward"))
+        raise HomogenizationError(f"rewriting: position '{position}' is unknown. Allowed: {allowed}.")
+    moving = moving_phrases(sentences, phrases, which)
+    text = sentences[0].text if sentences else ""
+    drafts = [
+        _draft(
+            sentence,
+            [phrase for phrase in moving if phrase.sentence == number],
+            sentence.splits() if position == "inward" else frozenset(),
+        )
+        for number, sentence in enumerate(sentences)
+    ]
+    if position == "inward":
+        orders = inward([draft.layout for draft in drafts], POSITIONS[like])
+    else:
+        randoms = [Random(int.from_bytes(seeded_hash(seed, name, number, size=8))) for number in range(len(drafts))]
+        orders = [POSITIONS[position](draft.layout, random) for draft, random in zip(drafts, randoms, strict=True)]
     names = names_in(text)
     rewritten, placements = [], []
-    for number, span in enumerate(sentence_spans(text)):
-        moving = [phrase for phrase in phrases if phrase.sentence == number]
-        random = Random(int.from_bytes(seeded_hash(seed, name, number, size=8)))
-        sentence, starts = _rearranged(text, span, moving, POSITIONS[position], random, names)
+    for number, (draft, order) in enumerate(zip(drafts, orders, strict=True)):
+        span = sentences[number].span
+        sentence, starts = _rearranged(text, span, draft, order, names | sentences[number].proper_names)
         rewritten.append(sentence)
-        for phrase, start in zip(moving, starts, strict=True):
+        for phrase, start in zip(draft.phrases, starts, strict=True):
             before = place_in_sentence(text, span, phrase.start, phrase.term)
             after = place_in_sentence(sentence, (0, len(sentence)), start, phrase.term)
             placements.append(Placement(phrase.term, number, before, after))
     return " ".join(rewritten), placements
 
 
+def moving_phrases(sentences: Sequence[Sentence], phrases: Sequence[Phrase], which: str) -> list[Phrase]:
+    """The constituents that move: those of the key phrases, or others that match them; in reading order, apart."""
+    keys: list[Phrase] = []
+    for phrase in phrases:
+        if sentences[phrase.sentence].is_numbered:
+            continue
+        found = sentences[phrase.sentence].constituent(phrase.start, phrase.end) or phrase
+        if not keys or not overlap(keys[-1], found):
+            keys.append(found)
+        elif len(found.term) > len(keys[-1].term):
+            keys[-1] = found
+    if which == "key":
+        return keys
+    pool = [
+        other
+        for sentence in sentences
+        if not sentence.is_numbered
+        for other in sentence.constituents()
+        if not any(overlap(other, key) for key in keys)
+    ]
+    return others_like(keys, _places(sentences, keys), pool, _places(sentences, pool))
+
+
+def _places(sentences: Sequence[Sentence], phrases: Sequence[Phrase]) -> list[float]:
+    spans = [(sentences[phrase.sentence].span, phrase) for phrase in phrases]
+    text = sentences[0].text if sentences else ""
+    return [place_in_sentence(text, span, phrase.start, phrase.term) or 0.0 for span, phrase in spans]
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A sentence before its phrases move: its atoms, the phrases, and how both are laid out."""
+
+    atoms: list[Atom]
+    phrases: list[Phrase]
+    layout: Layout
+
+
+def _draft(sentence: Sentence, phrases: list[Phrase], splits: frozenset[int]) -> _Draft:
+    atoms, order, lengths, breaks = [], [], [], set()
+    for atom in atoms_of(sentence.text, *sentence.span):
+        number = _owner(atom, phrases)
+        atoms.append(replace(atom, phrase=number if number >= 0 else None))
+        if atom.kind != "word":
+            continue
+        if number == -1 and atom.span[0] in splits:
+            breaks.add(order.count(-1))
+        length = len(word_spans(atom.text))
+        if number >= 0 and number in order:
+            lengths[order.index(number)] += length
+        else:
+            order.append(number)
+            lengths.append(length)
+    return _Draft(atoms, phrases, Layout(order, lengths, frozenset(breaks)))
+
+
 def _rearranged(
-    text: str,
-    span: tuple[int, int],
-    phrases: Sequence[Phrase],
-    arrange: Arrange,
-    random: Random,
-    names: frozenset[str],
+    text: str, span: tuple[int, int], draft: _Draft, order: list[int], names: frozenset[str]
 ) -> tuple[str, list[int]]:
     """One sentence with its phrases moved, and the first character of each phrase in it."""
-    atoms = atoms_of(text, *span)
-    owner = [_owner(atom, phrases) for atom in atoms]
-    units: list[int] = []
-    for atom, number in zip(atoms, owner, strict=True):
-        if atom.kind == "word" and (number == -1 or number not in units):
-            units.append(number)
-    order = arrange(len(phrases), units.count(-1), random)
-    if order == units:  # all phrases are in place, so punctuation stays too
+    atoms, phrases = list(draft.atoms), draft.phrases
+    if order == draft.layout.order:  # all phrases are in place, so punctuation stays too
         return text[slice(*span)], [phrase.start - span[0] for phrase in phrases]
 
-    atoms = [replace(atom, phrase=number if number >= 0 else None) for atom, number in zip(atoms, owner, strict=True)]
     first_word = next(index for index, atom in enumerate(atoms) if atom.kind == "word")
     capitalised = not atoms[first_word].text[0].islower()
     atoms[first_word] = without_sentence_capital(atoms, first_word, names)
@@ -206,35 +276,42 @@ def _without_double_stop(atoms: list[Atom]) -> list[Atom]:
     ]
 
 
-# (text, phrases, position, seed, review_id) -> (new text with the same words, placements of the phrases)
-REWRITERS: dict[str, Callable[..., tuple[str, list[Placement]]]] = {"none": keep_text, "rules": move_by_rules}
-
-
 def rewrite_reviews(
-    reviews: pl.DataFrame, keyphrases: pl.DataFrame, variant: str, rewriter: str, position: str | None, seed: int
+    reviews: pl.DataFrame,
+    keyphrases: pl.DataFrame,
+    parse: pl.DataFrame | None,
+    variant: str,
+    rewriter: str,
+    position: str | None = None,
+    like: str | None = None,
+    phrases: str = "key",
+    seed: int = 0,
 ) -> pl.DataFrame:
     """Write one variant of each review.
 
     Args:
         reviews: Columns review_id, text, label.
         keyphrases: Columns review_id, phrase, sentence, start, end, in reading order, as `extract_keyphrases` gives.
+        parse: Columns of `PARSE_SCHEMA`, as `parse_reviews` gives them; None for the rewriter "none".
         variant: Name of the variant.
-        rewriter: A name in `REWRITERS`.
-        position: A name in `POSITIONS`; None for the rewriter "none".
+        rewriter: "none" to keep the text, "rules" to move phrases.
+        position: A name in `POSITIONS`, or "inward"; None for the rewriter "none".
+        like: With "inward", the position of which the displacement is matched.
+        phrases: "key" or "other".
         seed: Seed of the random places.
 
     Returns:
         Columns of `VARIANT_SCHEMA`, a row for each review in the order of `reviews`.
-
-    Raises:
-        HomogenizationError: the rewriter or the position is unknown.
     """
-    if rewriter not in REWRITERS:
-        raise HomogenizationError(f"rewriting: rewriter '{rewriter}' is unknown. Allowed: {', '.join(REWRITERS)}.")
-    phrases = phrases_by_review(keyphrases)
+    found = phrases_by_review(keyphrases)
+    parsed = {} if parse is None else parsed_sentences(reviews, parse)
     rows = []
     for name, text, label in reviews.select("review_id", "text", "label").iter_rows():
-        rewritten, placements = REWRITERS[rewriter](text, phrases.get(name, []), position, seed, name)
+        key = found.get(name, [])
+        if rewriter == "none":
+            rewritten, placements = keep_text(text, key)
+        else:
+            rewritten, placements = move_by_rules(parsed[name], key, position, like, phrases, seed, name)
         if sorted(words(rewritten)) != sorted(words(text)):
             raise RuntimeError(f"review {name}: the rewriter '{rewriter}' changed the words of: {text}")
         rows.append((variant, name, rewritten, label, [asdict(placement) for placement in placements]))

@@ -34,3 +34,16 @@ FLUENCY_SCHEMA = {
     "n_tokens": pl.Int64,
     "loss_per_word": pl.Float64,
 }
+# a token: start and end are characters of the review, `head` is the number in the sentence of the token that it depends
+# on, `chunk` and `name` number the noun chunks and the names of the sentence
+PARSE_SCHEMA = {
+    "review_id": pl.String,
+    "sentence": pl.Int64,
+    "start": pl.Int64,
+    "end": pl.Int64,
+    "head": pl.Int64,
+    "pos": pl.String,
+    "dep": pl.String,
+    "chunk": pl.Int64,
+    "name": pl.Int64,
+}

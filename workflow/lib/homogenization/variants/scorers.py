@@ -8,37 +8,47 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.corpus.sentences import sentence_spans, word_spans
+from homogenization.corpus.sentences import is_stop_word, sentence_spans, word_spans, words
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.keyphrases import Scorer
 
 
-def eligible(terms: Counter[str], known: Collection[str]) -> Iterator[str]:
-    """The terms that may be key phrases: those of the table, and rarer ones (a hero's name) that the review repeats.
+def eligible(text: str, terms: Collection[str], known: Collection[str]) -> Iterator[tuple[str, list[str]]]:
+    """The terms that may be key phrases, each with its words that are no stop words.
 
-    A rare term that occurs once is most often a misspelling or a chance combination of two words.
+    Each of these words is in the table, or is a rarer one (a hero's name) that the review repeats: a rare word that
+    occurs once is most often a misspelling.
     """
-    return (term for term, count in terms.items() if count > 1 or term in known)
+    counts = Counter(words(text))
+    for term in terms:
+        content = [word for word in term.split() if not is_stop_word(word)]
+        if content and all(word in known or counts[word] > 1 for word in content):
+            yield term, content
 
 
 def tfidf_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping[str, Any] | None = None) -> Scorer:
-    """Score by term frequency times inverse document frequency, idf = ln((1 + N) / (1 + df)) + 1.
+    """Score a phrase by the sum over its words of term frequency times inverse document frequency.
 
-    This is scikit-learn's smoothed idf over the whole corpus: the score of a phrase depends neither on the other
-    reviews of the sample nor on its position. Term frequency is 1 + ln(count), since the count itself favours words
-    that are repeated throughout ("film"). A term too rare for the table counts as a term of a single review.
+    This is the baseline of Hasan and Ng (2010). idf = ln((1 + N) / (1 + df)) + 1 is scikit-learn's smoothed idf over
+    the whole corpus: the score of a phrase depends neither on the other reviews of the sample nor on its position. Term
+    frequency is 1 + ln(count of the word in the review), since the count itself favours words that are repeated
+    throughout ("film"). A word too rare for the table counts as a word of a single review.
 
     Args:
-        frequencies: Columns term, document_frequency, from `count_document_frequencies`.
+        frequencies: Columns word, document_frequency, from `count_document_frequencies`.
         n_documents: Number of reviews that were counted.
         weights: Not used.
     """
-    document_frequency = dict(frequencies.select("term", "document_frequency").iter_rows())
+    document_frequency = dict(frequencies.select("word", "document_frequency").iter_rows())
 
     def score(text: str, terms: Counter[str]) -> dict[str, float]:
+        counts = Counter(words(text))
         return {
-            term: (1 + log(terms[term])) * (log((1 + n_documents) / (1 + document_frequency.get(term, 1))) + 1)
-            for term in eligible(terms, document_frequency)
+            term: sum(
+                (1 + log(counts[word])) * (log((1 + n_documents) / (1 + document_frequency.get(word, 1))) + 1)
+                for word in content
+            )
+            for term, content in eligible(text, terms, document_frequency)
         }
 
     return score
@@ -53,7 +63,7 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
     where that is a problem.
 
     Args:
-        frequencies: Columns term, document_frequency; `eligible` reads the terms.
+        frequencies: Columns word, document_frequency; `eligible` reads the words.
         n_documents: Not used.
         weights: Weights of the sentence-transformers model, an entry for
             `homogenization.models.weights.resolve_weights`.
@@ -74,10 +84,10 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
     resolved = resolve_weights(weights)
     verified_digests(resolved)
     encoder = SentenceTransformer(resolved.folder, device="cpu")
-    known = set(frequencies["term"])
+    known = set(frequencies["word"])
 
     def score(text: str, terms: Counter[str]) -> dict[str, float]:
-        allowed = sorted(eligible(terms, known))
+        allowed = sorted(term for term, _ in eligible(text, terms, known))
         if not allowed:
             return {}
         sentences = sorted(text[slice(*span)] for span in sentence_spans(text))

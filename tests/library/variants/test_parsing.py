@@ -1,0 +1,114 @@
+"""The parse of real sentences: what may be a key phrase, and what moves with it."""
+
+import polars as pl
+import pytest
+
+from homogenization.config.texts import Parser
+from homogenization.corpus.sentences import sentence_spans
+from homogenization.run.errors import HomogenizationError
+from homogenization.variants.constituents import MOST_WORDS, parsed_sentences
+from homogenization.variants.parsing import parse_reviews
+from homogenization.variants.rules import move_by_rules
+from homogenization.variants.schemas import PARSE_SCHEMA
+
+PARSER = Parser().params()
+TEXTS = {
+    "house": "He lived in the old house with Emilio Estevez. She said a lot, yep, but that movie bored me.",
+    "bracket": "I met Cooper(the father). He has a wife.",
+    "list": "1. Great plot 2. The slow zombie won the prize.",
+    "names": "Isabella Rosselini met a slow zombie. Watching it hurt my good friend.",
+}
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    reviews = pl.DataFrame({"review_id": list(TEXTS), "text": list(TEXTS.values())})
+    parse = parse_reviews(reviews, PARSER)
+    assert parse.schema == PARSE_SCHEMA
+    return parsed_sentences(reviews, parse)
+
+
+def content(sentences, name):
+    return [phrase for sentence in sentences[name] for phrase in sentence.content_phrases((1, 3))]
+
+
+def moved(sentences, name, position, *terms):
+    phrases = [phrase for phrase in content(sentences, name) if phrase.term in terms]
+    assert phrases
+    return move_by_rules(sentences[name], phrases, position)[0]
+
+
+def test_content_phrases_are_nouns_with_their_adjectives_and_whole_names(sentences):
+    assert [phrase.term for phrase in content(sentences, "house")] == ["old house", "emilio estevez", "movie"]
+    assert [phrase.term for phrase in content(sentences, "names")] == [
+        "isabella rosselini",
+        "slow zombie",
+        "good friend",
+    ]
+
+
+def test_a_phrase_moves_with_its_determiner_and_its_preposition(sentences):
+    assert moved(sentences, "house", "front", "old house").startswith("In the old house")
+    assert "with Emilio Estevez" in moved(sentences, "house", "front", "emilio estevez").replace("With", "with")
+    assert moved(sentences, "house", "front", "movie").endswith("That movie she said a lot, yep, but bored me.")
+
+
+def test_names_keep_their_capitals(sentences):
+    assert "Isabella Rosselini" in moved(sentences, "names", "end", "isabella rosselini")
+    assert "my good friend" in moved(sentences, "names", "end", "good friend").casefold()
+    assert moved(sentences, "names", "front", "slow zombie").startswith("A slow zombie")
+    assert "Isabella Rosselini met" in moved(sentences, "names", "front", "slow zombie")
+    assert "watching it hurt" in moved(sentences, "names", "front", "good friend")
+
+
+def test_a_bracket_without_a_space_before_it_survives(sentences):
+    assert moved(sentences, "bracket", "front", "cooper", "father").casefold().count("(the father)") == 1
+
+
+def test_a_numbered_list_stays_as_it_is(sentences):
+    variant = moved(sentences, "list", "front", "great plot", "prize")
+    assert variant.startswith("1. Great plot 2. ")
+    assert variant != TEXTS["list"]
+
+
+def test_constituents_are_runs_of_whole_words_in_their_sentence(sentences):
+    for name, text in TEXTS.items():
+        spans = sentence_spans(text)
+        for sentence in sentences[name]:
+            for phrase in sentence.constituents():
+                start, end = spans[phrase.sentence]
+                assert start <= phrase.start < phrase.end <= end
+                assert len(phrase.term.split()) <= MOST_WORDS
+                assert phrase.start == 0 or not text[phrase.start - 1].isalnum()
+                assert not text[phrase.end : phrase.end + 1].isalnum()
+
+
+def test_a_sentence_is_parsed_as_it_is_alone(sentences):
+    alone = pl.DataFrame({"review_id": ["a"], "text": ["She said a lot, yep, but that movie bored me."]})
+    (parsed,) = parsed_sentences(alone, parse_reviews(alone, PARSER))["a"]
+    beside = sentences["house"][1]
+    assert [(token.pos, token.dep, token.head) for token in parsed.tokens] == [
+        (token.pos, token.dep, token.head) for token in beside.tokens
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parser", "said"),
+    [
+        (
+            {"package": "no_such_parser", "sha256": None},
+            "'no_such_parser' is not installed or carries no spaCy pipeline",
+        ),
+        ({"package": "polars", "sha256": None}, "'polars' is not installed or carries no spaCy pipeline"),
+        (PARSER | {"sha256": "0" * 64}, "and should have 0000"),
+    ],
+)
+def test_a_parser_that_is_not_there_or_another_one_is_refused(parser, said):
+    with pytest.raises(HomogenizationError, match=said):
+        parse_reviews(pl.DataFrame({"review_id": ["a"], "text": ["A zombie."]}), parser)
+
+
+def test_the_digest_of_the_default_parser_is_known_and_no_other():
+    assert Parser().sha256 is not None
+    assert Parser(package="other").sha256 is None
+    assert Parser(package="other", sha256="0" * 64).sha256 == "0" * 64
