@@ -47,10 +47,11 @@ from homogenization.tables.placement import PLACEMENT_SCHEMA
 from homogenization.tables.rewriting import CANDIDATES_SCHEMA, REWRITING_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA
 from homogenization.tables.summary import summary_table
-from homogenization.variants.keyphrases import key_phrases
+from homogenization.variants.keyphrases import candidates, key_phrases
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import move_by_rules
 from homogenization.variants.schemas import FLUENCY_SCHEMA, KEYPHRASE_SCHEMA, SCORE_SCHEMA
+from unparsed import unparsed
 
 DOCS = ROOT / "docs"
 LIBRARY = ROOT / "workflow/lib/homogenization"
@@ -286,7 +287,7 @@ def test_the_example_of_a_position_works(monkeypatch):
     run_example("variants.positions", monkeypatch, "POSITIONS")
     text = "Splendid acting saves this slow and rather long film."
     phrase = Phrase("splendid acting", 0, 0, 15)
-    moved, placements = move_by_rules(text, [phrase], "middle", 0, "a")
+    moved, placements = move_by_rules(unparsed(text), [phrase], "middle")
     assert sorted(words(moved)) == sorted(words(text))
     assert placements[0].original_position == 0
     assert placements[0].position == pytest.approx(3 / 7)
@@ -294,9 +295,10 @@ def test_the_example_of_a_position_works(monkeypatch):
 
 def test_the_example_of_a_scorer_works(monkeypatch):
     scorers = run_example("variants.scorers", monkeypatch, "SCORERS")
-    frequencies = pl.DataFrame({"term": ["slow train", "bridge"], "document_frequency": [2, 2]})
+    frequencies = pl.DataFrame({"word": ["slow", "train", "bridge"], "document_frequency": [2, 2, 2]})
     scorer = scorers.make_scorer("frequency", frequencies, 10)
-    found = key_phrases("The slow train left. A slow train crossed the bridge.", scorer, 1, (1, 3))
+    text = "The slow train left. A slow train crossed the bridge."
+    found = key_phrases(text, candidates(text, (1, 3)), scorer, 1)
     assert [(place.term, score) for place, score in found] == [("slow train", 2.0), ("slow train", 2.0)]
 
 

@@ -178,7 +178,7 @@ def test_more_reviews_run_the_new_shards_alone(finished):
     reruns(
         finished,
         {
-            **dict.fromkeys(("sample_corpus", "extract_keyphrases", "score_similarity"), 1),
+            **dict.fromkeys(("sample_corpus", "parse_reviews", "extract_keyphrases", "score_similarity"), 1),
             **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES), VARIANTS),
             "extract_components": 1,
             "tabulate_similarity": 1,
@@ -287,6 +287,7 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(finished):
         "seed": 1,
         "corpus.min_words": 30,
         "corpus.max_words": 380,
+        "variants.front.phrases": "other",
         "keyphrases.max_phrases": 5,
         "keyphrases.ngram_range": [1, 2],
         "keyphrases.min_document_frequency": 3,
