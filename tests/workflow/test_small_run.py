@@ -9,7 +9,7 @@ SEABORN = {"matplotlib", "pandas", "scipy", "scipy.stats", "seaborn"}
 MAY_IMPORT = {
     "download_corpus": {"datasets", "pandas", "scipy"},
     "count_document_frequencies": SKLEARN,
-    "parse_reviews": {*SKLEARN, "torch", "pydantic"},  # spaCy's
+    "parse_reviews": {"pydantic", "torch"},  # spaCy's
     "extract_keyphrases": SKLEARN,
     "rewrite_reviews": SKLEARN,
     "score_similarity": {*NETWORK, "bert_score", "matplotlib", "pandas"},

@@ -16,7 +16,6 @@ from homogenization.models.built import BUILT_FILES
 from homogenization.models.dtypes import BYTES, Dtype
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.rules import REWRITERS
 from homogenization.variants.scorers import SCORERS
 
 HUB = {"hub": "a/b", "revision": "main"}
@@ -134,7 +133,7 @@ def test_every_backend_names_a_module_that_makes_a_writer():
 
 def test_every_scorer_and_rewriter_can_be_configured():
     assert set(names_in("keyphrases")) == {*SCORERS, "llm"}
-    assert set(names_in("variants")) == {*REWRITERS, "llm"}
+    assert set(names_in("variants")) == {"none", "rules", "llm"}
 
 
 def test_types_of_numbers_are_the_same_everywhere():
