@@ -112,6 +112,7 @@ if STUDY.judged_claims:
             metrics="<results>/tables/metrics.parquet",
             similarity="<results>/tables/similarity.parquet",
             components="<results>/tables/components.parquet" if STUDY.component_jobs else [],
+            pooled="<results>/tables/pooled.parquet",
         output:
             claims=report(
                 "<results>/tables/claims.csv",

@@ -11,6 +11,7 @@ from library.statistics.shared import (
     CONFIDENCE,
     COSINE,
     DRAWS,
+    MIN_REVIEWS,
     N_BLOCKS,
     N_REVIEWS,
     NORM,
@@ -22,6 +23,7 @@ from library.statistics.shared import (
     evidence_of,
     metric_rows,
     noise,
+    similarity_rows,
 )
 
 DEPTH = np.arange(N_BLOCKS + 1) / N_BLOCKS
@@ -249,3 +251,14 @@ class TestComponent:
             self.measured(changes, ["norm"])
         with pytest.raises(UnavailableError, match="no other component"):
             self.measured({"attention": changes["attention"]}, ["attention"])
+
+
+def test_a_model_that_reads_too_few_accepted_reviews_tests_no_claim_on_their_variant():
+    """All are accepted, and long ones left out for this model; claims on the originals stand as they are."""
+    moved = metric_rows(noise(0), variant="front")
+    read = moved.filter(pl.col("review_id").is_in(moved["review_id"].unique().sort()[: MIN_REVIEWS - 1]))
+    accepted = similarity_rows(np.full(N_REVIEWS, 0.95))
+    evidence = evidence_of(metric_rows(noise(1)), read, similarity=accepted)
+    with pytest.raises(UnavailableError, match=f"{MIN_REVIEWS - 1} accepted reviews are read; at least {MIN_REVIEWS}"):
+        measure(claim_of(contrast={"metric": RANK, "variant": "front", "minus": "original"}, below=0), "m", evidence)
+    assert measure(claim_of(level={"metric": RANK}, above=0), "m", evidence).n == N_REVIEWS

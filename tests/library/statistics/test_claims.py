@@ -9,7 +9,6 @@ from scipy import stats
 from homogenization.run.parquet import write_table
 from homogenization.statistics.answers import answers_table
 from homogenization.statistics.claims import CLAIMS_SCHEMA, claims_table
-from homogenization.statistics.evidence import POOLED_SCHEMA
 from homogenization.statistics.verdicts import (
     CONTRADICTED,
     NEGLIGIBLE,
@@ -19,6 +18,7 @@ from homogenization.statistics.verdicts import (
     in_words,
     verdicts_table,
 )
+from homogenization.tables.pooled import POOLED_METRICS_SCHEMA
 from library.statistics.shared import (
     CONFIDENCE,
     COSINE,
@@ -264,7 +264,7 @@ class TestThesis:
         table = pl.DataFrame(rows, schema=["shard", "layer", "point", "depth", "value"], orient="row")
         named = {"model": "m", "variant": variant, "view": "pooled_centred", "metric": "max_explainable_variance"}
         table = table.with_columns(pl.lit(value).alias(name) for name, value in named.items())
-        return table.select(*POOLED_SCHEMA).cast(POOLED_SCHEMA)
+        return table.select(*POOLED_METRICS_SCHEMA).cast(POOLED_METRICS_SCHEMA)
 
     def row(self, pooled, **measured):
         evidence = evidence_of(metric_rows(noise(0)), pooled=pooled)

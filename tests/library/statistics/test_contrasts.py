@@ -68,6 +68,19 @@ def common_of(metrics, scale, keep=REVIEWS):
     return pl.concat([values.with_columns(pl.col("value") * scale), more])
 
 
+def test_a_model_that_reads_too_few_of_the_accepted_reviews_is_not_tested():
+    """Long reviews can be left out for one model, and for another not: the others' numbers stay."""
+    metrics = metrics_table(models=("alpha", "beta"))
+    read = (pl.col("model") == "alpha") | (pl.col("variant") != "end") | pl.col("review_id").is_in(REVIEWS[:4])
+    table, whole = contrast(metrics.filter(read), min_reviews=5), contrast(metrics, min_reviews=5)
+    few = table.filter(model="beta", minus="end")
+    assert few["reason"].unique().to_list() == ["4 of 9 accepted reviews read by beta; at least 5 are needed"]
+    assert few["verdict"].unique().to_list() == ["not tested"]
+    assert few["n_reviews"].unique().to_list() == [4]
+    assert few["mean"].is_nan().all()
+    assert_frame_equal(table.filter(model="alpha"), whole.filter(model="alpha"), check_exact=True)
+
+
 def test_every_number_by_another_route():
     metrics = metrics_table()
     table = contrast(metrics)

@@ -34,6 +34,7 @@ from homogenization.statistics.layers import REGIONS, layer_steps, layer_values,
 from homogenization.statistics.resampling import resampled, weighted_means
 from homogenization.statistics.verdicts import POOLS, REVIEWS
 from homogenization.tables.comparisons import too_few_accepted
+from homogenization.variants.names import ORIGINAL
 
 COMPONENT_GROUPS = {  # name in claims -> components of tables/components.parquet, whose changes are summed
     "residual": ("attention_addition", "feed_forward_addition", "addition"),
@@ -65,14 +66,17 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Measurement:
 
     Raises:
         UnavailableError: the study does not have the variant, metric, view, point, layers or components, or too few
-            reviews are accepted in the claim's variants.
+            reviews are accepted in the claim's variants, or are read in them by the model.
     """
     named = [claim[role] for role in ("variant", "minus") if role in claim]
     if claim["statistic"] not in WITHOUT_MODEL and set(named) <= set(evidence.variants):
         few = too_few_accepted(evidence.similarity, named, evidence.n_reviews, evidence.min_reviews)
         if few is not None:
             raise UnavailableError(few)
-    return CLAIM_STATISTICS[claim["statistic"]](claim, model, evidence)
+    found = CLAIM_STATISTICS[claim["statistic"]](claim, model, evidence)
+    if found.unit == REVIEWS and set(named) - {ORIGINAL} and found.n < evidence.min_reviews:
+        raise UnavailableError(f"{found.n} accepted reviews are read; at least {evidence.min_reviews} are needed")
+    return found
 
 
 @claim_statistic

@@ -175,13 +175,18 @@ def _contrasts_of_model(
     by_variant = {name: rows for (name,), rows in metrics.partition_by("variant", as_dict=True).items()}
     on_common = {} if common is None else common.partition_by("variant", as_dict=True)
     parts = []
-    for variant, minus, reason, n_accepted in comparisons.select("variant", "minus", "reason", "n_accepted").rows():
-        columns = {"n_reviews": np.full(len(cells), n_accepted)}
+    compared = comparisons.select("variant", "minus", "reason", "n_accepted", "n_needed")
+    for variant, minus, reason, n_reviews, n_needed in compared.rows():
         if reason is None:
-            pair = by_variant[variant], by_variant[minus]
+            pair = [by_variant.get(name, metrics.clear()) for name in (variant, minus)]
             # sorted, so that neither the order of rows nor other models decide which review gets which weight
             reviews = pair[0].select("review_id").unique().join(pair[1], on="review_id", how="semi").sort("review_id")
             reviews = reviews.with_row_index("row")
+            n_accepted, n_reviews = n_reviews, len(reviews)
+            if n_reviews < n_needed:  # long reviews can be left out
+                reason = f"{n_reviews} of {n_accepted} accepted reviews read by {model}; at least {n_needed} are needed"
+        columns = {"n_reviews": np.full(len(cells), n_reviews)}
+        if reason is None:
             weights, flips = _weights(len(reviews), draws, seed), _flips(len(reviews), draws, seed)
             values = _differences(*(_matrix(rows, reviews, cells) for rows in pair))
             drawn = [_matrix(on_common[name,], reviews, cells) for name in (variant, minus) if (name,) in on_common]

@@ -16,17 +16,6 @@ from homogenization.statistics.verdicts import POOLS, REVIEWS
 
 Claim = Mapping[str, Any]
 
-POOLED_SCHEMA = {  # of tables/pooled.parquet: the tokens of a shard's texts in one centred matrix
-    "model": pl.String,
-    "variant": pl.String,
-    "shard": pl.String,
-    "layer": pl.Int32,
-    "point": pl.String,
-    "depth": pl.Float64,
-    "view": pl.String,
-    "metric": pl.String,
-    "value": pl.Float64,
-}
 POOLED_VIEW = "pooled_centred"
 ROBUST, KEPT = "robust", "kept"
 _THESIS = "thesis"
@@ -87,7 +76,7 @@ class Evidence:
         n_reviews: reviews of the sample.
         min_reviews: fewest accepted reviews of rewritten variants with which a claim about these is tested.
         margin: share of what depth does to a metric, within which a difference is negligible.
-        pooled: tables/pooled.parquet (`POOLED_SCHEMA`); None where tokens are not pooled.
+        pooled: tables/pooled.parquet (`POOLED_METRICS_SCHEMA`); None where tokens are not pooled.
     """
 
     metrics: pl.DataFrame
