@@ -18,7 +18,7 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 
 LIBRARY = ROOT / "workflow/lib/homogenization"
 SHARED = {"__init__", "accepted", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
-OF_TABLES = {"acceptance", "comparisons", "rewriting"}
+OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts"}
 
 
 @pytest.fixture(autouse=True)

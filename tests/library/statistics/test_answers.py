@@ -51,5 +51,7 @@ def test_what_is_no_answer_does_not_count():
         claim("contrast", "first_token_norm", SUPPORTED, 0.4, "original"),
         claim("contrast", RANK, SUPPORTED, -0.4, "scattered"),
         claim("level", RANK, SUPPORTED, 0.4),
+        claim("component", "singular_anisotropy", SUPPORTED, 0.4),
+        claim("similarity", None, SUPPORTED, 0.4),
     )
     assert said == "No claim on depth or position was tested."

@@ -35,8 +35,8 @@ def answers_table(
     roles |= {(variant, ORIGINAL): ORIGINAL for variant in controls}
     judged = [
         row
-        for row in claims.filter(pl.col("verdict") != NOT_TESTED).iter_rows(named=True)
-        if row["metric"] and row["convention"] == "raw" and describe_metric(row["metric"]).homogenization
+        for row in claims.filter(pl.col("verdict") != NOT_TESTED, convention="raw").iter_rows(named=True)
+        if row["statistic"] in ("slope", "contrast") and describe_metric(row["metric"]).homogenization
     ]
     rows = []
     for model in models:
