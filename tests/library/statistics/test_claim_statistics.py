@@ -234,8 +234,9 @@ class TestComponent:
         assert found.found.estimate == pytest.approx(9 - max(others))
         rise = measure(claim_of(component=component | {"by": "rise"}), "m", evidence)
         assert rise.found.high < 0
-        # of one block, where depth has eight
-        assert found.depth_range == pytest.approx(np.ptp(np.median(noise(0) + 5 * DEPTH, axis=0)) / N_BLOCKS)
+        # of one block, where depth has eight; sizes without a sign have no share of it
+        assert np.isnan(found.depth_range)
+        assert rise.depth_range == pytest.approx(np.ptp(np.median(noise(0) + 5 * DEPTH, axis=0)) / N_BLOCKS)
 
     def test_undefined_changes_leave_a_block_out(self):
         changes = component_changes()

@@ -215,10 +215,10 @@ def _count_lines(text: str) -> int:
 def _wrap_evenly(text: str, width: int) -> str:
     """`text` in as few lines of at most `width` characters as possible, the lines about equally long."""
     text = re.sub(r"(\d) to (\.?\d)", "\\1\u00a0to\u00a0\\2", text)  # a range stays on its line
-    n_lines = len(textwrap.wrap(text, width))
-    while width > 12 and len(textwrap.wrap(text, width - 1)) == n_lines:
+    n_lines = len(textwrap.wrap(text, width, break_long_words=False))
+    while width > 12 and len(textwrap.wrap(text, width - 1, break_long_words=False)) == n_lines:
         width -= 1
-    return textwrap.fill(text, width)
+    return textwrap.fill(text, width, break_long_words=False)
 
 
 def _write_header(axes: Axes, table: pl.DataFrame, models: Named, headers: Sequence[str], height: float) -> None:

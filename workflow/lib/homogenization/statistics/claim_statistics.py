@@ -206,10 +206,9 @@ def component(claim: Claim, model: str, evidence: Evidence) -> Measurement:
 
         return lead
 
-    view = _view_of_component(claim)
-    metric, view = _STREAM_OF.get((claim["metric"], view), (claim["metric"], view))
-    # the lead is that of one block, and depth has all of them
-    return over_reviews(of, len(values), evidence, evidence.depth_range(model, view, metric) / n_blocks)
+    # the lead is that of one block, and depth has all of them; sizes without a sign do not add up to what depth does
+    share = evidence.depth_range(model, *_stream_of(claim)) / n_blocks if claim["by"] == "rise" else np.nan
+    return over_reviews(of, len(values), evidence, share)
 
 
 @claim_statistic
@@ -254,6 +253,13 @@ def _layers(name: str) -> pl.Expr:
 def _view_of_component(claim: Claim) -> str:
     """Blocks are taken apart text by text: of the thesis's convention they have the centred view alone."""
     return "centred" if is_pooled(claim) else claim["view"]
+
+
+def _stream_of(claim: Claim) -> tuple[str, str]:
+    """View and metric of the residual stream that a component's anisotropy is that of."""
+    view = _view_of_component(claim)
+    metric, view = _STREAM_OF.get((claim["metric"], view), (claim["metric"], view))
+    return view, metric
 
 
 def _contributions(claim: Claim, model: str, evidence: Evidence) -> tuple[pl.DataFrame, int]:
