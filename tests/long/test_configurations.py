@@ -32,7 +32,7 @@ def overlaid(folder, **sections) -> str:
 
 @pytest.mark.parametrize(
     ("configuration", "extractions"),
-    [("config", 2 * 4), ("untrained", 2 * 4 * 2), ("laptop", 2 * 4 * 4), ("paper", 3 * 4), ("smollm2", 2 * 7)],
+    [("config", 2 * 7), ("untrained", 2 * 4), ("laptop", 2 * 8 * 4), ("paper", 3 * 4), ("smollm2", 2 * 7)],
 )
 def test_each_configuration_plans(checkout, configuration, extractions):
     """One extraction for each model, variant and shard; no network is needed to plan."""
@@ -46,7 +46,7 @@ def test_each_configuration_plans(checkout, configuration, extractions):
 
 def test_a_stage_is_a_target(checkout):
     printed = dry_run(checkout, "variants")
-    assert re.search(r"^rewrite_reviews +4$", printed, re.MULTILINE)
+    assert re.search(r"^rewrite_reviews +7$", printed, re.MULTILINE)
     assert not re.search(r"^extract_states ", printed, re.MULTILINE)
 
 
@@ -58,6 +58,8 @@ def test_attention_can_be_left_out(checkout):
 
 
 def test_originals_alone_are_a_study_too(checkout):
-    printed = overlaid(checkout, variants={"front": None, "end": None, "scattered": None})
+    rewritten = ("front", "end", "front-inward", "end-inward", "front-other", "end-other")
+    labels = dict.fromkeys(rewritten[2:])
+    printed = overlaid(checkout, variants=dict.fromkeys(rewritten), figures={"labels": labels})
     assert re.search(r"^score_similarity +1$", printed, re.MULTILINE), "pairs of unrelated reviews"
     assert "plot_placement" not in printed

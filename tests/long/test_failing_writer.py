@@ -17,7 +17,8 @@ def test_a_study_whose_writer_fails_describes_the_rest(project, tmp_path):
     project.config["rewriting"] = {"candidates": 1}
     project.config["components"] = {"variants": ["paraphrase"]}
     project.config["corpus"]["shard_size"] = 12
-    project.config["contrasts"]["common_tokens"] = None
+    pairs = [["front", "original"], ["front", "paraphrase"], ["paraphrase", "original"]]
+    project.config["contrasts"] |= {"common_tokens": None, "pairs": pairs}
     project.config["sensitivity"] = None
     figures = [f"results/figures/{name}.svg" for name in FIGURES]
     done = project.run("--cores", "2", "tables", *figures, OMP_NUM_THREADS="1")
