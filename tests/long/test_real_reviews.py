@@ -12,8 +12,8 @@ def test_real_reviews_through_real_models(tmp_path, imdb, stories):
     copy_workflow(tmp_path / "project")
     config = yaml.safe_load((ROOT / "tests/data/real_reviews.yaml").read_text())
     config["results"] = "results"
-    # one shard: the small run joins shards
-    config["corpus"] |= {"source": str(imdb), "n_reviews": 8, "shard_size": 8}
+    # one shard: the small run joins shards. Reviews that both models read whole
+    config["corpus"] |= {"source": str(imdb), "n_reviews": 8, "shard_size": 8, "max_words": 120}
     config["variants"] = {name: config["variants"][name] for name in ("original", "end")}
     config["models"]["stories260k"]["weights"]["path"] = str(stories)
     config["views"] = ["raw", "raw_without_first"]

@@ -17,10 +17,12 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from conftest import ROOT
+from homogenization.config.texts import Parser
 from homogenization.corpus.cleaning import clean_text
 from homogenization.variants.frequencies import count_document_frequencies
 from homogenization.variants.keyphrases import extract_keyphrases
 from homogenization.variants.llm_rewriting import rewrite_with_llm
+from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.scorers import make_scorer
 from homogenization.writers.answers import RequestStore
 from homogenization.writers.backends import make_writer
@@ -99,8 +101,8 @@ def reviews() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def keyphrases(reviews) -> pl.DataFrame:
-    frequencies = count_document_frequencies(reviews["text"], (1, 2))
-    return extract_keyphrases(reviews, make_scorer("tfidf", frequencies, len(reviews)), 4, (1, 2))
+    scorer = make_scorer("tfidf", count_document_frequencies(reviews["text"]), len(reviews))
+    return extract_keyphrases(reviews, parse_reviews(reviews, Parser().params()), scorer, 4, (1, 2))
 
 
 def served(server: Server, **changes) -> dict:
