@@ -29,10 +29,10 @@ def test_the_sentences_of_a_model():
         claim("contrast", MEV, UNDECIDED, 0.001, "inward", 0.031),
     )
     assert said == (
-        "Over depth, tokens grow alike by normalised effective rank, not by maximum explainable variance. Key phrases "
-        "at an edge of their sentence make tokens more alike than in the original in 1 of 2 comparisons (1 fragile; "
-        "less alike in 1; at most 2 % of what depth does) and than with the same phrases moved as far inward in 0 of 2 "
-        "comparisons (negligible in 1; at most 3.1 % of what depth does)."
+        "Over depth, tokens grow alike by normalised effective rank, not by maximum explainable variance. Averaged "
+        "over the layers of each claim, key phrases at an edge of their sentence make tokens more alike than in the "
+        "original in 1 of 2 comparisons (1 fragile; less alike in 1; at most 2 % of what depth does) and than with the "
+        "same phrases moved as far inward in 0 of 2 comparisons (negligible in 1; at most 3.1 % of what depth does)."
     )
 
 

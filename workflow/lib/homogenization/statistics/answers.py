@@ -64,11 +64,12 @@ def _over_depth(slopes: Sequence[Mapping]) -> str:
 
 
 def _at_an_edge(by_role: Mapping[str, Sequence[Mapping]]) -> str:
-    """A sentence such as `Key phrases at an edge ... more alike than in the original in 3 of 4 comparisons (...)`."""
+    """A sentence such as `Averaged ..., key phrases ... more alike than in the original in 3 of 4 comparisons`."""
     parts = [f"than {_THAN[role]} in {_count(rows)}" for role, rows in by_role.items()]
     if not parts:
         return ""
-    return f"Key phrases at an edge of their sentence make tokens more alike {_listed(parts, 'and')}."
+    where = "Averaged over the layers of each claim, key phrases at an edge of their sentence make tokens more alike"
+    return f"{where} {_listed(parts, 'and')}."
 
 
 def _count(rows: Sequence[Mapping]) -> str:
