@@ -41,6 +41,7 @@ rule plan_extraction:
             for name, model in STUDY.models.items()
         ],
         states=STUDY.states.params(),
+        pooled_variants=STUDY.pooled.variants,
         component_variants={
             name: sorted({variant for model, variant, _ in STUDY.component_jobs if model == name})
             for name in STUDY.models

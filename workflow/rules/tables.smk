@@ -153,7 +153,7 @@ rule tabulate_summary:
 rule tabulate_mauve:
     """MAUVE between layers over shards and seeds."""
     input:
-        mauve=over_jobs("<results>/mauve/{model}/{variant}/{shard}.parquet"),
+        mauve=over_jobs("<results>/mauve/{model}/{variant}/{shard}.parquet", STUDY.jobs_of(STUDY.mauve_variants)),
     output:
         mauve="<results>/tables/mauve.parquet",
     log:
@@ -208,7 +208,7 @@ rule tabulate_cosines:
 rule tabulate_pooled:
     """Metrics of pooled tokens of every shard."""
     input:
-        pooled=over_jobs("<results>/pooled/{model}/{variant}/{shard}.parquet"),
+        pooled=over_jobs("<results>/pooled/{model}/{variant}/{shard}.parquet", STUDY.jobs_of(STUDY.pooled.variants)),
     output:
         pooled="<results>/tables/pooled.parquet",
     log:

@@ -20,7 +20,7 @@ with job(snakemake):
         params.models, snakemake.input.architectures, snakemake.input.tokens, strict=True
     ):
         network, counts = Architecture(**read_json(architecture)), read_table(tokens)
-        costs.append(plan_row(model, network, counts, states))
+        costs.append(plan_row(model, network, counts, states, params.pooled_variants))
         shards[model["name"]] = [lengths.to_numpy() for lengths in counts.filter(variant="original")["lengths"]]
         taken_apart = params.component_variants[model["name"]]
         times += durations_of_model(model, network, counts, states, taken_apart, hardware)

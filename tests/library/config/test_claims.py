@@ -51,6 +51,17 @@ def test_what_is_left_out_has_its_defaults(write):
     assert (contrast["view"], contrast["minus"], contrast["below"]) == ("raw", "original", 0.0)
 
 
+def test_several_layers_and_conventions_have_a_verdict_each(write):
+    level = {"metric": "cosine_anisotropy", "layers": ["middle", "output"]}
+    claims = load_claims(write({"level": level, "above": 0.5, "conventions": ["raw", "thesis"]}))
+    assert [(claim["claim"], claim["convention"], claim["layers"]) for claim in claims] == [
+        ("claim0", "raw", "middle"),
+        ("claim0-output", "raw", "output"),
+        ("claim0-thesis", "thesis", "middle"),
+        ("claim0-output-thesis", "thesis", "output"),
+    ]
+
+
 def test_a_component_is_held_against_the_others(write):
     (claim,) = load_claims(write({"component": {"metric": "singular_anisotropy", "largest": ["norm"]}}))
     assert claim["above"] == 0.0
@@ -67,7 +78,9 @@ def test_a_component_is_held_against_the_others(write):
         ),
         ({"level": {"metric": "stable_rank", "view": "row"}}, "no view 'row' (did you mean 'raw'?)"),
         ({"level": {"metric": "stable_rank", "layer": "all"}}, "layer: unknown key (did you mean 'layers'?)"),
-        ({"level": {"metric": "stable_rank", "layers": "half"}}, "level.layers: 'half' is not allowed"),
+        ({"level": {"metric": "stable_rank", "layers": "half"}}, "level.layers[0]: 'half' is not allowed"),
+        ({"level": {"metric": "stable_rank", "layers": ["all", "all"]}}, "name each once"),
+        ({"level": {"metric": "stable_rank", "layers": []}}, "level.layers"),
         (
             {"level": None, "above": None, **CONTRAST, "contrast": CONTRAST["contrast"] | {"minus": "a control"}},
             "minus",

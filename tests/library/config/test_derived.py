@@ -67,6 +67,16 @@ def test_blocks_are_taken_apart_of_the_models_and_variants_that_are_named():
     assert study_of(components=None).component_jobs == []
 
 
+def test_measures_of_the_variants_that_are_named():
+    study = study_of(variants=VARIANTS, models=MODELS)
+    assert (study.mauve_variants, study.pooled.variants) == (list(VARIANTS), ["original"])
+    named = study_of(variants=VARIANTS, models=MODELS, mauve={"variants": ["front", "original"]})
+    assert named.mauve_variants == [name for name in VARIANTS if name in ("front", "original")]
+    jobs = named.jobs_of(named.mauve_variants)
+    assert jobs == [job for job in named.jobs if job[1] in ("front", "original")]
+    assert len(jobs) == 2 * 2 * 2
+
+
 def test_metrics_of_attention_are_tabulated_where_it_is_recorded():
     metrics = ["first_token_attention_share", "effective_rank"]
     assert study_of(metrics=metrics).tabulated_metrics == metrics

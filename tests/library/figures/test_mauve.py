@@ -1,5 +1,6 @@
 """The figure of MAUVE between consecutive layers."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -58,6 +59,13 @@ def test_lines_and_null_are_the_values_of_the_table():
 
 def test_without_null_it_says_so():
     assert "no split-half null" in texts(draw({"mauve": mauve_table(null=False)}, shown()))
+
+
+def test_a_variant_with_too_few_tokens_is_named_and_one_that_is_not_measured_is_not():
+    table = mauve_table().filter(~pl.col("variant").is_in(["front", "end"]))
+    labels = dict(VARIANTS)
+    note = texts(draw({"mauve": table}, replace(shown(), mauve_variants=["original", "front", "scattered"])))
+    assert f"Too few tokens: {labels['front']}." in note
 
 
 def test_a_null_alone_is_refused():

@@ -95,8 +95,8 @@ def evidence_of(*metrics, similarity=None, components=None, draws=DRAWS, variant
 def claim_of(name="c", statement="It is so.", source="s", convention="raw", **measured):
     """A claim as the configuration gives it."""
     conventions = [convention]
-    claim = Claim(claim=name, statement=statement, source=source, conventions=conventions, **measured)
-    return claim.as_params(convention)
+    (params,) = Claim(claim=name, statement=statement, source=source, conventions=conventions, **measured).as_params()
+    return params
 
 
 def by_scipy(statistic, x, y):

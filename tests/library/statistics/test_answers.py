@@ -12,6 +12,7 @@ RANK, MEV = "normalized_effective_rank", "max_explainable_variance"
 def claim(statistic, metric, verdict, estimate, minus=None, share=np.nan, **more):
     row = {"model": "m", "statistic": statistic, "metric": metric, "verdict": verdict, "estimate": estimate}
     row |= {"variant": "front" if minus else None, "minus": minus, "share_of_depth": share}
+    row |= {"layers": "all" if minus else None}
     return row | {"convention": "raw", "fragile": False} | more
 
 
@@ -30,9 +31,23 @@ def test_the_sentences_of_a_model():
     )
     assert said == (
         "Over depth, tokens grow alike by normalised effective rank, not by maximum explainable variance. Averaged "
-        "over the layers of each claim, key phrases at an edge of their sentence make tokens more alike than in the "
+        "over all layers, key phrases at an edge of their sentence make tokens more alike than in the "
         "original in 1 of 2 comparisons (1 fragile; less alike in 1; at most 2 % of what depth does) and than with the "
         "same phrases moved as far inward in 0 of 2 comparisons (negligible in 1; at most 3.1 % of what depth does)."
+    )
+
+
+def test_the_output_has_a_sentence_of_its_own():
+    """A mean over layers can be negligible where the output is not."""
+    said = answer(
+        claim("contrast", RANK, NEGLIGIBLE, -0.001, "original", -0.001),
+        claim("contrast", RANK, SUPPORTED, -0.028, "original", -0.045, layers="output"),
+    )
+    assert said == (
+        "Averaged over all layers, key phrases at an edge of their sentence make tokens more alike than in the "
+        "original in 0 of 1 comparisons (negligible in 1; at most 0.1 % of what depth does). At the output, key "
+        "phrases at an edge of their sentence make tokens more alike than in the original in 1 of 1 comparisons (at "
+        "most 4.5 % of what depth does)."
     )
 
 

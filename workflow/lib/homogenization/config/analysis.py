@@ -34,9 +34,26 @@ ClaimsFiles = Annotated[
 class Mauve(Section):
     """MAUVE between consecutive layers, with its split-half null."""
 
+    variants: list[str] | None = Field(None, min_length=1, description="Variants by name; null: all.")
     n_tokens: int = Field(1000, ge=50, description="Tokens of each half, drawn from a shard; fewer where it has fewer.")
     seeds: int = Field(3, ge=1, description="Draws of tokens and of cluster centres; the spread over them is reported.")
     scale: float = Field(5.0, gt=0, description="Scaling factor c of the divergences.")
+
+
+class Pooled(Section):
+    """The tokens of all reviews of a shard in one matrix, as the companion thesis measures them."""
+
+    variants: list[str] = Field(
+        ["original"], description="Variants by name, `original` among them: sizes are shares of what depth does there."
+    )
+
+    @field_validator("variants")
+    @classmethod
+    def with_the_original(cls, variants: list[str]) -> list[str]:
+        """The original is among them."""
+        if "original" not in variants:
+            raise ValueError(f"{variants} lack 'original', which sizes are compared with; add it")
+        return variants
 
 
 class Contrasts(Section):

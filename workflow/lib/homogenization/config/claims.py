@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from homogenization.config.base import Name, Section, describe_problems, one_of
 from homogenization.measures.views import VIEWS
@@ -30,6 +38,7 @@ def _metric(name: str) -> str:
 
 
 MetricName = Annotated[str, AfterValidator(_metric)]
+Layers = Literal["all", "first", "middle", "last", "input", "output"]
 Subtracted = Annotated[str, Field(pattern=rf"^([A-Za-z0-9][A-Za-z0-9._-]*|({'|'.join(CONTROL_ROLES)}) control)$")]
 
 
@@ -59,11 +68,23 @@ class _AtLayers(_OfMetric):
     """A metric of every review, averaged over layers."""
 
     point: Literal["residual_stream", "final_norm"] = Field("residual_stream", description="Where states are read.")
-    layers: Literal["all", "first", "middle", "last", "input", "output"] = Field(
-        "all",
-        description="`first`, `middle` and `last`: depth in [0, .25), [.25, .75), [.75, 1]; `input` and `output`: the "
-        "layer before the first block, and the one after the last; their mean counts.",
+    layers: Annotated[list[Layers], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = (
+        Field(
+            ["all"],
+            min_length=1,
+            description="`first`, `middle` and `last`: depth in [0, .25), [.25, .75), [.75, 1]; `input` and `output`: "
+            "the layer before the first block, and the one after the last; their mean counts. Of several names, each "
+            "has its verdict.",
+        )
     )
+
+    @field_validator("layers")
+    @classmethod
+    def each_once(cls, layers: list[str]) -> list[str]:
+        """No name of layers stands twice."""
+        if len(set(layers)) < len(layers):
+            raise ValueError(f"{layers} names layers twice; name each once")
+        return layers
 
 
 class Level(_AtLayers):
@@ -170,20 +191,31 @@ class Claim(Section):
             raise ValueError(f"a {statistics[0]} has the convention raw alone; {', '.join(IN_THE_THESIS)} have both")
         return self
 
-    def as_params(self, convention: str = RAW) -> dict[str, Any]:
-        """Plain values: claim, statement, source, published, convention, `statistic` (its name), its fields, criterion.
+    def as_params(self) -> list[dict[str, Any]]:
+        """Plain values of the claim in each of its conventions and, of these, at each of its layers.
 
-        The criterion is `above`, `below` (numbers) or `between` (two); a component has `above: 0.0`. In the convention
-        of the thesis, the name ends in `-thesis`.
+        They are claim, statement, source, published, convention, `statistic` (its name), its fields, criterion. The
+        criterion is `above`, `below` (numbers) or `between` (two); a component has `above: 0.0`. The name of the claim
+        is followed by its layers where it has several and these are not the first, and in the convention of the thesis
+        by `thesis`.
         """
         statistic = next(name for name in STATISTICS if getattr(self, name) is not None)
         criteria = {name: getattr(self, name) for name in ("above", "below", "between")}
         criterion = {name: value for name, value in criteria.items() if value is not None} or {"above": 0.0}
-        described = {name: getattr(self, name) for name in ("claim", "statement", "source", "published")}
-        if convention == THESIS:
-            described["claim"] += f"-{THESIS}"
-        described |= {"convention": convention, "statistic": statistic}
-        return described | getattr(self, statistic).model_dump(mode="json") | criterion
+        described = {name: getattr(self, name) for name in ("statement", "source", "published")}
+        fields = getattr(self, statistic).model_dump(mode="json")
+        places = [{"layers": layers} for layers in fields.pop("layers", ())] or [{}]
+        params = []
+        for convention in self.conventions:
+            for place in places:
+                suffixes = [
+                    *(place.values() if place != places[0] else ()),
+                    *([THESIS] if convention == THESIS else ()),
+                ]
+                name = {"claim": "-".join([self.claim, *suffixes])}
+                kind = {"convention": convention, "statistic": statistic}
+                params.append({**name, **described, **kind, **fields, **place, **criterion})
+        return params
 
 
 def load_all_claims(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
@@ -205,7 +237,7 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
     """Read and check a file of claims, a YAML list.
 
     Returns:
-        `Claim.as_params()` of each and of each of its conventions, in the order of the file.
+        `Claim.as_params()` of each, in the order of the file.
 
     Raises:
         HomogenizationError: the file is missing or holds no YAML list, or entries are wrong; the message names each.
@@ -224,7 +256,7 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
         except ValidationError as error:
             name = entry.get("claim", f"number {number + 1}") if isinstance(entry, dict) else f"number {number + 1}"
             problems += [f"{name}: {problem}" for problem in describe_problems(error, Claim)]
-    params = [claim.as_params(convention) for claim in claims for convention in claim.conventions]
+    params = [params for claim in claims for params in claim.as_params()]
     names = [claim["claim"] for claim in params]
     problems += [f"{name}: stands twice" for name in sorted({name for name in names if names.count(name) > 1})]
     if problems:

@@ -29,6 +29,7 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
         "models": _labelled(study, study.models),
         "variants": _labelled(study, study.variants),
         "rewritten": _labelled(study, study.rewritten),
+        "mauve_variants": study.mauve_variants,
         "views": study.figures.views,
         "contrasts": study.contrasted,
         "alpha": 1 - study.contrasts.confidence,

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
-from homogenization.config.analysis import ClaimsFiles, Components, Contrasts, Figures, Mauve, Sensitivity
+from homogenization.config.analysis import ClaimsFiles, Components, Contrasts, Figures, Mauve, Pooled, Sensitivity
 from homogenization.config.base import ExpandedPath, Name, Section, describe_problems, one_of, without_nulls
 from homogenization.config.claims import CONTROLS, load_all_claims
 from homogenization.config.hardware import Hardware
@@ -55,6 +55,7 @@ class Study(Section):
     views: list[str] = Field(list(VIEWS), min_length=1, description="How the token matrix is looked at.")
     metrics: list[str] = Field(list(METRIC_NAMES), min_length=1, description="Metrics to tabulate and draw.")
     mauve: Mauve = Mauve()
+    pooled: Pooled = Pooled()
     contrasts: Contrasts = Contrasts()
     components: Components | None = Field(None, description="Which blocks are taken apart; null: none.")
     sensitivity: Sensitivity | None = Field(Sensitivity(), description="What the metrics answer to; null: left out.")
@@ -94,6 +95,13 @@ class Study(Section):
             if name in variants:
                 raise ValueError(f"the name {name!r} is taken by the workflow; choose another")
         return variants
+
+    @field_validator("mauve", "pooled")
+    @classmethod
+    def measured_variants_exist(cls, measured: Mauve | Pooled, info: ValidationInfo) -> Mauve | Pooled:
+        """The variants of a measure that not all of them have exist."""
+        _check_names(measured.variants or (), info, "variants", "variants")
+        return measured
 
     @field_validator("contrasts")
     @classmethod
@@ -202,6 +210,15 @@ class Study(Section):
             return []
         models = chosen.models or list(self.models)
         return [job for job in self.jobs if job[0] in models and job[1] in chosen.variants]
+
+    @property
+    def mauve_variants(self) -> list[str]:
+        """Variants whose MAUVE is computed, in the order of the configuration."""
+        return [name for name in self.variants if self.mauve.variants is None or name in self.mauve.variants]
+
+    def jobs_of(self, variants: Sequence[str]) -> list[tuple[str, str, str]]:
+        """Those of `jobs` that are of `variants`."""
+        return [job for job in self.jobs if job[1] in variants]
 
     @property
     def tabulated_metrics(self) -> list[str]:

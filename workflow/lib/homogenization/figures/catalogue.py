@@ -71,6 +71,7 @@ _ENTRIES = (
         category="Metrics",
         labels={"metric": "MAUVE of consecutive layers"},
         tables=("mauve.parquet",),
+        shows=("models", "variants", "mauve_variants"),
     ),
     Figure(
         name="cosine_histogram",

@@ -49,7 +49,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         handles.append(Patch(color=GREY, alpha=0.3, lw=0, label="null: two halves of one layer"))
         about_null = "Grey: two random halves of one layer's tokens, the range over variants too."
     counts = counted(consecutive["n_values"], "value")
-    missing = [label for name, label in shown.variants if name not in set(consecutive["variant"])]
+    there = set(consecutive["variant"])
+    missing = [label for name, label in shown.variants if name in shown.mauve_variants and name not in there]
     note = (
         f"Line: mean, band: lowest to highest over shards of reviews and seeds ({counts} a point). {about_null} "
         "The value at a depth compares that layer's tokens with those of the layer before; 1: the same distribution. "

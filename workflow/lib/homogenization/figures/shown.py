@@ -21,6 +21,7 @@ class Shown:
         models: (name, label) pairs in the order of the panels.
         variants: (name, label) pairs in the order of the legend.
         rewritten: `variants` without the original.
+        mauve_variants: names of the variants whose MAUVE is computed.
         views: views of the token matrix in the order of the rows.
         metric: name of the metric, for a figure of one metric.
         label: axis label of the metric, with its unit.
@@ -38,6 +39,7 @@ class Shown:
     models: Named = ()
     variants: Named = ()
     rewritten: Named = ()
+    mauve_variants: Sequence[str] = ()
     views: Sequence[str] = ()
     metric: str = ""
     label: str = ""

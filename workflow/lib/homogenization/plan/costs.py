@@ -77,8 +77,8 @@ def pooled_operations(architecture: Architecture, n_tokens: int, n_jobs: int, n_
 
     Args:
         architecture: The model's network.
-        n_tokens: Tokens of all jobs.
-        n_jobs: Number of jobs.
+        n_tokens: Tokens of the jobs.
+        n_jobs: Number of jobs whose tokens are pooled.
         n_layers: Number of stored layers of the residual stream.
     """
     width, points = architecture.width, n_layers + architecture.final_norm
@@ -143,7 +143,11 @@ def gpu_bytes(
 
 
 def plan_row(
-    model: Mapping[str, Any], architecture: Architecture, token_counts: pl.DataFrame, states: Mapping[str, Any]
+    model: Mapping[str, Any],
+    architecture: Architecture,
+    token_counts: pl.DataFrame,
+    states: Mapping[str, Any],
+    pooled_variants: Sequence[str],
 ) -> dict[str, Any]:
     """The row of one model in the table `plan` (`PLAN_SCHEMA`).
 
@@ -152,6 +156,7 @@ def plan_row(
         architecture: The model's network.
         token_counts: Token counts of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
         states: The section `states`: `dtype`, `layers`, `record_attention`, `keep`, `sample_tokens`.
+        pooled_variants: Variants whose tokens are pooled.
 
     Raises:
         HomogenizationError: `layers` names a layer that the model lacks.
@@ -166,6 +171,8 @@ def plan_row(
     if sampled is not None:
         kept = int(np.minimum(lengths, sampled).sum())
         sample = store_bytes(architecture, kept, reviews, stored_as, layers, recorded)
+    pooled = token_counts.filter(pl.col("variant").is_in(list(pooled_variants)))
+    n_pooled = pooled["lengths"].explode().sum()
     # a review that is longer than the budget passes alone
     pass_tokens = max(model["token_budget"], longest)
     memory = gpu_bytes(architecture, dtype, pass_tokens, longest, stored_as, layers, recorded)
@@ -183,7 +190,7 @@ def plan_row(
         "bytes_on_disk": (full if states["keep"] else 0) + sample,
         "gpu_memory_gib": None if model["device"] == "cpu" else memory / 2**30,
         "petaflops": matrix_operations(architecture, lengths, recorded) / 1e15,
-        "petaflops_pooled": pooled_operations(architecture, tokens, len(token_counts), layers) / 1e15,
+        "petaflops_pooled": pooled_operations(architecture, n_pooled, len(pooled), layers) / 1e15,
         "estimated": bool((token_counts["counted_as"] != token_counts["variant"]).any()),
     }
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from homogenization.metrics.catalogue import describe_metric
-from homogenization.statistics.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED
+from homogenization.statistics.verdicts import AT_LAYERS, CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED
 from homogenization.statistics.words import share_in_words
 from homogenization.variants.names import ORIGINAL
 
@@ -46,7 +46,7 @@ def answers_table(
         by_role = {
             role: [row for row in contrasts if roles.get((row["variant"], row["minus"])) == role] for role in _THAN
         }
-        sentences = [_over_depth(slopes), _at_an_edge({role: found for role, found in by_role.items() if found})]
+        sentences = [_over_depth(slopes), *(_at_an_edge(by_role, layers) for layers in AT_LAYERS)]
         rows.append((model, " ".join(filter(None, sentences)) or "No claim on depth or position was tested."))
     return pl.DataFrame(rows, schema=ANSWERS_SCHEMA, orient="row")
 
@@ -63,13 +63,14 @@ def _over_depth(slopes: Sequence[Mapping]) -> str:
     return f"Over depth, tokens grow alike by {_listed(alike, 'and')}{without}."
 
 
-def _at_an_edge(by_role: Mapping[str, Sequence[Mapping]]) -> str:
-    """A sentence such as `Averaged ..., key phrases ... more alike than in the original in 3 of 4 comparisons`."""
-    parts = [f"than {_THAN[role]} in {_count(rows)}" for role, rows in by_role.items()]
+def _at_an_edge(by_role: Mapping[str, Sequence[Mapping]], layers: str) -> str:
+    """A sentence such as `At the output, key phrases ... more alike than in the original in 3 of 4 comparisons`."""
+    there = {role: [row for row in rows if row["layers"] == layers] for role, rows in by_role.items()}
+    parts = [f"than {_THAN[role]} in {_count(rows)}" for role, rows in there.items() if rows]
     if not parts:
         return ""
-    where = "Averaged over the layers of each claim, key phrases at an edge of their sentence make tokens more alike"
-    return f"{where} {_listed(parts, 'and')}."
+    where = f"Averaged {AT_LAYERS[layers]}" if layers == "all" else AT_LAYERS[layers].capitalize()
+    return f"{where}, key phrases at an edge of their sentence make tokens more alike {_listed(parts, 'and')}."
 
 
 def _count(rows: Sequence[Mapping]) -> str:

@@ -33,10 +33,21 @@ _INTERVALS = {  # columns of an estimate and its interval
     ROBUST: ("robust", "robust_low", "robust_high"),
     KEPT: ("kept", "kept_low", "kept_high"),
 }
-_COPIED = ("claim", "statement", "source", "convention", "statistic", "metric", "variant", "minus", "published")
+_COPIED = (
+    "claim",
+    "statement",
+    "source",
+    "convention",
+    "statistic",
+    "metric",
+    "variant",
+    "minus",
+    "layers",
+    "published",
+)
 CLAIMS_SCHEMA = {
     **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),
-    **dict.fromkeys(("metric", "variant", "minus"), pl.String),
+    **dict.fromkeys(("metric", "variant", "minus", "layers"), pl.String),
     "depends_on_length": pl.Boolean,
     "verdict": pl.String,
     "fragile": pl.Boolean,

@@ -22,6 +22,14 @@ _MEASURED = {  # statistic -> the quantity that the criterion applies to
     "component": "lead over the other components",
     "similarity": "mean F1",
 }
+AT_LAYERS = {  # layers that are averaged -> where a mean is taken
+    "all": "over all layers",
+    "first": "in the first layers",
+    "middle": "in the middle layers",
+    "last": "in the last layers",
+    "input": "at the input",
+    "output": "at the output",
+}
 
 
 def verdicts_table(claims: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
@@ -70,10 +78,10 @@ def criterion_in_words(claim: Mapping[str, Any]) -> str:
 
 
 def measured_in_words(claim: Mapping[str, Any]) -> str:
-    """The quantity that the criterion of a claim (`Claim.as_params()`) applies to: `mean difference`."""
+    """The quantity that the criterion of a claim (`Claim.as_params()`) applies to: `mean difference at the output`."""
     if claim.get("of") == "height":
         return "maximum over layers"
-    if claim.get("squared"):
-        return "mean square"
-    influence = " in influence" if claim.get("by") == "influence" else ""
-    return _MEASURED[claim["statistic"]].replace("lead", f"lead{influence}")
+    measured = "mean square" if claim.get("squared") else _MEASURED[claim["statistic"]]
+    if claim.get("by") == "influence":
+        measured = measured.replace("lead", "lead in influence")
+    return " ".join([measured, *([AT_LAYERS[claim["layers"]]] if "layers" in claim else [])])
