@@ -25,7 +25,7 @@ def model(architecture):
     return packed_model(network(CONFIGS[architecture]))
 
 
-def run(model, texts, record_attention=True):
+def run(model, texts, record_attention=True, through=None):
     states = [None] * (model.n_blocks + 1)
 
     def take(layer, taken):
@@ -33,7 +33,7 @@ def run(model, texts, record_attention=True):
         states[layer] = taken.clone().numpy()
 
     ids = [token for text in texts for token in text]
-    result = run_packed(model, ids, [len(text) for text in texts], record_attention, take)
+    result = run_packed(model, ids, [len(text) for text in texts], record_attention, take, through)
     return np.stack(states), result
 
 
@@ -170,7 +170,7 @@ def test_each_block_attends_exactly_once():
 
 
 def test_a_mixture_of_causal_and_bidirectional_blocks_is_refused():
-    packed_pass = PackedPass("TinyModel", {}, [0, 4], None, {0: Attention(), 1: Attention()}, {0: True, 1: False})
+    packed_pass = PackedPass("TinyModel", {}, [0, 4], None, None, {0: Attention(), 1: Attention()}, {0: True, 1: False})
     with pytest.raises(HomogenizationError, match="TinyModel: some blocks"):
         packed_pass.is_causal(2)
 
@@ -179,3 +179,39 @@ def test_outside_of_a_pass_the_attention_is_out_of_order():
     projected = torch.zeros(1, 2, 4, 8)
     with pytest.raises(RuntimeError, match="attending_to"):
         packed_attention(Attention(), projected, projected, projected, None)
+
+
+class TestWhatAttentionPassesThrough:
+    def test_sees_all_weights_once_and_leaves_the_states_as_they_are(self, model):
+        texts, seen = random_texts(LENGTHS), {}
+
+        def look(attention):
+            rows = seen.setdefault((attention.block, attention.review), [])
+            rows.append((attention.first_query, attention.first_key, attention.weights.clone()))
+            assert attention.n_tokens == len(texts[attention.review])
+            return attention.weights
+
+        states, result = run(model, texts, through=look)
+        plain, recorded = run(model, texts)
+        np.testing.assert_array_equal(states, plain)
+        assert torch.equal(result.received, recorded.received)
+        assert set(seen) == {(block, review) for block in range(model.n_blocks) for review in range(len(texts))}
+        starts = np.cumsum([0, *map(len, texts)])
+        for (block, review), rows in seen.items():
+            received = torch.zeros(len(texts[review]))
+            for _, first_key, weights in rows:
+                torch.testing.assert_close(weights.sum(dim=-1), torch.ones_like(weights[..., 0]))
+                received[first_key : first_key + weights.shape[-1]] += weights.mean(dim=0).sum(dim=0)
+            ours = result.received[block, starts[review] : starts[review + 1]]
+            torch.testing.assert_close(ours, received, rtol=1e-5, atol=1e-6)
+
+    def test_weighs_the_values_and_counts_as_received(self, model):
+        """With nothing given to the values, what attention adds no longer depends on any other token."""
+        texts = random_texts(LENGTHS)
+        states, result = run(model, texts, through=lambda attention: torch.zeros_like(attention.weights))
+        assert not result.received.any()
+        start = 0
+        for text in texts:
+            alone, _ = run(model, [text[:1]], through=lambda attention: torch.zeros_like(attention.weights))
+            np.testing.assert_allclose(states[:, start : start + 1], alone, rtol=1e-4, atol=1e-5)
+            start += len(text)

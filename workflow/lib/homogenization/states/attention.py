@@ -4,11 +4,11 @@ The function is registered with transformers' `AttentionInterface`. No mask func
 models pass no mask: this module applies causality, sliding windows and the borders between reviews.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +26,33 @@ QUERY_CHUNK = 128  # queries at a time: their attention map, heads x 128 x keys,
 _WITHOUT_EFFECT = frozenset({"position_ids", "deterministic"})
 
 
+@dataclass(frozen=True)
+class AttentionMap:
+    """The attention weights of some queries of one review in one block, between the softmax and the values.
+
+    Attributes:
+        block: index of the block, from 0.
+        review: index of the review in the pack.
+        n_tokens: number of tokens of the review.
+        first_query: index of the first of these queries among the tokens of the review.
+        first_key: index of the first of these keys.
+        causal: whether a query sees only its own key and earlier ones.
+        weights: (heads, queries, keys), float32 or wider; rows sum to 1, and what a query does not see has 0.
+    """
+
+    block: int
+    review: int
+    n_tokens: int
+    first_query: int
+    first_key: int
+    causal: bool
+    weights: torch.Tensor
+
+
+# reads or changes the weights; returns them, or others of the same shape and type, which then weigh the values
+Through = Callable[[AttentionMap], torch.Tensor]
+
+
 @dataclass
 class PackedPass:
     """One forward pass over a pack of reviews: the places of the reviews, and records of the attention.
@@ -37,6 +64,8 @@ class PackedPass:
         received: attention received by block index, float32 (tokens,) on the block's device: c_j = sum over the
             queries i of A_ij, averaged over the heads (Xiao et al. 2023 read sinks off it). It sums to the review's
             length. None if it is not to be recorded.
+        through: function that all attention weights pass through; what it returns weighs the values and counts as
+            attention received. None for the weights as they are.
         attended: attention module by index of the block, for each block that has attended.
         causal: whether that module's attention is causal, by index of the block.
     """
@@ -45,6 +74,7 @@ class PackedPass:
     block_of: Mapping[int, int]
     review_offsets: list[int]
     received: dict[int, torch.Tensor] | None
+    through: Through | None = None
     attended: dict[int, torch.nn.Module] = field(default_factory=dict)
     causal: dict[int, bool] = field(default_factory=dict)
 
@@ -61,6 +91,18 @@ class PackedPass:
             raise unsupported(self.architecture, f"block {block + 1} attends more than once")
         self.attended[block], self.causal[block] = module, causal
         return block
+
+    def finish(
+        self, block: int, review: int, causal: bool, weights: torch.Tensor, first_query: int, first_key: int
+    ) -> torch.Tensor:
+        """The weights (heads, queries, keys) that are given to the values, after they are added to what is received."""
+        start, stop = self.review_offsets[review : review + 2]
+        if self.through is not None:
+            weights = self.through(AttentionMap(block, review, stop - start, first_query, first_key, causal, weights))
+        if self.received is not None:
+            keys = slice(start + first_key, start + first_key + weights.shape[-1])
+            self.received[block][keys] += weights.sum(dim=(0, 1)).div_(weights.shape[0])
+        return weights
 
     def all_received(self, device: torch.device) -> torch.Tensor | None:
         """Attention received in all blocks, float32 (blocks, tokens) on `device`; None if it was not recorded."""
@@ -160,14 +202,14 @@ def packed_attention(
     output = query.new_empty(1, offsets[-1], query.shape[1], value.shape[-1])
     if packed_pass.received is not None:
         packed_pass.received[block] = torch.zeros(offsets[-1], device=query.device)
-    for start, stop in pairwise(offsets):
+    for review, (start, stop) in enumerate(pairwise(offsets)):
         of_review = [_of_its_own(projected[0, :, start:stop]) for projected in (query, key, value)]
         window = sliding_window if sliding_window is not None and sliding_window < stop - start else None
-        if packed_pass.received is None and window is None and softcap is None:
+        if packed_pass.received is None and packed_pass.through is None and window is None and softcap is None:
             output[0, start:stop] = _attend(*of_review, scale, causal)
-        else:
-            received = None if packed_pass.received is None else packed_pass.received[block][start:stop]
-            _attend_in_chunks(*of_review, scale, causal, window, softcap, output[0, start:stop], received)
+            continue
+        finish = partial(packed_pass.finish, block, review, causal)
+        _attend_in_chunks(*of_review, scale, causal, window, softcap, output[0, start:stop], finish)
     return output, None
 
 
@@ -194,12 +236,12 @@ def _attend_in_chunks(
     window: int | None,
     softcap: float | None,
     output: torch.Tensor,
-    received: torch.Tensor | None,
+    finish: Callable[[torch.Tensor, int, int], torch.Tensor],
 ) -> None:
-    """Attention of one review, some queries at a time, with the softmax in float32.
+    """Attention of one review, some queries at a time, with the softmax in float32 (float64 in a float64 model).
 
-    Fills `output` (n, heads, value width) and adds the column sums, averaged over the heads, to `received` (n,). Each
-    chunk of queries uses only the keys that at least one of them sees.
+    Fills `output` (n, heads, value width). Each chunk of queries uses only the keys that at least one of them sees; its
+    weights (heads, queries, keys), with the first query and the first key, pass through `finish`.
     """
     heads, n, width = query.shape
     key_heads = key.shape[0]
@@ -218,9 +260,8 @@ def _attend_in_chunks(
             by_head[..., start - first :] += _causal_bias(stop - start, scores.dtype, scores.device)
         if window is not None:
             by_head += _window_bias(start, stop, first, last, window, scores)
-        weights = torch.softmax(scores, dim=-1, dtype=torch.float32)
-        if received is not None:
-            received[first:last] += weights.sum(dim=(0, 1)).div_(heads)
+        weights = torch.softmax(by_head, dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32))
+        weights = finish(weights, start, first).reshape(scores.shape)
         attended = torch.bmm(weights.to(value.dtype), value[:, first:last])
         output[start:stop] = attended.view(heads, stop - start, -1).transpose(0, 1)
 

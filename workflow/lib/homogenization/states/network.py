@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from homogenization.states.attention import PACKED_ATTENTION, PackedPass, attending_to, unsupported
+from homogenization.states.attention import PACKED_ATTENTION, PackedPass, Through, attending_to, unsupported
 from homogenization.states.review_by_review import ReviewByReview
 
 TakeStates = Callable[[int, torch.Tensor], None]
@@ -90,7 +90,12 @@ def packed_model(network: PreTrainedModel) -> PackedModel:
 
 
 def run_packed(
-    model: PackedModel, token_ids: Sequence[int], lengths: Sequence[int], record_attention: bool, take: TakeStates
+    model: PackedModel,
+    token_ids: Sequence[int],
+    lengths: Sequence[int],
+    record_attention: bool,
+    take: TakeStates,
+    through: Through | None = None,
 ) -> PassResult:
     """Run `model` over reviews that lie end to end.
 
@@ -106,6 +111,7 @@ def run_packed(
         record_attention: whether to sum up the attention that each token receives.
         take: function called with layer 0 and the residual stream (tokens, width) before the first block, then with
             layer l and the residual stream after block l. It must copy what it keeps.
+        through: function that the attention weights of each block pass through before they weigh the values.
 
     Raises:
         HomogenizationError: the architecture's attention can't be honoured.
@@ -114,7 +120,7 @@ def run_packed(
     offsets = [0]
     for length in lengths:
         offsets.append(offsets[-1] + length)
-    packed_pass = PackedPass(model.architecture, model.block_of, offsets, {} if record_attention else None)
+    packed_pass = PackedPass(model.architecture, model.block_of, offsets, {} if record_attention else None, through)
     positions = torch.cat([torch.arange(length) for length in lengths])
     one_at_a_time = ReviewByReview(lengths) if device.type == "cpu" and len(lengths) > 1 else nullcontext()
     with attending_to(packed_pass), residual_stream_taken(model.blocks, take), one_at_a_time:
