@@ -95,12 +95,18 @@ def boxes(figure: Figure) -> tuple[list[Bbox], list[Bbox]]:
     renderer = figure.canvas.get_renderer()
     around = [text.get_window_extent(renderer) for text in figure.texts]
     around += [legend.get_window_extent(renderer) for legend in figure.legends]
-    return around, [axes.get_tightbbox(renderer) for axes in figure.axes if axes.axison or axes.texts]
+    # a title may reach over the panel beside it, whose own title leaves it room: its height alone counts
+    drawn = [axes for axes in figure.axes if axes.axison or axes.texts]
+    return around, [axes.get_tightbbox(renderer, for_layout_only=True) for axes in drawn]
 
 
 def require_room(figure: Figure) -> None:
     """Everything lies within the figure, and nothing over anything else."""
     around, panels = boxes(figure)
+    for axes in figure.axes:
+        titles = [title.get_window_extent() for title in (axes.title, axes._left_title) if title.get_text()]
+        assert all(box.x0 >= 0 and box.x1 <= figure.bbox.width for box in titles)
+        assert len(titles) < 2 or titles[1].y1 < titles[0].y1
     for index, box in enumerate([*around, *panels]):
         assert box.x0 >= 0
         assert box.x1 <= figure.bbox.width

@@ -83,7 +83,7 @@ def test_it_has_a_row_for_each_subtracted_variant_and_view():
     assert len(drawn().axes) == 4 * len(MODELS)
     assert labels(drawn().axes[0]) >= {"front", "end", "scattered"}
     assert not labels(drawn().axes[4]) & {"end", "scattered"}  # front minus scattered alone
-    for told in ("minus Original; as is, all tokens", "minus Scattered; as is, without the first token"):
+    for told in ("Variants less Original; as is, all tokens", "Front less Scattered; as is, without the first token"):
         assert told in texts(drawn())
 
 

@@ -80,10 +80,15 @@ class _Cell:
     number: str
     lines: tuple[str, ...]
 
-    @property
-    def height(self) -> float:
-        """Height of its texts in inches."""
-        return _NUMBER_LINE * bool(self.number) + _DETAIL_LINE * len(self.lines)
+    def reason(self, n_columns: int) -> str:
+        """Its only line, wrapped to the width of so many columns."""
+        return textwrap.fill(self.lines[0], _REASON_CHARACTERS * n_columns)
+
+    def height(self, n_columns: int) -> float:
+        """Height of its texts in inches, in a box as wide as so many columns."""
+        if not self.number:
+            return _REASON_LINE * _count_lines(self.reason(n_columns))
+        return _NUMBER_LINE + _DETAIL_LINE * len(self.lines)
 
 
 @house_style()
@@ -98,10 +103,11 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     """
     table, models = tables["claims"], shown.models
     require_rows(table, shown, "any claim", table["claim"])
+    table = table.filter(pl.col("model").is_null() | pl.col("model").is_in([name for name, _ in models]))
     table = table.join(_unbalanced(tables["comparisons"]), on=("variant", "minus"), how="left", maintain_order="left")
     twice = table.group_by("statement").agg(pl.col("convention").n_unique() > 1).filter("convention")["statement"]
     groups = {
-        source: _lay_out_group(of_source, twice.to_list())
+        source: _lay_out_group(of_source, twice.to_list(), len(models))
         for (source,), of_source in table.group_by("source", maintain_order=True)
     }
     headers = [_wrap_evenly(label, _HEADER_CHARACTERS) for _, label in models]
@@ -157,17 +163,17 @@ def _note(table: pl.DataFrame) -> str:
     return " ".join([*parts, f"n = {counted(counts)}."])
 
 
-def _lay_out_group(of_source: pl.DataFrame, twice: Sequence[str]) -> list[_Row]:
+def _lay_out_group(of_source: pl.DataFrame, twice: Sequence[str], n_models: int) -> list[_Row]:
     """The rows of a source; a claim in two conventions has its statement once, and two rows."""
     rows, above = [], None
     for _, claim in of_source.group_by("claim", maintain_order=True):
         statement = claim["statement"][0]
-        rows.append(_lay_out(claim, "" if statement == above else statement, statement in twice))
+        rows.append(_lay_out(claim, "" if statement == above else statement, statement in twice, n_models))
         above = statement
     return rows
 
 
-def _lay_out(claim: pl.DataFrame, statement: str, names_convention: bool) -> _Row:
+def _lay_out(claim: pl.DataFrame, statement: str, names_convention: bool, n_models: int) -> _Row:
     first = claim.row(0, named=True)
     statement = _wrap_evenly(statement, _STATEMENT_CHARACTERS)
     criterion = f"{first['measured']} {first['criterion']}{' †' if first['depends_on_length'] else ''}"
@@ -181,7 +187,7 @@ def _lay_out(claim: pl.DataFrame, statement: str, names_convention: bool) -> _Ro
     least = _LEAST_ROW
     if len(set(cells.values())) == 1 and first["verdict"] == NOT_TESTED:  # for one reason in all models
         cells, least = {None: cells[first["model"]]}, _LEAST_UNTESTED
-    tallest = max(cell.height for cell in cells.values())
+    tallest = max(cell.height(n_models if model is None else 1) for model, cell in cells.items())
     return _Row(statement, criterion, max(least, lines + _ROW_PADDING, tallest + _ROW_PADDING), cells)
 
 
@@ -268,12 +274,9 @@ def _draw_cell(axes: Axes, cell: _Cell, left: float, top: float, width: float, h
     text = {"ha": "center", "color": look.ink, "va": "center"}
     axes.text(start + 0.22, middle, look.sign, fontsize=19, weight="bold", **text)
     if not cell.number:
-        n_lines = int(height / _REASON_LINE) - 1
-        characters = int(_REASON_CHARACTERS * (width / _CELL_WIDTH))
-        reason = textwrap.fill(cell.lines[0], characters, max_lines=max(n_lines, 1), placeholder=" …")
-        axes.text(centre, middle, reason, fontsize=7.5, **text)
+        axes.text(centre, middle, cell.reason(round((width + _GAP) / _CELL_WIDTH)), fontsize=7.5, **text)
         return
-    place = middle - cell.height / 2
+    place = middle - cell.height(1) / 2
     size = 11 if " " in cell.number else 13
     axes.text(centre, place + _NUMBER_LINE / 2, cell.number, fontsize=size, weight="bold", **text)
     for index, line in enumerate(cell.lines):

@@ -57,13 +57,15 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     tested = set(table.filter(pl.col("reason").is_null())["variant"])
     styles = {name: style for name, style in variant_styles(shown.variants).items() if name in tested}
     has_final_norm = (table["point"] == FINAL_NORM).any()
-    rows = {
-        f"{minus} {view}": (minus, view, f"minus {labels.get(minus, minus)}; {view_label(view)}")
-        for minus in subtracted
-        for view in views
-        if not table.filter(minus=minus, view=view).is_empty()
-    }
-    figure, panels = panel_grid(shown.models, [(row, text) for row, (_, _, text) in rows.items()], row_height=2.3)
+    rows = {}
+    for minus in subtracted:
+        less = [labels.get(variant, variant) for variant, other in shown.contrasts if other == minus]
+        difference = f"{less[0] if len(less) == 1 else 'Variants'} less {labels.get(minus, minus)}"
+        for view in views:
+            if not table.filter(minus=minus, view=view).is_empty():
+                rows[f"{minus} {view}"] = (minus, view, f"{difference}; {view_label(view)}")
+    labelled = [(row, text) for row, (_, _, text) in rows.items()]
+    figure, panels = panel_grid(shown.models, labelled, row_height=2.3, rows_above=True)
     for (row, model), axes in panels.items():
         minus, view, _ = rows[row]
         of_panel = table.filter(minus=minus, view=view, model=model)
@@ -170,7 +172,7 @@ def _other_handles(alpha: float, has_common: bool, homogenization: int) -> list[
 def _note(table: pl.DataFrame, labels: Mapping[str, str], alpha: float, has_common: bool, has_final_norm: bool) -> str:
     counted_rows = table.filter(pl.col("mean").is_finite())
     note = (
-        f"Line: mean difference Δ over reviews, each against itself in the variant named at the right; band: its "
+        f"Line: mean difference Δ over reviews, each against itself in the variant named above it; band: its "
         f"{100 * (1 - alpha):.3g} % bootstrap interval; n = {counted(counted_rows['n_reviews'])}. p: sign-flip test, "
         f"corrected over the layers of a line (max-T). {DEPTH_NOTE} Vertical scales differ between panels."
     )

@@ -20,16 +20,22 @@ _MARGIN = 0.12  # inches around everything, and between title, legend, panels an
 
 
 def panel_grid(
-    columns: Named, rows: Named, row_height: float = 2.1, max_columns: int = 4, share_y: bool = False
+    columns: Named,
+    rows: Named,
+    row_height: float = 2.1,
+    max_columns: int = 4,
+    share_y: bool = False,
+    rows_above: bool = False,
 ) -> tuple[Figure, dict[tuple[str, str], Axes]]:
     """A figure with a panel for each row and column; columns beyond `max_columns` continue below, with all rows.
 
     Args:
         columns: name and label of each column; the label stands above the column.
-        rows: name and label of each row; the label stands at the right of the row, rotated.
+        rows: name and label of each row.
         row_height: height of a row, in inches.
         max_columns: largest number of columns side by side.
         share_y: whether all panels of a row have one vertical scale.
+        rows_above: whether the label of a row stands above it, for long ones, and not rotated at its right.
 
     Returns:
         The figure, as high as its panels alone, and the axes by (row name, column name).
@@ -40,6 +46,8 @@ def panel_grid(
     figure = Figure(figsize=(_FIGURE_WIDTH[width], row_height * n_grid_rows + 0.3 * len(blocks) + 0.4))
     grid = figure.add_gridspec(n_grid_rows, width)
     title_width = int(figure.get_figwidth() / width * 9.5)
+    above = [textwrap.fill(label, int((figure.get_figwidth() - 1.2) * 11)) for _, label in rows] if rows_above else []
+    label_lines = above[0].count("\n") + 1 if above else 0
     panels = {}
     for block_index, block in enumerate(blocks):
         for row_index, (row, row_label) in enumerate(rows):
@@ -48,8 +56,11 @@ def panel_grid(
                 axes = figure.add_subplot(grid[block_index * len(rows) + row_index, column_index], sharey=first)
                 panels[row, column] = axes
                 if row_index == 0:
-                    axes.set_title(textwrap.fill(column_label, title_width))
-                if column_index == len(block) - 1 and row_label:
+                    axes.set_title(textwrap.fill(column_label, title_width) + "\n" * label_lines)
+                if rows_above and column_index == 0:
+                    # of a title, only the height takes room from the panels
+                    axes.set_title(above[row_index], loc="left", fontsize=10, weight="normal", color=DARK)
+                elif not rows_above and column_index == len(block) - 1 and row_label:
                     _label_row(axes, textwrap.fill(row_label, int(row_height * 11)))
     return figure, panels
 
