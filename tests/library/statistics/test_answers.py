@@ -32,8 +32,8 @@ def test_the_sentences_of_a_model():
     assert said == (
         "Over depth, tokens grow alike by normalised effective rank, not by maximum explainable variance. Averaged "
         "over all layers, key phrases at an edge of their sentence make tokens more alike than in the "
-        "original in 1 of 2 comparisons (1 fragile; less alike in 1; at most 2 % of what depth does) and than with the "
-        "same phrases moved as far inward in 0 of 2 comparisons (negligible in 1; at most 3.1 % of what depth does)."
+        "original in 1 of 2 comparisons (1 fragile; less alike in 1; up to 2 % of what depth does) and than with the "
+        "same phrases moved as far inward in 0 of 2 comparisons (negligible in 1; up to 3.1 % of what depth does)."
     )
 
 
@@ -41,13 +41,14 @@ def test_the_output_has_a_sentence_of_its_own():
     """A mean over layers can be negligible where the output is not."""
     said = answer(
         claim("contrast", RANK, NEGLIGIBLE, -0.001, "original", -0.001),
+        claim("contrast", RANK, NEGLIGIBLE, 0.001, "inward", 0.002),
         claim("contrast", RANK, SUPPORTED, -0.028, "original", -0.045, layers="output"),
     )
     assert said == (
-        "Averaged over all layers, key phrases at an edge of their sentence make tokens more alike than in the "
-        "original in 0 of 1 comparisons (negligible in 1; at most 0.1 % of what depth does). At the output, key "
-        "phrases at an edge of their sentence make tokens more alike than in the original in 1 of 1 comparisons (at "
-        "most 4.5 % of what depth does)."
+        "Averaged over all layers, it makes no difference that matters whether key phrases stand at an edge of their "
+        "sentence: each of 2 comparisons with the original and the controls is negligible (up to 0.2 % of what depth "
+        "does). At the output, key phrases at an edge of their sentence make tokens more alike than in the original in "
+        "1 of 1 comparisons (up to 4.5 % of what depth does)."
     )
 
 

@@ -66,27 +66,39 @@ def _over_depth(slopes: Sequence[Mapping]) -> str:
 def _at_an_edge(by_role: Mapping[str, Sequence[Mapping]], layers: str) -> str:
     """A sentence such as `At the output, key phrases ... more alike than in the original in 3 of 4 comparisons`."""
     there = {role: [row for row in rows if row["layers"] == layers] for role, rows in by_role.items()}
-    parts = [f"than {_THAN[role]} in {_count(rows)}" for role, rows in there.items() if rows]
-    if not parts:
+    there = {role: rows for role, rows in there.items() if rows}
+    if not there:
         return ""
     where = f"Averaged {AT_LAYERS[layers]}" if layers == "all" else AT_LAYERS[layers].capitalize()
+    of_all = [row for rows in there.values() for row in rows]
+    if all(row["verdict"] == NEGLIGIBLE for row in of_all):
+        others = ["the original"] * (ORIGINAL in there) + ["the controls"] * bool(set(there) - {ORIGINAL})
+        return (
+            f"{where}, it makes no difference that matters whether key phrases stand at an edge of their sentence: each "
+            f"of {len(of_all)} comparisons with {_listed(others, 'and')} is negligible ({_largest(of_all)})."
+        )
+    parts = [f"than {_THAN[role]} in {_count(rows)}" for role, rows in there.items()]
     return f"{where}, key phrases at an edge of their sentence make tokens more alike {_listed(parts, 'and')}."
 
 
 def _count(rows: Sequence[Mapping]) -> str:
-    """How many of `rows` are more alike: `3 of 4 comparisons (1 fragile; at most 0.6 % of what depth does)`."""
+    """How many of `rows` are more alike: `3 of 4 comparisons (1 fragile; up to 0.6 % of what depth does)`."""
     alike = [row for row in rows if _more_alike(row)]
     fragile = sum(row["fragile"] for row in alike)
     less = sum(row["verdict"] in (SUPPORTED, CONTRADICTED) and not _more_alike(row) for row in rows)
     negligible = sum(row["verdict"] == NEGLIGIBLE for row in rows)
-    largest = max((abs(row["share_of_depth"]) for row in rows), default=0.0)
     notes = [
         f"{fragile} fragile" if fragile else "",
         f"less alike in {less}" if less else "",
         f"negligible in {negligible}" if negligible else "",
-        f"at most {share_in_words(largest)} of what depth does",
+        _largest(rows),
     ]
     return f"{len(alike)} of {len(rows)} comparisons ({'; '.join(filter(None, notes))})"
+
+
+def _largest(rows: Sequence[Mapping]) -> str:
+    """The largest difference of `rows`: `up to 0.6 % of what depth does`."""
+    return f"up to {share_in_words(max(abs(row['share_of_depth']) for row in rows))} of what depth does"
 
 
 def _more_alike(row: Mapping) -> bool:
