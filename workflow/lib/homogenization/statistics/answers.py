@@ -74,8 +74,8 @@ def _at_an_edge(by_role: Mapping[str, Sequence[Mapping]], layers: str) -> str:
     if all(row["verdict"] == NEGLIGIBLE for row in of_all):
         others = ["the original"] * (ORIGINAL in there) + ["the controls"] * bool(set(there) - {ORIGINAL})
         return (
-            f"{where}, it makes no difference that matters whether key phrases stand at an edge of their sentence: each "
-            f"of {len(of_all)} comparisons with {_listed(others, 'and')} is negligible ({_largest(of_all)})."
+            f"{where}, it makes no difference that matters whether key phrases stand at an edge of their sentence: "
+            f"each of {len(of_all)} comparisons with {_listed(others, 'and')} is negligible ({_largest(of_all)})."
         )
     parts = [f"than {_THAN[role]} in {_count(rows)}" for role, rows in there.items()]
     return f"{where}, key phrases at an edge of their sentence make tokens more alike {_listed(parts, 'and')}."
