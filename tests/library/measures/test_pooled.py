@@ -13,7 +13,7 @@ from homogenization.measures.pooled import POOLED_SCHEMA, measure
 from homogenization.metrics.spectral import SpectrumBatch, evaluate
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
-from homogenization.tables.pooled import POOLED_METRICS_SCHEMA, SPECTRAL, tabulate
+from homogenization.tables.pooled import OF_PAIRS, POOLED_METRICS_SCHEMA, SPECTRAL, tabulate
 
 VIEWS = ("pooled", "pooled_without_first", "pooled_centred", "pooled_centred_without_first")
 
@@ -48,7 +48,7 @@ class Store:
 def expected(rows):
     units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     cosines = units @ units.T
-    return np.linalg.svd(rows, compute_uv=False), cosines[~np.eye(len(rows), dtype=bool)].mean()
+    return np.linalg.svd(rows, compute_uv=False), cosines[np.triu_indices(len(rows), 1)]
 
 
 @pytest.mark.parametrize("block", [7, 4096])
@@ -64,16 +64,32 @@ def test_pooled_tokens_equal_the_whole_matrix(monkeypatch, block, lengths, width
         for view in VIEWS:
             row = table.filter(point=point, layer=layer, view=view).row(0, named=True)
             rows = store.view(held_at, view)
-            values, cosine = expected(rows)
+            values, cosines = expected(rows)
             assert (row["n_tokens"], row["width"], row["shard"], row["depth"]) == (*rows.shape, "001", depth)
-            assert row["cosine_anisotropy"] == pytest.approx(cosine, abs=1e-12)
+            assert row["cosine_anisotropy"] == pytest.approx(cosines.mean(), abs=1e-12)
             found = row["singular_values"]
             if "centred" not in view:
-                assert found == []
+                assert (found, row["cosine_histogram"]) == ([], [])
                 continue
+            assert row["cosine_std"] == pytest.approx(cosines.std(), abs=1e-12)
+            assert row["cosine_histogram"] == np.histogram(cosines, bins=40, range=(-1, 1))[0].tolist()
             assert len(found) == min(rows.shape)
             # relative to the largest, the resolution of a Gram matrix; a massive token must not spoil the others
             np.testing.assert_allclose(found, values, rtol=1e-9, atol=1e-7 * values[0])
+
+
+def test_the_distribution_of_cosines_is_that_of_drawn_tokens(monkeypatch):
+    """The same tokens at every layer, and a good estimate of all pairs."""
+    store = Store([300, 200], width=6)
+    store.states[1:] = store.states[0]
+    every = measure(store)
+    monkeypatch.setattr(module, "_PAIRED_TOKENS", 250)
+    drawn = measure(store).filter(view="pooled_centred")
+    assert drawn["cosine_std"].n_unique() == 1
+    assert all(sum(counts) == 250 * 249 // 2 for counts in drawn["cosine_histogram"])
+    whole = every.filter(view="pooled_centred")["cosine_std"][0]
+    assert drawn["cosine_std"][0] == pytest.approx(whole, rel=0.05)
+    assert drawn["cosine_std"][0] != whole
 
 
 @given(seed=st.integers(0, 99), lengths=st.lists(st.integers(1, 20), min_size=2, max_size=5))
@@ -105,12 +121,12 @@ def test_the_table_holds_metrics_of_every_job(tmp_path):
         write_table(measure(store), path)
     table = tabulate(SimpleNamespace(pooled=paths))
     assert dict(table.schema) == POOLED_METRICS_SCHEMA
-    assert len(table) == 2 * 3 * (4 + 2 * len(SPECTRAL))
+    assert len(table) == 2 * 3 * (4 + 2 * len(SPECTRAL) + 2 * len(OF_PAIRS))
     chosen = table.filter(pl.col("layer") == 0, pl.col("view") == "pooled_centred")
     for metric in SPECTRAL:
         of_stores = []
         for store in stores[:2]:
-            values = expected(store.view(0, "pooled_centred"))[0]
+            values, _ = expected(store.view(0, "pooled_centred"))
             of_stores.append(evaluate(metric, SpectrumBatch(values[None], np.array([len(values)])))[0])
         assert sorted(chosen.filter(metric=metric)["value"]) == pytest.approx(sorted(of_stores))
     assert tabulate(SimpleNamespace(pooled=paths[2:])).schema == POOLED_METRICS_SCHEMA

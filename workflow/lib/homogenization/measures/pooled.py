@@ -12,11 +12,14 @@ import numpy as np
 import polars as pl
 
 from homogenization.measures.directions import unit_rows
+from homogenization.measures.geometry import token_geometry
 from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 
 _BLOCK_TOKENS = 4096
+COSINE_BINS = 40
+_PAIRED_TOKENS = 1024  # all pairs of a shard are too many for a histogram
 _ZERO = 8 * np.finfo(np.float64).eps  # as for single reviews (`homogenization.measures.spectra`)
 RAW, CENTRED = "pooled", "pooled_centred"
 _WITHOUT_FIRST = "_without_first"
@@ -32,16 +35,22 @@ POOLED_SCHEMA = {
     "n_tokens": pl.Int64,
     "width": pl.Int64,
     "cosine_anisotropy": pl.Float64,
+    "cosine_std": pl.Float64,
+    "cosine_histogram": pl.List(pl.Int64),
     "singular_values": pl.List(pl.Float64),
 }
+# tokens, which of them are the first of a review, which are drawn for the distribution of cosines
+Block = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def measure(store: TokenStates) -> pl.DataFrame:
     """Pooled tokens at every point and layer of a store: the table `pooled` of one job (`POOLED_SCHEMA`).
 
-    Views are `pooled` (tokens as they are; no singular values) and `pooled_centred` (minus the mean of all tokens of
-    the view), each with all tokens and, as `..._without_first`, without the first token of each review. Cosine
-    anisotropy is the mean cosine over all pairs of tokens of the shard. A view of fewer than two tokens has no row.
+    Views are `pooled` (tokens as they are) and `pooled_centred` (minus the mean of all tokens of the view), each with
+    all tokens and, as `..._without_first`, without the first token of each review. Cosine anisotropy is the mean
+    cosine over all pairs of tokens of the shard. Singular values, and the distribution of the cosines (standard
+    deviation and histogram), are of the centred views alone; the latter is over the pairs of 1,024 tokens
+    drawn at random, the same at every layer. A view of fewer than two tokens has no row.
 
     Raises:
         HomogenizationError: states that are not finite.
@@ -52,39 +61,42 @@ def measure(store: TokenStates) -> pl.DataFrame:
 def _rows(store: TokenStates) -> Iterator[dict[str, Any]]:
     is_first = np.zeros(int(store.review_offsets[-1]), dtype=bool)
     is_first[store.review_offsets[:-1]] = True
+    is_drawn = np.zeros(len(is_first), dtype=bool)
+    is_drawn[np.random.default_rng(0).permutation(len(is_first))[:_PAIRED_TOKENS]] = True
     points = [(RESIDUAL_STREAM, layer, partial(store.residual_stream, layer)) for layer in store.layers]
     if len(is_first) and store.final_norm(slice(0, 1)) is not None:
         points.append((FINAL_NORM, store.n_blocks, store.final_norm))
     for point, layer, read in points:
         place = {"shard": store.attributes["shard"], "layer": layer, "point": point}
-        yield from ({**place, **row} for row in pooled(partial(_blocks, read, is_first, f"{point}, layer {layer}")))
+        blocks = partial(_blocks, read, is_first, is_drawn, f"{point}, layer {layer}")
+        yield from ({**place, **row} for row in pooled(blocks))
         print(f"{point}, layer {layer}: {len(is_first)} tokens", flush=True)
 
 
 def _blocks(
-    read: Callable[[slice], np.ndarray], is_first: np.ndarray, where: str
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield (tokens, which are the first of a review): float64 (n, width), bool (n,)."""
+    read: Callable[[slice], np.ndarray], is_first: np.ndarray, is_drawn: np.ndarray, where: str
+) -> Iterator[Block]:
+    """Yield the tokens in parts: float64 (n, width), bool (n,), bool (n,)."""
     for start in range(0, len(is_first), _BLOCK_TOKENS):
         block = slice(start, min(start + _BLOCK_TOKENS, len(is_first)))
         tokens = read(block).astype(np.float64)
         if not np.isfinite(tokens).all():
             raise HomogenizationError(f"{where}: states that are not finite. {OVERFLOW}")
-        yield tokens, is_first[block]
+        yield tokens, is_first[block], is_drawn[block]
 
 
-def pooled(blocks: Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]) -> Iterator[dict[str, Any]]:
-    """Yield the columns view, n_tokens, width, cosine_anisotropy and singular_values of each view of pooled tokens.
+def pooled(blocks: Callable[[], Iterator[Block]]) -> Iterator[dict[str, Any]]:
+    """Yield the columns from view on, of each view of pooled tokens.
 
     Two walks over the tokens: one for the means, one for a Gram matrix (width, width) of the centred tokens other than
     the first. That of all tokens follows from it by sums of squares alone, in which nothing cancels: with m and m' the
     means of all and of the other n' tokens, it is Gram' + n' (m' - m)(m' - m)^T + the products of the first tokens - m.
 
     Args:
-        blocks: function that begins a walk over (tokens, which are the first of a review), float64 (n, width).
+        blocks: function that begins a walk over the tokens.
     """
     firsts, n_others, sum_of_others = [], 0, 0.0
-    for tokens, is_first in blocks():
+    for tokens, is_first, _ in blocks():
         firsts.append(tokens[is_first])
         n_others += int((~is_first).sum())
         sum_of_others = sum_of_others + tokens[~is_first].sum(axis=0)
@@ -97,7 +109,10 @@ def pooled(blocks: Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]) -> Ite
 
     gram = np.zeros((width, width))
     directions = {name: _Directions(width) for name in _views()}
-    for tokens, is_first in blocks():
+    drawn, drawn_first = [], []
+    for tokens, is_first, is_drawn in blocks():
+        drawn.append(tokens[is_drawn])
+        drawn_first.append(is_first[is_drawn])
         others = tokens[~is_first]
         centred = others - mean_of_others
         gram += centred.T @ centred
@@ -111,6 +126,8 @@ def pooled(blocks: Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]) -> Ite
         CENTRED: gram + n_others * np.outer(shift, shift) + of_first.T @ of_first,
         CENTRED + _WITHOUT_FIRST: gram,
     }
+    rows, rows_first = np.concatenate(drawn), np.concatenate(drawn_first)
+    chosen = {CENTRED: rows - mean, CENTRED + _WITHOUT_FIRST: rows[~rows_first] - mean_of_others}
     for view in _views():
         n = n_others if view.endswith(_WITHOUT_FIRST) else n_tokens
         if n < 2:
@@ -121,8 +138,17 @@ def pooled(blocks: Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]) -> Ite
             "n_tokens": n,
             "width": width,
             "cosine_anisotropy": directions[view].mean_cosine(),
+            **_distribution(chosen.get(view, rows[:0])),
             "singular_values": values,
         }
+
+
+def _distribution(tokens: np.ndarray) -> dict[str, Any]:
+    """Standard deviation and histogram of the cosines of all pairs; NaN and an empty list without a pair."""
+    if len(tokens) < 2:
+        return {"cosine_std": np.nan, "cosine_histogram": []}
+    geometry = token_geometry(tokens, COSINE_BINS)
+    return {name: geometry[name] for name in ("cosine_std", "cosine_histogram")}
 
 
 def _views() -> list[str]:

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from homogenization.measures.pooled import COSINE_BINS
+from homogenization.metrics.geometry import cosine_modes
+from homogenization.metrics.registry import ALL_TOKENS
 from homogenization.metrics.spectral import SpectrumBatch, evaluate
 from homogenization.run.parquet import read_tables
 
@@ -22,6 +25,7 @@ POOLED_METRICS_SCHEMA = {
 }
 SPECTRAL = ("effective_rank", "max_explainable_variance", "participation_ratio")
 COSINE_ANISOTROPY = "cosine_anisotropy"
+OF_PAIRS = ("cosine_dispersion", "cosine_modes")
 _KEYS = ("model", "variant", "shard", "layer", "point", "depth", "view")
 
 
@@ -31,11 +35,18 @@ def pooled_metrics(measured: pl.DataFrame) -> pl.DataFrame:
     Args:
         measured: pooled tokens of all jobs, as measured. A view without singular values has `cosine_anisotropy` alone.
     """
+    with_pairs = measured.filter(pl.col("cosine_histogram").list.len() > 0)
+    histograms = np.array(with_pairs["cosine_histogram"].to_list(), dtype=np.int64).reshape(-1, COSINE_BINS)
+    of_pairs = with_pairs.with_columns(
+        pl.col("cosine_std").alias("cosine_dispersion"),
+        pl.Series("cosine_modes", cosine_modes({"cosine_histogram": histograms}, ALL_TOKENS)),
+    )
     with_spectra = measured.filter(pl.col("singular_values").list.len() > 0)
     lengths = with_spectra["singular_values"].list.len().to_numpy().astype(np.int64)
     batch = SpectrumBatch.from_flat(with_spectra["singular_values"].explode(empty_as_null=False).to_numpy(), lengths)
     spectral = with_spectra.with_columns(pl.Series(name, evaluate(name, batch)) for name in SPECTRAL)
-    return pl.concat([_long(measured, [COSINE_ANISOTROPY]), _long(spectral, SPECTRAL)]).sort(*_KEYS, "metric")
+    parts = [_long(measured, [COSINE_ANISOTROPY]), _long(of_pairs, OF_PAIRS), _long(spectral, SPECTRAL)]
+    return pl.concat(parts).sort(*_KEYS, "metric")
 
 
 def _long(table: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
