@@ -21,8 +21,13 @@ include: "workflow/rules/figures.smk"
 
 
 from homogenization.run.display import show_stages
+from homogenization.run.scheduling import lift_rate_limit
 
 show_stages(workflow)
+
+
+onstart:
+    lift_rate_limit(workflow)
 
 
 report: "workflow/report/workflow.rst"
