@@ -1,0 +1,46 @@
+"""The columns of runs whose attention was changed: metrics, doses, and slopes at a dose of 0."""
+
+import polars as pl
+
+INTERVENED_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
+    "review_id": pl.String,
+    "condition": pl.String,
+    "layer": pl.Int32,
+    "depth": pl.Float64,
+    "view": pl.String,
+    "metric": pl.String,
+    "value": pl.Float64,
+}
+# kind: untouched, dial, closed, capped, template or positions; strength: λ, the bound, or the signed s; kl in nats,
+# the mean over tokens of KL(untouched || intervened) of the next token, null in encoders; moved_mass: total variation
+DOSES_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
+    "review_id": pl.String,
+    "condition": pl.String,
+    "kind": pl.String,
+    "pattern": pl.String,
+    "blocks": pl.String,
+    "strength": pl.Float64,
+    "n_tokens": pl.Int32,
+    "kl": pl.Float64,
+    "cross_entropy": pl.Float64,
+    "moved_mass": pl.Float64,
+    "closed_mass": pl.Float64,
+    "n_massive": pl.Int32,
+    "sink_moved": pl.Boolean,
+}
+# block: 1 is the first; slope: the derivative of the metric after block `layer` by the dial's strength in `block`, at 0
+SLOPES_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
+    "review_id": pl.String,
+    "block": pl.Int32,
+    "pattern": pl.String,
+    "layer": pl.Int32,
+    "view": pl.String,
+    "metric": pl.String,
+    "slope": pl.Float64,
+}
