@@ -53,12 +53,15 @@ class PassResult:
     """Results of a forward pass besides the residual stream.
 
     Attributes:
-        last_hidden_state: states (tokens, width) after the final norm, or after the last block without such a norm.
+        last_hidden_state: states (tokens, width) after the final norm, or after the last block without such a norm; None
+            for a network with a language-model head.
+        logits: logits of the next token (tokens, vocabulary); None for a network without such a head.
         received: attention received, float32 (blocks, tokens); None if it was not recorded.
         packed_pass: records of the attention.
     """
 
-    last_hidden_state: torch.Tensor
+    last_hidden_state: torch.Tensor | None
+    logits: torch.Tensor | None
     received: torch.Tensor | None
     packed_pass: PackedPass
 
@@ -96,6 +99,8 @@ def run_packed(
     record_attention: bool,
     take: TakeStates,
     through: Through | None = None,
+    positions: torch.Tensor | None = None,
+    gradients: bool = False,
 ) -> PassResult:
     """Run `model` over reviews that lie end to end.
 
@@ -112,6 +117,8 @@ def run_packed(
         take: function called with layer 0 and the residual stream (tokens, width) before the first block, then with
             layer l and the residual stream after block l. It must copy what it keeps.
         through: function that the attention weights of each block pass through before they weigh the values.
+        positions: position of each token, int64 (tokens,); None to count from 0 in each review.
+        gradients: whether operations are recorded for a backward pass.
 
     Raises:
         HomogenizationError: the architecture's attention can't be honoured.
@@ -121,19 +128,28 @@ def run_packed(
     for length in lengths:
         offsets.append(offsets[-1] + length)
     packed_pass = PackedPass(model.architecture, model.block_of, offsets, {} if record_attention else None, through)
-    positions = torch.cat([torch.arange(length) for length in lengths])
+    if positions is None:
+        positions = torch.cat([torch.arange(length) for length in lengths])
     one_at_a_time = ReviewByReview(lengths) if device.type == "cpu" and len(lengths) > 1 else nullcontext()
     with attending_to(packed_pass), residual_stream_taken(model.blocks, take), one_at_a_time:
-        output = forward(model, token_ids, position_ids=positions[None].to(device))
+        output = forward(model, token_ids, gradients, position_ids=positions[None].to(device))
     packed_pass.is_causal(model.n_blocks)
-    return PassResult(output.last_hidden_state[0], packed_pass.all_received(device), packed_pass)
+    last, logits = (getattr(output, name, None) for name in ("last_hidden_state", "logits"))
+    return PassResult(
+        None if last is None else last[0],
+        None if logits is None else logits[0],
+        packed_pass.all_received(device),
+        packed_pass,
+    )
 
 
-def forward(model: PackedModel, token_ids: Sequence[int], **arguments: torch.Tensor) -> Any:
+def forward(
+    model: PackedModel, token_ids: Sequence[int], gradients: bool = False, **arguments: torch.Tensor
+) -> Any:
     """The network's output for `token_ids`, (tokens,), as a batch of one, without a cache of keys and values."""
     ids = torch.as_tensor(token_ids, device=model.device)[None]
     # without a mask of ones, transformers takes restarting positions for packed sequences and adds its own borders
-    with torch.inference_mode():
+    with torch.inference_mode(not gradients):
         return model.network(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, **arguments)
 
 
