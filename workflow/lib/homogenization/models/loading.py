@@ -46,7 +46,12 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def load_network(
-    auto_class: Any, folder: Path, dtype: str, not_needed: tuple[str, ...] = (), **options: Any
+    auto_class: Any,
+    folder: Path,
+    dtype: str,
+    not_needed: tuple[str, ...] = (),
+    remedy: str = "Fetch the whole model again.",
+    **options: Any,
 ) -> PreTrainedModel:
     """The network in `folder`.
 
@@ -55,6 +60,7 @@ def load_network(
         folder: Folder with config.json and *.safetensors.
         dtype: Name of the parameters' dtype.
         not_needed: Prefixes of the names of parameters that may be absent from the files, and are then random.
+        remedy: What to do where other parameters are absent.
         options: Further arguments of `from_pretrained`, such as `attn_implementation` and `device_map`.
 
     Raises:
@@ -85,7 +91,7 @@ def load_network(
     if missing:
         raise HomogenizationError(
             f"{folder}: the safetensors lack {len(missing)} tensors of {type(network).__name__}, such as {missing[0]}; "
-            "they would be random. Fetch the whole model again."
+            f"they would be random. {remedy}"
         )
     return network
 

@@ -3,11 +3,12 @@
 import importlib.metadata
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+import torch
+from transformers import AutoModel, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from homogenization.models.devices import placement
 from homogenization.models.digests import verified_digests
@@ -18,6 +19,10 @@ from homogenization.states.network import PackedModel, packed_model
 
 logger = logging.getLogger(__name__)
 
+_WITHOUT_HEAD = (
+    "Interventions measure damage with the language-model head. Take files that hold it; of random weights, only those "
+    "with 'tie_word_embeddings: true' have one. Or leave the model out (interventions.models)."
+)
 _LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "zarr")
 
 
@@ -32,6 +37,7 @@ class LanguageModel:
         bos: whether a BOS token opens a text: `always`, `never`, or `default` (as the tokenizer does).
         long_texts: what is done with a longer review (`homogenization.states.long_texts`).
         provenance: weights, their revision and digests, architecture, dtype, bos, max_tokens and library versions.
+        head: the same network with its language-model head; None where it was not asked for, or for an encoder.
     """
 
     packed: PackedModel
@@ -40,19 +46,27 @@ class LanguageModel:
     bos: str
     provenance: dict[str, Any]
     long_texts: str = "common_sentence_end"
+    head: PreTrainedModel | None = None
+
+    @property
+    def with_head(self) -> PackedModel:
+        """The network with its language-model head, if it has one, ready for packed passes."""
+        return self.packed if self.head is None else replace(self.packed, network=self.head)
 
 
-def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
+def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> LanguageModel:
     """Load the model of a configuration entry: only safetensors, each compared with its digest, and no code with them.
 
     Args:
         entry: entry of `models`: `weights` (see `homogenization.models.weights`), `dtype`, `device` (auto: CUDA, MPS,
             CPU), `bos`, `max_tokens` (None: the model's context), `long_texts` (if absent, the default).
         gpus: number of the job's GPUs; if there are several, each holds some of the blocks.
+        head: whether to load a causal model with its language-model head.
 
     Raises:
-        HomogenizationError: files are missing or damaged, the architecture is unknown or can't be honoured, the device
-            is absent or too small, `max_tokens` is above the context, or `bos` is `always` and there is no BOS token.
+        HomogenizationError: files are missing or damaged, or lack the head that is asked for; the architecture is
+            unknown or can't be honoured; the device is absent or too small; `max_tokens` is above the context; or `bos`
+            is `always` and there is no BOS token.
     """
     weights = resolve_weights(entry["weights"])
     folder = Path(weights.folder)
@@ -63,7 +77,9 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
         raise unsupported(config.model_type, "an encoder-decoder has two residual streams")
     tokenizer = load_tokenizer(folder)
     max_tokens = checked_max_tokens(entry, config, tokenizer, folder)
-    packed = packed_model(_load_network(folder, entry["dtype"], places))
+    with_head = head and _is_causal(config)
+    network = _load_network(AutoModelForCausalLM if with_head else AutoModel, folder, entry["dtype"], places)
+    packed = packed_model(network.base_model)
     provenance = {
         "weights": weights.description,
         "revision": weights.revision,
@@ -76,14 +92,30 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1) -> LanguageModel:
     }
     long_texts = entry.get("long_texts", LanguageModel.long_texts)
     return LanguageModel(
-        packed, tokenizer, max_tokens, entry["bos"], provenance | {"long_texts": long_texts}, long_texts
+        packed,
+        tokenizer,
+        max_tokens,
+        entry["bos"],
+        provenance | {"long_texts": long_texts},
+        long_texts,
+        network.eval() if with_head else None,
     )
 
 
-def _load_network(folder: Path, dtype: str, places: Mapping[str, Any]) -> PreTrainedModel:
-    """The base model (without a head) in `dtype`; `places` are the arguments that `placement` gives."""
+def _is_causal(config: PreTrainedConfig) -> bool:
+    """Whether the blocks of such a network attend causally; its class on the meta device tells."""
+    with torch.device("meta"):
+        network = AutoModel.from_config(config, trust_remote_code=False)
+    return all(getattr(module, "is_causal", True) for module in network.modules())
+
+
+def _load_network(auto_class: Any, folder: Path, dtype: str, places: Mapping[str, Any]) -> PreTrainedModel:
+    """The network of `auto_class` in `dtype`; `places` are the arguments that `placement` gives."""
     # a pooler follows the last block and no state depends on it
-    network = load_network(AutoModel, folder, dtype, not_needed=("pooler.",), attn_implementation="eager", **places)
+    options = {"not_needed": ("pooler.",), "attn_implementation": "eager", **places}
+    if auto_class is AutoModelForCausalLM:
+        options["remedy"] = _WITHOUT_HEAD
+    network = load_network(auto_class, folder, dtype, **options)
     outside = {"cpu", "disk"}.intersection(map(str, getattr(network, "hf_device_map", {}).values()))
     if places and outside:
         logger.warning("the GPUs do not hold all weights; those on the %s are fetched in every pass", min(outside))

@@ -53,8 +53,8 @@ class PassResult:
     """Results of a forward pass besides the residual stream.
 
     Attributes:
-        last_hidden_state: states (tokens, width) after the final norm, or after the last block without such a norm; None
-            for a network with a language-model head.
+        last_hidden_state: states (tokens, width) after the final norm, or after the last block without such a norm;
+            None for a network with a language-model head.
         logits: logits of the next token (tokens, vocabulary); None for a network without such a head.
         received: attention received, float32 (blocks, tokens); None if it was not recorded.
         packed_pass: records of the attention.
@@ -143,9 +143,7 @@ def run_packed(
     )
 
 
-def forward(
-    model: PackedModel, token_ids: Sequence[int], gradients: bool = False, **arguments: torch.Tensor
-) -> Any:
+def forward(model: PackedModel, token_ids: Sequence[int], gradients: bool = False, **arguments: torch.Tensor) -> Any:
     """The network's output for `token_ids`, (tokens,), as a batch of one, without a cache of keys and values."""
     ids = torch.as_tensor(token_ids, device=model.device)[None]
     # without a mask of ones, transformers takes restarting positions for packed sequences and adds its own borders

@@ -1,0 +1,129 @@
+"""Changes of attention between softmax and values: pure functions of the weights that some queries of a review have.
+
+All of them keep what a model does not see unseen: no mass above the diagonal of a causal model, none beyond a window,
+none in another review.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
+
+import numpy as np
+import torch
+
+from homogenization.interventions.conditions import OTHERS
+from homogenization.interventions.patterns import PATTERNS, Sight
+from homogenization.states.attention import AttentionMap, Through
+
+# a review's template in a block: (heads, n, n), rows sum to 1 over what a query sees
+Templates = Callable[[int, int], torch.Tensor]
+
+_LEAST = 1e-6  # of a template, so that dividing by it stays finite
+
+
+def sight(attention: AttentionMap, draw: bytes) -> Sight:
+    """What the queries of `attention` see; `draw` names the review's draws."""
+    _, n_queries, n_keys = attention.weights.shape
+    places = (attention.first_query, n_queries, attention.first_key, n_keys, attention.causal, attention.window)
+    return Sight(attention.weights, *_places(*places), attention.n_tokens, draw, attention.block)
+
+
+@lru_cache(maxsize=64)
+def _places(
+    first_query: int, n_queries: int, first_key: int, n_keys: int, causal: bool, window: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Places of queries and keys, and whether a query sees a key."""
+    queries, keys = np.arange(first_query, first_query + n_queries), np.arange(first_key, first_key + n_keys)
+    ahead = keys - queries[:, None]
+    seen = np.ones(ahead.shape, dtype=bool)
+    if causal:
+        seen &= ahead <= 0
+    if window is not None:
+        seen &= abs(ahead) < window
+    return queries, keys, seen
+
+
+def dial(pattern: str, strength: float, draws: Sequence[bytes]) -> Through:
+    """A' = (1 - λ) A + λ P.
+
+    Args:
+        pattern: name of P in `PATTERNS`.
+        strength: λ; at 0, A' is A bit for bit.
+        draws: for each review of the pack, the name of its draws.
+    """
+    rows = PATTERNS[pattern].rows
+
+    def change(attention: AttentionMap) -> torch.Tensor:
+        return (1 - strength) * attention.weights + strength * rows(sight(attention, draws[attention.review]))
+
+    return change
+
+
+def closed(places: Sequence[Collection[int]]) -> Through:
+    """Keys that no query reads but their own: their mass goes to the other keys, in proportion.
+
+    A query whose other weights are all 0 reads itself.
+
+    Args:
+        places: for each review of the pack, the places of its closed keys.
+    """
+
+    def change(attention: AttentionMap) -> torch.Tensor:
+        seen = sight(attention, b"")
+        shut = np.isin(seen.keys, list(places[attention.review])) & (seen.keys != seen.queries[:, None])
+        if not shut.any():
+            return attention.weights
+        open_ = attention.weights * seen.tensor(~shut)
+        total = open_.sum(dim=-1, keepdim=True)
+        touched = seen.tensor(shut.any(axis=1))[:, None] > 0
+        renormalised = torch.where(touched, open_ / torch.where(total > 0, total, 1.0), open_)
+        return torch.where(total > 0, renormalised, seen.onto(seen.queries))
+
+    return change
+
+
+def capped(bound: float, to: str, sinks: Sequence[int]) -> Through:
+    """The mass on the sink, cut to a bound in every row but the sink's own.
+
+    Args:
+        bound: most mass on the sink.
+        to: what becomes of the rest: `nobody` (rows sum to less than 1) or `others` (the other keys, in proportion).
+        sinks: for each review of the pack, the place of its sink.
+    """
+
+    def change(attention: AttentionMap) -> torch.Tensor:
+        sink = sinks[attention.review]
+        seen = sight(attention, b"")
+        column = sink - attention.first_key
+        if not 0 <= column < len(seen.keys):
+            return attention.weights
+        mass = attention.weights[..., column]
+        rest = attention.weights.sum(dim=-1) - mass
+        cut = (mass - bound).clamp(min=0) * seen.tensor(seen.queries != sink) * (rest > 0)
+        factor = 1 + cut / torch.where(rest > 0, rest, 1.0) if to == OTHERS else torch.ones_like(cut)
+        after = attention.weights * factor[..., None]
+        after[..., column] = mass - cut
+        return after
+
+    return change
+
+
+def template(strength: float, templates: Sequence[Templates], draws: Sequence[bytes] | None = None) -> Through:
+    """A' in proportion to A T^s, T the attention that position predicts: s = -1 divides it out, s > 0 amplifies it.
+
+    Args:
+        strength: s, of either sign.
+        templates: for each review of the pack, T by block and number of tokens.
+        draws: for each review, the name of its draws: the template of each query is permuted over what it sees, a
+            placebo. None for the template as it is.
+    """
+
+    def change(attention: AttentionMap) -> torch.Tensor:
+        seen = sight(attention, draws[attention.review] if draws else b"")
+        whole = templates[attention.review](attention.block, attention.n_tokens).to(attention.weights)
+        rows = whole[:, seen.queries[0] : seen.queries[-1] + 1, seen.keys[0] : seen.keys[-1] + 1]
+        if draws:
+            rows = seen.permuted(rows, "template")
+        changed = attention.weights * rows.clamp(min=_LEAST) ** strength
+        return changed / changed.sum(dim=-1, keepdim=True)
+
+    return change

@@ -1,0 +1,103 @@
+"""Conditions: what is done to a model in a pass, each with the key that its rows bear; and the blocks where it is done.
+
+Every parse of the Snakefile imports it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from homogenization.run.errors import HomogenizationError
+
+UNTOUCHED, DIAL, CLOSED, CAPPED, TEMPLATE, POSITIONS = "untouched", "dial", "closed", "capped", "template", "positions"
+KINDS = (UNTOUCHED, DIAL, CLOSED, CAPPED, TEMPLATE, POSITIONS)
+
+ALL_BLOCKS, STEEPEST = "all", "steepest"
+# by the depth of a block's middle, upper end excluded
+RANGES = {ALL_BLOCKS: (0.0, 1.0), "first": (0.0, 0.25), "middle": (0.25, 0.75), "last": (0.75, 1.0)}
+BLOCK_NAMES = (*RANGES, STEEPEST)
+
+KEYS_CLOSED = ("first", "random", "most_attended", "massive")
+RANDOM_DRAWS = 3
+NOBODY, OTHERS = "nobody", "others"
+TO = (NOBODY, OTHERS)
+TEMPLATES = ("template", "permuted_template")
+OFFSET, CONSTANT, SCALED, SHUFFLED = POSITION_NAMES = ("offset", "constant", "scaled", "shuffled")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One way to run a model.
+
+    Attributes:
+        kind: one of `KINDS`.
+        pattern: the dial's pattern, the key that is closed, who gets the sink's mass, the template or the positions.
+        strength: λ of the dial, the bound of a cap, s of a template; None for the other kinds.
+        blocks: blocks of the dial: a name of `BLOCK_NAMES`, or numbers with commas, from 1; other kinds change all.
+    """
+
+    kind: str
+    pattern: str | None = None
+    strength: float | None = None
+    blocks: str = ALL_BLOCKS
+
+    @property
+    def key(self) -> str:
+        """Its name in tables, such as `dial:first:0.2:all`."""
+        parts = [self.kind, self.pattern, None if self.strength is None else f"{self.strength:g}"]
+        return ":".join([part for part in parts if part is not None] + [self.blocks] * (self.kind == DIAL))
+
+
+def conditions_of(chosen: Mapping[str, Any]) -> list[Condition]:
+    """The conditions of the section `interventions` (plain values), the untouched model first."""
+    found = [Condition(UNTOUCHED)]
+    dial = chosen.get("dial") or {"patterns": [], "strengths": []}
+    found += [
+        Condition(DIAL, pattern, strength, block_name(blocks))
+        for blocks in chosen["blocks"]
+        for pattern in dial["patterns"]
+        for strength in dial["strengths"]
+    ]
+    for place in chosen["closed"]:
+        draws = [f"random_{draw}" for draw in range(1, RANDOM_DRAWS + 1)] if place == "random" else [place]
+        found += [Condition(CLOSED, name) for name in draws]
+    capped = chosen.get("capped") or {"bounds": [], "to": []}
+    found += [Condition(CAPPED, to, bound) for bound in capped["bounds"] for to in capped["to"]]
+    template = chosen.get("template") or {"strengths": []}
+    found += [Condition(TEMPLATE, name, strength) for strength in template["strengths"] for name in TEMPLATES]
+    return found + [Condition(POSITIONS, name) for name in chosen["positions"]]
+
+
+def block_name(blocks: str | Sequence[int]) -> str:
+    """An entry of `blocks` as tables show it."""
+    return blocks if isinstance(blocks, str) else ",".join(map(str, blocks))
+
+
+def blocks_of(name: str, n_blocks: int, model: str, steepest: tuple[float, float] | None = None) -> frozenset[int]:
+    """Indices of the blocks, from 0, that a condition changes.
+
+    Args:
+        name: `Condition.blocks`.
+        n_blocks: blocks of the model.
+        model: name of the model, for messages.
+        steepest: depths between which the model's homogenization is fastest.
+
+    Raises:
+        HomogenizationError: there is no such block, or the model has no steepest step.
+    """
+    if name in RANGES or name == STEEPEST:
+        if name == STEEPEST and steepest is None:
+            raise HomogenizationError(
+                f"interventions.blocks: 'steepest' has no meaning for the model {model}: no step of the mean cosine "
+                "leads towards homogenization in tables/depth.parquet. Leave it out, or name the blocks."
+            )
+        low, high = RANGES.get(name) or steepest
+        found = frozenset(block for block in range(n_blocks) if low <= (block + 0.5) / n_blocks < high)
+    else:
+        found = frozenset(int(number) - 1 for number in name.split(","))
+    if not found or max(found) >= n_blocks:
+        raise HomogenizationError(
+            f"interventions.blocks: {name!r} names blocks that the model {model} does not have; it has {n_blocks}. "
+            f"Allowed: {', '.join(BLOCK_NAMES)}, or numbers from 1 to {n_blocks}."
+        )
+    return found

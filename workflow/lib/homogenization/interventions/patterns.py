@@ -1,0 +1,180 @@
+"""Patterns: where the dial A' = (1 - λ) A + λ P sends the attention that it takes from a model.
+
+To add a pattern, write one function of a `Sight` that returns P, (heads, queries, keys) or a shape that broadcasts to
+it, and decorate it. A row of P sums to 1 and has no mass on what the query does not see. A query to which a pattern
+does not apply, such as one before the pattern's token, keeps its own weights.
+
+It uses the methods of tensors alone and does not import torch: every parse of the Snakefile reads the names.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from homogenization.corpus.hashing import seeded_hash
+
+Tensor = Any  # torch.Tensor
+
+HALF_LIFE = 4  # tokens after which `recency` has fallen to one half
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What some queries of one review see, and how they attend to it.
+
+    Attributes:
+        weights: attention weights A (heads, queries, keys); 0 where a query does not see a key.
+        queries: places of the queries in the review, int64 (queries,), ascending.
+        keys: places of the keys, int64 (keys,), ascending and without gaps.
+        seen: whether a query sees a key, bool (queries, keys); each query sees its own key.
+        n_tokens: tokens of the review.
+        draw: names what is drawn at random for this review: equal names give equal draws.
+        block: index of the block, from 0.
+    """
+
+    weights: Tensor
+    queries: np.ndarray
+    keys: np.ndarray
+    seen: np.ndarray
+    n_tokens: int
+    draw: bytes
+    block: int = 0
+
+    def tensor(self, array: np.ndarray) -> Tensor:
+        """`array` with the type and device of the weights."""
+        return self.weights.new_tensor(array.astype(np.float64))
+
+    @cached_property
+    def distance(self) -> np.ndarray:
+        """Tokens between query and key, (queries, keys) int64."""
+        return abs(self.queries[:, None] - self.keys)
+
+    def onto(self, place: np.ndarray | int) -> Tensor:
+        """All mass on the key at `place` (of each query, or of all); a query that does not see it keeps its weights."""
+        hit = (self.keys == np.broadcast_to(place, len(self.queries))[:, None]) & self.seen
+        return self.kept_unless(hit.any(axis=1), self.tensor(hit))
+
+    def kept_unless(self, applies: np.ndarray, rows: Tensor) -> Tensor:
+        """`rows` where the pattern applies to the query, (queries,) bool, and the query's own weights elsewhere."""
+        return rows if applies.all() else rows.where(self.tensor(applies)[:, None] > 0, self.weights)
+
+    def shares(self, scores: np.ndarray) -> Tensor:
+        """Rows in proportion to `scores` (queries, keys), not negative, over the keys that the query sees."""
+        scores = np.where(self.seen, scores, 0.0)
+        return self.tensor(scores / scores.sum(axis=1, keepdims=True))
+
+    def permuted(self, rows: Tensor, purpose: str) -> Tensor:
+        """`rows` (heads, queries, keys) with the keys that each query sees in random order, the same for all heads."""
+        name = seeded_hash(0, self.draw.hex(), purpose, self.block, int(self.queries[0]))
+        random = np.random.default_rng(int.from_bytes(name)).random(self.seen.shape)
+        # seen keys first, in random order and in their own order
+        sources = np.argsort(np.where(self.seen, random, 2.0), axis=1)
+        places = np.argsort(~self.seen, axis=1, kind="stable")
+        order = np.empty_like(sources)
+        np.put_along_axis(order, places, sources, axis=1)
+        index = rows.new_tensor(order).long() if rows.is_floating_point() else rows.new_tensor(order)
+        return rows.gather(-1, index.expand(rows.shape))
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A registered pattern.
+
+    Attributes:
+        name: its name in the configuration and in tables.
+        title: name for readers.
+        rows: P from a `Sight`.
+        control: whether it is there to be compared with.
+    """
+
+    name: str
+    title: str
+    rows: Callable[[Sight], Tensor]
+    control: bool
+
+
+PATTERNS: dict[str, Pattern] = {}
+
+
+def pattern(title: str, control: bool = False) -> Callable[[Callable], Callable]:
+    """Register the decorated function under its name."""
+
+    def register(rows: Callable[[Sight], Tensor]) -> Callable[[Sight], Tensor]:
+        PATTERNS[rows.__name__] = Pattern(rows.__name__, title, rows, control)
+        return rows
+
+    return register
+
+
+@pattern("the first token")
+def first(sight: Sight) -> Tensor:
+    """All mass on the first token."""
+    return sight.onto(0)
+
+
+@pattern("the second token")
+def second(sight: Sight) -> Tensor:
+    """All mass on the second token."""
+    return sight.onto(1)
+
+
+@pattern("both ends")
+def ends(sight: Sight) -> Tensor:
+    """Half on the first token, half on the last one that the query sees: in a causal model, itself."""
+    last = sight.keys[np.where(sight.seen, np.arange(len(sight.keys)), 0).max(axis=1)]
+    both = ((sight.keys == 0).astype(float) + (sight.keys == last[:, None])) / 2
+    return sight.kept_unless(sight.seen[:, 0] & (sight.keys[0] == 0), sight.tensor(both))
+
+
+@pattern("recent tokens")
+def recency(sight: Sight) -> Tensor:
+    """In proportion to 2^(-d / 4), d the distance of query and key."""
+    return sight.shares(2.0 ** (-sight.distance / HALF_LIFE))
+
+
+@pattern("itself")
+def self(sight: Sight) -> Tensor:
+    """All mass on the query's own token."""
+    return sight.onto(sight.queries)
+
+
+@pattern("all tokens alike", control=True)
+def uniform(sight: Sight) -> Tensor:
+    """The same for all tokens that the query sees."""
+    return sight.shares(np.ones(sight.seen.shape))
+
+
+@pattern("a token elsewhere", control=True)
+def scattered(sight: Sight) -> Tensor:
+    """All mass on one token of the review, drawn from its first quarter without the first token."""
+    return sight.onto(scattered_place(sight.n_tokens, sight.draw))
+
+
+@pattern("its own weights, permuted", control=True)
+def permuted(sight: Sight) -> Tensor:
+    """The query's own weights in random order over the tokens that it sees."""
+    return sight.permuted(sight.weights, "weights")
+
+
+@pattern("nothing", control=True)
+def removed(sight: Sight) -> Tensor:
+    """No mass at all: rows of A' sum to 1 - λ."""
+    return sight.weights.new_zeros(())
+
+
+def quarter(n_tokens: int) -> int:
+    """The first place after the first quarter of a review, at least 1."""
+    return max(1, -(-n_tokens // 4))
+
+
+def scattered_place(n_tokens: int, draw: bytes) -> int:
+    """The token of `scattered`: from 1 to `quarter`, exclusive where there is a choice."""
+    return drawn_place(1, max(2, quarter(n_tokens)), draw, "scattered")
+
+
+def drawn_place(low: int, high: int, draw: bytes, purpose: str) -> int:
+    """A whole number from `low` to `high`, exclusive, drawn for a review and a purpose."""
+    return low + int.from_bytes(seeded_hash(0, draw.hex(), purpose)) % (high - low)

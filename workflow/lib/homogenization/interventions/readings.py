@@ -1,0 +1,96 @@
+"""How alike the tokens of one review are in each view, from states in memory; and which tokens are massive."""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from homogenization.interventions.patterns import quarter
+from homogenization.measures.directions import norms, unit_rows
+from homogenization.measures.spectra import singular_values
+from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
+from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
+
+CENTRED, AFTER_QUARTER = "centred", "after_quarter"
+VIEWS = (ALL_TOKENS, WITHOUT_FIRST, CENTRED, AFTER_QUARTER)
+COSINE, TO_FIRST = "cosine_anisotropy", "cosine_to_first_token"
+METRICS = (COSINE, TO_FIRST, *SPECTRAL_METRICS)
+MASSIVE = 10.0  # times the median norm
+
+
+def cells(metrics: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs (view, metric) of `metrics`: every view, but for the cosine to the first token `all_tokens` alone."""
+    return [(view, metric) for metric in metrics for view in (VIEWS if metric != TO_FIRST else (ALL_TOKENS,))]
+
+
+def massive_tokens(states: Sequence[np.ndarray]) -> frozenset[int]:
+    """Places of the tokens of a review that are longer than 10 times the median norm after any block.
+
+    Args:
+        states: (n, d) before the first block and after each block.
+    """
+    lengths = np.stack([norms(tokens) for tokens in states[1:]])
+    return frozenset(
+        np.flatnonzero((lengths > MASSIVE * np.median(lengths, axis=1, keepdims=True)).any(axis=0)).tolist()
+    )
+
+
+def read(states: Sequence[np.ndarray], massive: Collection[int], metrics: Sequence[str]) -> np.ndarray:
+    """Metrics of one review in one run.
+
+    Args:
+        states: (n, d) float32 of each layer.
+        massive: places of the run's massive tokens, which the view `without_first` leaves out with the first.
+        metrics: names of `METRICS`.
+
+    Returns:
+        float64 (layers, cells), in the order of `cells`; NaN where a view has too few tokens.
+    """
+    left = sorted(set(range(len(states[0]))) - set(massive) - {0})
+    found = {cell: np.empty(len(states)) for cell in cells(metrics)}
+    spectral = [metric for metric in metrics if metric in SPECTRAL_METRICS]
+    spectra: dict[str, list[np.ndarray]] = {view: [] for view in VIEWS}
+    for layer, tokens in enumerate(states):
+        tokens = tokens.astype(np.float64)
+        rows = _views(tokens, left)
+        for view in VIEWS if COSINE in metrics else ():
+            found[view, COSINE][layer] = mean_cosine(rows[view])
+        if TO_FIRST in metrics:
+            found[ALL_TOKENS, TO_FIRST][layer] = cosine_to_first(tokens)
+        for view, values in _spectra(tokens, rows, len(left) == len(tokens) - 1).items() if spectral else ():
+            spectra[view].append(values)
+    for view, of_layers in spectra.items() if spectral else ():
+        sizes = np.array([len(values) for values in of_layers])
+        batch = SpectrumBatch.from_flat(np.concatenate(of_layers), sizes)
+        for metric in spectral:
+            found[view, metric][:] = evaluate(metric, batch)
+    return np.stack(list(found.values()), axis=-1)
+
+
+def _views(tokens: np.ndarray, left: Sequence[int]) -> dict[str, np.ndarray]:
+    """The rows of each view; `left` are the tokens without the first and the massive ones."""
+    rows = (tokens, tokens[left], tokens - tokens.mean(axis=0), tokens[quarter(len(tokens)) :])
+    return dict(zip(VIEWS, rows, strict=True))
+
+
+def _spectra(tokens: np.ndarray, rows: dict[str, np.ndarray], only_first: bool) -> dict[str, np.ndarray]:
+    """Singular values of each view; `only_first` where `without_first` leaves no other token out."""
+    shared = singular_values(tokens, ["raw", "raw_without_first", "centred"])
+    alone = {view: _alone(rows[view]) for view in (AFTER_QUARTER, *([] if only_first else [WITHOUT_FIRST]))}
+    return {ALL_TOKENS: shared["raw"], WITHOUT_FIRST: shared["raw_without_first"], CENTRED: shared["centred"], **alone}
+
+
+def _alone(rows: np.ndarray) -> np.ndarray:
+    return singular_values(rows, ["raw"])["raw"] if len(rows) else np.empty(0)
+
+
+def mean_cosine(rows: np.ndarray) -> float:
+    """Mean cosine of the pairs of rows (n, d); a zero row counts as u = 0; NaN for fewer than two."""
+    n, units = len(rows), unit_rows(rows)
+    resultant = units.sum(axis=0)
+    return float((resultant @ resultant - (norms(rows) > 0).sum()) / (n * (n - 1))) if n > 1 else np.nan
+
+
+def cosine_to_first(tokens: np.ndarray) -> float:
+    """Mean cosine of the other tokens to the first; NaN for one token."""
+    units = unit_rows(tokens)
+    return float((units[1:] @ units[0]).mean()) if len(tokens) > 1 else np.nan

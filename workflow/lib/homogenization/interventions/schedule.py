@@ -1,0 +1,113 @@
+"""A condition as passes over a pack of reviews: the change, the blocks, the positions; for massive keys, several."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from homogenization.interventions import changes
+from homogenization.interventions.conditions import (
+    CAPPED,
+    CLOSED,
+    DIAL,
+    POSITIONS,
+    TEMPLATE,
+    TEMPLATES,
+    UNTOUCHED,
+    Condition,
+    blocks_of,
+)
+from homogenization.interventions.passes import Run, run
+from homogenization.interventions.patterns import drawn_place
+from homogenization.interventions.positions import POSITION_IDS, context_of
+from homogenization.states.network import PackedModel
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Reviews that pass through a model together.
+
+    Attributes:
+        model: transformer, with a language-model head or without.
+        name: name of the model, for messages.
+        token_ids: token ids of all reviews, end to end.
+        lengths: tokens of each review.
+        draws: for each review, the name of its draws.
+        steepest: depths between which the model's homogenization is fastest; None where no condition asks for it.
+        templates: for each review, the attention that position predicts; None where no condition asks for it.
+    """
+
+    model: PackedModel
+    name: str
+    token_ids: np.ndarray
+    lengths: Sequence[int]
+    draws: Sequence[bytes]
+    steepest: tuple[float, float] | None = None
+    templates: Sequence[changes.Templates] | None = None
+
+    @property
+    def through(self) -> Callable[..., Run]:
+        """A pass over the pack."""
+        return partial(run, self.model, self.token_ids, self.lengths)
+
+    def part(self, reviews: Sequence[int]) -> "Pack":
+        """Some of its reviews."""
+        offsets = np.cumsum([0, *self.lengths])
+        ids = [self.token_ids[offsets[review] : offsets[review + 1]] for review in reviews]
+        lengths, draws = ([of_all[review] for review in reviews] for of_all in (self.lengths, self.draws))
+        templates = self.templates and [self.templates[review] for review in reviews]
+        return Pack(self.model, self.name, np.concatenate(ids), lengths, draws, self.steepest, templates)
+
+
+def apply(condition: Condition, pack: Pack, untouched: Run) -> Run:
+    """Run a pack of reviews in a condition.
+
+    Args:
+        condition: what is done.
+        pack: the reviews; for positions, none that `fits` refuses.
+        untouched: the run of the same reviews in which nothing is done.
+    """
+    if condition.kind == UNTOUCHED:
+        return pack.through()
+    if condition.kind == DIAL:
+        blocks = blocks_of(condition.blocks, pack.model.n_blocks, pack.name, pack.steepest)
+        return pack.through(changes.dial(condition.pattern, condition.strength, pack.draws), blocks)
+    if condition.kind == CLOSED:
+        return _closed(condition.pattern, pack, untouched)
+    if condition.kind == CAPPED:
+        sinks = [int(received.argmax()) for received in untouched.received]
+        return pack.through(changes.capped(condition.strength, condition.pattern, sinks), reads_after=True)
+    if condition.kind == TEMPLATE:
+        draws = pack.draws if condition.pattern == TEMPLATES[1] else None
+        return pack.through(changes.template(condition.strength, pack.templates, draws))
+    ids = [POSITION_IDS[condition.pattern](*of_review) for of_review in zip(pack.lengths, pack.draws, strict=True)]
+    return pack.through(positions=np.concatenate(ids))
+
+
+def fits(condition: Condition, pack: Pack, review: int) -> bool:
+    """Whether a review of the pack can be run in a condition: its positions lie within the model's context."""
+    if condition.kind != POSITIONS:
+        return True
+    ids = POSITION_IDS[condition.pattern](pack.lengths[review], pack.draws[review])
+    return int(ids.max()) < context_of(pack.model)
+
+
+def _closed(which: str, pack: Pack, untouched: Run) -> Run:
+    """Close keys; massive tokens are found again in the changed run until it has none that is not closed."""
+    if which == "massive":
+        places = untouched.massive
+        while True:
+            closed = pack.through(changes.closed(places), reads_after=True)
+            further = [shut | massive for shut, massive in zip(places, closed.massive, strict=True)]
+            if further == places:
+                return closed
+            places = further
+    if which == "first":
+        places = [frozenset([0])] * len(pack.lengths)
+    elif which == "most_attended":
+        places = [frozenset([int(received.argmax())]) for received in untouched.received]
+    else:
+        reviews = zip(pack.lengths, pack.draws, strict=True)
+        places = [frozenset([drawn_place(1, max(2, length), draw, which)]) for length, draw in reviews]
+    return pack.through(changes.closed(places), reads_after=True)
