@@ -15,6 +15,7 @@ include: "workflow/rules/variants.smk"
 include: "workflow/rules/states.smk"
 include: "workflow/rules/plan.smk"
 include: "workflow/rules/measures.smk"
+include: "workflow/rules/interventions.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/statistics.smk"
 include: "workflow/rules/figures.smk"
@@ -39,6 +40,7 @@ rule all:
         rules.make_report.output.report,
         made_in("tables"),
         FIGURES,
+        over_jobs("<results>/interventions/{model}/{variant}/{shard}.parquet", STUDY.intervention_jobs),
         over_jobs("<results>/samples/{model}/{variant}/{shard}.zarr.zip") if STUDY.states.sample_tokens else [],
 
 

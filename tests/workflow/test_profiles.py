@@ -16,6 +16,7 @@ ALONE = {
     "convert_gguf",
     "extract_states",
     "extract_components",
+    "apply_interventions",
     "extract_keyphrases_with_llm",
     "score_similarity",
     "score_written",

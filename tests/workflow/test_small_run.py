@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "build_random_model": NETWORK,
     "extract_states": {*NETWORK, "zarr"},
     "extract_components": NETWORK,
+    "apply_interventions": NETWORK,
     "compute_spectra": {"scipy", "zarr"},
     "compute_common_length": {"scipy", "zarr"},
     "compute_geometry": {"zarr"},

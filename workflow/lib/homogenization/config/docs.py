@@ -77,11 +77,12 @@ def _rows_of_key(key: str, field: FieldInfo) -> Iterator[Row]:
 
 def _type_name(annotation: Any) -> str:
     """The type of a key in the words of YAML."""
-    described = TypeAdapter(annotation).json_schema()
-    return " or ".join(_words(option) for option in described.get("anyOf", [described]))
+    return _words(TypeAdapter(annotation).json_schema())
 
 
 def _words(described: dict[str, Any]) -> str:
+    if "anyOf" in described:
+        return " or ".join(map(_words, described["anyOf"]))
     if "enum" in described:
         return ", ".join(f"`{value}`" for value in described["enum"])
     if described["type"] == "array":

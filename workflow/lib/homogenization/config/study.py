@@ -13,6 +13,7 @@ from homogenization.config.analysis import ClaimsFiles, Components, Contrasts, F
 from homogenization.config.base import ExpandedPath, Name, Section, describe_problems, one_of, without_nulls
 from homogenization.config.claims import CONTROLS, load_all_claims
 from homogenization.config.hardware import Hardware
+from homogenization.config.interventions import Interventions
 from homogenization.config.models import Model, Source, States
 from homogenization.config.texts import (
     AnyKeyphrases,
@@ -58,6 +59,9 @@ class Study(Section):
     pooled: Pooled = Pooled()
     contrasts: Contrasts = Contrasts()
     components: Components | None = Field(None, description="Which blocks are taken apart; null: none.")
+    interventions: Interventions | None = Field(
+        None, description="What is done to the attention of models; null: nothing."
+    )
     sensitivity: Sensitivity | None = Field(Sensitivity(), description="What the metrics answer to; null: left out.")
     claims: ClaimsFiles = Field(
         ["config/claims.yaml"], description="File of claims to judge, or several files; null: none."
@@ -123,6 +127,20 @@ class Study(Section):
             _check_names(components.models or (), info, "models", "models")
             _check_names(components.variants, info, "variants", "variants")
         return components
+
+    @field_validator("interventions")
+    @classmethod
+    def interventions_in_what_there_is(cls, chosen: Interventions | None, info: ValidationInfo) -> Interventions | None:
+        """Models and variants exist, and so does the table that `steepest` reads."""
+        if chosen is not None:
+            _check_names(chosen.models or (), info, "models", "models")
+            _check_names(chosen.variants, info, "variants", "variants")
+            if chosen.needs_depth and "cosine_anisotropy" not in info.data.get("metrics", METRIC_NAMES):
+                raise ValueError(
+                    "blocks: 'steepest' needs 'cosine_anisotropy' among the computed 'metrics'; add it there, or name "
+                    "the blocks"
+                )
+        return chosen
 
     @field_validator("figures")
     @classmethod
@@ -210,6 +228,21 @@ class Study(Section):
             return []
         models = chosen.models or list(self.models)
         return [job for job in self.jobs if job[0] in models and job[1] in chosen.variants]
+
+    @property
+    def intervention_jobs(self) -> list[tuple[str, str, str]]:
+        """The jobs in which attention is changed."""
+        chosen = self.interventions
+        if chosen is None:
+            return []
+        models = chosen.models or list(self.models)
+        jobs = (job for job in self.jobs if job[0] in models and job[1] in chosen.variants)
+        return [job for job in jobs if self.ranks(job[2])[0] < chosen.n_reviews]
+
+    def n_intervened(self, shard: str) -> int:
+        """How many reviews of a shard are read with changed attention: the first by rank."""
+        first, stop = self.ranks(shard)
+        return min(stop, self.interventions.n_reviews) - first
 
     @property
     def mauve_variants(self) -> list[str]:

@@ -8,20 +8,20 @@ import numpy as np
 import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
+from homogenization.interventions.cells import cells
 from homogenization.interventions.changes import Templates
 from homogenization.interventions.conditions import (
     CAPPED,
     CLOSED,
     DIAL,
     POSITIONS,
-    STEEPEST,
     UNTOUCHED,
     Condition,
     blocks_of,
 )
 from homogenization.interventions.passes import Run, damage
 from homogenization.interventions.positions import refuse_other_positions
-from homogenization.interventions.readings import cells, read
+from homogenization.interventions.readings import read
 from homogenization.interventions.schedule import Pack, apply, fits
 from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA
 from homogenization.measures.reviews import with_origin
@@ -89,7 +89,7 @@ def intervene(
         model: language model or encoder.
         reviews: what it reads.
         conditions: what is done, the untouched model first: doses are measured against it.
-        metrics: names of `homogenization.interventions.readings.METRICS`.
+        metrics: names of `homogenization.interventions.cells.METRICS`.
         identity: `model` and `variant`, for the tables.
         token_budget: most tokens of whole reviews in a pass; where memory runs out, it halves.
 
@@ -201,8 +201,3 @@ def _doses_table(
         for review, name in enumerate(reviews.names)
     ]
     return pl.DataFrame(rows, schema=DOSES_SCHEMA)
-
-
-def needs_depth(conditions: Sequence[Condition]) -> bool:
-    """Whether a condition depends on where homogenization is fastest."""
-    return any(condition.blocks == STEEPEST for condition in conditions)

@@ -4,22 +4,14 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from homogenization.interventions.cells import AFTER_QUARTER, CENTRED, COSINE, TO_FIRST, VIEWS, cells
 from homogenization.interventions.patterns import quarter
 from homogenization.measures.directions import norms, unit_rows
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 
-CENTRED, AFTER_QUARTER = "centred", "after_quarter"
-VIEWS = (ALL_TOKENS, WITHOUT_FIRST, CENTRED, AFTER_QUARTER)
-COSINE, TO_FIRST = "cosine_anisotropy", "cosine_to_first_token"
-METRICS = (COSINE, TO_FIRST, *SPECTRAL_METRICS)
 MASSIVE = 10.0  # times the median norm
-
-
-def cells(metrics: Sequence[str]) -> list[tuple[str, str]]:
-    """The pairs (view, metric) of `metrics`: every view, but for the cosine to the first token `all_tokens` alone."""
-    return [(view, metric) for metric in metrics for view in (VIEWS if metric != TO_FIRST else (ALL_TOKENS,))]
 
 
 def massive_tokens(states: Sequence[np.ndarray]) -> frozenset[int]:

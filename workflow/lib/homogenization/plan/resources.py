@@ -53,6 +53,16 @@ def extraction_memory(model: Any, attempt: int) -> int:
     return _memory(model, 1.2 if _on_gpu(model) else 0.6, attempt)
 
 
+def intervention_memory(model: Any, attempt: int) -> int:
+    """Host memory of interventions in MB: that of an extraction, 3 GB for logits and maps, the network in float64.
+
+    Args:
+        model: An entry of `models`: `weights`, `billions`, `dtype` (as it is run) and `device`.
+        attempt: Number of the attempt, from 1; the result is multiplied by it.
+    """
+    return extraction_memory(model, attempt) + math.ceil(3 + 8 * _billions(model)) * 1000 * attempt
+
+
 def extraction_runtime(model: Any, n_reviews: int, attempt: int) -> int:
     """Run time of an extraction in minutes: twice the estimate, at least two hours.
 

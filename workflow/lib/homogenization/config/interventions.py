@@ -1,0 +1,159 @@
+"""The part of the configuration on interventions: what is done to the attention of models."""
+
+from typing import Annotated
+
+from pydantic import Field, field_validator, model_validator
+
+from homogenization.config.base import Section, one_of
+from homogenization.interventions.cells import METRICS, cells
+from homogenization.interventions.conditions import (
+    BLOCK_NAMES,
+    KEYS_CLOSED,
+    POSITION_NAMES,
+    STEEPEST,
+    TO,
+    Condition,
+    conditions_of,
+)
+from homogenization.interventions.patterns import PATTERNS
+from homogenization.run.errors import nearest
+
+_PATTERNS = tuple(PATTERNS)
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Blocks = str | list[Annotated[int, Field(ge=1)]]
+
+
+def _once(values: list) -> list:
+    """`values`, after a check that none stands twice."""
+    if len(set(map(str, values))) < len(values):
+        raise ValueError(f"{values} names a value twice; name each once")
+    return values
+
+
+class Dial(Section):
+    """A' = (1 - λ) A + λ P."""
+
+    patterns: list[str] = Field(
+        list(_PATTERNS),
+        min_length=1,
+        description="Patterns P ([list](../docs/causes.md#patterns)), controls among them.",
+    )
+    strengths: list[Share] = Field([0.05, 0.1, 0.2, 0.4], min_length=1, description="Values of λ, from 0 to 1.")
+
+    _patterns = field_validator("patterns")(one_of(_PATTERNS))
+    _strengths = field_validator("strengths")(_once)
+
+    @model_validator(mode="after")
+    def with_removed(self) -> "Dial":
+        """What a pattern adds can be told from what it displaces."""
+        if "removed" not in self.patterns:
+            raise ValueError(
+                f"the patterns {self.patterns} lack 'removed'; without it, mass that a pattern puts in can't be told "
+                "from mass that it takes away. Add it"
+            )
+        return self
+
+
+class Capped(Section):
+    """The mass on the sink, cut to a bound."""
+
+    bounds: list[Share] = Field([0.1], min_length=1, description="Most mass on the sink, from 0 to 1.")
+    to: list[str] = Field(
+        list(TO), min_length=1, description="Who gets the rest: `nobody`, or the `others` in proportion."
+    )
+
+    _bounds = field_validator("bounds")(_once)
+    _to = field_validator("to")(one_of(TO))
+
+
+class Slopes(Section):
+    """Derivatives of the metrics at λ = 0, for each block and pattern."""
+
+    patterns: list[str] = Field(list(_PATTERNS), min_length=1, description="Patterns P.")
+    metrics: list[str] = Field(
+        ["cosine_anisotropy", "normalized_effective_rank"],
+        min_length=1,
+        description="Metrics after the last block: `cosine_anisotropy`, `max_explainable_variance`, "
+        "`normalized_effective_rank` or `cosine_to_first_token`. Each takes a backward pass for each view.",
+    )
+
+    _patterns = field_validator("patterns")(one_of(_PATTERNS))
+    _metrics = field_validator("metrics")(
+        one_of(("cosine_anisotropy", "max_explainable_variance", "normalized_effective_rank", "cosine_to_first_token"))
+    )
+
+
+class Interventions(Section):
+    """Attention changed while a model reads: what follows for its tokens, and what it costs the model."""
+
+    models: list[str] | None = Field(None, min_length=1, description="Models by name; null: all.")
+    variants: list[str] = Field(["original"], min_length=1, description="Variants by name.")
+    n_reviews: int = Field(60, ge=1, description="Reviews: the first of the sample by rank.")
+    blocks: list[Blocks] = Field(
+        ["all"],
+        min_length=1,
+        description="Blocks of the dial, each entry by itself: `all`, `first`, `middle`, `last` (a quarter, a half, a "
+        "quarter of the depth), `steepest` (where the mean cosine grows fastest in tables/depth.parquet), or a list of "
+        "numbers.",
+    )
+    dial: Dial | None = Field(Dial(), description="Mass moved to a pattern; null: none.")
+    closed: list[str] = Field(
+        list(KEYS_CLOSED),
+        description="Keys that no other token reads: `first`, `random` (three draws), `most_attended`, `massive`.",
+    )
+    capped: Capped | None = Field(Capped(), description="The sink's mass cut to a bound; null: not.")
+    positions: list[str] = Field(
+        [],
+        description="Position ids: `offset` (all 64 further: nothing may change), `constant`, `scaled` (twice as far), "
+        "`shuffled`. Rotary models alone.",
+    )
+    slopes: Slopes | None = Field(Slopes(), description="Derivatives at λ = 0; null: none.")
+    metrics: list[str] = Field(
+        ["cosine_anisotropy", "max_explainable_variance", "normalized_effective_rank", "cosine_to_first_token"],
+        min_length=1,
+        description="Metrics of all layers: `cosine_anisotropy`, `cosine_to_first_token`, and any spectral metric.",
+    )
+
+    _closed = field_validator("closed")(one_of(KEYS_CLOSED))
+    _positions = field_validator("positions")(one_of(POSITION_NAMES))
+    _metrics = field_validator("metrics")(one_of(METRICS))
+
+    @field_validator("blocks")
+    @classmethod
+    def known_blocks(cls, blocks: list[Blocks]) -> list[Blocks]:
+        """Every name is known, no entry is empty, and none stands twice."""
+        for entry in blocks:
+            if isinstance(entry, str) and entry not in BLOCK_NAMES:
+                raise ValueError(
+                    f"unknown name {entry!r}{nearest(entry, BLOCK_NAMES)}; allowed: {', '.join(BLOCK_NAMES)}, or a "
+                    "list of block numbers"
+                )
+            if not entry or (not isinstance(entry, str) and entry != sorted(set(entry))):
+                raise ValueError(f"{entry} is no ascending list of different block numbers")
+        return _once(blocks)
+
+    @property
+    def what(self) -> list[str]:
+        """The keys that say what is done and measured, and not for which reviews."""
+        return [key for key in type(self).model_fields if key not in ("models", "variants", "n_reviews")]
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """What is done, the untouched model first."""
+        return conditions_of(self.params())
+
+    @property
+    def backward_passes(self) -> int:
+        """Backward passes of a review: one for each pair of view and metric whose slopes are asked for."""
+        return len(cells(self.slopes.metrics)) if self.slopes else 0
+
+    @property
+    def n_passes(self) -> int:
+        """Passes of a review; one in float64 takes as long as two, and a backward pass as two forward."""
+        return len(self.conditions) + (2 + 4 * self.backward_passes if self.slopes else 0)
+
+    @property
+    def needs_depth(self) -> bool:
+        """Whether the dial depends on where homogenization is fastest."""
+        return self.dial is not None and STEEPEST in self.blocks

@@ -1,0 +1,37 @@
+# Variants, by passes through a model whose attention is changed -> metrics by layer, doses, slopes at a dose of 0.
+
+if STUDY.intervention_jobs:
+
+    rule apply_interventions:
+        """Runs reviews through a model with its attention changed, and measures their tokens after every block."""
+        input:
+            variant="<results>/variants/{variant}/{shard}.parquet",
+            original="<results>/corpus/{shard}.parquet",
+            weights=weights_of,
+            depth="<results>/tables/depth.parquet" if STUDY.interventions.needs_depth else [],
+        output:
+            # rows of earlier conditions stay
+            metrics=update("<results>/interventions/{model}/{variant}/{shard}.parquet"),
+            doses=update("<results>/interventions/{model}/{variant}/{shard}.doses.parquet"),
+            slopes=update("<results>/interventions/{model}/{variant}/{shard}.slopes.parquet"),
+        log:
+            "<logs>/interventions/{model}/{variant}/{shard}.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
+        resources:
+            mem_mb=lambda wildcards, attempt: ask.intervention_memory(model_of(wildcards), attempt),
+            runtime=lambda wildcards, attempt: ask.extraction_runtime(
+                model_of(wildcards), STUDY.n_intervened(wildcards.shard) * STUDY.interventions.n_passes, attempt
+            ),
+            gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
+        params:
+            code=code("apply_interventions"),
+            model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
+            variant=lambda wildcards: wildcards.variant,
+            shard=lambda wildcards: wildcards.shard,
+            n_reviews=lambda wildcards: STUDY.n_intervened(wildcards.shard),
+            interventions=STUDY.interventions.params(*STUDY.interventions.what),
+            seed=STUDY.seed,
+        script:
+            "../scripts/apply_interventions.py"
