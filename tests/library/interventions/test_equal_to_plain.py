@@ -1,0 +1,61 @@
+"""Every kind of intervention equals its independent implementation, on the eager attention of transformers."""
+
+import numpy as np
+import pytest
+
+from homogenization.interventions.conditions import CAPPED, CLOSED, DIAL, POSITIONS, UNTOUCHED, Condition, blocks_of
+from homogenization.interventions.passes import divergence
+from homogenization.interventions.patterns import PATTERNS, drawn_place, scattered_place
+from homogenization.interventions.positions import POSITION_IDS
+from homogenization.interventions.schedule import Pack, apply
+from plain_interventions import plain_capped, plain_closed, plain_dial, run_plainly, tiny_language_model
+from tiny_models import BIDIRECTIONAL, CONFIGS, random_texts
+
+LENGTHS = [41, 9, 150]  # one alone, one shorter than a window, one of two chunks of queries
+TEXTS = random_texts(LENGTHS)
+DRAWS = [bytes([number]) for number in range(len(LENGTHS))]
+DIALS = [Condition(DIAL, name, 0.3, "2,3") for name in PATTERNS if name != "permuted"]
+OTHERS = [
+    Condition(CLOSED, "first"),
+    Condition(CLOSED, "random_2"),
+    Condition(CAPPED, "nobody", 0.05),
+    Condition(CAPPED, "others", 0.05),
+]
+ROTARY = [Condition(POSITIONS, name) for name in POSITION_IDS]
+
+
+def plain_of(condition, pack, untouched, text):
+    """The independent implementation of a condition for one text of the pack, and its positions."""
+    n_tokens = LENGTHS[text]
+    if condition.kind == DIAL:
+        blocks = blocks_of(condition.blocks, pack.model.n_blocks, "tiny")
+        return plain_dial(condition.pattern, condition.strength, blocks, scattered_place(n_tokens, DRAWS[text])), None
+    if condition.kind == CLOSED:
+        place = 0 if condition.pattern == "first" else drawn_place(1, n_tokens, DRAWS[text], condition.pattern)
+        return plain_closed([place]), None
+    if condition.kind == CAPPED:
+        return plain_capped(int(untouched.received[text].argmax()), condition.strength, condition.pattern), None
+    return lambda _block, attention: attention, POSITION_IDS[condition.pattern](n_tokens, DRAWS[text])
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if name != "gpt_neox_sequential"])
+def test_every_condition_equals_its_plain_implementation(name):
+    made, model = tiny_language_model(name, CONFIGS[name])
+    pack = Pack(model, name, np.concatenate(TEXTS), LENGTHS, DRAWS)
+    untouched = apply(Condition(UNTOUCHED), pack, None)
+    conditions = DIALS + OTHERS + ([] if name in {"gpt2", *BIDIRECTIONAL} else ROTARY)
+    for condition in conditions:
+        changed = apply(condition, pack, untouched)
+        moved = np.abs(changed.states[-1] - untouched.states[-1]).max()
+        # a norm after the attention of Gemma 2 undoes a common factor
+        nothing = condition.pattern == "offset" or (name == "gemma2" and condition.pattern == "removed")
+        assert (moved < 1e-2) == nothing, condition.key
+        for text in range(len(TEXTS)):
+            plain, positions = plain_of(condition, pack, untouched, text)
+            states, logits = run_plainly(made, TEXTS[text], plain, positions)
+            ours = np.stack(changed.states_of(text))
+            difference = np.linalg.norm(ours - states, axis=-1) / np.linalg.norm(states, axis=-1)
+            assert difference.mean() < 1e-5, (condition.key, text, difference.mean())
+            if logits is not None:
+                start, stop = changed.offsets[text : text + 2]
+                assert abs(divergence(changed.logits[start:stop], logits[0])) < 1e-5, condition.key
