@@ -1,0 +1,208 @@
+"""What has to come out whatever the weights: causality, packing, no dose, full doses, a network of attention alone."""
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+import transformers
+
+from conftest import SHARED
+from homogenization.interventions.changes import dial
+from homogenization.interventions.conditions import (
+    CAPPED,
+    CLOSED,
+    DIAL,
+    OFFSET,
+    POSITIONS,
+    UNTOUCHED,
+    Condition,
+    conditions_of,
+)
+from homogenization.interventions.intervened import Reviews, intervene
+from homogenization.interventions.passes import damage, run
+from homogenization.interventions.patterns import PATTERNS
+from homogenization.interventions.schedule import Pack, apply
+from homogenization.models.tokens import tokenize
+from homogenization.states.model import load_model
+from homogenization.states.network import packed_model, run_packed
+from plain_interventions import tiny_language_model
+from tiny_blocks import EMBEDDED
+from tiny_models import BIDIRECTIONAL, CONFIGS, network, random_texts
+
+NAMES = [name for name in CONFIGS if name != "gpt_neox_sequential"]
+LENGTHS = [40, 7, 140]
+IDS = np.concatenate(random_texts(LENGTHS))
+DRAWS = [bytes([number]) for number in range(len(LENGTHS))]
+STORIES = SHARED / "models/stories260k"
+EVERY = {
+    "blocks": ["all"],
+    "dial": {"patterns": list(PATTERNS), "strengths": [0.2]},
+    "closed": ["first", "random", "most_attended", "massive"],
+    "capped": {"bounds": [0.05], "to": ["nobody", "others"]},
+    "positions": [],
+}
+
+
+def pack_of(name):
+    return Pack(tiny_language_model(name, CONFIGS[name])[1], name, IDS, LENGTHS, DRAWS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_dose_is_no_dial_bit_for_bit_and_no_damage(name):
+    pack = pack_of(name)
+    untouched = apply(Condition(UNTOUCHED), pack, None)
+    plain: list[np.ndarray] = []
+    # a window or a cap has the same route as the dial; elsewhere, recording the attention takes it
+    run_packed(pack.model, IDS, LENGTHS, True, lambda _, states: plain.append(states.numpy().copy()))
+    for pattern in PATTERNS:
+        changed = apply(Condition(DIAL, pattern, 0.0), pack, untouched)
+        for ours, before, stored in zip(changed.states, untouched.states, plain, strict=True):
+            assert np.array_equal(ours, before)
+            assert np.array_equal(ours, stored)
+        assert changed.moved_mass.tolist() == [0.0] * 3
+        if changed.logits is not None:
+            assert torch.equal(changed.logits, untouched.logits)
+            assert [kl for kl, _ in damage(untouched, changed, IDS)] == [0.0] * 3
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - BIDIRECTIONAL))
+def test_the_first_token_of_a_causal_model_never_moves(name):
+    """It reads itself alone, so only what takes mass away (`removed`) can move it."""
+    pack = pack_of(name)
+    untouched = apply(Condition(UNTOUCHED), pack, None)
+    for condition in conditions_of(EVERY):
+        if condition.pattern == "removed":
+            continue
+        changed = apply(condition, pack, untouched)
+        for ours, before in zip(changed.states, untouched.states, strict=True):
+            firsts = changed.offsets[:-1]
+            np.testing.assert_allclose(ours[firsts], before[firsts], rtol=1e-5, atol=1e-5, err_msg=condition.key)
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "bert"])
+def test_a_pack_gives_what_its_reviews_give_alone(name):
+    pack = pack_of(name)
+    untouched = apply(Condition(UNTOUCHED), pack, None)
+    for condition in conditions_of(EVERY):
+        together = apply(condition, pack, untouched)
+        for review in range(len(LENGTHS)):
+            alone_pack = pack.part([review])
+            alone = apply(condition, alone_pack, apply(Condition(UNTOUCHED), alone_pack, None))
+            for ours, single in zip(together.states_of(review), alone.states, strict=True):
+                assert np.array_equal(ours, single), condition.key
+            assert together.massive[review] == alone.massive[0]
+            assert together.moved_mass[review] == pytest.approx(alone.moved_mass[0], rel=1e-5, nan_ok=True)
+
+
+def test_full_doses_of_uniform_and_removed():
+    """`uniform` makes a head the running mean of its values; `removed` leaves what a zero output projection leaves."""
+    made = network(CONFIGS["llama"])
+    model = packed_model(made)
+    captured = {}
+
+    def keep(name):
+        return lambda module, inputs, output: captured.update({name: (inputs[0][0], output[0])})
+
+    attention = model.blocks[1].self_attn
+    hooks = [attention.v_proj.register_forward_hook(keep("v")), attention.o_proj.register_forward_hook(keep("o"))]
+    run(model, IDS, LENGTHS, dial("uniform", 1.0, DRAWS))
+    for hook in hooks:
+        hook.remove()
+    values, heads = captured["v"][1].view(-1, 2, 12), captured["o"][0].view(-1, 4, 12)
+    for start, stop in zip(np.cumsum([0, *LENGTHS[:-1]]), np.cumsum(LENGTHS), strict=True):
+        mean = values[start:stop].cumsum(dim=0) / torch.arange(1, stop - start + 1)[:, None, None]
+        torch.testing.assert_close(heads[start:stop], mean.repeat_interleave(2, dim=1), rtol=1e-4, atol=1e-5)
+
+    removed = run(model, IDS, LENGTHS, dial("removed", 1.0, DRAWS), {1})
+    with torch.no_grad():
+        attention.o_proj.weight.zero_()
+    zeroed = run(model, IDS, LENGTHS)
+    for ours, expected in zip(removed.states, zeroed.states, strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_without_content_and_residual_tokens_come_nearer_to_the_first_by_the_same_factor():
+    """A = (1 - λ) I + λ 1 e_1': each block takes x_i - x_1 times 1 - λ."""
+    attention_alone = transformers.LlamaConfig(
+        hidden_size=16, num_attention_heads=1, num_hidden_layers=4, vocab_size=50, intermediate_size=8
+    )
+    made = transformers.AutoModel.from_config(attention_alone).eval()
+    identity = torch.eye(16)
+    for block in made.layers:
+        block.mlp.forward = torch.zeros_like
+        block.input_layernorm.forward = lambda states: states
+        block.self_attn.v_proj.weight.data = identity
+        block.self_attn.o_proj.weight.data = identity
+
+        def without_residual(states, attend=block.self_attn.forward, **named):
+            output, weights = attend(states, **named)
+            return output - states, weights
+
+        block.self_attn.forward = lambda hidden_states, attend=without_residual, **named: attend(hidden_states, **named)
+    model = packed_model(made)
+    chain = dial("first", 0.3, DRAWS)
+
+    def position_alone(attention):
+        own = torch.eye(attention.n_tokens)[attention.first_query :][: attention.weights.shape[1]]
+        own = own[:, : attention.weights.shape[2]].expand_as(attention.weights)
+        return chain(type(attention)(**{**vars(attention), "weights": own}))
+
+    states = run(model, IDS % 50, LENGTHS, position_alone).states
+    for layer, tokens in enumerate(states):
+        for start in np.cumsum([0, *LENGTHS[:-1]]):
+            before = states[0][start + 1 : start + 7] - states[0][start]
+            after = tokens[start + 1 : start + 7] - tokens[start]
+            np.testing.assert_allclose(after, 0.7**layer * before, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma", "gemma2", "qwen2", "gpt_neox"])
+def test_an_offset_of_positions_changes_no_logit(name):
+    pack = pack_of(name)
+    untouched = apply(Condition(UNTOUCHED), pack, None)
+    moved = apply(Condition(POSITIONS, OFFSET), pack, untouched)
+    assert (moved.logits - untouched.logits).abs().max() < 1e-4 * max(1.0, untouched.logits.abs().max().item())
+
+
+def test_massive_keys_are_closed_until_none_is_left():
+    """Token 2 of every review is massive through its feed-forward network, whatever attention does."""
+    pack = pack_of("llama")
+    marked = IDS.copy()
+    marked[np.cumsum([0, *LENGTHS[:-1]]) + 2] = 299
+    with torch.no_grad():
+        pack.model.network.get_input_embeddings().weight[299] *= 500
+    pack = Pack(pack.model, "llama", marked, LENGTHS, DRAWS)
+    untouched = apply(Condition(UNTOUCHED), pack, None)
+    assert all(2 in massive for massive in untouched.massive)
+    closed = apply(Condition(CLOSED, "massive"), pack, untouched)
+    assert (closed.moved_mass > 0).all()
+    shut = [received[2] * pack.model.n_blocks for received in closed.received]
+    assert all(received <= pack.model.n_blocks + 1e-4 for received in shut), "its own query alone reads it"
+
+
+@pytest.mark.skipif(not STORIES.is_dir(), reason="needs the model stories260k in the folder `shared`")
+def test_the_dial_on_a_trained_model():
+    """stories260k: mass on the first token, and its removal, make tokens less alike; on other patterns, more."""
+    weights = {"weights": {"path": str(STORIES)}, "dtype": "float32", "device": "cpu", "bos": "always"}
+    model = load_model(weights | {"max_tokens": None}, head=True)
+    texts = EMBEDDED[:3]
+    names = [f"r{number}" for number in range(3)]
+    reviews = Reviews(names, tokenize(model.tokenizer, names, texts, "always"), 0)
+    conditions = [
+        Condition(UNTOUCHED),
+        *(Condition(DIAL, name, 0.1) for name in PATTERNS),
+        Condition(CAPPED, "others", 0.1),
+    ]
+    identity = {"model": "stories", "variant": "original"}
+    table, doses = intervene(model, reviews, conditions, ["cosine_anisotropy", "cosine_to_first_token"], identity, 4096)
+    last = table.filter(layer=5, view="all_tokens").group_by("condition", "metric").agg(pl.col("value").mean())
+    cosine = dict(last.filter(metric="cosine_anisotropy").select("condition", "value").rows())
+    change = {key: value - cosine["untouched"] for key, value in cosine.items()}
+    assert -0.05 < change["dial:first:0.1:all"] < -0.015
+    assert -0.05 < change["dial:removed:0.1:all"] < -0.015
+    for name in ("uniform", "scattered", "permuted", "recency", "self"):
+        assert 0.005 < change[f"dial:{name}:0.1:all"] < 0.05, name
+    to_first = dict(last.filter(metric="cosine_to_first_token").select("condition", "value").rows())
+    assert to_first["dial:first:0.1:all"] > to_first["untouched"] + 0.01
+    kl = dict(doses.group_by("condition").agg(pl.col("kl").mean()).rows())
+    assert kl.pop("untouched") == 0
+    assert all(0.001 < divergence < 0.2 for divergence in kl.values()), kl

@@ -1,0 +1,206 @@
+"""The job of a shard: its tables, what stays of an earlier run, what is skipped or refused."""
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+import transformers
+
+from homogenization.interventions import intervened, shard
+from homogenization.interventions.cells import METRICS, VIEWS
+from homogenization.interventions.conditions import conditions_of
+from homogenization.interventions.readings import massive_tokens, read
+from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, SLOPES_SCHEMA
+from homogenization.measures.geometry import token_geometry
+from homogenization.measures.spectra import singular_values
+from homogenization.metrics.spectral import SpectrumBatch, evaluate
+from homogenization.run.parquet import read_table, write_table
+from script import ScriptError, run_script
+from tiny_blocks import EMBEDDED, trained_tokenizer
+from tiny_models import CONFIGS
+
+CHOSEN = {
+    "blocks": ["all", [1, 3]],
+    "dial": {"patterns": ["first", "removed"], "strengths": [0.1]},
+    "closed": ["massive"],
+    "capped": None,
+    "positions": [],
+    "slopes": {"patterns": ["first"], "metrics": ["cosine_anisotropy"]},
+    "metrics": ["cosine_anisotropy", "max_explainable_variance"],
+}
+KEYS = ["untouched", "dial:first:0.1:all", "dial:removed:0.1:all", "dial:first:0.1:1,3", "dial:removed:0.1:1,3"]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Saves a tiny language model and its tokenizer; returns the entry of `models`."""
+
+    def save(name="llama", head=True, **fields):
+        torch.manual_seed(0)
+        config = type(CONFIGS[name])(**{**CONFIGS[name].to_dict(), **fields})
+        auto = transformers.AutoModelForCausalLM if head else transformers.AutoModel
+        folder = tmp_path / f"{name}{head}"
+        auto.from_config(config).save_pretrained(folder)
+        tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>")
+        tokenizer.save_pretrained(folder)
+        return {"weights": {"path": str(folder)}, "dtype": "float32", "device": "cpu", "bos": "default"}
+
+    return save
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Runs the script for three reviews; returns its tables metrics, doses and slopes."""
+    reviews = pl.DataFrame({"review_id": ["a", "b", "c"], "text": EMBEDDED[:3]})
+    write_table(reviews, tmp_path / "variant.parquet")
+
+    def run(entry, chosen=CHOSEN, n_reviews=2, max_tokens=None, depth=None, code="1"):
+        inputs = {name: str(tmp_path / "variant.parquet") for name in ("variant", "original")}
+        if depth is not None:
+            write_table(depth, tmp_path / "depth.parquet")
+            inputs["depth"] = str(tmp_path / "depth.parquet")
+        outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in ("metrics", "doses", "slopes")}
+        params = {"model": {"name": "tiny", "token_budget": 2048, "max_tokens": max_tokens, **entry}}
+        params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "interventions": chosen}
+        run_script("apply_interventions", tmp_path / "log", inputs, outputs, params | {"seed": 0, "code": code})
+        return [read_table(path) for path in outputs.values()]
+
+    return run
+
+
+def test_a_shard_has_a_row_for_all_that_is_asked(saved, job):
+    metrics, doses, slopes = job(saved())
+    assert [metrics.schema, doses.schema, slopes.schema] == [
+        pl.Schema(schema) for schema in (INTERVENED_SCHEMA, DOSES_SCHEMA, SLOPES_SCHEMA)
+    ]
+    keys = [*KEYS, "closed:massive"]
+    assert [condition.key for condition in conditions_of(CHOSEN)] == keys
+    assert doses["condition"].unique(maintain_order=True).to_list() == keys
+    assert len(doses) == len(keys) * 2
+    assert len(metrics) == len(keys) * 2 * 4 * 2 * len(VIEWS)
+    assert metrics["review_id"].unique(maintain_order=True).to_list() == ["a", "b"]
+    assert len(slopes) == 2 * 3 * len(VIEWS)
+    nothing = doses.filter(pl.col("condition").is_in(["untouched", "closed:massive"]))
+    assert nothing.select("kl", "moved_mass").unique().rows() == [(0.0, 0.0)], "no token of this model is massive"
+    changed = doses.filter(kind="dial")
+    assert (changed["kl"] > 0).all()
+    assert changed.filter(pattern="removed")["moved_mass"].to_list() == pytest.approx([0.05] * 4)
+    at_start = metrics.filter(layer=0).group_by("review_id", "view", "metric").agg(pl.col("value").n_unique())
+    assert at_start["value"].unique().to_list() == [1], "nothing has changed before the first block"
+
+
+def test_a_new_condition_alone_is_computed_and_the_rest_stays(saved, job, monkeypatch):
+    entry = saved()
+    before = job(entry)
+    asked = []
+
+    def counted(model, reviews, conditions, *others):
+        asked.append([condition.key for condition in conditions])
+        return intervened.intervene(model, reviews, conditions, *others)
+
+    monkeypatch.setattr(shard, "intervene", counted)
+    assert all(old.equals(new) for old, new in zip(before, job(entry), strict=True))
+    assert asked == [], "all is known"
+    more = CHOSEN | {"dial": {"patterns": ["first", "removed"], "strengths": [0.1, 0.2]}, "blocks": ["all"]}
+    metrics, doses, slopes = job(entry, more)
+    assert asked == [["untouched", "dial:first:0.2:all", "dial:removed:0.2:all"]]
+    whole = job(saved("qwen2"), more)  # other weights: nothing stays
+    assert len(asked[1]) == 6
+    keys = [condition.key for condition in conditions_of(more)]
+    for table, of_other in ((metrics, whole[0]), (doses, whole[1])):
+        assert table["condition"].unique(maintain_order=True).to_list() == keys
+        assert table.select("review_id", "condition").equals(of_other.select("review_id", "condition"))
+    afresh = job(entry, more)
+    assert len(asked) == 3
+    assert metrics.equals(afresh[0])
+    assert doses.equals(afresh[1])
+    assert slopes.equals(before[2])
+    for changed in ({"code": "2"}, {"n_reviews": 3}):
+        job(entry, more, **changed)
+    assert [len(keys) for keys in asked[3:]] == [6, 6], "other code, other reviews"
+
+
+def test_new_patterns_of_slopes_are_added(saved, job):
+    entry = saved()
+    _, _, before = job(entry)
+    both = CHOSEN | {"slopes": {"patterns": ["uniform", "first"], "metrics": ["cosine_anisotropy"]}}
+    _, _, after = job(entry, both)
+    assert after.filter(pattern="first").equals(before)
+    assert after["pattern"].unique(maintain_order=True).to_list() == ["uniform", "first"]
+    assert job(entry, CHOSEN | {"slopes": None})[2].is_empty()
+
+
+def test_reviews_too_long_for_scaled_positions_are_skipped_and_counted(saved, job):
+    entry = saved(max_position_embeddings=800)
+    metrics, doses, _ = job(entry, CHOSEN | {"positions": ["scaled", "shuffled"], "slopes": None}, n_reviews=3)
+    lengths = dict(doses.filter(condition="untouched").select("review_id", "n_tokens").rows())
+    fits = {review for review, length in lengths.items() if 2 * (length - 1) < 800}
+    assert 0 < len(fits) < 3
+    scaled = doses.filter(condition="positions:scaled")
+    assert len(scaled) == 3
+    assert set(scaled.filter(pl.col("kl").is_not_null())["review_id"]) == fits
+    assert set(metrics.filter(condition="positions:scaled")["review_id"]) == fits
+    assert scaled.filter(~pl.col("review_id").is_in(list(fits)))["sink_moved"].null_count() == 3 - len(fits)
+    assert doses.filter(condition="positions:shuffled")["kl"].null_count() == 0
+
+
+def test_an_encoder_has_no_damage(saved, job):
+    metrics, doses, _ = job(saved("bert", head=False), CHOSEN | {"slopes": None})
+    assert doses["kl"].null_count() == doses["cross_entropy"].null_count() == len(doses)
+    assert (doses.filter(kind="dial")["moved_mass"] > 0).all()
+    assert metrics["value"].is_finite().all()
+
+
+def test_the_steepest_blocks_come_from_the_depth_table(saved, job):
+    row = {"model": "tiny", "variant": "original", "view": "all_tokens", "metric": "cosine_anisotropy"}
+    depth = pl.DataFrame([row | {"statistic": "steepest", "estimate": 0.5, "ci_low": 1 / 3, "ci_high": 2 / 3}])
+    chosen = CHOSEN | {"blocks": ["steepest", [2]], "slopes": None}
+    metrics, *_ = job(saved(), chosen, depth=depth)
+    found = [metrics.filter(condition=f"dial:first:0.1:{blocks}")["value"].to_list() for blocks in ("steepest", "2")]
+    assert found[0] == found[1]
+    with pytest.raises(ScriptError, match=r"'steepest' has no meaning for the model tiny"):
+        job(saved(), chosen, depth=depth.with_columns(estimate=float("nan")))
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "changed", "said"),
+    [
+        ("gpt2", True, {"positions": ["offset"]}, r"positions: the model tiny \(GPT2Model\) has no rotary positions"),
+        ("bert", False, {"positions": ["constant"]}, r"\(BertModel\) has no rotary positions"),
+        ("llama", True, {"blocks": [[4]]}, r"blocks: '4' names blocks that the model tiny does not have; it has 3"),
+        ("llama", False, {}, r"lack 1 tensors of LlamaForCausalLM, such as lm_head.weight.*tie_word_embeddings: true"),
+    ],
+)
+def test_what_a_model_can_not_do_is_refused_before_it_runs(saved, job, monkeypatch, name, head, changed, said):
+    monkeypatch.setattr(intervened, "run_packs", None)
+    with pytest.raises(ScriptError, match=said):
+        job(saved(name, head=head), CHOSEN | changed)
+
+
+def test_numbers_of_states_are_those_of_the_measures():
+    """One review: two massive tokens beside the first leave `without_first`, all else is as in tables of metrics."""
+    states = np.random.default_rng(0).normal(size=(3, 23, 9)).astype(np.float32)
+    states[1:, [0, 5, 11]] *= 40
+    massive = massive_tokens(states)
+    assert massive == {0, 5, 11}
+    assert massive_tokens(states[[1, 0]]) == frozenset()
+    for metric in METRICS:
+        values = read(states, massive, [metric])
+        for cell, view in enumerate(VIEWS if metric != "cosine_to_first_token" else VIEWS[:1]):
+            for layer, tokens in enumerate(states.astype(np.float64)):
+                rows = {
+                    "all_tokens": tokens,
+                    "without_first": np.delete(tokens, [0, 5, 11], axis=0),
+                    "centred": tokens - tokens.mean(axis=0),
+                    "after_quarter": tokens[6:],
+                }[view]
+                geometry = token_geometry(rows)
+                if metric == "cosine_anisotropy":
+                    n = len(rows)
+                    expected = (n * geometry["resultant_length"] ** 2 - 1) / (n - 1)
+                elif metric == "cosine_to_first_token":
+                    expected = geometry["cosine_to_first"]
+                else:
+                    spectrum = singular_values(rows, ["raw"])["raw"]
+                    expected = evaluate(metric, SpectrumBatch.from_flat(spectrum, np.array([len(spectrum)])))[0]
+                assert values[layer, cell] == pytest.approx(expected, rel=1e-6, abs=1e-9), (metric, view)
