@@ -50,6 +50,7 @@ LLAMA = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "max_position_embeddings": 1024,  # no review of the small run is longer
+    "tie_word_embeddings": True,  # a language-model head
 }
 SMALL = {
     "corpus": {"source": "config/reviews.jsonl", "n_reviews": 12, "shard_size": 6},
@@ -66,6 +67,13 @@ SMALL = {
     "mauve": {"n_tokens": 200, "seeds": 2},
     "contrasts": {"draws": 200, "common_tokens": 16},
     "components": {"variants": ["original"]},
+    "interventions": {
+        "n_reviews": 3,
+        "dial": {"patterns": ["first", "removed"], "strengths": [0.2]},
+        "closed": ["first"],
+        "capped": None,
+        "slopes": {"patterns": ["first"], "metrics": ["cosine_anisotropy"]},
+    },
     "sensitivity": {"n_tokens": 16, "width": 16, "seeds": 2},
 }
 

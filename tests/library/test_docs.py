@@ -17,6 +17,7 @@ from homogenization.config.analysis import Mauve
 from homogenization.config.claims import STATISTICS, Claim, Contrast, load_claims
 from homogenization.config.study import Study, load_study
 from homogenization.corpus.sentences import words
+from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, SLOPES_SCHEMA
 from homogenization.measures import views
 from homogenization.measures.attention import ATTENTION_SCHEMA, attention_profile, uniform_attention
 from homogenization.measures.components import COMPONENT_STATES_SCHEMA
@@ -90,6 +91,9 @@ SCHEMAS = {
     "geometry/{model}/{variant}/{shard}.parquet": GEOMETRY_SCHEMA,
     "attention/{model}/{variant}/{shard}.parquet": ATTENTION_SCHEMA,
     "components/{model}/{variant}/{shard}.parquet": COMPONENT_STATES_SCHEMA,
+    "interventions/{model}/{variant}/{shard}.parquet": INTERVENED_SCHEMA,
+    "interventions/{model}/{variant}/{shard}.doses.parquet": DOSES_SCHEMA,
+    "interventions/{model}/{variant}/{shard}.slopes.parquet": SLOPES_SCHEMA,
 }
 FILE_SCHEMAS = {
     "keyphrases/{shard}.parquet": KEYPHRASE_SCHEMA,
