@@ -9,6 +9,10 @@ if STUDY.intervention_jobs:
             original="<results>/corpus/{shard}.parquet",
             weights=weights_of,
             depth="<results>/tables/depth.parquet" if STUDY.interventions.needs_depth else [],
+            positional=[
+                f"<results>/positional/{{model}}/{{variant}}/{shard}.parquet"
+                for shard in (STUDY.shards if STUDY.interventions.template else [])
+            ],
         output:
             # rows of earlier conditions stay
             metrics=update("<results>/interventions/{model}/{variant}/{shard}.parquet"),

@@ -51,7 +51,7 @@ def saved(tmp_path):
 @pytest.fixture
 def job(tmp_path):
     """Runs the script for three reviews; returns its tables metrics, doses and slopes."""
-    reviews = pl.DataFrame({"review_id": ["a", "b", "c"], "text": EMBEDDED[:3]})
+    reviews = pl.DataFrame({"review_id": ["a", "b", "c"], "text": EMBEDDED[:3], "rank": [0, 1, 2]})
     write_table(reviews, tmp_path / "variant.parquet")
 
     def run(entry, chosen=CHOSEN, n_reviews=2, max_tokens=None, depth=None, code="1"):

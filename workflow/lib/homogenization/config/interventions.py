@@ -67,6 +67,27 @@ class Capped(Section):
     _to = field_validator("to")(one_of(TO))
 
 
+class Template(Section):
+    """Attention times T^s, T what position alone predicts; and, as a placebo, times a permuted T^s."""
+
+    strengths: list[Annotated[float, Field(ge=-1, le=1)]] = Field(
+        [-0.5, 0.5],
+        min_length=1,
+        description="Values of s, from -1 (position is divided out) to 1, 0 left out. Give both signs of each: the odd "
+        "part is the effect of position, the even part that of damage.",
+    )
+
+    @field_validator("strengths")
+    @classmethod
+    def of_both_signs(cls, strengths: list[float]) -> list[float]:
+        """Each strength stands with its opposite, once."""
+        if 0 in strengths or {-strength for strength in strengths} != set(strengths):
+            raise ValueError(
+                f"{strengths} lack a sign, or hold 0; give each strength with its opposite, such as -0.5, 0.5"
+            )
+        return _once(strengths)
+
+
 class Slopes(Section):
     """Derivatives of the metrics at λ = 0, for each block and pattern."""
 
@@ -103,6 +124,10 @@ class Interventions(Section):
         description="Keys that no other token reads: `first`, `random` (three draws), `most_attended`, `massive`.",
     )
     capped: Capped | None = Field(Capped(), description="The sink's mass cut to a bound; null: not.")
+    template: Template | None = Field(
+        None,
+        description="The attention that position predicts, amplified and divided out; null: not. Needs `positional`.",
+    )
     positions: list[str] = Field(
         [],
         description="Position ids: `offset` (all 64 further: nothing may change), `constant`, `scaled` (twice as far), "

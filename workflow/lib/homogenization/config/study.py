@@ -140,6 +140,8 @@ class Study(Section):
                     "blocks: 'steepest' needs 'cosine_anisotropy' among the computed 'metrics'; add it there, or name "
                     "the blocks"
                 )
+            if chosen.template:
+                _check_templates(chosen, info)
         return chosen
 
     @field_validator("figures")
@@ -334,6 +336,22 @@ def _check_names(names: Sequence[str], info: ValidationInfo, key: str, where: st
     for name in names if known is not None else ():
         if name not in known:
             raise ValueError(f"{where}: {name!r} is not among {key}{nearest(name, known)}; allowed: {', '.join(known)}")
+
+
+def _check_templates(chosen: Interventions, info: ValidationInfo) -> None:
+    """The attention by position, from which templates are made, is computed for the same models and variants."""
+    positional = info.data.get("positional")
+    models = list(info.data.get("models", ()))
+    for key, wanted, computed in (
+        ("models", chosen.models or models, (positional and positional.models) or models),
+        ("variants", chosen.variants, positional and positional.variants),
+    ):
+        missing = wanted if positional is None else sorted(set(wanted) - set(computed))
+        if missing:
+            raise ValueError(
+                f"template: needs the section 'positional' for the {key} {missing}; add them to 'positional.{key}', or "
+                "leave 'template' out"
+            )
 
 
 def _check_writer(name: str, info: ValidationInfo, where: str = "") -> None:

@@ -14,8 +14,8 @@ from homogenization.interventions.conditions import OTHERS
 from homogenization.interventions.patterns import PATTERNS, Sight
 from homogenization.states.attention import AttentionMap, Through
 
-# a review's template in a block: (heads, n, n), rows sum to 1 over what a query sees
-Templates = Callable[[int, int], torch.Tensor]
+# (index of the block, tokens, window) -> a review's template (heads, n, n), rows sum to 1 over what a query sees
+Templates = Callable[[int, int, int | None], np.ndarray]
 
 _LEAST = 1e-6  # of a template, so that dividing by it stays finite
 
@@ -112,15 +112,15 @@ def template(strength: float, templates: Sequence[Templates], draws: Sequence[by
 
     Args:
         strength: s, of either sign.
-        templates: for each review of the pack, T by block and number of tokens.
+        templates: for each review of the pack, T.
         draws: for each review, the name of its draws: the template of each query is permuted over what it sees, a
             placebo. None for the template as it is.
     """
 
     def change(attention: AttentionMap) -> torch.Tensor:
         seen = sight(attention, draws[attention.review] if draws else b"")
-        whole = templates[attention.review](attention.block, attention.n_tokens).to(attention.weights)
-        rows = whole[:, seen.queries[0] : seen.queries[-1] + 1, seen.keys[0] : seen.keys[-1] + 1]
+        whole = templates[attention.review](attention.block, attention.n_tokens, attention.window)
+        rows = seen.tensor(whole[:, seen.queries[0] : seen.queries[-1] + 1, seen.keys[0] : seen.keys[-1] + 1])
         if draws:
             rows = seen.permuted(rows, "template")
         changed = attention.weights * rows.clamp(min=_LEAST) ** strength

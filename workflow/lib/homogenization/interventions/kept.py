@@ -1,7 +1,6 @@
 """Rows of an earlier run, by condition: what was computed with the same model, texts and code is not computed again."""
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -12,8 +11,6 @@ import polars as pl
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata
 
-logger = logging.getLogger(__name__)
-
 STAMP = "computed_with"
 
 
@@ -23,27 +20,24 @@ def stamp(**what: Any) -> str:
 
 
 def earlier_rows(
-    paths: Mapping[str, str | Path], stamps: str, keys: Sequence[str], column: str = "condition"
+    paths: Mapping[str, str | Path], stamps: Mapping[str, str], column: str = "condition"
 ) -> dict[str, pl.DataFrame]:
     """The rows of earlier tables that still hold.
 
     Args:
         paths: files of an earlier run, by the name of the table; they may be absent.
-        stamps: what the rows have to be computed with.
-        keys: values of `column` that are asked for.
+        stamps: for each key that is asked for, what its rows have to be computed with.
         column: column of the keys.
 
     Returns:
-        Each table's rows whose key is asked for; nothing where a file is absent, damaged, or of another stamp.
+        Each table's rows of the keys that were computed with the same; none where a file is absent or damaged.
     """
     try:
-        if any(table_metadata(path)[STAMP] != stamps for path in paths.values()):
-            logger.info("the earlier rows were computed with another model, other texts or other code; all are new")
-            return {}
-        tables = {name: read_table(path) for name, path in paths.items()}
+        earlier = [table_metadata(path)[STAMP] for path in paths.values()]
+        same = [key for key, wanted in stamps.items() if all(found.get(key) == wanted for found in earlier)]
+        return {name: read_table(path).filter(pl.col(column).is_in(same)) for name, path in paths.items()}
     except (HomogenizationError, OSError, KeyError):
         return {}
-    return {name: table.filter(pl.col(column).is_in(list(keys))) for name, table in tables.items()}
 
 
 def in_order(tables: Sequence[pl.DataFrame], keys: Sequence[str], column: str = "condition") -> pl.DataFrame:

@@ -8,14 +8,15 @@ import numpy as np
 import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
-from homogenization.interventions.conditions import UNTOUCHED, conditions_of
+from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition, conditions_of
 from homogenization.interventions.intervened import Reviews, check_conditions, intervene
 from homogenization.interventions.kept import STAMP, earlier_rows, in_order, stamp
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.interventions.slopes import slopes_table
+from homogenization.interventions.templates import templates_of_reviews
 from homogenization.run.parquet import write_table
 from homogenization.states.check import check_against_eager
-from homogenization.states.long_texts import windows
+from homogenization.states.long_texts import windows, with_originals
 from homogenization.states.model import LanguageModel
 
 logger = logging.getLogger(__name__)
@@ -24,8 +25,15 @@ DEPTH_CELL = {"variant": "original", "view": "all_tokens", "metric": "cosine_ani
 
 
 def first_reviews(reviews: pl.DataFrame, originals: pl.DataFrame, n_reviews: int) -> pl.DataFrame:
-    """Those of `reviews` whose original is among the first `n_reviews` of the shard, in their order."""
-    return reviews.filter(pl.col("review_id").is_in(originals["review_id"].head(n_reviews).to_list()))
+    """Those of `reviews` whose original is among the first `n_reviews` of the shard, with `original` and `rank`.
+
+    Args:
+        reviews: a variant: columns review_id and text.
+        originals: the shard of the corpus: columns review_id, text and rank.
+        n_reviews: number of reviews, by rank.
+    """
+    first = originals.sort("rank").head(n_reviews).select("review_id", "rank")
+    return with_originals(reviews, originals).join(first, on="review_id", maintain_order="left")
 
 
 def steepest_depths(depth: pl.DataFrame, model: str) -> tuple[float, float] | None:
@@ -49,6 +57,7 @@ def intervene_in_shard(
     code: str,
     paths: Mapping[str, str],
     depth: pl.DataFrame | None = None,
+    positional: pl.DataFrame | None = None,
 ) -> None:
     """Write the tables of a shard: metrics, doses and slopes.
 
@@ -56,7 +65,7 @@ def intervene_in_shard(
 
     Args:
         model: language model, with its head, or encoder.
-        reviews: columns review_id, text and original.
+        reviews: columns review_id, text and original; for a template also rank.
         identity: `model`, `variant` and `shard`.
         chosen: the section `interventions`, plain values.
         token_budget: most tokens of whole reviews in a pass.
@@ -64,6 +73,7 @@ def intervene_in_shard(
         code: hash of the code.
         paths: files to write, which may hold earlier rows: `metrics`, `doses`, `slopes`.
         depth: tables/depth.parquet, where a condition needs it.
+        positional: attention by position of all shards of this model and variant, where a condition needs it.
 
     Raises:
         HomogenizationError: conditions that the model can't be run in, an architecture that can't be honoured, states
@@ -72,58 +82,77 @@ def intervene_in_shard(
     texts = [reviews[name].to_list() for name in ("review_id", "text", "original")]
     read = windows(model, *texts)
     steepest = None if depth is None else steepest_depths(depth, identity["model"])
-    of_shard = Reviews(read.review_ids, read.tokens, seed, steepest=steepest)
+    templates, of_templates = None, None
+    if positional is not None:
+        ranks = dict(reviews.select("review_id", "rank").iter_rows())
+        templates = templates_of_reviews(positional, [ranks[name] for name in read.review_ids])
+        of_templates = positional.write_csv()
+    of_shard = Reviews(read.review_ids, read.tokens, seed, templates, steepest)
     conditions = conditions_of(chosen)
     check_conditions(model, identity["model"], conditions, of_shard)
     provenance = {**model.provenance, **identity}
     same = {"code": code, "texts": texts, "seed": seed, "token_budget": token_budget, "states": provenance}
-    stamps = stamp(**same, metrics=chosen["metrics"], steepest=steepest)
-    keys = [condition.key for condition in conditions]
-    kept = earlier_rows({name: paths[name] for name in ("metrics", "doses")}, stamps, keys)
+    stamps = {
+        condition.key: stamp(
+            **same,
+            metrics=chosen["metrics"],
+            steepest=steepest if condition.blocks == STEEPEST else None,
+            templates=of_templates if condition.kind == TEMPLATE else None,
+        )
+        for condition in conditions
+    }
+    written = _metrics_and_doses(model, of_shard, conditions, chosen["metrics"], identity, token_budget, paths, stamps)
+    for name, table in written.items():
+        write_table(table, paths[name], {STAMP: stamps, "states": provenance})
+    measured = chosen["slopes"] or {"patterns": [], "metrics": []}
+    of_slopes = dict.fromkeys(measured["patterns"], stamp(**same, metrics=measured["metrics"]))
+    slopes = _slopes(model, of_shard, measured["metrics"], identity, paths["slopes"], of_slopes)
+    write_table(slopes, paths["slopes"], {STAMP: of_slopes, "states": provenance})
+
+
+def _metrics_and_doses(
+    model: LanguageModel,
+    reviews: Reviews,
+    conditions: Sequence[Condition],
+    metrics: Sequence[str],
+    identity: Mapping[str, str],
+    token_budget: int,
+    paths: Mapping[str, str],
+    stamps: Mapping[str, str],
+) -> dict[str, pl.DataFrame]:
+    """The tables of metrics and doses: earlier rows, and those of the conditions that are new."""
+    names = ("metrics", "doses")
+    kept = earlier_rows({name: paths[name] for name in names}, stamps)
     known = set(kept["doses"]["condition"]) if kept else set()
+    logger.info("%d of %d conditions are known from an earlier run", len(known), len(stamps))
+    if known.issuperset(stamps):
+        return kept
+    if len(reviews.names):
+        check_against_eager(model.packed, int(reviews.tokens.lengths.max()), record_attention=False)
+    # doses are measured against the untouched model, whose rows may be there already
     new = [condition for condition in conditions if condition.key not in known or condition.kind == UNTOUCHED]
-    logger.info("%d of %d conditions are known from an earlier run", len(known), len(conditions))
-    if not known.issuperset(keys):
-        if len(read.review_ids):
-            check_against_eager(model.packed, int(read.tokens.lengths.max()), record_attention=False)
-        made = intervene(model, of_shard, new, chosen["metrics"], identity, token_budget)
-        # the untouched rows are there already, and the same
-        fresh = [table.filter(~pl.col("condition").is_in(list(known))) for table in made]
-        kept = {
-            name: in_order([*([kept[name]] if kept else []), table], keys)
-            for name, table in zip(("metrics", "doses"), fresh, strict=True)
-        }
-    slopes_stamp = stamp(**same, metrics=chosen["slopes"] and chosen["slopes"]["metrics"])
-    slopes = _slopes(model, of_shard, chosen["slopes"], identity, paths["slopes"], slopes_stamp)
-    for name in ("metrics", "doses"):
-        write_table(kept[name], paths[name], {STAMP: stamps, "states": provenance})
-    write_table(slopes, paths["slopes"], {STAMP: slopes_stamp, "states": provenance})
+    made = intervene(model, reviews, new, metrics, identity, token_budget)
+    fresh = [table.filter(~pl.col("condition").is_in(list(known))) for table in made]
+    return {
+        name: in_order([*([kept[name]] if kept else []), table], list(stamps))
+        for name, table in zip(names, fresh, strict=True)
+    }
 
 
 def _slopes(
     model: LanguageModel,
     reviews: Reviews,
-    chosen: Mapping[str, Sequence[str]] | None,
+    metrics: Sequence[str],
     identity: Mapping[str, str],
     path: str,
-    stamps: str,
+    stamps: Mapping[str, str],
 ) -> pl.DataFrame:
-    """The table of slopes; the network is float64 afterwards where a pattern is new."""
-    patterns = chosen["patterns"] if chosen else []
-    kept = earlier_rows({"slopes": path}, stamps, patterns, "pattern")
-    tables = [kept["slopes"]] if kept else []
-    known = set(tables[0]["pattern"]) if tables else set()
-    new = [pattern for pattern in patterns if pattern not in known]
+    """The table of slopes of the patterns in `stamps`; where one is new, the network is float64 afterwards."""
+    kept = earlier_rows({"slopes": path}, stamps, "pattern")
+    tables = [pl.DataFrame(schema=SLOPES_SCHEMA), *kept.values()]
+    new = [pattern for pattern in stamps if pattern not in set(tables[-1]["pattern"])]
     if new and len(reviews.names):
-        tables.append(
-            slopes_table(
-                model.packed,
-                reviews.names,
-                np.split(reviews.tokens.token_ids, reviews.tokens.review_offsets[1:-1]),
-                [seeded_hash(reviews.seed, name) for name in reviews.names],
-                new,
-                chosen["metrics"],
-                identity,
-            )
-        )
-    return in_order([pl.DataFrame(schema=SLOPES_SCHEMA), *tables], patterns, "pattern")
+        ids = np.split(reviews.tokens.token_ids, reviews.tokens.review_offsets[1:-1])
+        draws = [seeded_hash(reviews.seed, name) for name in reviews.names]
+        tables.append(slopes_table(model.packed, reviews.names, ids, draws, new, metrics, identity))
+    return in_order(tables, list(stamps), "pattern")
