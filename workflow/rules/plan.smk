@@ -46,6 +46,7 @@ rule plan_extraction:
             name: sorted({variant for model, variant, _ in STUDY.component_jobs if model == name})
             for name in STUDY.models
         },
+        interventions={name: STUDY.intervention_costs(name) for name in STUDY.models},
         writers=[
             {
                 "name": name,

@@ -10,12 +10,13 @@ from homogenization.plan.durations import (
     durations_table,
     durations_text,
 )
+from homogenization.plan.interventions import intervention_costs, interventions_text
 from homogenization.run.files import read_json, write_csv, write_text
 from homogenization.run.parquet import read_table
 
 with job(snakemake):
     params, states, hardware = snakemake.params, snakemake.params.states, snakemake.params.hardware
-    costs, times, shards = [], [], {}
+    costs, times, passes, shards = [], [], [], {}
     for model, architecture, tokens in zip(
         params.models, snakemake.input.architectures, snakemake.input.tokens, strict=True
     ):
@@ -24,11 +25,15 @@ with job(snakemake):
         shards[model["name"]] = [lengths.to_numpy() for lengths in counts.filter(variant="original")["lengths"]]
         taken_apart = params.component_variants[model["name"]]
         times += durations_of_model(model, network, counts, states, taken_apart, hardware)
+        changed = intervention_costs(model, network, counts, params.interventions[model["name"]], hardware)
+        if changed is not None:
+            times.append(changed[0])
+            passes.append(changed[1])
     last = params.models[-1]["name"]
     times += [durations_of_writer(writer, shards[last], hardware) for writer in params.writers]
     times += [durations_of_fluency(reader, shards[reader["counted_by"] or last], hardware) for reader in params.readers]
     plan, durations = plan_table(costs), durations_table(times)
-    text = plan_text(plan) + "\n" + durations_text(durations, hardware)
+    text = plan_text(plan) + "\n" + durations_text(durations, hardware) + interventions_text(passes)
     print(text)
     write_csv(plan, snakemake.output.plan)
     write_csv(durations, snakemake.output.durations)

@@ -241,6 +241,20 @@ class Study(Section):
         jobs = (job for job in self.jobs if job[0] in models and job[1] in chosen.variants)
         return [job for job in jobs if self.ranks(job[2])[0] < chosen.n_reviews]
 
+    def intervention_costs(self, model: str) -> dict[str, Any]:
+        """What the plan has to know of the interventions in a model: its jobs, and numbers of passes of a review."""
+        jobs = [
+            [variant, shard, self.n_intervened(shard)]
+            for name, variant, shard in self.intervention_jobs
+            if name == model
+        ]
+        chosen = self.interventions
+        return {
+            "jobs": jobs,
+            "conditions": len(chosen.conditions) if jobs else 0,
+            "backward": chosen.backward_passes if jobs else 0,
+        }
+
     def n_intervened(self, shard: str) -> int:
         """How many reviews of a shard are read with changed attention: the first by rank."""
         first, stop = self.ranks(shard)

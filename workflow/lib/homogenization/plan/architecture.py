@@ -31,6 +31,7 @@ class Architecture:
         head_width: Width of a head.
         causal: Whether a token attends only to itself and earlier tokens.
         final_norm: Whether a norm follows the last block.
+        n_logits: Entries of the matrix that turns a state into logits, wherever it lies.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Architecture:
     head_width: int
     causal: bool
     final_norm: bool
+    n_logits: int = 0
 
 
 def describe_architecture(folder: str | Path) -> Architecture:
@@ -70,6 +72,7 @@ def describe_architecture(folder: str | Path) -> Architecture:
         head_width=getattr(text, "head_dim", None) or model.width // heads,
         causal=all(getattr(module, "is_causal", True) for module in model.blocks.modules()),
         final_norm=_ends_with_norm(model.network, model.blocks),
+        n_logits=text.vocab_size * model.width,
     )
 
 

@@ -29,7 +29,7 @@ DURATIONS_SCHEMA = {
     "gpu_hours": pl.Float64,
     "computing_share": pl.Float64,
 }
-STATES, COMPONENTS, TEXTS, FLUENCY = "states", "components", "texts", "fluency"
+STATES, COMPONENTS, INTERVENTIONS, TEXTS, FLUENCY = "states", "components", "interventions", "texts", "fluency"
 _SUMMED = ("loads", "bytes_read", "gpu_hours", *(name for name in DURATIONS_SCHEMA if name.startswith("seconds_")))
 
 
@@ -74,7 +74,7 @@ def durations_of_model(
     rate = 1e12 * hardware["cpu_tflops" if model["device"] == "cpu" else "gpu_tflops"]
     weights = (architecture.n_parameters + architecture.n_head) * BYTES[model["dtype"]]
     return [
-        _row(work, model, weights, [(operations / rate, written) for operations, written in jobs], hardware)
+        row_of_jobs(work, model, weights, [(operations / rate, written) for operations, written in jobs], hardware)
         for work, jobs in works
         if jobs
     ]
@@ -101,7 +101,7 @@ def durations_of_writer(
     ]
     writing = [(n_steps / hardware["writer_steps_per_second"], 0) for n_steps in steps] * writer["n_variants"]
     finding = [(0.0, 0)] * len(shards) * writer["n_keyphrases"]
-    return _row(TEXTS, writer, writer["n_parameters"] * BYTES[writer["dtype"]], writing + finding, hardware)
+    return row_of_jobs(TEXTS, writer, writer["n_parameters"] * BYTES[writer["dtype"]], writing + finding, hardware)
 
 
 def durations_of_fluency(
@@ -120,13 +120,13 @@ def durations_of_fluency(
     jobs = [(reader["n_together"] * seconds, 0) for seconds in once]
     jobs += [(seconds, 0) for seconds in once] * reader["n_written"]
     weights = reader["n_parameters"] * BYTES[reader["dtype"]]
-    return _row(FLUENCY, {"name": None, **reader}, weights, jobs, hardware)
+    return row_of_jobs(FLUENCY, {"name": None, **reader}, weights, jobs, hardware)
 
 
-def _row(
+def row_of_jobs(
     work: str, model: Mapping[str, Any], weights: int, jobs: Sequence[tuple[float, int]], hardware: Mapping[str, float]
 ) -> dict[str, Any]:
-    """The row of jobs, each given by its seconds of computing and its bytes written; `weights` are bytes of a load."""
+    """The row of `work`: jobs, each with its seconds of computing and bytes written; `weights` are bytes of a load."""
     seconds = [(computing, written / hardware["write_gb_per_second"] / 1e9) for computing, written in jobs]
     starting = len(jobs) * hardware["startup_seconds"]
     reading = len(jobs) * weights / hardware["read_gb_per_second"] / 1e9

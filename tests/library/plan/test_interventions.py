@@ -1,0 +1,50 @@
+"""What interventions take, by hand; and that the plan's conditions are those that run."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import SMALL
+from homogenization.config.interventions import Interventions
+from homogenization.interventions.cells import VIEWS
+from homogenization.interventions.conditions import RANDOM_DRAWS
+from homogenization.interventions.patterns import PATTERNS
+from homogenization.plan.architecture import Architecture
+from homogenization.plan.costs import matrix_operations
+from homogenization.plan.durations import durations_table
+from homogenization.plan.interventions import intervention_costs, interventions_text
+
+# 7,000 entries of matrices, 500 of a head
+NETWORK = Architecture("T", 8_000, 0, 7_000, 3, 8, 32, 2, 4, True, True, 500)
+MODEL = {"name": "m", "dtype": "float32", "device": "cpu", "gpus": 1}
+HARDWARE = {"gpu_tflops": 1.0, "cpu_tflops": 1e-6, "read_gb_per_second": 1e-6, "write_gb_per_second": 1.0}
+HARDWARE |= {"startup_seconds": 5.0, "writer_steps_per_second": 1.0}
+COUNTS = pl.DataFrame({"variant": ["original"] * 2, "shard": ["000", "001"], "lengths": [[10, 20], [30, 40]]})
+
+
+def test_conditions_and_slopes_are_counted_as_passes():
+    jobs = [["original", "000", 2], ["original", "001", 1]]
+    row, counts = intervention_costs(MODEL, NETWORK, COUNTS, {"jobs": jobs, "conditions": 5, "backward": 4}, HARDWARE)
+    assert (counts["reviews"], counts["forward"], counts["backward"]) == (3, 18, 12)
+    passes = sum(matrix_operations(NETWORK, np.array(lengths), True) for lengths in ([10, 20], [30]))
+    head = 2 * 500 * 60
+    assert counts["petaflops"] == pytest.approx((5 * (passes + head) + 5 * passes) / 1e15)
+    seconds = (5 * (passes + head) + 2 * 5 * passes) / 1e6
+    assert row["seconds_computing"] == pytest.approx(seconds)
+    assert (row["loads"], row["bytes_read"], row["seconds_starting"]) == (2, 2 * 32_000, 10.0)
+    assert row["seconds_total"] == pytest.approx(seconds + 10 + 64)
+    assert durations_table([row])["work"].to_list() == ["interventions", "total"]
+    last = interventions_text([counts]).splitlines()[1].split()
+    assert last[:6] == ["interventions,", "m", "5", "3", "18", "12"]
+
+
+def test_without_interventions_there_is_nothing():
+    assert intervention_costs(MODEL, NETWORK, COUNTS, {"jobs": [], "conditions": 0, "backward": 0}, HARDWARE) is None
+    assert interventions_text([]) == ""
+
+
+def test_the_default_has_every_pattern_at_every_strength():
+    default = Interventions()
+    assert len(default.conditions) == 1 + 4 * len(PATTERNS) + 3 + RANDOM_DRAWS + 2
+    assert default.backward_passes == 2 * len(VIEWS)
+    assert len(Interventions(**SMALL["interventions"]).conditions) == 4
