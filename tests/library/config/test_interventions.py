@@ -18,7 +18,10 @@ def study_of(interventions, **changes) -> Study:
 @pytest.mark.parametrize(
     ("interventions", "said"),
     [
-        ({"dial": {"patterns": ["frist", "removed"]}}, "unknown name 'frist' (did you mean 'first'?); allowed: first, second"),
+        (
+            {"dial": {"patterns": ["frist", "removed"]}},
+            "unknown name 'frist' (did you mean 'first'?); allowed: first, second",
+        ),
         ({"dial": {"patterns": ["first"]}}, "lack 'removed'"),
         ({"dial": {"strengths": [1.5]}}, "interventions.dial.strengths[0]: 1.5 is not allowed"),
         ({"dial": {"strengths": [-0.1]}}, "interventions.dial.strengths[0]: -0.1 is not allowed"),

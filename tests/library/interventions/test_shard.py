@@ -1,13 +1,16 @@
 """The job of a shard: its tables, what stays of an earlier run, what is skipped or refused."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 
 from homogenization.interventions import intervened, shard
-from homogenization.interventions.cells import METRICS, VIEWS
+from homogenization.interventions.cells import METRICS, VIEWS, cells
 from homogenization.interventions.conditions import conditions_of
 from homogenization.interventions.readings import massive_tokens, read
 from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, SLOPES_SCHEMA
@@ -204,3 +207,35 @@ def test_numbers_of_states_are_those_of_the_measures():
                     spectrum = singular_values(rows, ["raw"])["raw"]
                     expected = evaluate(metric, SpectrumBatch.from_flat(spectrum, np.array([len(spectrum)])))[0]
                 assert values[layer, cell] == pytest.approx(expected, rel=1e-6, abs=1e-9), (metric, view)
+
+
+def test_a_shard_without_reviews_has_tables_without_rows(saved, job):
+    tables = job(saved(), n_reviews=0)
+    assert [table.height for table in tables] == [0, 0, 0]
+    assert [table.schema for table in tables] == [
+        pl.Schema(s) for s in (INTERVENED_SCHEMA, DOSES_SCHEMA, SLOPES_SCHEMA)
+    ]
+
+
+@pytest.mark.parametrize("n_tokens", [1, 2])
+def test_the_shortest_reviews_have_the_numbers_that_exist(n_tokens):
+    states = np.random.default_rng(0).normal(size=(3, n_tokens, 9)).astype(np.float32)
+    numbers = dict(zip(cells(METRICS), read(states, massive_tokens(states), METRICS).T, strict=True))
+    assert np.isnan(numbers["all_tokens", "cosine_anisotropy"]).all() == (n_tokens == 1)
+    assert np.isnan(numbers["without_first", "cosine_anisotropy"]).all()
+    assert np.isfinite(numbers["all_tokens", "max_explainable_variance"]).all()
+
+
+def test_states_that_are_not_finite_name_the_review_and_the_condition(saved, job):
+    entry = saved()
+    token = next(
+        iter(set(trained_tokenizer().encode(EMBEDDED[1]).ids) - set(trained_tokenizer().encode(EMBEDDED[0]).ids))
+    )
+    path = Path(entry["weights"]["path"]) / "model.safetensors"
+    tensors = load_file(path)
+    tensors["model.embed_tokens.weight"][token] = torch.inf
+    save_file(tensors, path, metadata={"format": "pt"})
+    with pytest.raises(
+        ScriptError, match="model tiny, variant original, review b, condition untouched: the states are not"
+    ):
+        job(entry)

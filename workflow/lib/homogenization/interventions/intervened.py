@@ -26,6 +26,7 @@ from homogenization.interventions.schedule import Pack, apply, fits
 from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA
 from homogenization.measures.reviews import with_origin
 from homogenization.models.tokens import Tokens
+from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import LanguageModel
 from homogenization.states.packs import run_packs
 
@@ -119,6 +120,7 @@ def intervene(
                 part = pack.part(fitting)
                 before = part.through()
             found = before if condition.kind == UNTOUCHED else apply(condition, part, before)
+            _refuse_overflow(found, condition, [reviews.names[indices[review]] for review in fitting], identity)
             harm = damage(before, found, part.token_ids)
             for place, review in enumerate(fitting):
                 values[number, indices[review]] = read(found.states_of(place), found.massive[place], metrics)
@@ -126,9 +128,22 @@ def intervene(
 
     run_packs(model.packed.device, reviews.tokens.lengths.tolist(), token_budget, run_pack)
     done = [[(number, review) in doses for review in range(shape[1])] for number in range(shape[0])]
-    table = _metrics_table(values, np.asarray(done), conditions, reviews.names, cells(metrics))
+    table = _metrics_table(
+        values, np.asarray(done, dtype=bool).reshape(shape[:2]), conditions, reviews.names, cells(metrics)
+    )
     table = with_origin(table, identity, model.packed.n_blocks).select(*INTERVENED_SCHEMA)
     return table, _doses_table(doses, conditions, reviews, identity)
+
+
+def _refuse_overflow(found: Run, condition: Condition, names: Sequence[str], identity: Mapping[str, str]) -> None:
+    """Refuse states that are not finite; `names` are those of the run's reviews."""
+    for review, name in enumerate(names):
+        if not all(np.isfinite(tokens).all() for tokens in found.states_of(review)):
+            raise HomogenizationError(
+                f"model {identity['model']}, variant {identity['variant']}, review {name}, condition {condition.key}: "
+                "the states are not all finite. float16 overflows at 65504: set 'dtype' of this model to bfloat16 or "
+                "float32."
+            )
 
 
 def _dose(condition: Condition, before: Run, after: Run, review: int, harm: tuple[float | None, ...]) -> dict[str, Any]:
@@ -164,10 +179,10 @@ def _metrics_table(
     """The table of `values` (conditions, reviews, layers, cells) where `done` (conditions, reviews) says so."""
     condition, review, layer, cell = np.indices(values.shape).reshape(4, -1)
     kept = done[condition, review]
-    views, metrics = (np.asarray([pair[part] for pair in of_cells], dtype=object) for part in (0, 1))
-    keys = np.asarray([condition.key for condition in conditions], dtype=object)
+    views, metrics = (np.asarray([pair[part] for pair in of_cells], dtype=str) for part in (0, 1))
+    keys = np.asarray([condition.key for condition in conditions], dtype=str)
     columns = {
-        "review_id": np.asarray(names, dtype=object)[review][kept],
+        "review_id": np.asarray(names, dtype=str)[review][kept],
         "condition": keys[condition][kept],
         "layer": layer[kept],
         "view": views[cell][kept],

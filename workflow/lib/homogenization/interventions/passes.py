@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from homogenization.interventions.readings import massive_tokens
-from homogenization.run.errors import HomogenizationError
 from homogenization.states.attention import AttentionMap, Through
 from homogenization.states.network import PackedModel, run_packed
 
@@ -113,9 +112,6 @@ def run(
         blocks: indices of the changed blocks.
         positions: position of each token; None to count from 0 in each review.
         reads_after: whether the attention received is read after the change, or before it.
-
-    Raises:
-        HomogenizationError: a state is not finite.
     """
     changed = range(model.n_blocks) if blocks is None else blocks
     recorder = Recorder(lengths, change, changed, reads_after, model.device)
@@ -130,10 +126,6 @@ def run(
         recorder,
         placed,
     )
-    if not all(np.isfinite(tokens).all() for tokens in states):
-        raise HomogenizationError(
-            "states are not finite. float16 overflows at 65504: set 'dtype' to bfloat16 or float32."
-        )
     with np.errstate(invalid="ignore"):
         moved_mass = recorder.moved.cpu().double().numpy() / recorder.changed
     received = [(of_review / model.n_blocks).cpu().numpy() for of_review in recorder.received]

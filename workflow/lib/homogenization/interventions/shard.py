@@ -128,7 +128,7 @@ def _metrics_and_doses(
     if known.issuperset(stamps):
         return kept
     if len(reviews.names):
-        check_against_eager(model.packed, int(reviews.tokens.lengths.max()), record_attention=False)
+        check_against_eager(model.packed, int(reviews.tokens.lengths.max()), record_attention=True)
     # doses are measured against the untouched model, whose rows may be there already
     new = [condition for condition in conditions if condition.key not in known or condition.kind == UNTOUCHED]
     made = intervene(model, reviews, new, metrics, identity, token_budget)
