@@ -35,6 +35,7 @@ from homogenization.statistics.claims import CLAIMS_SCHEMA
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA
+from homogenization.statistics.interventions import EFFECTS_SCHEMA, SLOPE_MEANS_SCHEMA
 from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
 from homogenization.tables.attention import ATTENTION_PROFILE_SCHEMA
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
@@ -42,6 +43,11 @@ from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.cosines import COSINES_SCHEMA
 from homogenization.tables.extraction import EXTRACTION_SCHEMA
 from homogenization.tables.imbalance import BALANCE_SCHEMA
+from homogenization.tables.intervened import (
+    DOSE_MEANS_SCHEMA,
+    INTERVENED_BY_REVIEW_SCHEMA,
+    INTERVENED_LAYERS_SCHEMA,
+)
 from homogenization.tables.mauve import MAUVE_SUMMARY_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.placement import PLACEMENT_SCHEMA
@@ -83,6 +89,11 @@ SCHEMAS = {
     "depth.parquet": DEPTH_SCHEMA,
     "first_token.parquet": FIRST_TOKEN_SCHEMA,
     "components.parquet": COMPONENTS_SCHEMA,
+    "intervened.parquet": INTERVENED_BY_REVIEW_SCHEMA,
+    "intervened_layers.parquet": INTERVENED_LAYERS_SCHEMA,
+    "doses.csv": DOSE_MEANS_SCHEMA,
+    "interventions.parquet": EFFECTS_SCHEMA,
+    "slopes.parquet": SLOPE_MEANS_SCHEMA,
     "sensitivity.parquet": SENSITIVITY_SCHEMA,
     "sensitivity.csv": RESPONSE_SCHEMA,
     "claims.csv": CLAIMS_SCHEMA,

@@ -1,4 +1,4 @@
-# Tables -> contrasts, depth, the first token, verdicts on claims. Matrices of known kinds -> what the metrics answer to.
+# Tables -> contrasts, depth, the first token, interventions, verdicts on claims. Matrices of known kinds -> what the metrics answer to.
 
 # parameters of the resampling of reviews, the same for every table
 RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence")}
@@ -84,6 +84,34 @@ if STUDY.correlates_first_token:
             "../scripts/tabulate.py"
 
 
+if STUDY.intervention_jobs:
+
+    rule test_interventions:
+        """Effects of changed attention beside controls of equal strength and equal damage, and slopes at no dose."""
+        input:
+            intervened="<results>/tables/intervened.parquet",
+            similarity="<results>/tables/similarity.parquet",
+            slopes=over_jobs(
+                "<results>/interventions/{model}/{variant}/{shard}.slopes.parquet", STUDY.intervention_jobs
+            ),
+        output:
+            interventions="<results>/tables/interventions.parquet",
+            slopes="<results>/tables/slopes.parquet",
+        log:
+            "<logs>/tables/test_interventions.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            mem_mb=per_attempt(4000 + STUDY.n_runs // 10),
+            runtime=per_attempt(120),
+        params:
+            **RESAMPLING,
+            code=code("tabulate", "statistics.interventions"),
+            module="statistics.interventions",
+        script:
+            "../scripts/tabulate.py"
+
+
 if STUDY.sensitivity:
 
     rule probe_metrics:
@@ -113,6 +141,7 @@ if STUDY.judged_claims:
             similarity="<results>/tables/similarity.parquet",
             components="<results>/tables/components.parquet" if STUDY.component_jobs else [],
             pooled="<results>/tables/pooled.parquet",
+            intervened="<results>/tables/intervened.parquet" if STUDY.intervention_jobs else [],
         output:
             claims=report(
                 "<results>/tables/claims.csv",

@@ -205,6 +205,37 @@ rule tabulate_cosines:
         "../scripts/tabulate.py"
 
 
+if STUDY.intervention_jobs:
+
+    rule tabulate_intervened:
+        """Reduces runs with changed attention: reviews over parts of the depth, layers over reviews, and doses."""
+        input:
+            intervened=over_jobs("<results>/interventions/{model}/{variant}/{shard}.parquet", STUDY.intervention_jobs),
+            doses=over_jobs("<results>/interventions/{model}/{variant}/{shard}.doses.parquet", STUDY.intervention_jobs),
+            similarity="<results>/tables/similarity.parquet",
+        output:
+            intervened="<results>/tables/intervened.parquet",
+            layers="<results>/tables/intervened_layers.parquet",
+            doses=report(
+                "<results>/tables/doses.csv",
+                caption="../report/doses.rst",
+                category="Causes",
+                labels={"table": "doses of each condition"},
+            ),
+        log:
+            "<logs>/tables/tabulate_intervened.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            # the runs of one model and variant are in memory at a time
+            mem_mb=per_attempt(4000 + STUDY.n_runs // 4),
+        params:
+            code=code("tabulate", "tables.intervened"),
+            module="tables.intervened",
+        script:
+            "../scripts/tabulate.py"
+
+
 rule tabulate_pooled:
     """Metrics of pooled tokens of every shard."""
     input:

@@ -98,6 +98,18 @@ def test_a_component_is_held_against_the_others(write):
             "a correlation has the convention raw alone",
         ),
         ({"claims": "x"}, "claims: unknown key (did you mean 'claim'?)"),
+        *(
+            ({"level": None, "intervention": {"pattern": "first", "metric": "cosine_anisotropy", **given}}, said)
+            for given, said in (
+                ({}, "the kind 'dial' has a strength other than 0; give it"),
+                ({"strength": 1.5}, "strength"),
+                ({"strength": -0.5}, "strength -0.5 of the kind 'dial'; allowed: above 0, at most 1"),
+                ({"strength": 0.2, "part": "odd"}, "the part 'odd' needs strengths of both signs"),
+                ({"strength": 0.2, "at": "kl"}, "with that of a control, which 'minus' names"),
+                ({"strength": 0.2, "view": "raw"}, "view: 'raw' is not allowed"),
+                ({"strength": 0.2, "minu": "removed"}, "minu: unknown key (did you mean 'minus'?)"),
+            )
+        ),
         ({"level": None, "above": 1, "component": {"metric": "cosine_anisotropy", "largest": ["mlp"]}}, "largest[0]"),
     ],
 )
@@ -114,6 +126,17 @@ def test_all_mistakes_are_told_at_once(write):
         load_claims(write(LEVEL | {"below": 1}, CONTRAST | {"source": ""}, LEVEL, LEVEL | {"claim": "claim2"}))
     for said in ("claim0: ", "claim1: source", "claim2: stands twice"):
         assert said in str(raised.value)
+
+
+def test_the_claims_on_causes_name_what_an_intervention_has():
+    claims = load_claims(ROOT / "config/claims-causes.yaml")
+    assert {claim["statistic"] for claim in claims} == {"intervention"}
+    assert {(claim["pattern"], claim["minus"], claim["at"]) for claim in claims} >= {
+        ("first", "untouched", "strength"),
+        ("first", "removed", "strength"),
+        ("first", "scattered", "kl"),
+        ("template", "permuted_template", "strength"),
+    }
 
 
 @pytest.mark.parametrize(

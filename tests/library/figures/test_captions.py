@@ -16,6 +16,7 @@ SAID = {
     "rewriting": ["median words"],
     "long_texts": ["same sentences"],
     "comparisons": ["fewer than 7 such reviews"],
+    "doses": ["n_sink_moved"],
     "balance": ["The title", "±0.3"],
 }
 

@@ -18,7 +18,8 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 
 LIBRARY = ROOT / "workflow/lib/homogenization"
 SHARED = {"__init__", "accepted", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
-OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts"}
+SHARED |= {"pattern_styles"}
+OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts", "doses"}
 
 
 @pytest.fixture(autouse=True)
@@ -114,6 +115,9 @@ def test_a_study_with_everything_draws_everything():
         ({"contrasts.pairs": []}, {"contrast"}),
         ({"metrics": ["effective_rank"]}, {"first_token", "contrast"}),
         ({"components": None}, {"components"}),
+        ({"interventions": None}, {"dose_response", "susceptibility"}),
+        ({"interventions.slopes": None}, {"susceptibility"}),
+        ({"interventions.dial": None}, {"dose_response"}),
         ({"sensitivity": None}, {"sensitivity"}),
         ({"claims": None}, {"claims"}),
     ],

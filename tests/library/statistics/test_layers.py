@@ -4,7 +4,6 @@ import pytest
 from scipy import stats
 
 from homogenization.statistics.layers import (
-    REGIONS,
     depth_ranges,
     layer_steps,
     layer_values,
@@ -14,6 +13,7 @@ from homogenization.statistics.layers import (
     steepest_step,
 )
 from homogenization.statistics.resampling import bootstrap_weights, uniform_weights
+from homogenization.tables.regions import REGIONS
 from library.statistics.shared import metric_rows
 
 RISING = "cosine_anisotropy"

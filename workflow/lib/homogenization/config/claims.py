@@ -25,7 +25,17 @@ from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.variants.names import CONTROL_ROLES
 
-STATISTICS = ("level", "contrast", "slope", "steepest", "peak", "correlation", "component", "similarity")
+STATISTICS = (
+    "level",
+    "contrast",
+    "slope",
+    "steepest",
+    "peak",
+    "correlation",
+    "component",
+    "similarity",
+    "intervention",
+)
 # How a metric is taken: of each text by itself, or of the centred tokens of many texts, the output after the last norm.
 RAW, THESIS = "raw", "thesis"
 IN_THE_THESIS = ("level", "contrast", "slope", "steepest", "peak", "component")  # what both have
@@ -64,10 +74,9 @@ class _OfMetric(Section):
         return view or allowed[0]
 
 
-class _AtLayers(_OfMetric):
-    """A metric of every review, averaged over layers."""
+class _OverLayers(Section):
+    """Values of every review, averaged over layers."""
 
-    point: Literal["residual_stream", "final_norm"] = Field("residual_stream", description="Where states are read.")
     layers: Annotated[list[Layers], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = (
         Field(
             ["all"],
@@ -85,6 +94,12 @@ class _AtLayers(_OfMetric):
         if len(set(layers)) < len(layers):
             raise ValueError(f"{layers} names layers twice; name each once")
         return layers
+
+
+class _AtLayers(_OfMetric, _OverLayers):
+    """A metric of every review, averaged over layers, at one point of the blocks."""
+
+    point: Literal["residual_stream", "final_norm"] = Field("residual_stream", description="Where states are read.")
 
 
 class Level(_AtLayers):
@@ -142,6 +157,46 @@ class SimilarityOf(Section):
     variant: Name = Field(description="A rewritten variant.")
 
 
+class Intervention(_OverLayers):
+    """The change of a metric by an intervention on attention, averaged over layers, less that by a control."""
+
+    metric: MetricName = Field(description="Name of a metric.")
+    view: Literal["all_tokens", "without_first", "centred", "after_quarter"] = Field(
+        "all_tokens", description="View of the tokens, as interventions have them."
+    )
+    variant: Name = Field("original", description="Variant whose values count.")
+    kind: Literal["dial", "closed", "capped", "template", "positions"] = Field(
+        "dial", description="What is done to attention."
+    )
+    pattern: str = Field(min_length=1, description="Where attention goes, or which keys are closed.")
+    strength: float | None = Field(
+        None, ge=-1, le=1, description="Share of the attention that is moved, bound of a cap, or signed strength."
+    )
+    blocks: str = Field("all", description="Range of blocks, as the table names it.")
+    minus: str = Field("untouched", description="`untouched`, or the pattern of a control of the same kind.")
+    at: Literal["strength", "kl"] = Field(
+        "strength", description="What the condition and its control have in common: the strength, or the KL."
+    )
+    part: Literal["whole", "odd", "even"] = Field(
+        "whole", description="The whole change, or a part of the changes at both signs of the strength."
+    )
+
+    @model_validator(mode="after")
+    def keys_fit_each_other(self) -> "Intervention":
+        """What has a dose names it, parts have two signs, and equal KL has a control."""
+        if self.kind in ("dial", "capped", "template") and not self.strength:
+            raise ValueError(f"the kind {self.kind!r} has a strength other than 0; give it")
+        if self.kind in ("dial", "capped") and self.strength < 0:
+            raise ValueError(f"strength {self.strength} of the kind {self.kind!r}; allowed: above 0, at most 1")
+        if self.part != "whole" and self.kind != "template":
+            raise ValueError(f"the part {self.part!r} needs strengths of both signs, which the kind 'template' has")
+        if self.at == "kl" and (self.minus == "untouched" or self.part != "whole" or not self.strength):
+            raise ValueError(
+                "'at: kl' compares a whole change by a strength with that of a control, which 'minus' names"
+            )
+        return self
+
+
 class Claim(Section):
     """A published statement and how it is tested."""
 
@@ -163,6 +218,7 @@ class Claim(Section):
     correlation: Correlation | None = None
     component: Component | None = None
     similarity: SimilarityOf | None = None
+    intervention: Intervention | None = None
     above: float | None = Field(None, description="The statistic is larger.")
     below: float | None = Field(None, description="The statistic is smaller.")
     between: list[float] | None = Field(

@@ -261,6 +261,17 @@ class Study(Section):
         return min(stop, self.interventions.n_reviews) - first
 
     @property
+    def n_runs(self) -> int:
+        """Reviews of a model and variant that are read with changed attention, times the conditions."""
+        return self.interventions.n_reviews * len(self.interventions.conditions) if self.intervention_jobs else 0
+
+    @property
+    def intervened_metrics(self) -> list[str]:
+        """Metrics whose answer to a dose is drawn; none where no condition has a dose."""
+        conditions = self.interventions.conditions if self.intervention_jobs else []
+        return self.interventions.metrics if any(one.kind == "dial" for one in conditions) else []
+
+    @property
     def mauve_variants(self) -> list[str]:
         """Variants whose MAUVE is computed, in the order of the configuration."""
         return [name for name in self.variants if self.mauve.variants is None or name in self.mauve.variants]

@@ -51,7 +51,7 @@ VERDICTS = {
     NOT_TESTED: Look("–", "white", GREY),
 }
 CONVENTIONS = {"raw": "text by text", "thesis": "pooled"}
-_SIGNED = ("contrast", "slope", "component", "correlation")
+_SIGNED = ("contrast", "slope", "component", "correlation", "intervention")
 
 # inches; the axes of the board are in inches too, so that text and boxes fit each other
 _STATEMENT_WIDTH, _CELL_WIDTH, _GAP = 4.9, 2.15, 0.05

@@ -30,10 +30,12 @@ from homogenization.statistics.evidence import (
     over_reviews,
     values_of,
 )
-from homogenization.statistics.layers import REGIONS, layer_steps, layer_values, slopes, steepest_span
+from homogenization.statistics.intervention_evidence import measure_intervention
+from homogenization.statistics.layers import layer_steps, layer_values, slopes, steepest_span
 from homogenization.statistics.resampling import resampled, weighted_means
 from homogenization.statistics.verdicts import POOLS, REVIEWS
 from homogenization.tables.comparisons import too_few_accepted
+from homogenization.tables.regions import at_layers
 from homogenization.variants.names import ORIGINAL
 
 COMPONENT_GROUPS = {  # name in claims -> components of tables/components.parquet, whose changes are summed
@@ -47,7 +49,6 @@ _STREAM_OF = {  # metric and view of a component -> those of tables/metrics.parq
     ("singular_anisotropy", "without_first"): ("max_explainable_variance", "raw_without_first"),
     ("singular_anisotropy", "centred"): ("max_explainable_variance", "centred"),
 }
-_OUTPUT_DEPTH = 1.0
 _RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
 
 ClaimStatistic = Callable[[Claim, str, Evidence], Measurement]
@@ -68,7 +69,9 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Measurement:
         UnavailableError: the study does not have the variant, metric, view, point, layers or components, or too few
             reviews are accepted in the claim's variants, or are read in them by the model.
     """
-    named = [claim[role] for role in ("variant", "minus") if role in claim]
+    # an intervention is less a pattern, which may bear a variant's name
+    roles = ("variant", "minus") if claim["statistic"] != "intervention" else ("variant",)
+    named = [claim[role] for role in roles if role in claim]
     if claim["statistic"] not in WITHOUT_MODEL and set(named) <= set(evidence.variants):
         few = too_few_accepted(evidence.similarity, named, evidence.n_reviews, evidence.min_reviews)
         if few is not None:
@@ -222,6 +225,12 @@ def similarity(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     return mean_over_reviews(scores.select("review_id", pl.col("f1").alias("value")), evidence)
 
 
+@claim_statistic
+def intervention(claim: Claim, model: str, evidence: Evidence) -> Measurement:
+    """The change of the metric by an intervention on attention, less that by a control, over reviews."""
+    return measure_intervention(claim, model, evidence)
+
+
 def _mean(by_review: pl.DataFrame, claim: Claim, evidence: Evidence, depth_range: float = np.nan) -> Measurement:
     return (mean_over_pools if is_pooled(claim) else mean_over_reviews)(by_review, evidence, depth_range)
 
@@ -235,19 +244,10 @@ def _depth_range(claim: Claim, model: str, evidence: Evidence) -> float:
 
 def _at_layers(rows: pl.DataFrame, claim: Claim) -> pl.DataFrame:
     """review_id and value, the mean over the claim's layers, in the order of `rows`."""
-    chosen = rows.filter(_layers(claim["layers"]))
+    chosen = rows.filter(at_layers(claim["layers"]))
     if chosen.is_empty():
         raise UnavailableError(f"the study has no values of {claim['metric']} at the layers '{claim['layers']}'")
     return chosen.group_by("review_id", maintain_order=True).agg(pl.col("value").mean())
-
-
-def _layers(name: str) -> pl.Expr:
-    """Whether a row's layer is one of those that a claim calls `name`."""
-    depth = pl.col("depth")
-    if name in REGIONS:
-        low, high = REGIONS[name]
-        return (depth >= low) & (depth < high)
-    return {"all": pl.lit(True), "input": pl.col("layer") == 0, "output": depth >= _OUTPUT_DEPTH}[name]
 
 
 def _view_of_component(claim: Claim) -> str:

@@ -123,8 +123,7 @@ def _row(claim: Claim, model: str | None, evidence: Evidence) -> tuple[dict[str,
     row |= {"share_of_depth": found.found.estimate / found.depth_range, "without_first": found.without_first}
     if found.beyond is not None:
         row |= {"beyond_low": found.beyond.low, "beyond_high": found.beyond.high}
-    if found.unit == POOLS and found.n == 1:
-        row["reason"] = "one pool of texts has no interval"
+    row["reason"] = "one pool of texts has no interval" if found.unit == POOLS and found.n == 1 else found.note
     return row | _test(claim, found, evidence), found
 
 
@@ -207,8 +206,8 @@ def tabulate(
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The tables `claims`, `verdicts` and `answers`; `inputs` names the files of the tables that they are judged by.
 
-    These are `metrics` and `similarity`; `components`, empty where the study takes no blocks apart; and `pooled`, where
-    the study pools the tokens of its texts.
+    These are `metrics` and `similarity`; `components`, empty where the study takes no blocks apart; `pooled`, where the
+    study pools the tokens of its texts; and `intervened`, where it changes attention.
     """
     components = read_table(inputs.components) if inputs.components else None
     evidence = Evidence(
@@ -223,6 +222,7 @@ def tabulate(
         min_reviews,
         margin,
         read_table(inputs.pooled) if inputs.get("pooled") else None,
+        read_table(inputs.intervened) if inputs.get("intervened") else None,
     )
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))

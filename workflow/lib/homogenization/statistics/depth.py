@@ -11,7 +11,6 @@ from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.parquet import read_table
 from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.statistics.layers import (
-    REGIONS,
     LayerValues,
     layer_steps,
     layer_values,
@@ -25,6 +24,7 @@ from homogenization.statistics.resampling import (
     uniform_weights,
     weighted_means,
 )
+from homogenization.tables.regions import REGIONS
 
 DEPTH_SCHEMA = {
     "model": pl.String,

@@ -49,6 +49,7 @@ class Measurement:
         depth_range: what depth does to the metric, in units of the statistic; NaN where it is no difference or change.
         without_first: the statistic with the first token left out; NaN where it is not compared.
         beyond: the statistic less the same with the first token left out; None where it is not compared.
+        note: what a reader of the verdict has to know of the reviews, in words; None where there is nothing.
     """
 
     found: Interval
@@ -59,6 +60,7 @@ class Measurement:
     depth_range: float = np.nan
     without_first: float = np.nan
     beyond: Interval | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Evidence:
         min_reviews: fewest accepted reviews of rewritten variants with which a claim about these is tested.
         margin: share of what depth does to a metric, within which a difference is negligible.
         pooled: tables/pooled.parquet (`POOLED_METRICS_SCHEMA`); None where tokens are not pooled.
+        intervened: tables/intervened.parquet; None where no attention was changed.
     """
 
     metrics: pl.DataFrame
@@ -90,6 +93,7 @@ class Evidence:
     min_reviews: int
     margin: float
     pooled: pl.DataFrame | None = None
+    intervened: pl.DataFrame | None = None
 
     def weights(self, n: int) -> np.ndarray:
         """(draws, n) bootstrap weights of `n` reviews."""
@@ -163,13 +167,17 @@ def values_of(claim: Claim, model: str, variant: str, evidence: Evidence) -> pl.
 def mean_over_reviews(by_review: pl.DataFrame, evidence: Evidence, depth_range: float = np.nan) -> Measurement:
     """The mean of `value` over rows, one for each review, with its BCa interval and its checks."""
     values = _present(by_review)
-    column = values[:, None]
-    low, high = mean_interval(column, evidence.weights(len(values)), evidence.confidence)
-    checks = {
-        ROBUST: _first_cell(hodges_lehmann(column, evidence.confidence)),
-        KEPT: _first_cell(without_influential(column, evidence.confidence)),
-    }
+    low, high = mean_interval(values[:, None], evidence.weights(len(values)), evidence.confidence)
     found = Interval(float(values.mean()), float(low[0]), float(high[0]))
+    return checked(found, values, evidence, depth_range)
+
+
+def checked(found: Interval, values: np.ndarray, evidence: Evidence, depth_range: float = np.nan) -> Measurement:
+    """A statistic that is the mean of `values`, one for each review, with its checks."""
+    checks = {
+        ROBUST: _first_cell(hodges_lehmann(values[:, None], evidence.confidence)),
+        KEPT: _first_cell(without_influential(values[:, None], evidence.confidence)),
+    }
     return Measurement(found, len(values), REVIEWS, values, checks, depth_range)
 
 

@@ -8,10 +8,8 @@ import polars as pl
 
 from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.statistics.resampling import uniform_weights, weighted_means
+from homogenization.tables.regions import REGIONS, ranges_over_depth
 from homogenization.variants.names import ORIGINAL
-
-REGIONS = {"first": (0.0, 0.25), "middle": (0.25, 0.75), "last": (0.75, np.inf)}  # ranges of depth, upper end excluded
-_ROUNDING = 1e-9  # relative to the values: a metric that varies by less over depth does not vary
 
 
 @dataclass(frozen=True)
@@ -160,24 +158,10 @@ def steepest_span(
 def depth_ranges(metrics: pl.DataFrame) -> pl.DataFrame:
     """What depth does to each metric in each model: `model`, `view`, `metric` and `depth_range`, the unit of sizes.
 
-    It is the range over the layers of the residual stream of the originals' median, largest less smallest. The median
-    keeps single reviews out of it. The range, and not the change from the first layer to the last, keeps a metric that
-    rises and falls again from having no size. NaN where depth does not move the metric.
+    It is `ranges_over_depth` of the originals, along the residual stream.
 
     Args:
         metrics: tables/metrics.parquet.
     """
-    cell = ["model", "view", "metric"]
-    originals = metrics.filter(
-        pl.col("variant") == ORIGINAL, pl.col("point") == RESIDUAL_STREAM, pl.col("value").is_finite()
-    )
-    value = pl.col("value")
-    range_ = value.max() - value.min()
-    moves = range_ > _ROUNDING * value.abs().max()
-    return (
-        originals.group_by(*cell, "layer")
-        .agg(value.median())
-        .group_by(cell)
-        .agg(pl.when(moves).then(range_).otherwise(np.nan).alias("depth_range"))
-        .sort(cell)
-    )
+    originals = metrics.filter(pl.col("variant") == ORIGINAL, pl.col("point") == RESIDUAL_STREAM)
+    return ranges_over_depth(originals, ("model", "view", "metric"))

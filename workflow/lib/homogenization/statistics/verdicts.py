@@ -21,6 +21,7 @@ _MEASURED = {  # statistic -> the quantity that the criterion applies to
     "correlation": "correlation within layers",
     "component": "lead over the other components",
     "similarity": "mean F1",
+    "intervention": "mean change",
 }
 AT_LAYERS = {  # layers that are averaged -> where a mean is taken
     "all": "over all layers",
@@ -84,4 +85,16 @@ def measured_in_words(claim: Mapping[str, Any]) -> str:
     measured = "mean square" if claim.get("squared") else _MEASURED[claim["statistic"]]
     if claim.get("by") == "influence":
         measured = measured.replace("lead", "lead in influence")
-    return " ".join([measured, *([AT_LAYERS[claim["layers"]]] if "layers" in claim else [])])
+    where = [AT_LAYERS[claim["layers"]]] if "layers" in claim else []
+    by = [f"by {_dose_in_words(claim)}"] if claim["statistic"] == "intervention" else []
+    return " ".join([measured, *by, *where])
+
+
+def _dose_in_words(claim: Mapping[str, Any]) -> str:
+    """What a claim on an intervention compares: `first .2 (dial, all blocks) less removed at equal KL`."""
+    dose = "" if claim["strength"] is None else f" {significant(claim['strength'])}"
+    dose = f"{claim['pattern']}{dose} ({claim['kind']}, blocks: {claim['blocks']})"
+    part = "" if claim["part"] == "whole" else f", {claim['part']} part"
+    if claim["minus"] == "untouched":
+        return f"{dose}{part}"
+    return f"{dose}{part} less {claim['minus']} at equal {'KL' if claim['at'] == 'kl' else 'strength'}"

@@ -1,0 +1,71 @@
+"""Rows of the table `intervened` with known effects, for tests of what is made from it."""
+
+import numpy as np
+import polars as pl
+
+from homogenization.statistics.doses import Condition
+from homogenization.tables.intervened import INTERVENED_BY_REVIEW_SCHEMA, UNTOUCHED
+
+COSINE = "cosine_anisotropy"
+STRENGTHS = (0.05, 0.1, 0.2, 0.4)
+
+
+def dial(pattern, strength, blocks="all"):
+    return Condition("dial", pattern, blocks, strength)
+
+
+def template(strength, pattern="template"):
+    return Condition("template", pattern, "all", strength)
+
+
+def intervened_rows(
+    conditions, kl=None, moved=None, layers="all", metric=COSINE, view="all_tokens", model="m", size=1.0
+):
+    """Rows from the metric (reviews,) of each condition.
+
+    Args:
+        conditions: values by condition; the untouched run has zeros where it is not given. A NaN has no row.
+        kl: (reviews,) by condition; null without.
+        moved: (reviews,) bool by condition; False without.
+        layers, metric, view, model: names of all rows.
+        size: what depth does to the metric.
+    """
+    n = len(next(iter(conditions.values())))
+    parts = []
+    for condition, values in ({Condition(UNTOUCHED): np.zeros(n)} | conditions).items():
+        columns = {
+            "model": model,
+            "variant": "original",
+            "review_id": [f"r{number:03d}" for number in range(n)],
+            **{name: [value] * n for name, value in condition._asdict().items()},
+            "layers": layers,
+            "view": view,
+            "metric": metric,
+            "value": np.asarray(values, dtype=float),
+            "kl": (kl or {}).get(condition, [None] * n),
+            "sink_moved": (moved or {}).get(condition, [False] * n),
+            "depth_range": size,
+        }
+        parts.append(pl.DataFrame(columns, schema=INTERVENED_BY_REVIEW_SCHEMA))
+    return pl.concat(parts).filter(pl.col("value").is_not_nan())
+
+
+def curves(effects, damage, n=40, noise=0.0, seed=0):
+    """Conditions and KL of dial patterns: the change is effect x strength, the KL is damage x strength ** 2.
+
+    Args:
+        effects: change per unit strength by pattern; a tuple is that of each review.
+        damage: KL per squared strength by pattern.
+        n: number of reviews.
+        noise: standard deviation over reviews of the effect per unit strength, and relative one of the KL.
+        seed: of the noise.
+    """
+    generator = np.random.default_rng(seed)
+    conditions, kl = {}, {}
+    for pattern, effect in effects.items():
+        own = effect + noise * generator.standard_normal(n)
+        dose = damage[pattern] * np.exp(noise * generator.standard_normal(n))
+        for strength in STRENGTHS:
+            conditions[dial(pattern, strength)] = own * strength
+            kl[dial(pattern, strength)] = dose * strength**2
+    return conditions, kl

@@ -1,0 +1,111 @@
+"""Runs with changed attention, reduced to means over layers, by layer, and by dose."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA
+from homogenization.run.parquet import write_table
+from homogenization.tables.intervened import tabulate
+
+N_BLOCKS = 4
+METRIC, VIEW = "cosine_anisotropy", "all_tokens"
+CONDITIONS = {  # key -> kind, pattern, blocks, strength, and the change of the metric per layer
+    "untouched": ("untouched", None, "all", None, 0.0),
+    "dial:first:0.1:all": ("dial", "first", "all", 0.1, 0.1),
+    "closed:random_1": ("closed", "random_1", "all", None, 0.2),
+    "closed:random_2": ("closed", "random_2", "all", None, 0.4),
+    "positions:scaled": ("positions", "scaled", "all", None, -0.1),
+}
+
+
+def similarity_of(*reviews):
+    """The table `similarity` of the variant front."""
+    rows = [("front", f"r{review}", f"r{review}" in reviews) for review in range(3)]
+    return pl.DataFrame(rows, schema=["variant", "review_id", "accepted"], orient="row")
+
+
+def level(review):
+    """The untouched metric at each layer; the first review's sizes are outliers."""
+    return np.array([0.0, 0.5, 0.2, 0.3, 0.4]) * (100 if review == 0 else 1) + review
+
+
+def files_of_job(folder, shard, reviews, variant="original", skipped=()):
+    """Files of a job; the condition on positions lacks the reviews in `skipped`."""
+    values, doses = [], []
+    for review in reviews:
+        for key, (*condition, slope) in CONDITIONS.items():
+            names = {"model": "m", "variant": variant, "review_id": f"r{review}", "condition": key}
+            told = dict(zip(("kind", "pattern", "blocks", "strength"), condition, strict=True))
+            if key.startswith("positions") and review in skipped:
+                doses.append({**dict.fromkeys(DOSES_SCHEMA), **names, **told, "n_tokens": 9})
+                continue
+            for layer, value in enumerate(level(review)):
+                place = {"layer": layer, "depth": layer / N_BLOCKS, "view": VIEW, "metric": METRIC}
+                values.append(names | place | {"value": value + slope * layer})
+            dose = {"n_tokens": 9, "kl": slope * (review + 1), "cross_entropy": 2.0, "sink_moved": review == 1}
+            doses.append({**dict.fromkeys(DOSES_SCHEMA), **names, **told, **dose})
+    paths = str(folder / f"{variant}{shard}.parquet"), str(folder / f"{variant}{shard}.doses.parquet")
+    write_table(pl.DataFrame(values, INTERVENED_SCHEMA), paths[0])
+    write_table(pl.DataFrame(doses, DOSES_SCHEMA), paths[1])
+    return paths
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """The tables of two shards of originals, one empty shard, and a variant of which one review is accepted."""
+    jobs = [
+        files_of_job(tmp_path, "000", (0, 1), skipped=(0, 1)),
+        files_of_job(tmp_path, "001", (2,), skipped=()),
+        files_of_job(tmp_path, "002", ()),
+        files_of_job(tmp_path, "000", (0, 1), "front"),
+    ]
+    write_table(similarity_of("r1"), tmp_path / "similarity")
+    intervened, doses = (list(paths) for paths in zip(*jobs, strict=True))
+    return tabulate(SimpleNamespace(intervened=intervened, doses=doses, similarity=str(tmp_path / "similarity")))
+
+
+def test_reviews_are_averaged_over_parts_of_the_depth_and_over_random_draws(tables):
+    table, _, _ = tables
+    originals = table.filter(variant="original")
+    for kind, pattern, slope in (("dial", "first", 0.1), ("closed", "random", 0.3), ("untouched", None, 0.0)):
+        for layers, chosen in (("all", [0, 1, 2, 3, 4]), ("middle", [1, 2]), ("last", [3, 4]), ("output", [4])):
+            rows = originals.filter(pl.col("pattern").eq_missing(pattern), kind=kind, layers=layers).sort("review_id")
+            expected = [(level(review) + slope * np.arange(5))[chosen].mean() for review in range(3)]
+            assert rows["value"].to_list() == pytest.approx(expected)
+            assert rows["kl"].to_list() == pytest.approx([slope, 2 * slope, 3 * slope])
+            assert rows["sink_moved"].to_list() == [False, True, False]
+    # the median over reviews rises from 1.0 to 2.5 and then falls: the reviews are 0 to 50, 1 to 1.5, 2 to 2.5
+    assert originals["depth_range"].unique().to_list() == pytest.approx([1.5])
+    assert table.filter(variant="front")["review_id"].unique().to_list() == ["r1"]
+
+
+def test_changes_by_layer_are_less_the_untouched_run(tables):
+    _, table, _ = tables
+    originals = table.filter(variant="original")
+    changes = originals.filter(kind="dial").sort("layer")
+    assert changes["mean"].to_list() == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
+    assert changes["n_reviews"].to_list() == [3] * 5
+    levels = originals.filter(kind="untouched").sort("layer")
+    assert levels["mean"].to_list() == pytest.approx(np.mean([level(review) for review in range(3)], axis=0))
+    assert originals.filter(kind="positions")["n_reviews"].to_list() == [1] * 5
+
+
+def test_doses_count_what_is_skipped_and_whose_sink_moved(tables):
+    _, _, table = tables
+    rows = {(row["kind"], row["pattern"]): row for row in table.filter(variant="original").iter_rows(named=True)}
+    counts = ("n_reviews", "n_skipped", "n_sink_moved")
+    assert [rows["dial", "first"][name] for name in counts] == [3, 0, 1]
+    assert [rows["positions", "scaled"][name] for name in counts] == [1, 2, 0]
+    assert rows["closed", "random"]["kl"] == pytest.approx(0.3 * 2)
+    assert rows["dial", "first"]["cross_entropy"] == 2.0
+    assert rows["dial", "first"]["moved_mass"] is None
+
+
+def test_a_study_whose_reviews_are_all_refused_has_empty_tables(tmp_path):
+    paths = files_of_job(tmp_path, "000", (0, 1), "front")
+    write_table(similarity_of(), tmp_path / "similarity")
+    inputs = SimpleNamespace(intervened=[paths[0]], doses=[paths[1]], similarity=str(tmp_path / "similarity"))
+    assert [len(table) for table in tabulate(inputs)] == [0, 0, 0]

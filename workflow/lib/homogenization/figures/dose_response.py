@@ -1,0 +1,171 @@
+"""The figure of one metric's change by the dose of an intervention: against strength, and against the damage done.
+
+Rows are models and views; columns are doses (λ, KL, the signed strength of a template) at a part of the depth; lines
+are patterns and their controls.
+"""
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid, range_with_zero
+from homogenization.figures.pattern_styles import PatternStyle, pattern_handles, pattern_styles
+from homogenization.figures.shown import Shown, Tables, names_of, require_rows
+from homogenization.figures.style import DARK, house_style
+from homogenization.figures.view_labels import view_label
+from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
+from homogenization.variants.names import ORIGINAL
+
+COLUMNS = {"doses": DOSE_MEANS_SCHEMA}
+_VIEWS = {"cosine_anisotropy": ("all_tokens", "without_first"), "cosine_to_first_token": ("all_tokens",)}
+_SPECTRAL_VIEWS = ("all_tokens", "centred")
+_LAYERS = {"all": "mean over layers", "output": "at the output"}
+_DOSES = {  # column of panels -> kind, column of the table, label of the axis
+    "strength": ("dial", "strength", "λ, share of attention moved"),
+    "kl": ("dial", "kl", "KL of the next token (nats, root scale)"),
+    "signed": ("template", "strength", "s, strength of the template"),
+}
+_ALIKE_COLOUR = "#f3f3f3"
+
+
+@house_style()
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure of `shown.metric` from the tables interventions and doses.
+
+    Originals are drawn where they are there, and all blocks where the dial was turned in all; else the first by name.
+
+    Raises:
+        HomogenizationError: the table lacks the metric for these models.
+    """
+    table = tables["interventions"].filter(
+        pl.col("model").is_in(names_of(shown.models)),
+        pl.col("kind").is_in(["dial", "template"]),
+        pl.col("layers").is_in(list(_LAYERS)),
+        metric=shown.metric,
+        against="untouched",
+        part="whole",
+    )
+    require_rows(table, shown, f"metric '{shown.metric}'", tables["interventions"]["metric"])
+    variant, blocks = _chosen(table["variant"], ORIGINAL), _chosen(table["blocks"], "all")
+    doses = tables["doses"].select("model", "variant", *CONDITION, "kl")
+    table = table.filter(variant=variant, blocks=blocks).join(doses, on=("model", "variant", *CONDITION), how="left")
+    styles = pattern_styles(table["pattern"].unique().to_list())
+    rows = _rows(table, shown)
+    columns = {
+        f"{layers} {dose}": (layers, dose)
+        for layers in _LAYERS
+        for dose, (kind, column, _) in _DOSES.items()
+        if not table.filter(pl.col(column).is_not_null(), kind=kind, layers=layers).is_empty()
+    }
+    n_doses = len({dose for _, dose in columns.values()})
+    figure, panels = panel_grid(
+        [(column, _LAYERS[layers]) for column, (layers, _) in columns.items()],
+        [(row, label) for row, (_, label) in rows.items()],
+        row_height=2.2,
+        max_columns=4 if n_doses < 3 else n_doses,
+        share_y=True,
+    )
+    for (row, column), axes in panels.items():
+        layers, dose = columns[column]
+        _draw_panel(axes, table.filter(layers=layers, **rows[row][0]), dose, styles)
+    for row in rows:
+        _scale(panels[row, next(iter(columns))], table.filter(**rows[row][0]), shown.homogenization)
+    label_outer(panels, "", dict.fromkeys(rows, f"Δ {shown.label}"))
+    _label_doses(panels, columns)
+    handles = pattern_handles(styles)
+    if shown.homogenization:
+        handles.append(Patch(color=_ALIKE_COLOUR, label="side on which tokens are more alike"))
+    return finish(figure, shown.title, _note(table, blocks), handles)
+
+
+def _chosen(names: pl.Series, wanted: str) -> str:
+    """`wanted` where it is among `names`, else the first of them."""
+    present = names.unique().sort().to_list()
+    return wanted if wanted in present else present[0]
+
+
+def _rows(table: pl.DataFrame, shown: Shown) -> dict[str, tuple[dict[str, str], str]]:
+    """Name -> columns that a row of panels holds, and its label; models, then views."""
+    views = [view for view in _VIEWS.get(shown.metric, _SPECTRAL_VIEWS) if view in set(table["view"])]
+    pairs = [
+        (model, view, f"{label}; {view_label(view)}")
+        for model, label in shown.models
+        for view in views or table["view"].unique().sort()
+    ]
+    return {
+        f"{model} {view}": ({"model": model, "view": view}, label)
+        for model, view, label in pairs
+        if not table.filter(model=model, view=view).is_empty()
+    }
+
+
+def _draw_panel(axes: Axes, table: pl.DataFrame, dose: str, styles: dict[str, PatternStyle]) -> None:
+    """A line from no dose on for each pattern, with its band where it is no control."""
+    kind, column, _ = _DOSES[dose]
+    table = table.filter(pl.col(column).is_not_null(), kind=kind)
+    axes.axhline(0, color=DARK, lw=0.9, label="zero")
+    if table.is_empty():
+        mark_empty(axes, "not changed")
+        axes.set_xticks([])
+        return
+    if dose == "kl":
+        axes.set_xscale("function", functions=(lambda kl: np.sqrt(np.clip(kl, 0, None)), np.square))
+    for pattern, style in styles.items():
+        rows = table.filter(pattern=pattern).sort(column)
+        if rows.is_empty():
+            continue
+        nothing = pl.DataFrame({column: [0.0], "estimate": [0.0], "ci_low": [0.0], "ci_high": [0.0]})
+        rows = pl.concat([nothing, rows.select(nothing.columns)]).sort(column)
+        x, y, low, high = (rows[name].to_numpy() for name in nothing.columns)
+        if not style.control:
+            axes.fill_between(x, low, high, color=style.colour, alpha=0.15, lw=0)
+        look = {"lw": 1.1, "ms": 5.0} if style.control else {}
+        shown = np.flatnonzero(x != 0).tolist()
+        axes.plot(
+            x, y, color=style.colour, ls=style.dashes, marker=style.marker, markevery=shown, label=pattern, **look
+        )
+    if dose == "kl":
+        axes.set_xlim(0, 1.04 * table["kl"].max())
+        axes.set_xticks(_root_ticks(table["kl"].max()))
+    elif dose == "strength":
+        axes.set_xlim(0, 1.04 * table["strength"].max())
+
+
+def _root_ticks(largest: float) -> list[float]:
+    """Ticks from 0 to `largest` that do not crowd on a root scale."""
+    size = 10.0 ** np.floor(np.log10(max(largest, 1e-12)))
+    step = size * max(factor for factor in (0.5, 1, 2, 5) if factor * size <= largest)
+    return [0.0, step / 10, step / 2.5, step] if step / 10 > 0 else [0.0]
+
+
+def _scale(axes: Axes, table: pl.DataFrame, homogenization: int) -> None:
+    """Limits of the row of panels that share `axes`' scale; the side of `homogenization` is tinted in each."""
+    low, high = range_with_zero(table.select("estimate", "ci_low", "ci_high").to_numpy())
+    room = 0.08 * (high - low)
+    axes.set_ylim(low - room, high + room)
+    for sibling in axes.get_shared_y_axes().get_siblings(axes) if homogenization else ():
+        sibling.axhspan(0, sibling.get_ylim()[homogenization > 0], color=_ALIKE_COLOUR, lw=0, zorder=0)
+        sibling.set_ylim(low - room, high + room)
+
+
+def _label_doses(panels: dict[tuple[str, str], Axes], columns: dict[str, tuple[str, str]]) -> None:
+    """The dose below each panel of the last row of a column; every panel keeps its ticks, which differ."""
+    last = list(dict.fromkeys(row for row, _ in panels))[-1]
+    for (row, column), axes in panels.items():
+        axes.tick_params(labelbottom=True)
+        axes.set_xlabel(_DOSES[columns[column][1]][2] if row == last else "")
+
+
+def _note(table: pl.DataFrame, blocks: str) -> str:
+    moved = table.filter(pl.col("n_sink_moved") > 0)
+    note = (
+        "Line: mean change Δ over reviews from the run with untouched attention; band: its 95 % interval, not drawn "
+        "for controls. KL: from the untouched to the changed next-token distribution, mean over tokens, on the scale "
+        f"of its root. Blocks: {blocks}; the table has other ranges. n = {counted(table['n_reviews'])}. Scales differ "
+        "between rows."
+    )
+    if len(moved):
+        note += f" Left out: {counted(moved['n_sink_moved'])} of a dose, in which another token took over the sink."
+    return note

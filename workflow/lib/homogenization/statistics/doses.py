@@ -1,0 +1,230 @@
+"""Effects of interventions review by review: against the untouched run, and against a control at equal strength or KL.
+
+A condition is what was done to attention: kind, pattern, blocks, strength. A review in which the condition moved the
+sink to another token has no value in it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from homogenization.statistics.resampling import bca_interval, uniform_weights, weighted_means
+from homogenization.tables.intervened import CONDITION, UNTOUCHED
+
+CONTROLS = {  # kind -> patterns that do as much to attention, but not what a pattern is about
+    "dial": ("removed", "uniform", "scattered", "permuted"),
+    "closed": ("random",),
+    "template": ("permuted_template",),
+}
+STRENGTH, KL = "strength", "kl"  # what a condition and its control have in common
+WHOLE, ODD, EVEN = "whole", "odd", "even"
+# Relative uncertainty of metrics from float32 states: a condition that changes no weight changes them by rounding.
+_PRECISION = 1e-9
+
+
+class Condition(NamedTuple):
+    """What was done to attention; pattern, blocks and strength are None where a kind has none."""
+
+    kind: str
+    pattern: str | None = None
+    blocks: str | None = None
+    strength: float | None = None
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of one model over one variant.
+
+    Attributes:
+        review_ids: names of the reviews of the untouched run, sorted.
+        cells: (layers, view, metric) of each cell, sorted.
+        values: by condition, (reviews, cells) float64: the metric averaged over layers; NaN where a review lacks it.
+        kl: by condition, (reviews,) float64, nats; NaN where a review lacks it.
+        moved: by condition, (reviews,) bool: whether a review is left out because its sink moved.
+    """
+
+    review_ids: Sequence[str]
+    cells: Sequence[tuple[str, str, str]]
+    values: Mapping[Condition, np.ndarray]
+    kl: Mapping[Condition, np.ndarray]
+    moved: Mapping[Condition, np.ndarray]
+
+    def patterns(self, kind: str) -> list[str]:
+        """The patterns of the conditions of a kind, sorted."""
+        return sorted({condition.pattern for condition in self.values if condition.kind == kind})
+
+    def curve(self, like: Condition, pattern: str) -> list[Condition]:
+        """The conditions of `pattern`, otherwise like `like` and of a strength of its sign, weakest first."""
+        alike = [
+            other
+            for other in self.values
+            if (other.kind, other.pattern, other.blocks) == (like.kind, pattern, like.blocks)
+            and other.strength is not None
+            and (other.strength > 0) == (like.strength > 0)
+        ]
+        return sorted(alike, key=lambda other: abs(other.strength))
+
+
+def runs_of(table: pl.DataFrame) -> Runs:
+    """The runs in rows of the table `intervened` that belong to one model and variant, in any order."""
+    untouched = table.filter(kind=UNTOUCHED)
+    reviews = untouched.select("review_id").unique().sort("review_id")
+    cells = table.select("layers", "view", "metric").unique().sort("layers", "view", "metric")
+    placed = table.join(reviews.with_row_index("row"), on="review_id").join(
+        cells.with_row_index("cell"), on=cells.columns
+    )
+    values, kl, moved = {}, {}, {}
+    for key, rows in placed.partition_by(CONDITION, as_dict=True).items():
+        condition = Condition(*key) if key[0] != UNTOUCHED else Condition(UNTOUCHED)
+        moved[condition] = np.zeros(len(reviews), dtype=bool)
+        moved[condition][rows.filter("sink_moved")["row"].to_numpy()] = True
+        stayed = rows.filter(~pl.col("sink_moved").fill_null(False))
+        row = stayed["row"].to_numpy()
+        values[condition] = np.full((len(reviews), len(cells)), np.nan)
+        values[condition][row, stayed["cell"].to_numpy()] = stayed["value"].to_numpy()
+        kl[condition] = np.full(len(reviews), np.nan)
+        kl[condition][row] = stayed["kl"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return Runs(reviews["review_id"].to_list(), cells.rows(), values, kl, moved)
+
+
+def change(runs: Runs, condition: Condition, part: str = WHOLE) -> np.ndarray:
+    """(reviews, cells) change of the metric from the untouched run; NaN where either lacks it.
+
+    Args:
+        runs: runs of a model.
+        condition: a condition of `runs`.
+        part: `odd` is (f(s) - f(-s)) / 2 and `even` (f(s) + f(-s)) / 2 of the changes f, at the condition's strength s:
+            to second order, the odd part is the direction of the effect and the even part the damage.
+    """
+    own = _less(runs.values[condition], runs.values[Condition(UNTOUCHED)])
+    if part == WHOLE:
+        return own
+    opposite = change(runs, opposite_of(condition))
+    return (own - opposite) / 2 if part == ODD else (own + opposite) / 2
+
+
+def conditions_of(condition: Condition, part: str) -> list[Condition]:
+    """The conditions whose runs `change` reads."""
+    return [condition] if part == WHOLE else [condition, opposite_of(condition)]
+
+
+def opposite_of(condition: Condition) -> Condition:
+    """The condition of the opposite strength."""
+    return condition._replace(strength=-condition.strength)
+
+
+def control_of(condition: Condition, pattern: str) -> Condition:
+    """The condition of the control `pattern` at the same strength."""
+    return condition._replace(pattern=pattern)
+
+
+def _less(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    difference = first - second
+    same = np.abs(difference) <= _PRECISION * np.maximum(np.abs(first), np.abs(second))
+    return np.where(same, 0.0, difference)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A control's effect as a function of its KL: (points + 1, ...) arrays, the untouched run first.
+
+    Attributes:
+        changes: (points + 1, reviews, cells) changes from the untouched run.
+        kl: (points + 1, reviews) nats.
+    """
+
+    changes: np.ndarray
+    kl: np.ndarray
+
+
+def curve_of(runs: Runs, condition: Condition, pattern: str) -> Curve:
+    """The curve of the control `pattern` over its strengths of the sign of `condition` that have a KL."""
+    points = [point for point in runs.curve(condition, pattern) if np.isfinite(runs.kl[point]).any()]
+    nothing = np.zeros_like(runs.values[condition])
+    changes = [nothing, *(change(runs, point) for point in points)]
+    return Curve(np.stack(changes), np.stack([nothing[:, 0], *(runs.kl[point] for point in points)]))
+
+
+def less_at_equal_kl(
+    changes: np.ndarray, kl: np.ndarray, control: Curve, weights: np.ndarray, reaches: bool = False
+) -> np.ndarray:
+    """Mean change of a condition less that of its control where the control's mean KL is as large.
+
+    The control's mean change is interpolated between its strengths, linearly in the root of its mean KL: for small
+    doses the KL grows with the square of the strength, and the change with the strength itself. The curve of the mean
+    KL is made monotone by its running maximum. One weight of a review holds for the condition and for every point of
+    the control's curve.
+
+    Args:
+        changes: (reviews, cells) changes by the condition.
+        kl: (reviews,) KL of the condition.
+        control: the control's curve.
+        weights: (draws, reviews) weights of the reviews.
+        reaches: whether the last segment is continued where a draw's KL lies beyond the curve, which keeps draws near
+            its end; otherwise such a draw is NaN.
+
+    Returns:
+        (draws, cells).
+    """
+    if len(control.kl) == 1:  # the untouched run alone
+        return np.full((len(weights), changes.shape[1]), np.nan)
+    target = _root(weighted_means(kl[:, None], weights))[:, 0]
+    curve = _root(np.maximum.accumulate(weighted_means(control.kl.T, weights), axis=1))  # (draws, points + 1)
+    segment = (curve[:, 1:-1] < target[:, None]).sum(axis=1)
+    draw = np.arange(len(weights))
+    start, stop = curve[draw, segment], curve[draw, segment + 1]
+    share = np.divide(target - start, stop - start, out=np.ones_like(start), where=stop > start)
+    means = np.stack([weighted_means(point, weights) for point in control.changes])  # (points + 1, draws, cells)
+    low, high = means[segment, draw], means[segment + 1, draw]
+    share = np.where(np.isnan(curve[:, -1]) | (~np.bool_(reaches) & (target > curve[:, -1])), np.nan, share)
+    return weighted_means(changes, weights) - (low + share[:, None] * (high - low))
+
+
+def _root(kl: np.ndarray) -> np.ndarray:
+    """The root of a divergence, which rounding can make negative."""
+    return np.sqrt(kl.clip(min=0.0))
+
+
+@dataclass(frozen=True)
+class AtEqualKl:
+    """A comparison with a control at equal KL, by cell.
+
+    Attributes:
+        estimate: (cells,) NaN where the control's curve does not reach the condition's KL.
+        low: (cells,) lower end of the BCa interval.
+        high: (cells,) its upper end.
+        pseudo: (reviews, cells) pseudo-values of the jackknife, one for each review, NaN where it has none. Their mean
+            is the estimate up to its bias; what is said of the mean of reviews holds of them (Tukey 1958).
+    """
+
+    estimate: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    pseudo: np.ndarray
+
+
+def compare_at_equal_kl(
+    changes: np.ndarray, kl: np.ndarray, control: Curve, weights: np.ndarray, confidence: float
+) -> AtEqualKl:
+    """`less_at_equal_kl` of the sample, with its interval and its pseudo-values.
+
+    Args:
+        changes: (reviews, cells) changes by the condition.
+        kl: (reviews,) KL of the condition.
+        control: the control's curve.
+        weights: (draws, reviews) bootstrap weights.
+        confidence: level of the interval, between 0 and 1.
+    """
+    n = len(kl)
+    estimate = less_at_equal_kl(changes, kl, control, uniform_weights(n))[0]
+    without = less_at_equal_kl(changes, kl, control, (1 - np.eye(n)) / max(n - 1, 1), reaches=True)
+    draws = less_at_equal_kl(changes, kl, control, weights, reaches=True)
+    present = ~np.isnan(changes)
+    counts = present.sum(axis=0)
+    pseudo = np.where(present & ~np.isnan(estimate), counts * estimate - (counts - 1) * without, np.nan)
+    few = counts < 2
+    low, high = bca_interval(estimate, draws, np.where(present, without, np.nan), confidence)
+    return AtEqualKl(estimate, np.where(few, np.nan, low), np.where(few, np.nan, high), pseudo)

@@ -1,0 +1,235 @@
+"""The tables `interventions` and `slopes`: what changing attention does to metrics, beside controls of equal dose."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from homogenization.interventions.schemas import SLOPES_SCHEMA
+from homogenization.run.parquet import read_table
+from homogenization.statistics.doses import (
+    CONTROLS,
+    EVEN,
+    KL,
+    ODD,
+    STRENGTH,
+    WHOLE,
+    Condition,
+    Runs,
+    change,
+    compare_at_equal_kl,
+    conditions_of,
+    control_of,
+    curve_of,
+    opposite_of,
+    runs_of,
+)
+from homogenization.statistics.resampling import (
+    benjamini_hochberg,
+    bootstrap_weights,
+    mean_interval,
+    means,
+    sign_flip_p,
+    sign_flips,
+)
+from homogenization.tables.intervened import UNTOUCHED
+from homogenization.tables.over_reviews import keep_accepted
+
+LAYERS = ("all", "middle", "output")
+_NUMBERS = {
+    **dict.fromkeys(("estimate", "ci_low", "ci_high", "share_of_depth"), pl.Float64),
+    "n_reviews": pl.Int64,
+    **dict.fromkeys(("p_value", "q_value"), pl.Float64),
+}
+EFFECTS_SCHEMA = {
+    **dict.fromkeys(("model", "variant", "kind", "pattern", "blocks"), pl.String),
+    "strength": pl.Float64,
+    **dict.fromkeys(("against", "at", "part", "layers", "view", "metric"), pl.String),
+    **_NUMBERS,
+    "n_sink_moved": pl.Int64,
+}
+SLOPE_MEANS_SCHEMA = {
+    **dict.fromkeys(("model", "variant"), pl.String),
+    "block": pl.Int32,
+    **dict.fromkeys(("pattern", "against"), pl.String),
+    "layer": pl.Int32,
+    **dict.fromkeys(("view", "metric"), pl.String),
+    **_NUMBERS,
+}
+_SLOPE_CELL = ("block", "layer", "view", "metric")
+
+
+class _Draws(NamedTuple):
+    weights: np.ndarray
+    flips: np.ndarray
+    confidence: float
+
+
+def effects_table(intervened: pl.DataFrame, draws: int, confidence: float, seed: int) -> pl.DataFrame:
+    """Every estimand of every condition: the table `interventions` (`EFFECTS_SCHEMA`), sorted by its keys.
+
+    A row whose control has no curve that reaches the KL is left out. A review whose sink moved is left out, in the
+    condition and in its control; n_sink_moved counts these.
+
+    Args:
+        intervened: the table `intervened`.
+        draws: number of bootstrap draws, and of sign flips, which all rows of a model and variant share.
+        confidence: level of the intervals, between 0 and 1.
+        seed: seed of the draws and flips.
+    """
+    parts = [pl.DataFrame(schema=EFFECTS_SCHEMA)]
+    rows = intervened.filter(pl.col("layers").is_in(LAYERS))
+    for (model, variant), of_run in sorted(rows.partition_by("model", "variant", as_dict=True).items()):
+        runs = runs_of(of_run)
+        cells = pl.DataFrame(runs.cells, dict.fromkeys(("layers", "view", "metric"), pl.String), orient="row")
+        drawn = _draws(len(runs.review_ids), draws, confidence, seed)
+        names = {"model": model, "variant": variant}
+        parts += [_rows(cells, names | found, EFFECTS_SCHEMA) for found in _estimands(runs, drawn)]
+    return _tested(pl.concat(parts), intervened, EFFECTS_SCHEMA)
+
+
+def _draws(n: int, draws: int, confidence: float, seed: int) -> _Draws:
+    return _Draws(bootstrap_weights(n, draws, seed), sign_flips(n, draws, seed), confidence)
+
+
+def _estimands(runs: Runs, drawn: _Draws) -> Iterator[dict[str, Any]]:
+    """The columns from kind on of every estimand, without what needs other models or `metrics`; arrays by cell."""
+    for condition in runs.values:
+        patterns = CONTROLS.get(condition.kind, ())
+        controls = () if condition.pattern in patterns else patterns
+        signed = condition.strength is not None and condition.strength > 0 and opposite_of(condition) in runs.values
+        for part in (WHOLE, ODD, EVEN) if signed else (WHOLE,) if condition.kind != UNTOUCHED else ():
+            changes = change(runs, condition, part)
+            yield _row(runs, condition, part, UNTOUCHED, _of_mean(changes, drawn))
+            for control in controls:
+                like = control_of(condition, control)
+                if set(conditions_of(like, part)) <= runs.values.keys():
+                    less = changes - change(runs, like, part)
+                    yield _row(runs, condition, part, control, _of_mean(less, drawn))
+        for control in controls if condition.strength is not None else ():
+            numbers = _at_equal_kl(runs, condition, control, drawn)
+            if np.isfinite(numbers["estimate"]).any():
+                yield _row(runs, condition, WHOLE, control, numbers, KL)
+
+
+def _row(
+    runs: Runs, condition: Condition, part: str, against: str, numbers: dict[str, np.ndarray], at: str = STRENGTH
+) -> dict[str, Any]:
+    read = conditions_of(condition, part)
+    if against != UNTOUCHED and at == STRENGTH:
+        read += conditions_of(control_of(condition, against), part)
+    moved = np.logical_or.reduce([runs.moved[one] for one in read])
+    told = {"against": against, "at": at, "part": part, "n_sink_moved": moved.sum()}
+    return condition._asdict() | told | numbers
+
+
+def _of_mean(values: np.ndarray, drawn: _Draws) -> dict[str, np.ndarray]:
+    """Mean over reviews of `values` (reviews, cells), its BCa interval and its p."""
+    low, high = mean_interval(values, drawn.weights, drawn.confidence)
+    return {"estimate": means(values), "ci_low": low, "ci_high": high, **_tests(values, drawn)}
+
+
+def _at_equal_kl(runs: Runs, condition: Condition, control: str, drawn: _Draws) -> dict[str, np.ndarray]:
+    changes, kl, curve = change(runs, condition), runs.kl[condition], curve_of(runs, condition, control)
+    found = compare_at_equal_kl(changes, kl, curve, drawn.weights, drawn.confidence)
+    bounds = {"estimate": found.estimate, "ci_low": found.low, "ci_high": found.high}
+    return bounds | _tests(found.pseudo, drawn)
+
+
+def _tests(values: np.ndarray, drawn: _Draws) -> dict[str, np.ndarray]:
+    return {"n_reviews": (~np.isnan(values)).sum(axis=0), "p_value": sign_flip_p(values, drawn.flips)}
+
+
+def slopes_table(
+    slopes: pl.DataFrame, intervened: pl.DataFrame, draws: int, confidence: float, seed: int
+) -> pl.DataFrame:
+    """Mean slopes at a dose of 0, block by block and for all blocks: `SLOPE_MEANS_SCHEMA`, sorted by its keys.
+
+    The slope of all blocks, whose `block` is null, is the sum of a review's slopes. `against` is `untouched` for a
+    slope itself, and a control for the slope of a pattern less that of the control.
+
+    Args:
+        slopes: slopes of all jobs (`SLOPES_SCHEMA`).
+        intervened: the table `intervened`, which says what depth does to each metric.
+        draws: number of bootstrap draws, and of sign flips, which all rows of a model and variant share.
+        confidence: level of the intervals, between 0 and 1.
+        seed: seed of the draws and flips.
+    """
+    parts = [pl.DataFrame(schema=SLOPE_MEANS_SCHEMA)]
+    for (model, variant), of_run in sorted(slopes.partition_by("model", "variant", as_dict=True).items()):
+        by_pattern, cells = slopes_by_pattern(of_run)
+        drawn = _draws(len(next(iter(by_pattern.values()))), draws, confidence, seed)
+        for pattern, values in by_pattern.items():
+            controls = [name for name in CONTROLS["dial"] if name in by_pattern and pattern not in CONTROLS["dial"]]
+            for against in (UNTOUCHED, *controls):
+                less = values - by_pattern[against] if against in by_pattern else values
+                names = {"model": model, "variant": variant, "pattern": pattern, "against": against}
+                parts.append(_rows(cells, names | _of_mean(less, drawn), SLOPE_MEANS_SCHEMA))
+    return _tested(pl.concat(parts), intervened, SLOPE_MEANS_SCHEMA)
+
+
+def slopes_by_pattern(slopes: pl.DataFrame) -> tuple[dict[str, np.ndarray], pl.DataFrame]:
+    """By pattern, (reviews, cells) slopes of one model and variant, and the cells: block, layer, view, metric.
+
+    The last cells are the sums over blocks, whose block is null; NaN where a review lacks a block.
+    """
+    single = slopes.select(_SLOPE_CELL).unique().sort(_SLOPE_CELL)
+    n_blocks = single["block"].n_unique()
+    keys = ["review_id", "pattern", "layer", "view", "metric"]
+    sums = slopes.group_by(keys, maintain_order=True).agg(
+        pl.when(pl.len() == n_blocks).then(pl.col("slope").sum()).otherwise(np.nan).alias("slope")
+    )
+    columns = ["review_id", "pattern", *_SLOPE_CELL, "slope"]
+    both = pl.concat([slopes.select(columns), sums.with_columns(block=pl.lit(None, pl.Int32)).select(columns)])
+    cells = pl.concat([single, single.with_columns(block=pl.lit(None, pl.Int32)).unique().sort(_SLOPE_CELL)])
+    reviews = slopes.select("review_id").unique().sort("review_id")
+    placed = both.join(reviews.with_row_index("row"), on="review_id").join(
+        cells.with_row_index("cell"), on=_SLOPE_CELL, nulls_equal=True
+    )
+    found = {}
+    for (pattern,), rows in sorted(placed.partition_by("pattern", as_dict=True).items()):
+        found[pattern] = np.full((len(reviews), len(cells)), np.nan)
+        found[pattern][rows["row"].to_numpy(), rows["cell"].to_numpy()] = rows["slope"].to_numpy()
+    return found, cells
+
+
+def _rows(cells: pl.DataFrame, columns: dict[str, Any], schema: dict[str, Any]) -> pl.DataFrame:
+    """The rows of `cells` with `columns`, which hold an array by cell or one value for all."""
+    n = len(cells)
+    given = {name: value if isinstance(value, np.ndarray) else [value] * n for name, value in columns.items()}
+    lacking = {name: [np.nan] * n for name in schema if name not in (*cells.columns, *given)}
+    return cells.with_columns(pl.Series(name, value) for name, value in {**given, **lacking}.items()).select(
+        pl.col(name).cast(dtype) for name, dtype in schema.items()
+    )
+
+
+def _tested(table: pl.DataFrame, intervened: pl.DataFrame, schema: dict[str, Any]) -> pl.DataFrame:
+    """`table` without empty rows, sorted, with sizes and, for all tests of a model, corrected p."""
+    table = table.filter(pl.col("n_reviews") > 0, pl.col("estimate").is_not_nan())
+    keys = list(schema)[: list(schema).index("estimate")]
+    cell = ["model", "variant", "view", "metric"]
+    table = table.join(intervened.select(*cell, "depth_range").unique(cell), on=cell, how="left").sort(keys)
+    share = (pl.col("estimate") / pl.col("depth_range")).fill_null(np.nan)
+    of_models = [
+        of_model.with_columns(q_value=pl.Series(benjamini_hochberg(of_model["p_value"].to_numpy())))
+        for of_model in table.with_columns(share_of_depth=share).partition_by("model", maintain_order=True)
+    ]
+    return pl.concat([pl.DataFrame(schema=schema), *(of_model.select(*schema) for of_model in of_models)])
+
+
+def tabulate(inputs: Any, draws: int, confidence: float, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `interventions` and `slopes`.
+
+    Args:
+        inputs: files of the tables `intervened` and `similarity`, and `slopes`, the files of slopes of all
+            jobs, none where the study computes no slopes.
+        draws: number of bootstrap draws, and of sign flips.
+        confidence: level of the intervals.
+        seed: seed of draws and flips.
+    """
+    of_jobs = [pl.DataFrame(schema=SLOPES_SCHEMA), *map(read_table, inputs.slopes)]
+    slopes = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
+    intervened = read_table(inputs.intervened)
+    effects = effects_table(intervened, draws, confidence, seed)
+    return effects, slopes_table(slopes, intervened, draws, confidence, seed)

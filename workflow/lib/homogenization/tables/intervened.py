@@ -1,0 +1,156 @@
+"""The tables `intervened`, `intervened_layers` and `doses`: runs whose attention was changed, reduced job by job."""
+
+from typing import Any
+
+import polars as pl
+
+from homogenization.interventions.schemas import DOSES_SCHEMA
+from homogenization.run.parquet import read_table
+from homogenization.tables.over_reviews import keep_accepted, summarise
+from homogenization.tables.regions import at_layers, ranges_over_depth
+
+UNTOUCHED = "untouched"
+LAYERS = ("all", "first", "middle", "last", "output")
+CONDITION = ("kind", "pattern", "blocks", "strength")
+_RUN = ("model", "variant")
+_CONDITION_SCHEMA = {name: DOSES_SCHEMA[name] for name in CONDITION}
+INTERVENED_BY_REVIEW_SCHEMA = {
+    **dict.fromkeys((*_RUN, "review_id"), pl.String),
+    **_CONDITION_SCHEMA,
+    **dict.fromkeys(("layers", "view", "metric"), pl.String),
+    "value": pl.Float64,
+    "kl": pl.Float64,
+    "sink_moved": pl.Boolean,
+    "depth_range": pl.Float64,
+}
+INTERVENED_LAYERS_SCHEMA = {
+    **dict.fromkeys(_RUN, pl.String),
+    **_CONDITION_SCHEMA,
+    "layer": pl.Int32,
+    "depth": pl.Float64,
+    **dict.fromkeys(("view", "metric"), pl.String),
+    "n_reviews": pl.Int64,
+    **dict.fromkeys(("mean", "ci_low", "ci_high"), pl.Float64),
+}
+_MEANS = ("kl", "cross_entropy", "moved_mass", "closed_mass", "n_massive")
+DOSE_MEANS_SCHEMA = {
+    **dict.fromkeys(_RUN, pl.String),
+    **_CONDITION_SCHEMA,
+    **dict.fromkeys(("n_reviews", "n_skipped", "n_sink_moved"), pl.Int64),
+    **dict.fromkeys(_MEANS, pl.Float64),
+}
+_CELL = ("layer", "depth", "view", "metric")
+
+
+def by_review(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
+    """Each review's metrics in each condition, averaged over parts of the depth: `INTERVENED_BY_REVIEW_SCHEMA`.
+
+    Random draws of one condition are averaged; the sink has moved in them if it has in one. A value that is NaN is
+    left out. depth_range is what depth does to the metric in the untouched run of these reviews.
+
+    Args:
+        intervened: rows of a model and variant (`INTERVENED_SCHEMA`).
+        doses: their doses (`DOSES_SCHEMA`).
+    """
+    rows = _with_condition(intervened, doses)
+    keys = [*_RUN, "review_id", *CONDITION, "view", "metric"]
+    found = [pl.col("value").mean(), pl.col("kl").mean(), pl.col("sink_moved").max()]
+    parts = [
+        rows.filter(at_layers(layers))
+        .group_by(keys, maintain_order=True)
+        .agg(*found)
+        .with_columns(pl.lit(layers).alias("layers"))
+        for layers in LAYERS
+    ]
+    sizes = ranges_over_depth(rows.filter(kind=UNTOUCHED), ("view", "metric"))
+    table = pl.concat(parts).join(sizes, on=("view", "metric"), how="left", maintain_order="left")
+    return table.select(*INTERVENED_BY_REVIEW_SCHEMA).cast(INTERVENED_BY_REVIEW_SCHEMA)
+
+
+def by_layer(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
+    """Each condition's change of each metric at each layer, less the untouched run: `INTERVENED_LAYERS_SCHEMA`.
+
+    The rows of `untouched` have the metric itself. Means are over all reviews, those whose sink moved too, with their
+    95 % Student t intervals.
+
+    Args:
+        intervened: rows of a model and variant (`INTERVENED_SCHEMA`).
+        doses: their doses (`DOSES_SCHEMA`).
+    """
+    rows = _with_condition(intervened, doses)
+    rows = rows.group_by(*_RUN, "review_id", *CONDITION, *_CELL, maintain_order=True).agg(pl.col("value").mean())
+    untouched = rows.filter(kind=UNTOUCHED).select("review_id", *_CELL, "value")
+    changed = rows.join(untouched, on=("review_id", *_CELL), suffix="_untouched", maintain_order="left")
+    change = pl.when(kind=UNTOUCHED).then("value").otherwise(pl.col("value") - pl.col("value_untouched"))
+    means = summarise(changed.with_columns(change), (*_RUN, *CONDITION, *_CELL), "value")
+    return means.select(*INTERVENED_LAYERS_SCHEMA).cast(INTERVENED_LAYERS_SCHEMA)
+
+
+def dose_means(doses: pl.DataFrame) -> pl.DataFrame:
+    """Mean over reviews of what each condition did to attention and to predictions: the table `doses`.
+
+    Args:
+        doses: doses of a model and variant (`DOSES_SCHEMA`).
+
+    Returns:
+        `DOSE_MEANS_SCHEMA`. n_skipped counts the reviews of the untouched run that the condition lacks; n_sink_moved
+        those in which another token took over the sink.
+    """
+    of_review = (
+        doses.with_columns(_without_draw())
+        .group_by(*_RUN, "review_id", *CONDITION, maintain_order=True)
+        .agg(pl.col("sink_moved").max(), *(pl.col(name).fill_nan(None).mean() for name in _MEANS))
+    )
+    n_untouched = pl.col("n_reviews").filter(kind=UNTOUCHED).sum()  # a skipped review has a dose without numbers
+    return (
+        of_review.group_by(*_RUN, *CONDITION, maintain_order=True)
+        .agg(
+            pl.col("sink_moved").count().alias("n_reviews"),
+            pl.col("sink_moved").sum().alias("n_sink_moved"),
+            *(pl.col(name).mean() for name in _MEANS),
+        )
+        .with_columns((n_untouched - pl.col("n_reviews")).alias("n_skipped"))
+        .select(*DOSE_MEANS_SCHEMA)
+        .cast(DOSE_MEANS_SCHEMA)
+    )
+
+
+def _without_draw() -> pl.Expr:
+    """The pattern without the number of its random draw: `random` for `random_2`."""
+    return pl.col("pattern").str.replace(r"^random_\d+$", "random")
+
+
+def _with_condition(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
+    """`intervened` without NaN, with what its conditions are; in an order that no order of jobs decides."""
+    told = doses.with_columns(_without_draw()).select(*_RUN, "review_id", "condition", *CONDITION, "kl", "sink_moved")
+    return (
+        intervened.filter(pl.col("value").is_not_nan())
+        .join(told, on=(*_RUN, "review_id", "condition"))
+        .sort(*_RUN, *CONDITION, "condition", "metric", "view", "review_id", "layer", nulls_last=False)
+    )
+
+
+def tabulate(inputs: Any) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The tables `intervened`, `intervened_layers` and `doses`.
+
+    Args:
+        inputs: `intervened` and `doses`, files of the same jobs in the same order, and `similarity`, which says which
+            reviews are accepted. The files of one model and variant are in memory at a time.
+    """
+    similarity = read_table(inputs.similarity)
+    all_doses = [read_table(path) for path in inputs.doses]
+    files: dict[tuple[str, str], list[int]] = {}
+    for place, table in enumerate(all_doses):
+        for run in table.select(_RUN).unique().rows():
+            files.setdefault(run, []).append(place)
+    reviews, layers, means = (
+        [pl.DataFrame(schema=schema)]
+        for schema in (INTERVENED_BY_REVIEW_SCHEMA, INTERVENED_LAYERS_SCHEMA, DOSE_MEANS_SCHEMA)
+    )
+    for _, places in sorted(files.items()):
+        doses = keep_accepted(pl.concat(all_doses[place] for place in places), similarity)
+        rows = pl.concat(read_table(inputs.intervened[place]) for place in places)
+        reviews.append(by_review(rows, doses))
+        layers.append(by_layer(rows, doses))
+        means.append(dose_means(doses))
+    return pl.concat(reviews), pl.concat(layers), pl.concat(means)
