@@ -36,6 +36,7 @@ from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA
 from homogenization.statistics.interventions import EFFECTS_SCHEMA, SLOPE_MEANS_SCHEMA
+from homogenization.statistics.predictions import CAUSES_SCHEMA, PREDICTIONS_SCHEMA
 from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
 from homogenization.tables.attention import ATTENTION_PROFILE_SCHEMA
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
@@ -94,6 +95,8 @@ SCHEMAS = {
     "doses.csv": DOSE_MEANS_SCHEMA,
     "interventions.parquet": EFFECTS_SCHEMA,
     "slopes.parquet": SLOPE_MEANS_SCHEMA,
+    "predictions.csv": PREDICTIONS_SCHEMA,
+    "causes.csv": CAUSES_SCHEMA,
     "sensitivity.parquet": SENSITIVITY_SCHEMA,
     "sensitivity.csv": RESPONSE_SCHEMA,
     "claims.csv": CLAIMS_SCHEMA,

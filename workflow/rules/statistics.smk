@@ -112,6 +112,45 @@ if STUDY.intervention_jobs:
             "../scripts/tabulate.py"
 
 
+if STUDY.predicted_models:
+
+    rule predict_variants:
+        """Whether a variant's effect is what the dial predicts from where its attention goes by position."""
+        input:
+            metrics="<results>/tables/metrics.parquet",
+            similarity="<results>/tables/similarity.parquet",
+            positional="<results>/tables/positional.parquet",
+            slopes=over_jobs(
+                "<results>/interventions/{model}/{variant}/{shard}.slopes.parquet", STUDY.intervention_jobs
+            ),
+        output:
+            predictions=report(
+                "<results>/tables/predictions.csv",
+                caption="../report/predictions.rst",
+                category="Causes",
+                labels={"table": "variants' effects, predicted and measured"},
+            ),
+            causes=report(
+                "<results>/tables/causes.csv",
+                caption="../report/causes.rst",
+                category="Causes",
+                labels={"table": "is a variant's effect what the dial predicts?"},
+            ),
+        log:
+            "<logs>/tables/predict_variants.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            mem_mb=per_attempt(4000 + 6 * STUDY.n_readings // 5),
+        params:
+            **RESAMPLING,
+            code=code("tabulate", "statistics.predictions"),
+            module="statistics.predictions",
+            models=STUDY.predicted_models,
+        script:
+            "../scripts/tabulate.py"
+
+
 if STUDY.sensitivity:
 
     rule probe_metrics:

@@ -67,6 +67,27 @@ def test_blocks_are_taken_apart_of_the_models_and_variants_that_are_named():
     assert study_of(components=None).component_jobs == []
 
 
+def test_variants_are_predicted_where_slopes_and_positions_are_known_of_the_original_and_of_another():
+    def predicted(interventions, positional):
+        return study_of(
+            variants=VARIANTS, models=MODELS, interventions=interventions, positional=positional
+        ).predicted_models
+
+    both = {"variants": ["original", "front"]}
+    assert predicted({}, both) == ["a", "b"]
+    assert predicted({"models": ["b"]}, both) == ["b"]
+    assert predicted({}, both | {"models": ["a"]}) == ["a"]
+    for interventions, positional in (
+        (None, both),
+        ({}, None),
+        ({"slopes": None}, both),
+        ({"variants": ["front"]}, both),
+        ({}, {"variants": ["original"]}),
+        ({}, {"variants": ["front"]}),
+    ):
+        assert predicted(interventions, positional) == []
+
+
 def test_measures_of_the_variants_that_are_named():
     study = study_of(variants=VARIANTS, models=MODELS)
     assert (study.mauve_variants, study.pooled.variants) == (list(VARIANTS), ["original"])

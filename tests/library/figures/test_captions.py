@@ -17,6 +17,8 @@ SAID = {
     "long_texts": ["same sentences"],
     "comparisons": ["fewer than 7 such reviews"],
     "doses": ["n_sink_moved"],
+    "causes": ["The two agree"],
+    "predictions": ["unexplained"],
     "balance": ["The title", "±0.3"],
 }
 

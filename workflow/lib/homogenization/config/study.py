@@ -272,6 +272,15 @@ class Study(Section):
         return self.interventions.metrics if any(one.kind == "dial" for one in conditions) else []
 
     @property
+    def predicted_models(self) -> list[str]:
+        """Models of which slopes and the positions of attention say what a variant should do, sorted."""
+        intervened = {model for model, variant, _ in self.intervention_jobs if variant == "original"}
+        positional = {(model, variant) for model, variant, _ in self.positional_jobs}
+        has_slopes = self.interventions is not None and self.interventions.slopes is not None
+        others = {model for model, variant in positional if variant != "original" and (model, "original") in positional}
+        return sorted(intervened & others) if has_slopes else []
+
+    @property
     def mauve_variants(self) -> list[str]:
         """Variants whose MAUVE is computed, in the order of the configuration."""
         return [name for name in self.variants if self.mauve.variants is None or name in self.mauve.variants]

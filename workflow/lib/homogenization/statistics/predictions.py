@@ -1,0 +1,234 @@
+"""The tables `predictions` and `causes`: the effects of variants beside what the dial predicts of them.
+
+Let the attention of a block be A = (1 - λ) C + sum_p w_p P_p, with content C, templates of position P_p λ = sum w_p.
+A text with weights w' has the attention A + sum_p c_p (P_p - A), c_p = (w'_p - w_p) + w_p (λ' - λ) / (1 - λ). These
+are doses of the dial: to first order, a metric changes by the sum of slope times c_p over blocks and patterns.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from homogenization.interventions.schemas import SLOPES_SCHEMA
+from homogenization.metrics.catalogue import describe_metric
+from homogenization.run.parquet import read_table
+from homogenization.states.points import RESIDUAL_STREAM
+from homogenization.statistics.resampling import bootstrap_weights, mean_interval, means
+from homogenization.statistics.words import share_in_words, significant
+from homogenization.tables.over_reviews import keep_accepted
+from homogenization.variants.names import ORIGINAL
+
+PATTERN_OF = {  # template of the dictionary -> pattern of the dial that stands for it
+    "first": "first",
+    "second": "second",
+    "self": "self",
+    "previous": "recency",
+    "recency_2": "recency",
+    "recency_8": "recency",
+    "recency_32": "uniform",
+}
+_UNIFORM = "uniform"  # what the dictionary leaves to content
+_LEAST_CONTENT = 0.05  # share of the attention below which content is too little to divide by
+_NUMBERS = ("predicted", "measured", "unexplained")
+_INTERVALS = tuple(f"{name}{end}" for name in _NUMBERS for end in ("", "_low", "_high"))
+PREDICTIONS_SCHEMA = {
+    **dict.fromkeys(("model", "variant", "view", "metric"), pl.String),
+    "layer": pl.Int32,
+    "n_reviews": pl.Int64,
+    **dict.fromkeys((*_INTERVALS, "positional", "moved", "covered"), pl.Float64),
+}
+CAUSES_SCHEMA = {"model": pl.String, "answer": pl.String}
+_ANSWERED = {  # metric and view of the dial -> as a sentence names them
+    ("cosine_anisotropy", "all_tokens"): "the cosine anisotropy of all tokens",
+    ("cosine_anisotropy", "without_first"): "that without the first token",
+    ("normalized_effective_rank", "centred"): "the effective rank of the centred tokens",
+}
+_SPECTRAL_VIEWS = {"all_tokens": "raw", "without_first": "raw_without_first", "centred": "centred"}
+
+
+def doses(positional: pl.DataFrame, model: str, variant: str) -> pl.DataFrame:
+    """block, template and dose: how the attention to positions differs from that of the originals.
+
+    Weights of heads are averaged over a block first, since the dial changes all of its heads alike.
+
+    Args:
+        positional: tables/positional.parquet.
+        model: name of a model.
+        variant: name of a variant.
+    """
+    templates = [name.removeprefix("weight_") for name in positional.columns if name.startswith("weight_")]
+    templates = [name for name in templates if name != _UNIFORM]
+
+    def weights(of: str) -> pl.DataFrame:
+        rows = positional.filter(model=model, variant=of)
+        return rows.group_by("block").agg(
+            pl.col(f"weight_{name}").fill_nan(None).mean().alias(name) for name in templates
+        )
+
+    both = weights(ORIGINAL).join(weights(variant), on="block", suffix="_other").sort("block")
+    own, other = (both.select(pl.col(f"{name}{end}") for name in templates).to_numpy() for end in ("", "_other"))
+    share, other_share = own.sum(axis=1, keepdims=True), other.sum(axis=1, keepdims=True)
+    dose = other - own + own * (other_share - share) / (1 - share).clip(min=_LEAST_CONTENT)
+    table = pl.DataFrame(dose, schema=templates).with_columns(both["block"], positional=pl.Series(share[:, 0]))
+    return table.unpivot(templates, index=["block", "positional"], variable_name="template", value_name="dose")
+
+
+def predictions_table(
+    slopes: pl.DataFrame,
+    positional: pl.DataFrame,
+    metrics: pl.DataFrame,
+    draws: int,
+    confidence: float,
+    seed: int,
+) -> pl.DataFrame:
+    """What doses predict of a variant's effect after a layer, what is measured, and the difference.
+
+    All three are means over the reviews that have slopes and both measured values, with BCa intervals over these
+    reviews; the doses are those of all reviews, and count as known.
+
+    Args:
+        slopes: slopes of all jobs (`SLOPES_SCHEMA`); those of originals count.
+        positional: tables/positional.parquet.
+        metrics: tables/metrics.parquet, whose reviews of a variant are the accepted ones.
+        draws: number of bootstrap draws.
+        confidence: level of the intervals, between 0 and 1.
+        seed: seed of the draws.
+
+    Returns:
+        `PREDICTIONS_SCHEMA`, sorted by its keys. positional: share of the original's attention that the templates of
+        position have, mean over blocks; moved: the doses without their signs, summed over templates, mean over blocks;
+        covered: share of these whose pattern has a slope.
+    """
+    rows = []
+    originals = slopes.filter(variant=ORIGINAL)
+    pairs = (
+        positional.select("model", "variant").unique().filter(pl.col("variant") != ORIGINAL).sort("model", "variant")
+    )
+    for model, variant in pairs.rows():
+        of_model = doses(positional, model, variant)
+        patterns = of_model.with_columns(pl.col("template").replace_strict(PATTERN_OF, default=None).alias("pattern"))
+        own = originals.filter(model=model)
+        known = pl.col("pattern").is_in(own["pattern"].unique().to_list())
+        size = patterns["dose"].abs().sum()
+        told = {
+            "positional": of_model.group_by("block").agg(pl.col("positional").first())["positional"].mean(),
+            "moved": size / max(of_model["block"].n_unique(), 1),
+            "covered": patterns.filter(known)["dose"].abs().sum() / size if size else np.nan,
+        }
+        by_review = _by_review(own, patterns, metrics.filter(model=model), variant)
+        for (metric, view, layer), of_cell in sorted(
+            by_review.partition_by("metric", "view", "layer", as_dict=True).items()
+        ):
+            values = of_cell.sort("review_id").select(_NUMBERS).to_numpy()
+            low, high = mean_interval(values, bootstrap_weights(len(values), draws, seed), confidence)
+            bounds = np.stack([means(values), low, high], axis=1).ravel()
+            names = {"model": model, "variant": variant, "view": view, "metric": metric, "layer": layer}
+            rows.append(
+                names | told | {"n_reviews": len(values), **dict(zip(_INTERVALS, bounds.tolist(), strict=True))}
+            )
+    return pl.DataFrame(rows, schema=PREDICTIONS_SCHEMA)
+
+
+def _by_review(slopes: pl.DataFrame, doses: pl.DataFrame, metrics: pl.DataFrame, variant: str) -> pl.DataFrame:
+    """metric, view, layer, review_id, predicted, measured and unexplained of a variant."""
+    keys = ["metric", "view", "layer", "review_id"]
+    per_block = doses.drop_nulls("pattern").group_by("block", "pattern").agg(pl.col("dose").sum())
+    predicted = (
+        slopes.join(per_block, on=["block", "pattern"])
+        .sort(*keys, "block", "pattern")
+        .group_by(keys, maintain_order=True)
+        .agg((pl.col("slope") * pl.col("dose")).sum().alias("predicted"))
+    )
+    spectral = pl.col("view").replace_strict(_SPECTRAL_VIEWS, default=None)
+    of_tokens = pl.col("metric").is_in([name for name in set(slopes["metric"]) if describe_metric(name).views])
+    stream = metrics.filter(point=RESIDUAL_STREAM).rename({"view": "its_view"})
+    at = ["metric", "its_view", "layer", "review_id"]
+    sides = [stream.filter(variant=name).select(*at, pl.col("value")) for name in (variant, ORIGINAL)]
+    measured = sides[0].join(sides[1], on=at, suffix="_original")
+    return (
+        predicted.with_columns(pl.when(of_tokens).then("view").otherwise(spectral).alias("its_view"))
+        .join(measured, on=at)
+        .with_columns((pl.col("value") - pl.col("value_original")).alias("measured"))
+        .with_columns((pl.col("measured") - pl.col("predicted")).alias("unexplained"))
+        .filter(pl.col("unexplained").is_finite())
+    )
+
+
+def causes_table(predictions: pl.DataFrame, models: list[str]) -> pl.DataFrame:
+    """Whether each variant's effect is what the dial predicts, in words: `CAUSES_SCHEMA`, a row for each model.
+
+    Args:
+        predictions: the table `predictions`.
+        models: names of the models, in the order of the rows.
+    """
+    rows = []
+    for model in models:
+        of_model = predictions.filter(model=model)
+        sentences = [
+            _of_variant(name, rows_of) for (name,), rows_of in of_model.group_by("variant", maintain_order=True)
+        ]
+        rows.append((model, " ".join(filter(None, sentences)) or "No variant's effect was predicted."))
+    return pl.DataFrame(rows, schema=CAUSES_SCHEMA, orient="row")
+
+
+def _of_variant(variant: str, rows: pl.DataFrame) -> str:
+    """What the templates of position do in a variant, and a clause for each metric of `_ANSWERED`."""
+    by_cell = {(row["metric"], row["view"]): row for row in rows.iter_rows(named=True)}
+    clauses = "; ".join(_clause(label, by_cell[cell]) for cell, label in _ANSWERED.items() if cell in by_cell)
+    if not clauses:
+        return ""
+    first = next(row for cell, row in by_cell.items() if cell in _ANSWERED)
+    left_out = f", of which {share_in_words(first['covered'])} are predicted from" if first["covered"] < 1 else ""
+    return (
+        f"Position has {share_in_words(first['positional'])} of the attention, and `{variant}` moves "
+        f"{share_in_words(first['moved'])} of it{left_out}. {clauses[0].upper()}{clauses[1:]}."
+    )
+
+
+def _clause(label: str, row: Mapping[str, Any]) -> str:
+    """A clause such as `it changes X at layer 30 by −0.01 [...], and the dial predicts −0.001 [...]: 10 % of it`."""
+    measured, predicted = (_with_interval(row, name) for name in ("measured", "predicted"))
+    head = f"it changes {label} at layer {row['layer']} by {measured}, and the dial predicts {predicted}: "
+    if not _decided(row, "measured") and not _decided(row, "predicted"):
+        return f"{head}there is no change to explain"
+    if not _decided(row, "unexplained"):
+        agree = "the two agree within their error"
+        return f"{head}{agree}" if _decided(row, "measured") else f"{head}{agree}, as would no change"
+    if not _decided(row, "measured"):
+        return f"{head}the predicted change is not found"
+    share = row["predicted"] / row["measured"]
+    if _decided(row, "predicted") and share < 0:
+        return f"{head}the opposite"
+    return f"{head}{share_in_words(share)} of it"
+
+
+def _decided(row: Mapping[str, Any], name: str) -> bool:
+    """Whether the interval leaves out 0."""
+    return row[f"{name}_low"] > 0 or row[f"{name}_high"] < 0
+
+
+def _with_interval(row: Mapping[str, Any], name: str) -> str:
+    low, high = (significant(row[f"{name}_{end}"]) for end in ("low", "high"))
+    return f"{significant(row[name])} [{low}, {high}]"
+
+
+def tabulate(
+    inputs: Any, models: list[str], draws: int, confidence: float, seed: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `predictions` and `causes`.
+
+    Args:
+        inputs: files of the tables `metrics`, `positional` and `similarity`, and `slopes`, the files of slopes of all
+            jobs.
+        models: names of the models whose attention is changed.
+        draws: number of bootstrap draws.
+        confidence: level of the intervals.
+        seed: seed of the draws.
+    """
+    of_jobs = [pl.DataFrame(schema=SLOPES_SCHEMA), *map(read_table, inputs.slopes)]
+    slopes = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
+    positional, metrics = read_table(inputs.positional), read_table(inputs.metrics)
+    predictions = predictions_table(slopes, positional, metrics, draws, confidence, seed)
+    return predictions, causes_table(predictions, models)
