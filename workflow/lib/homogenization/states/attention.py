@@ -38,6 +38,7 @@ class AttentionMap:
         first_key: index of the first of these keys.
         causal: whether a query sees only its own key and earlier ones.
         weights: (heads, queries, keys), float32 or wider; rows sum to 1, and what a query does not see has 0.
+        window: distance in tokens from which a query no longer sees a key; None for no limit within the review.
     """
 
     block: int
@@ -47,6 +48,7 @@ class AttentionMap:
     first_key: int
     causal: bool
     weights: torch.Tensor
+    window: int | None = None
 
 
 # reads or changes the weights; returns them, or others of the same shape and type, which then weigh the values
@@ -93,12 +95,21 @@ class PackedPass:
         return block
 
     def finish(
-        self, block: int, review: int, causal: bool, weights: torch.Tensor, first_query: int, first_key: int
+        self,
+        block: int,
+        review: int,
+        causal: bool,
+        window: int | None,
+        weights: torch.Tensor,
+        first_query: int,
+        first_key: int,
     ) -> torch.Tensor:
         """The weights (heads, queries, keys) that are given to the values, after they are added to what is received."""
         start, stop = self.review_offsets[review : review + 2]
         if self.through is not None:
-            weights = self.through(AttentionMap(block, review, stop - start, first_query, first_key, causal, weights))
+            n_tokens = stop - start
+            seen = AttentionMap(block, review, n_tokens, first_query, first_key, causal, weights, window)
+            weights = self.through(seen)
         if self.received is not None:
             keys = slice(start + first_key, start + first_key + weights.shape[-1])
             self.received[block][keys] += weights.sum(dim=(0, 1)).div_(weights.shape[0])
@@ -208,7 +219,7 @@ def packed_attention(
         if packed_pass.received is None and packed_pass.through is None and window is None and softcap is None:
             output[0, start:stop] = _attend(*of_review, scale, causal)
             continue
-        finish = partial(packed_pass.finish, block, review, causal)
+        finish = partial(packed_pass.finish, block, review, causal, window)
         _attend_in_chunks(*of_review, scale, causal, window, softcap, output[0, start:stop], finish)
     return output, None
 
