@@ -66,6 +66,7 @@ SMALL = {
     "mauve": {"n_tokens": 200, "seeds": 2},
     "contrasts": {"draws": 200, "common_tokens": 16},
     "components": {"variants": ["original"]},
+    "positional": {"variants": ["original"]},
     "sensitivity": {"n_tokens": 16, "width": 16, "seeds": 2},
 }
 

@@ -16,6 +16,7 @@ ALONE = {
     "convert_gguf",
     "extract_states",
     "extract_components",
+    "extract_positional",
     "extract_keyphrases_with_llm",
     "score_similarity",
     "score_written",

@@ -17,6 +17,7 @@ RULE_FILES = sorted((ROOT / "workflow/rules").glob("*.smk"))
 ON_A_GPU = {
     "extract_states",
     "extract_components",
+    "extract_positional",
     "score_similarity",
     "score_written",
     "score_fluency",
@@ -24,7 +25,13 @@ ON_A_GPU = {
     "extract_keyphrases_with_llm",
     "rewrite_with_llm",
 }
-MORE_THREADS = {"extract_states", "extract_components", "extract_keyphrases_with_llm", "rewrite_with_llm"}
+MORE_THREADS = {
+    "extract_states",
+    "extract_components",
+    "extract_positional",
+    "extract_keyphrases_with_llm",
+    "rewrite_with_llm",
+}
 
 
 def stage_of(rule) -> str:

@@ -67,6 +67,12 @@ def test_blocks_are_taken_apart_of_the_models_and_variants_that_are_named():
     assert study_of(components=None).component_jobs == []
 
 
+def test_positions_are_read_of_the_models_and_variants_that_are_named():
+    study = study_of(variants=VARIANTS, models=MODELS, positional={"models": ["b"], "variants": ["front"]})
+    assert study.positional_jobs == [("b", "front", "000"), ("b", "front", "001")]
+    assert study_of(positional=None).positional_jobs == []
+
+
 def test_measures_of_the_variants_that_are_named():
     study = study_of(variants=VARIANTS, models=MODELS)
     assert (study.mauve_variants, study.pooled.variants) == (list(VARIANTS), ["original"])
