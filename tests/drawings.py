@@ -12,6 +12,7 @@ from matplotlib.transforms import Bbox
 
 from homogenization.figures.shown import Shown
 from homogenization.figures.style import save_figure
+from homogenization.measures.position_cells import DICTIONARY
 from homogenization.run.errors import HomogenizationError
 
 VARIANTS = [["original", "Original"], ["front", "Front"], ["end", "End"], ["scattered", "Scattered"]]
@@ -19,6 +20,7 @@ MODELS = [["alpha", "Alpha (trained)"], ["beta", "Beta (random)"]]
 BLOCKS = {"alpha": 6, "beta": 4}
 LONG = "a/rather-long-Model-Name-of-an-organisation-with-many-words-7B-instruct-v0.3"
 N = 40
+HEADS = 3
 
 
 def shown(**fields) -> Shown:
@@ -73,6 +75,28 @@ def attention_table(blocks=BLOCKS, uniform=lambda place: 3 * np.exp(-4 * place))
                     rows.append((model, variant, block, block / n_blocks, index, place, N, received, *interval, base))
     columns = ["model", "variant", "layer", "depth", "bin", "relative_position", "n_reviews", "received", "ci_low"]
     return pl.DataFrame(rows, schema=[*columns, "ci_high", "uniform"], orient="row")
+
+
+def positional_mass(block: int, head: int, n_blocks: int) -> float:
+    """The positional mass in `positional_table`."""
+    return block / n_blocks * head / HEADS
+
+
+def positional_table(blocks=BLOCKS, variants=("original", "front")) -> pl.DataFrame:
+    """Rows of tables/positional.parquet."""
+    rows = [
+        {
+            **{"model": model, "variant": variant, "block": block, "depth": block / n_blocks, "head": head},
+            **{"positional_mass": positional_mass(block, head, n_blocks), "total_mass": 1.0, "null_mass": 0.01},
+            **{"ratio": positional_mass(block, head, n_blocks) / 2, "n_reviews": N},
+            **{f"weight_{name}": 1 / len(DICTIONARY) for name in DICTIONARY},
+        }
+        for model, n_blocks in blocks.items()
+        for variant in variants
+        for block in range(1, n_blocks + 1)
+        for head in range(1, HEADS + 1)
+    ]
+    return pl.DataFrame(rows)
 
 
 def texts(figure: Figure) -> str:

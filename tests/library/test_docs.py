@@ -23,6 +23,8 @@ from homogenization.measures.attention import ATTENTION_SCHEMA, attention_profil
 from homogenization.measures.components import COMPONENT_STATES_SCHEMA
 from homogenization.measures.geometry import GEOMETRY_SCHEMA, token_geometry
 from homogenization.measures.mauve import MAUVE_SCHEMA
+from homogenization.measures.positional import POSITIONAL_SUMS_SCHEMA
+from homogenization.measures.sinks import SINKS_SCHEMA
 from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import METRIC_NAMES
@@ -52,8 +54,10 @@ from homogenization.tables.intervened import (
 from homogenization.tables.mauve import MAUVE_SUMMARY_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.placement import PLACEMENT_SCHEMA
+from homogenization.tables.positional import POSITIONAL_SCHEMA, TEMPLATES_SCHEMA
 from homogenization.tables.rewriting import CANDIDATES_SCHEMA, REWRITING_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA
+from homogenization.tables.sinks import SINKS_TABLE_SCHEMA
 from homogenization.tables.summary import summary_table
 from homogenization.variants.keyphrases import candidates, key_phrases
 from homogenization.variants.phrases import Phrase
@@ -97,6 +101,9 @@ SCHEMAS = {
     "slopes.parquet": SLOPE_MEANS_SCHEMA,
     "predictions.csv": PREDICTIONS_SCHEMA,
     "causes.csv": CAUSES_SCHEMA,
+    "positional.parquet": POSITIONAL_SCHEMA,
+    "templates.parquet": TEMPLATES_SCHEMA,
+    "sinks.parquet": SINKS_TABLE_SCHEMA,
     "sensitivity.parquet": SENSITIVITY_SCHEMA,
     "sensitivity.csv": RESPONSE_SCHEMA,
     "claims.csv": CLAIMS_SCHEMA,
@@ -108,6 +115,8 @@ SCHEMAS = {
     "interventions/{model}/{variant}/{shard}.parquet": INTERVENED_SCHEMA,
     "interventions/{model}/{variant}/{shard}.doses.parquet": DOSES_SCHEMA,
     "interventions/{model}/{variant}/{shard}.slopes.parquet": SLOPES_SCHEMA,
+    "positional/{model}/{variant}/{shard}.parquet": POSITIONAL_SUMS_SCHEMA,
+    "sinks/{model}/{variant}/{shard}.parquet": SINKS_SCHEMA,
 }
 FILE_SCHEMAS = {
     "keyphrases/{shard}.parquet": KEYPHRASE_SCHEMA,

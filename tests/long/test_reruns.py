@@ -26,6 +26,8 @@ METRIC_TABLES = {"tabulate_metrics": 1, "tabulate_summary": 1, **STATISTICS}
 COMMON_LENGTH = {"tabulate_common_length": 1}
 SENSITIVITY = {"probe_metrics": 1, "plot_sensitivity": 1}
 COMPONENTS = {"tabulate_components": 1, "plot_components": 1}
+POSITIONAL = {"tabulate_positional": 1, "plot_positional_heads": 1, "plot_positional_templates": 1}
+SINKS = {"tabulate_sinks": 1, "plot_sinks": 1}
 # everything that depends on which reviews are accepted
 TABULATION = {
     "tabulate_similarity": 1,
@@ -36,6 +38,8 @@ TABULATION = {
 }
 TABULATION_FIGURES = {
     **COMPONENTS,
+    **SINKS,
+    "plot_positional_templates": 1,
     "plot_similarity": 1,
     "plot_cosine_histogram": 1,
     "plot_attention_profile": 1,
@@ -54,6 +58,9 @@ MEASURES = (
 BELOW_STATES = {
     **COMMON_LENGTH,
     **COMPONENTS,
+    **SINKS,
+    "plot_positional_heads": 1,
+    "plot_positional_templates": 1,
     "tabulate_attention": 1,
     "tabulate_cosines": 1,
     "tabulate_mauve": 1,
@@ -110,7 +117,13 @@ def test_the_order_of_keys_reruns_figures_at_most(finished):
     finished.config = turned_round(finished.config)
     finished.config["views"].reverse()
     figures = {rule for rule in TABULATION_FIGURES if rule.startswith("plot_")}
-    assert finished.planned().keys() <= {*figures, "plot_mauve", "plot_placement", "make_report"}
+    assert finished.planned().keys() <= {
+        *figures,
+        "plot_mauve",
+        "plot_placement",
+        "plot_positional_heads",
+        "make_report",
+    }
 
 
 def test_the_threshold_reruns_tabulation_and_what_follows(finished):
@@ -152,8 +165,10 @@ def test_a_new_model_runs_alone(finished):
         "weights": {"random": {**LLAMA, "num_hidden_layers": 2}, "vocab_size": 400},
         "device": "cpu",
     }
-    extraction = {"build_random_model": 1, "extract_states": JOBS, "extract_components": SHARDS}
-    reruns(finished, {**extraction, **dict.fromkeys(MEASURES, JOBS), **BELOW_STATES})
+    extraction = {"build_random_model": 1, "extract_states": JOBS}
+    of_originals = dict.fromkeys(("extract_components", "extract_positional", "compute_sinks"), SHARDS)
+    measures = {**extraction, **of_originals, **dict.fromkeys(MEASURES, JOBS)}
+    reruns(finished, {**measures, "tabulate_positional": 1, **BELOW_STATES})
     assert {name.split("/")[1] for name in model_files(finished)} == {"other"}
 
 
@@ -180,7 +195,8 @@ def test_more_reviews_run_the_new_shards_alone(finished):
         {
             **dict.fromkeys(("sample_corpus", "parse_reviews", "extract_keyphrases", "score_similarity"), 1),
             **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES), VARIANTS),
-            "extract_components": 1,
+            **dict.fromkeys(("extract_components", "extract_positional", "compute_sinks"), 1),
+            "tabulate_positional": 1,
             "tabulate_similarity": 1,
             "plot_similarity": 1,
             "tabulate_placement": 1,
@@ -252,6 +268,11 @@ def test_another_variant_taken_apart_runs_alone(finished):
     finished.config["components"]["variants"].append("front")
     below = {**COMPONENTS, "judge_claims": 1, "plot_claims": 1}
     reruns(finished, {"extract_components": SHARDS, **below, **REPORT})
+
+
+def test_positions_of_another_variant_are_read_alone(finished):
+    finished.config["positional"]["variants"].append("front")
+    reruns(finished, {"extract_positional": SHARDS, "compute_sinks": SHARDS, **POSITIONAL, **SINKS, **REPORT})
 
 
 def test_a_comment_or_docstring_reruns_nothing(finished):

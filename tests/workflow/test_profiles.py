@@ -17,6 +17,7 @@ ALONE = {
     "extract_states",
     "extract_components",
     "apply_interventions",
+    "extract_positional",
     "extract_keyphrases_with_llm",
     "score_similarity",
     "score_written",

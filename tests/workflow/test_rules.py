@@ -18,6 +18,7 @@ ON_A_GPU = {
     "extract_states",
     "extract_components",
     "apply_interventions",
+    "extract_positional",
     "score_similarity",
     "score_written",
     "score_fluency",
@@ -29,6 +30,7 @@ MORE_THREADS = {
     "extract_states",
     "extract_components",
     "apply_interventions",
+    "extract_positional",
     "extract_keyphrases_with_llm",
     "rewrite_with_llm",
 }

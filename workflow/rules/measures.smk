@@ -1,4 +1,4 @@
-# States -> singular values, geometry, received attention, pooled tokens, MAUVE; singular values and geometry of a common number of tokens.
+# States -> singular values, geometry, received attention, pooled tokens, MAUVE, sinks; the first two of a common number of tokens.
 # Variants, by another pass through a model -> how alike tokens are at each point of each block.
 
 
@@ -123,6 +123,25 @@ if STUDY.common_tokens:
             draws=4,
             seed=STUDY.seed,
             views=sorted(STUDY.views),
+        script:
+            "../scripts/measure.py"
+
+
+if STUDY.positional_jobs:
+
+    rule compute_sinks:
+        """The tokens besides the first that draw attention or grow massive, and from which block to which."""
+        input:
+            states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
+        output:
+            sinks="<results>/sinks/{model}/{variant}/{shard}.parquet",
+        log:
+            "<logs>/sinks/{model}/{variant}/{shard}.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("measure", "measures.sinks"),
+            module="measures.sinks",
         script:
             "../scripts/measure.py"
 

@@ -318,3 +318,41 @@ if STUDY.component_jobs:
             module="tables.components",
         script:
             "../scripts/tabulate.py"
+
+
+if STUDY.positional_jobs:
+
+    rule tabulate_positional:
+        """How positional the attention of each head is, and what positions alone predict."""
+        input:
+            positional=over_jobs("<results>/positional/{model}/{variant}/{shard}.parquet", STUDY.positional_jobs),
+        output:
+            positional="<results>/tables/positional.parquet",
+            templates="<results>/tables/templates.parquet",
+        log:
+            "<logs>/tables/tabulate_positional.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "tables.positional"),
+            module="tables.positional",
+        script:
+            "../scripts/tabulate.py"
+
+    rule tabulate_sinks:
+        """The tokens besides the first that draw attention or grow massive, by their text."""
+        input:
+            sinks=over_jobs("<results>/sinks/{model}/{variant}/{shard}.parquet", STUDY.positional_jobs),
+            variants=over_variants("<results>/variants/{variant}/{shard}.parquet", STUDY.positional.variants),
+            similarity="<results>/tables/similarity.parquet",
+        output:
+            sinks="<results>/tables/sinks.parquet",
+        log:
+            "<logs>/tables/tabulate_sinks.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "tables.sinks"),
+            module="tables.sinks",
+        script:
+            "../scripts/tabulate.py"

@@ -110,7 +110,10 @@ def test_a_study_with_everything_draws_everything():
     ("changes", "missing"),
     [
         ({}, {"first_token_scatter"}),
-        ({"states.record_attention": False}, {"attention_profile", "attention_heatmap", "first_token"}),
+        (
+            {"states.record_attention": False},
+            {"attention_profile", "attention_heatmap", "first_token", "positional_templates"},
+        ),
         ({"variants": {"original": {"rewriter": "none"}}}, {"similarity", "placement", "contrast", "balance"}),
         ({"contrasts.pairs": []}, {"contrast"}),
         ({"metrics": ["effective_rank"]}, {"first_token", "contrast"}),
@@ -118,6 +121,7 @@ def test_a_study_with_everything_draws_everything():
         ({"interventions": None}, {"dose_response", "susceptibility"}),
         ({"interventions.slopes": None}, {"susceptibility"}),
         ({"interventions.dial": None}, {"dose_response"}),
+        ({"positional": None}, {"positional_heads", "positional_templates", "sinks"}),
         ({"sensitivity": None}, {"sensitivity"}),
         ({"claims": None}, {"claims"}),
     ],

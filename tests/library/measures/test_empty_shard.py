@@ -2,7 +2,18 @@
 
 import pytest
 
-from homogenization.measures import attention, common_length, components, geometry, mauve, pooled, spectra
+from homogenization.measures import (
+    attention,
+    common_length,
+    components,
+    geometry,
+    mauve,
+    pooled,
+    positional,
+    positional_pass,
+    sinks,
+    spectra,
+)
 from homogenization.measures.views import VIEWS
 from homogenization.models.untrained import build_random_model
 from homogenization.states.extraction import extract
@@ -25,6 +36,7 @@ MEASURES = {
     "attention": (lambda store: [attention.measure(store)], [attention.ATTENTION_SCHEMA]),
     "pooled": (lambda store: [pooled.measure(store)], [pooled.POOLED_SCHEMA]),
     "mauve": (lambda store: [mauve.measure(store, 20, [0, 1])], [mauve.MAUVE_SCHEMA]),
+    "sinks": (lambda store: [sinks.measure(store)], [sinks.SINKS_SCHEMA]),
     "common_length": (lambda store: common_length.measure(store, 16, 2, 0, ["raw"]), None),
 }
 
@@ -63,3 +75,10 @@ def test_components_of_nothing_are_an_empty_table(model):
     assert table.is_empty()
     assert dict(table.schema) == components.COMPONENT_STATES_SCHEMA
     assert "attention" in metadata["components"]
+
+
+def test_positional_sums_of_nothing_are_an_empty_table(model):
+    table, metadata = positional_pass.positional_sums(model, [], [], {}, IDENTITY, 512)
+    assert table.is_empty()
+    assert dict(table.schema) == positional.POSITIONAL_SUMS_SCHEMA
+    assert metadata["n_reviews"] == 0

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homogenization.measures.position_cells import CAUSAL_CELLS, CELLS, DICTIONARY, dictionary_templates, seen_keys
-from homogenization.measures.positional import HEAD_SUMS, KEYS, PositionalSums, positional_sums, template_of
+from homogenization.measures.positional import HEAD_SUMS, KEYS, PositionalSums, template_of
+from homogenization.measures.positional_pass import add_attention, positional_sums
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.attention import AttentionMap
 from homogenization.states.long_texts import windows
@@ -22,7 +23,9 @@ RANKS = (4, 7, 6, 9)
 
 
 def sums_of(model, reviews=slice(None), token_budget=2048):
-    return positional_sums(model, IDS[reviews], EMBEDDED[:4][reviews], RANKS[reviews], IDENTITY, token_budget)
+    return positional_sums(
+        model, IDS[reviews], EMBEDDED[:4][reviews], dict(zip(IDS, RANKS, strict=True)), IDENTITY, token_budget
+    )
 
 
 def plain_cell(query, key):
@@ -102,7 +105,7 @@ def read(sums, weights, rank, causal=True, window=None, chunk=128):
     for start in range(0, n, chunk):
         stop = min(start + chunk, n)
         seen = torch.from_numpy(weights[:, start:stop, : stop if causal else n])
-        sums.read(AttentionMap(0, 0, n, start, 0, causal, seen, window), rank)
+        add_attention(sums, AttentionMap(0, 0, n, start, 0, causal, seen, window), rank)
 
 
 def mixture(rng, n, strength, templates, causal=True, window=None):
@@ -142,7 +145,7 @@ def test_invariants(lengths, n, causal, window, seed):
     rng, sums = np.random.default_rng(seed), PositionalSums()
     for rank, length in enumerate(lengths):
         read(sums, mixture(rng, length, 0.3, ("self",), causal, window)[0], rank, causal, window)
-    by_head, by_position = sums.by_head[0].numpy(), sums.by_position[0]
+    by_head, by_position = sums.by_head[0], sums.by_position[0]
     assert by_head.shape[-1] == len(CAUSAL_CELLS if causal else CELLS)
     choosing = sum(length - (causal and length > 0) for length in lengths if length > 1)
     for name in ("attention", "permuted"):

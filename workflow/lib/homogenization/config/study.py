@@ -15,6 +15,7 @@ from homogenization.config.claims import CONTROLS, load_all_claims
 from homogenization.config.hardware import Hardware
 from homogenization.config.interventions import Interventions
 from homogenization.config.models import Model, Source, States
+from homogenization.config.positional import Positional
 from homogenization.config.texts import (
     AnyKeyphrases,
     AnyVariant,
@@ -59,6 +60,9 @@ class Study(Section):
     pooled: Pooled = Pooled()
     contrasts: Contrasts = Contrasts()
     components: Components | None = Field(None, description="Which blocks are taken apart; null: none.")
+    positional: Positional | None = Field(
+        None, description="Whose attention is compared with what positions alone predict; null: none."
+    )
     interventions: Interventions | None = Field(
         None, description="What is done to the attention of models; null: nothing."
     )
@@ -119,14 +123,16 @@ class Study(Section):
             )
         return contrasts
 
-    @field_validator("components")
+    @field_validator("components", "positional")
     @classmethod
-    def components_of_what_there_is(cls, components: Components | None, info: ValidationInfo) -> Components | None:
+    def read_again_what_there_is(
+        cls, chosen: Components | Positional | None, info: ValidationInfo
+    ) -> Components | Positional | None:
         """Models and variants exist."""
-        if components is not None:
-            _check_names(components.models or (), info, "models", "models")
-            _check_names(components.variants, info, "variants", "variants")
-        return components
+        if chosen is not None:
+            _check_names(chosen.models or (), info, "models", "models")
+            _check_names(chosen.variants, info, "variants", "variants")
+        return chosen
 
     @field_validator("interventions")
     @classmethod
@@ -225,7 +231,14 @@ class Study(Section):
     @property
     def component_jobs(self) -> list[tuple[str, str, str]]:
         """The jobs whose blocks are taken apart."""
-        chosen = self.components
+        return self._jobs_of_section(self.components)
+
+    @property
+    def positional_jobs(self) -> list[tuple[str, str, str]]:
+        """The jobs whose attention is compared with what positions alone predict."""
+        return self._jobs_of_section(self.positional)
+
+    def _jobs_of_section(self, chosen: Components | Positional | None) -> list[tuple[str, str, str]]:
         if chosen is None:
             return []
         models = chosen.models or list(self.models)

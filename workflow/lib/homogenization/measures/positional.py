@@ -1,4 +1,4 @@
-"""How much of the attention follows from positions alone: sums by cells of query and key, streamed block by block.
+"""The sums of attention by the places of query and key, and the attention that positions alone predict.
 
 If what a query attends to is a mixture, A = (1 - lambda) C + lambda P, where P depends on positions alone and the
 content C is exchangeable over the keys that the query sees, the mean attention of a cell is that of (1 - lambda) U +
@@ -6,13 +6,11 @@ lambda P, U uniform. The sums of `HEAD_SUMS` by block, head, half of the reviews
 the numbers of `homogenization.tables.positional` need. The memory of one sum is 4.5 MB for 32 blocks of 32 heads.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import polars as pl
-import torch
 
 from homogenization.measures.position_cells import (
     CAUSAL_CELLS,
@@ -20,19 +18,11 @@ from homogenization.measures.position_cells import (
     DICTIONARY,
     QUERY_BINS,
     UNIFORM,
-    choices,
-    expected_sums,
     key_cells,
     query_bins,
     seen_keys,
 )
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.attention import AttentionMap
-from homogenization.states.check import check_against_eager
-from homogenization.states.long_texts import windows
-from homogenization.states.model import LanguageModel
-from homogenization.states.network import run_packed
-from homogenization.states.packs import run_packs
 
 HEAD_SUMS = ("attention", "permuted", "selective", "log", "squared_log")
 POSITION_SUMS = ("pairs", *DICTIONARY)
@@ -50,35 +40,15 @@ class PositionalSums:
     """Sums over queries and keys, by cell, of the reviews that were read.
 
     Attributes:
-        by_head: float64 (sums of `HEAD_SUMS`, heads, halves, QUERY_BINS, cells) by index of the block, on its device:
-            the attention; the attention with the keys that each query sees in random order; the part of the attention
+        by_head: float64 (sums of `HEAD_SUMS`, heads, halves, QUERY_BINS, cells) by index of the block: the
+            attention; the attention with the keys that each query sees in random order; the part of the attention
             above uniform, max(0, A_ij - U_ij); log A_ij less its mean over the keys of the query; its square.
         by_position: float64 (sums of `POSITION_SUMS`, halves, QUERY_BINS, cells) by index of the block: pairs of query
             and key, and the mass that each template of the dictionary gives to the cell.
     """
 
-    by_head: dict[int, torch.Tensor] = field(default_factory=dict)
+    by_head: dict[int, np.ndarray] = field(default_factory=dict)
     by_position: dict[int, np.ndarray] = field(default_factory=dict)
-
-    def read(self, attention: AttentionMap, rank: int) -> None:
-        """Add the attention of some queries of the review of this rank in the sample; even and odd ranks are halves."""
-        weights = attention.weights
-        n_cells = len(CAUSAL_CELLS if attention.causal else CELLS)
-        half, n_bins = rank % 2, QUERY_BINS * n_cells
-        queries = np.arange(weights.shape[1]) + attention.first_query
-        keys = np.arange(weights.shape[2]) + attention.first_key
-        seen = choices(seen_keys(queries, keys, attention.causal, attention.window))
-        index = np.where(seen, query_bins(queries)[:, None] * n_cells + key_cells(queries, keys), n_bins)
-        permuted = _permuted(index, seen, (rank, attention.block, attention.first_query))
-        of_chunk = _sums(weights, seen, index, permuted, n_bins)
-        if attention.block not in self.by_head:
-            shape = (len(HEAD_SUMS), len(weights), 2, QUERY_BINS, n_cells)
-            self.by_head[attention.block] = of_chunk.new_zeros(shape)
-            self.by_position[attention.block] = np.zeros((len(POSITION_SUMS), 2, QUERY_BINS, n_cells))
-        self.by_head[attention.block][:, :, half] += of_chunk.view(*of_chunk.shape[:2], QUERY_BINS, n_cells)
-        if attention.first_query == 0:
-            of_review = expected_sums(attention.n_tokens, attention.causal, attention.window)
-            self.by_position[attention.block][:, half] += of_review
 
     def add(self, other: "PositionalSums") -> None:
         """Add the sums of other reviews of the same model."""
@@ -90,7 +60,6 @@ class PositionalSums:
         """The sums as a table (`POSITIONAL_SUMS_SCHEMA`); blocks and heads from 1, cells without pairs left out."""
         parts = [pl.DataFrame(schema=POSITIONAL_SUMS_SCHEMA)]
         for block, of_heads in sorted(self.by_head.items()):
-            of_heads = of_heads.cpu().double().numpy()
             by_position = np.broadcast_to(self.by_position[block][:, None], (len(POSITION_SUMS), *of_heads.shape[1:]))
             kept = by_position[0] > 0
             head, *others = np.nonzero(kept)
@@ -104,7 +73,7 @@ class PositionalSums:
     @classmethod
     def of_table(cls, table: pl.DataFrame) -> "PositionalSums":
         """The sums of a table of one model and variant, which may hold several shards, one after another."""
-        n_cells = len(CELLS if table["cell"].max() >= len(CAUSAL_CELLS) else CAUSAL_CELLS)
+        n_cells = len(CELLS if (table["cell"].max() or 0) >= len(CAUSAL_CELLS) else CAUSAL_CELLS)
         found = cls()
         for (block,), rows in table.group_by("block", maintain_order=True):
             head, *others = (rows[key].to_numpy() for key in KEYS[1:])
@@ -116,35 +85,8 @@ class PositionalSums:
             one_head = head == 1
             for name, sums in zip(POSITION_SUMS, positions, strict=True):
                 np.add.at(sums, tuple(key[one_head] for key in others), rows[name].to_numpy()[one_head])
-            found.by_head[block - 1], found.by_position[block - 1] = torch.from_numpy(heads), positions
+            found.by_head[block - 1], found.by_position[block - 1] = heads, positions
         return found
-
-
-def _permuted(index: np.ndarray, seen: np.ndarray, seed: tuple[int, ...]) -> np.ndarray:
-    """`index` (queries, keys) with the entries of the keys that a query sees in random order."""
-    shuffled = np.where(seen, np.random.default_rng(seed).random(seen.shape), 2).argsort(axis=1)
-    in_order = np.argsort(~seen, axis=1, kind="stable")
-    result = index.copy()
-    np.put_along_axis(result, shuffled, np.take_along_axis(index, in_order, axis=1), axis=1)
-    return result
-
-
-def _sums(
-    weights: torch.Tensor, seen: np.ndarray, index: np.ndarray, permuted: np.ndarray, n_bins: int
-) -> torch.Tensor:
-    """Sums (sums of `HEAD_SUMS`, heads, n_bins) of weights (heads, queries, keys); an index of `n_bins` is left out."""
-    device = weights.device
-    wide = weights.to(torch.float32 if device.type == "mps" else torch.float64)
-    visible = torch.from_numpy(seen).to(device)
-    n_seen = visible.sum(dim=1, keepdim=True).clamp_min(1)
-    logs = weights.clamp_min(torch.finfo(torch.float32).tiny).to(wide.dtype).log_()  # finite where a weight underflows
-    logs -= logs.mul(visible).sum(dim=-1, keepdim=True).div_(n_seen)
-    above = (wide - 1 / n_seen).clamp_min_(0)
-    sums = wide.new_zeros(len(HEAD_SUMS), len(weights), n_bins + 1)
-    for row, values in enumerate((wide, wide, above, logs, logs.square())):
-        cells = torch.from_numpy(permuted if HEAD_SUMS[row] == "permuted" else index).to(device)
-        sums[row].index_add_(1, cells.flatten(), values.flatten(1))
-    return sums[..., :-1]
 
 
 def template_of(
@@ -172,7 +114,7 @@ def template_of(
         HomogenizationError: the half has no review of two tokens or more.
     """
     halves = slice(None) if half is None else slice(half, half + 1)
-    attention = sums.by_head[block - 1][HEAD_SUMS.index("attention"), :, halves].sum(dim=1).cpu().double().numpy()
+    attention = sums.by_head[block - 1][HEAD_SUMS.index("attention"), :, halves].sum(axis=1)
     by_position = sums.by_position[block - 1][:, halves].sum(axis=1)
     pairs, uniform = by_position[POSITION_SUMS.index("pairs")], by_position[POSITION_SUMS.index(UNIFORM)]
     causal = pairs.shape[-1] == len(CAUSAL_CELLS)
@@ -199,54 +141,3 @@ def template_of(
     cells = np.where(seen, key_cells(tokens, tokens), 0)
     template = np.take_along_axis(of_queries, cells[None], axis=2) * seen
     return template / template.sum(axis=-1, keepdims=True)
-
-
-def positional_sums(
-    model: LanguageModel,
-    review_ids: Sequence[str],
-    texts: Sequence[str],
-    ranks: Sequence[int],
-    identity: Mapping[str, str],
-    token_budget: int,
-    originals: Sequence[str] | None = None,
-) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Run `model` over reviews and sum their attention by cells.
-
-    Args:
-        model: model to run, with its tokenizer.
-        review_ids: names of the reviews.
-        texts: texts of the reviews, in the same order.
-        ranks: ranks of the reviews in the sample, in the same order.
-        identity: `model`, `variant` and `shard`, for the table and provenance.
-        token_budget: most tokens of the whole reviews in a forward pass; a longer review passes alone.
-        originals: original texts, in the same order, which decide where a long review is cut; None where the texts are
-            the originals.
-
-    Returns:
-        The table (`POSITIONAL_SUMS_SCHEMA`), and its metadata: `n_reviews`, `states` (provenance).
-
-    Raises:
-        HomogenizationError: an architecture that can't be honoured, a review that does not fit into memory.
-    """
-    read = windows(model, review_ids, texts, originals)
-    rank_of = dict(zip(review_ids, ranks, strict=True))
-    check_against_eager(model.packed, int(read.tokens.lengths.max(initial=0)), record_attention=True)
-    sums = PositionalSums()
-
-    def run_pack(pack: range) -> None:
-        of_pack = PositionalSums()  # of its own: a pass that runs out of memory leaves nothing behind
-        pack_ranks = [rank_of[read.review_ids[review]] for review in pack]
-
-        def through(attention: AttentionMap) -> torch.Tensor:
-            of_pack.read(attention, pack_ranks[attention.review])
-            return attention.weights
-
-        start, stop = read.tokens.review_offsets[[pack.start, pack.stop]].tolist()
-        lengths = read.tokens.lengths[pack.start : pack.stop].tolist()
-        token_ids = read.tokens.token_ids[start:stop]
-        run_packed(model.packed, token_ids, lengths, False, lambda _layer, _states: None, through)
-        sums.add(of_pack)
-
-    run_packs(model.packed.device, read.tokens.lengths.tolist(), token_budget, run_pack)
-    provenance = {**model.provenance, **identity, "n_blocks": model.packed.n_blocks}
-    return sums.table(identity), {"n_reviews": len(read.review_ids), "states": provenance}

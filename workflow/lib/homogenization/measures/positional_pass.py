@@ -1,0 +1,128 @@
+"""A pass of reviews through a model that sums the attention of each head by the places of query and key."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from homogenization.measures.position_cells import (
+    CAUSAL_CELLS,
+    CELLS,
+    QUERY_BINS,
+    choices,
+    expected_sums,
+    key_cells,
+    query_bins,
+    seen_keys,
+)
+from homogenization.measures.positional import HEAD_SUMS, POSITION_SUMS, PositionalSums
+from homogenization.states.attention import AttentionMap
+from homogenization.states.check import check_against_eager
+from homogenization.states.long_texts import windows
+from homogenization.states.model import LanguageModel
+from homogenization.states.network import run_packed
+from homogenization.states.packs import run_packs
+
+
+def positional_sums(
+    model: LanguageModel,
+    review_ids: Sequence[str],
+    texts: Sequence[str],
+    ranks: Mapping[str, int],
+    identity: Mapping[str, str],
+    token_budget: int,
+    originals: Sequence[str] | None = None,
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Run `model` over reviews and sum their attention by cells.
+
+    Args:
+        model: model to run, with its tokenizer.
+        review_ids: names of the reviews.
+        texts: texts of the reviews, in the same order.
+        ranks: rank of each review in the sample, by name.
+        identity: `model`, `variant` and `shard`, for the table and provenance.
+        token_budget: most tokens of the whole reviews in a forward pass; a longer review passes alone.
+        originals: original texts, in the same order, which decide where a long review is cut; None where the texts are
+            the originals.
+
+    Returns:
+        The table (`POSITIONAL_SUMS_SCHEMA`), and its metadata: `n_reviews`, `states` (provenance).
+
+    Raises:
+        HomogenizationError: an architecture that can't be honoured, a review that does not fit into memory.
+    """
+    read = windows(model, review_ids, texts, originals)
+    check_against_eager(model.packed, int(read.tokens.lengths.max(initial=0)), record_attention=True)
+    sums = PositionalSums()
+
+    def run_pack(pack: range) -> None:
+        of_pack = PositionalSums()  # of its own: a pass that runs out of memory leaves nothing behind
+        pack_ranks = [ranks[read.review_ids[review]] for review in pack]
+
+        def through(attention: AttentionMap) -> torch.Tensor:
+            add_attention(of_pack, attention, pack_ranks[attention.review])
+            return attention.weights
+
+        start, stop = read.tokens.review_offsets[[pack.start, pack.stop]].tolist()
+        lengths = read.tokens.lengths[pack.start : pack.stop].tolist()
+        token_ids = read.tokens.token_ids[start:stop]
+        run_packed(model.packed, token_ids, lengths, False, lambda _layer, _states: None, through)
+        sums.add(of_pack)
+
+    run_packs(model.packed.device, read.tokens.lengths.tolist(), token_budget, run_pack)
+    provenance = {**model.provenance, **identity, "n_blocks": model.packed.n_blocks}
+    return sums.table(identity), {"n_reviews": len(read.review_ids), "states": provenance}
+
+
+def add_attention(sums: PositionalSums, attention: AttentionMap, rank: int) -> None:
+    """Add the attention of some queries of one review to `sums`.
+
+    Args:
+        sums: sums to add to, in place.
+        attention: weights of these queries in one block.
+        rank: rank of the review in the sample; even and odd ranks are the two halves.
+    """
+    weights = attention.weights
+    n_cells = len(CAUSAL_CELLS if attention.causal else CELLS)
+    half, n_bins = rank % 2, QUERY_BINS * n_cells
+    queries = np.arange(weights.shape[1]) + attention.first_query
+    keys = np.arange(weights.shape[2]) + attention.first_key
+    seen = choices(seen_keys(queries, keys, attention.causal, attention.window))
+    index = np.where(seen, query_bins(queries)[:, None] * n_cells + key_cells(queries, keys), n_bins)
+    permuted = _permuted(index, seen, (rank, attention.block, attention.first_query))
+    of_chunk = _sums(weights, seen, index, permuted, n_bins)
+    if attention.block not in sums.by_head:
+        shape = (len(HEAD_SUMS), len(weights), 2, QUERY_BINS, n_cells)
+        sums.by_head[attention.block] = np.zeros(shape)
+        sums.by_position[attention.block] = np.zeros((len(POSITION_SUMS), 2, QUERY_BINS, n_cells))
+    sums.by_head[attention.block][:, :, half] += of_chunk.reshape(*of_chunk.shape[:2], QUERY_BINS, n_cells)
+    if attention.first_query == 0:
+        of_review = expected_sums(attention.n_tokens, attention.causal, attention.window)
+        sums.by_position[attention.block][:, half] += of_review
+
+
+def _permuted(index: np.ndarray, seen: np.ndarray, seed: tuple[int, ...]) -> np.ndarray:
+    """`index` (queries, keys) with the entries of the keys that a query sees in random order."""
+    shuffled = np.where(seen, np.random.default_rng(seed).random(seen.shape), 2).argsort(axis=1)
+    in_order = np.argsort(~seen, axis=1, kind="stable")
+    result = index.copy()
+    np.put_along_axis(result, shuffled, np.take_along_axis(index, in_order, axis=1), axis=1)
+    return result
+
+
+def _sums(weights: torch.Tensor, seen: np.ndarray, index: np.ndarray, permuted: np.ndarray, n_bins: int) -> np.ndarray:
+    """Sums (sums of `HEAD_SUMS`, heads, n_bins) of weights (heads, queries, keys); the index `n_bins` is left out."""
+    device = weights.device
+    wide = weights.to(torch.float32 if device.type == "mps" else torch.float64)
+    visible = torch.from_numpy(seen).to(device)
+    n_seen = visible.sum(dim=1, keepdim=True).clamp_min(1)
+    logs = weights.clamp_min(torch.finfo(torch.float32).tiny).to(wide.dtype).log_()  # finite where a weight underflows
+    logs -= logs.mul(visible).sum(dim=-1, keepdim=True).div_(n_seen)
+    above = (wide - 1 / n_seen).clamp_min_(0)
+    sums = wide.new_zeros(len(HEAD_SUMS), len(weights), n_bins + 1)
+    for row, values in enumerate((wide, wide, above, logs, logs.square())):
+        cells = torch.from_numpy(permuted if HEAD_SUMS[row] == "permuted" else index).to(device)
+        sums[row].index_add_(1, cells.flatten(), values.flatten(1))
+    return sums[..., :-1].cpu().double().numpy()

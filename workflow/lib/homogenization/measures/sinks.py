@@ -1,0 +1,147 @@
+"""Tokens that draw attention or grow massive: which, and from which block to which.
+
+Token j of a review of n tokens draws attention in a block where it receives c_j = sum_i A_ij (mean over heads) more
+than ten times what it would receive under uniform attention, and more than ten times the mean of all tokens, which is
+1. The second condition is for the last tokens of a causal model: few queries see them, so that their own attention
+alone exceeds ten times uniform. A token is massive where its norm is more than ten times the median norm of the
+review's tokens.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from homogenization.measures.attention import AttendingStates, uniform_attention
+from homogenization.measures.directions import norms
+from homogenization.measures.reviews import iterate_reviews
+from homogenization.states.points import RESIDUAL_STREAM
+
+THRESHOLD = 10.0
+ATTENTION, NORM = "attention", "norm"
+SINKS_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
+    "review_id": pl.String,
+    "n_tokens": pl.Int32,
+    "kind": pl.String,
+    "position": pl.Int32,
+    "token_start": pl.Int32,
+    "token_end": pl.Int32,
+    "first_block": pl.Int32,
+    "last_block": pl.Int32,
+    "n_blocks": pl.Int32,
+    "peak": pl.Float64,
+}
+
+
+class LocatedStates(AttendingStates, Protocol):
+    """States whose tokens have a place in their text.
+
+    Attributes:
+        token_offsets: character spans, int32 (tokens, 2); (0, 0) for a token outside of the text.
+    """
+
+    token_offsets: np.ndarray
+
+
+def attention_excess(received: np.ndarray, causal: bool) -> np.ndarray:
+    """Attention received over the larger of uniform attention and 1: above `THRESHOLD` the token draws attention.
+
+    Args:
+        received: (..., n) c_j of one review.
+        causal: whether the model's attention is causal.
+
+    Returns:
+        float64 (..., n).
+    """
+    return received / np.maximum(uniform_attention(received.shape[-1], causal), 1.0)
+
+
+def norm_excess(lengths: np.ndarray) -> np.ndarray:
+    """Norms over their median: above `THRESHOLD` the token is massive.
+
+    Args:
+        lengths: (..., n) norms of the tokens of one review.
+
+    Returns:
+        float64 (..., n); infinite or NaN where the median is 0.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return lengths / np.median(lengths, axis=-1, keepdims=True)
+
+
+def sinks_of(excess: np.ndarray, blocks: np.ndarray) -> Iterator[dict[str, Any]]:
+    """The tokens of one review whose excess is above `THRESHOLD` in some block, the first token among them.
+
+    Args:
+        excess: (blocks, n), from `attention_excess` or `norm_excess`.
+        blocks: (blocks,) number of each block.
+
+    Yields:
+        position (from 0), first_block, last_block, n_blocks (in which it is above), peak (the largest excess).
+    """
+    above = excess > THRESHOLD
+    for position in np.flatnonzero(above.any(axis=0)):
+        there = blocks[above[:, position]]
+        yield {
+            "position": int(position),
+            "first_block": int(there[0]),
+            "last_block": int(there[-1]),
+            "n_blocks": len(there),
+            "peak": float(excess[above[:, position], position].max()),
+        }
+
+
+def secondary_sinks(
+    received: np.ndarray | None, lengths: np.ndarray, layers: np.ndarray, causal: bool
+) -> Iterator[dict[str, Any]]:
+    """The tokens of one review besides the first that draw attention or are massive.
+
+    Args:
+        received: (blocks, n) attention received; None where it was not recorded.
+        lengths: (layers, n) norms of the residual stream.
+        layers: (layers,) the layers, 0 before the first block, l after block l.
+        causal: whether the model's attention is causal.
+
+    Yields:
+        What `sinks_of` yields, with the `kind`, `attention` or `norm`; the block of a norm is the one before it, 0 for
+        the embedding.
+    """
+    found = (
+        [] if received is None else [(ATTENTION, attention_excess(received, causal), np.arange(1, len(received) + 1))]
+    )
+    for kind, excess, blocks in (*found, (NORM, norm_excess(lengths), layers)):
+        yield from ({"kind": kind, **sink} for sink in sinks_of(excess, blocks) if sink["position"] > 0)
+
+
+def measure(store: LocatedStates) -> pl.DataFrame:
+    """Secondary sinks of every review of a store (`SINKS_SCHEMA`); a review without any has one row of nulls.
+
+    Raises:
+        HomogenizationError: states that are not finite.
+    """
+    layers = np.array(store.layers)
+    lengths = np.empty((len(layers), store.review_offsets[-1]))
+    starts = dict(zip(store.review_ids, store.review_offsets[:-1].tolist(), strict=True))
+    for place, tokens in iterate_reviews(store):
+        if place["point"] == RESIDUAL_STREAM:
+            start = starts[place["review_id"]]
+            row = np.searchsorted(layers, place["layer"])
+            lengths[row, start : start + len(tokens)] = norms(tokens.astype(np.float64))
+    received = store.attention_received()
+    rows = []
+    for index, review_id in enumerate(store.review_ids):
+        tokens = slice(*store.review_offsets[index : index + 2].tolist())
+        about = {"review_id": review_id, "n_tokens": tokens.stop - tokens.start}
+        of_review = None if received is None else received[:, tokens]
+        found = list(secondary_sinks(of_review, lengths[:, tokens], layers, store.causal))
+        spans = store.token_offsets[tokens]
+        for sink in found:
+            start, end = spans[sink["position"]].tolist()
+            rows.append({**about, **sink, "token_start": start, "token_end": end})
+        rows += [] if found else [about]
+    names = {name: pl.lit(store.attributes[name], dtype=pl.String) for name in ("model", "variant")}
+    schema = {name: dtype for name, dtype in SINKS_SCHEMA.items() if name not in names}
+    return pl.DataFrame(rows, schema=schema).with_columns(**names).select(*SINKS_SCHEMA)

@@ -1,0 +1,165 @@
+"""How positional the attention of each head is, and the template of each block, from sums by position.
+
+The mean attention of a cell, T, is compared with uniform attention U over the same queries. For exchangeable content
+T = (1 - lambda) U + lambda P, so the total variation of T and U is lambda times that of P and U. Estimated from the
+reviews that gave T, it would count noise as position: the cells above uniform are chosen on one half of the reviews and
+summed on the other, which is a lower bound in expectation.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.optimize import nnls
+
+from homogenization.measures.position_cells import CELLS, DICTIONARY, UNIFORM
+from homogenization.measures.positional import HEAD_SUMS, POSITION_SUMS, PositionalSums
+from homogenization.run.parquet import read_tables, table_metadata
+
+WEIGHTS = tuple(f"weight_{template}" for template in DICTIONARY)
+_NUMBERS = ("positional_mass", "total_mass", "ratio", "r2_log", "lambda_dictionary", *WEIGHTS, "null_mass")
+POSITIONAL_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
+    "block": pl.Int32,
+    "depth": pl.Float64,
+    "head": pl.Int32,
+    **dict.fromkeys(_NUMBERS, pl.Float64),
+    "n_reviews": pl.Int64,
+}
+TEMPLATES_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
+    "block": pl.Int32,
+    "depth": pl.Float64,
+    "query_bin": pl.Int32,
+    "cell": pl.String,
+    "n_queries": pl.Int64,
+    "attention": pl.Float64,
+    "uniform": pl.Float64,
+}
+
+
+def head_numbers(by_head: np.ndarray, by_position: np.ndarray) -> dict[str, np.ndarray]:
+    """The numbers of each head of one block.
+
+    Args:
+        by_head: float64 (sums of `HEAD_SUMS`, heads, halves, query bins, cells).
+        by_position: float64 (sums of `POSITION_SUMS`, halves, query bins, cells).
+
+    Returns:
+        float64 (heads,) each; NaN where a half has no review with a choice of keys:
+        positional_mass: total variation of the template and of uniform attention, cross-fitted, at most 1;
+        total_mass: total variation of the attention itself and of uniform attention, mean over queries;
+        ratio: positional_mass / total_mass;
+        r2_log: share of the variance of log A_ij within queries that the cell's mean in the other half explains;
+        lambda_dictionary: what the non-negative least-squares weights of the dictionary leave to other templates than
+        the uniform one; weight_...: these weights, divided by their sum;
+        null_mass: positional_mass with the keys of each query in random order.
+    """
+    head_sums = dict(zip(HEAD_SUMS, by_head, strict=True))
+    expected = dict(zip(POSITION_SUMS, by_position, strict=True))
+    uniform = expected[UNIFORM]
+    n_queries = uniform.sum(axis=(-2, -1))
+    total = _ratio(head_sums["selective"].sum(axis=(1, 2, 3)), n_queries.sum())
+    mass = _cross_fitted(head_sums["attention"], uniform)
+    weights = np.array([_dictionary_weights(of_head, by_position) for of_head in head_sums["attention"]])
+    return {
+        "positional_mass": mass,
+        "total_mass": total,
+        "ratio": _ratio(mass, total),
+        "r2_log": _explained(head_sums["log"], head_sums["squared_log"], expected["pairs"]),
+        "lambda_dictionary": 1 - weights[:, DICTIONARY.index(UNIFORM)],
+        **dict(zip(WEIGHTS, weights.T, strict=True)),
+        "null_mass": _cross_fitted(head_sums["permuted"], uniform),
+    }
+
+
+def _ratio(part: Any, whole: Any) -> np.ndarray:
+    """The part over the whole, NaN where the whole is 0 or NaN."""
+    part, whole = np.broadcast_arrays(np.asarray(part, dtype=float), np.asarray(whole, dtype=float))
+    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+
+
+def _cross_fitted(attention: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    """Attention above uniform, (heads,): cells chosen on one half and summed on the other, both ways, per query."""
+    n_queries = uniform.sum(axis=(-2, -1))
+    if not n_queries.all():
+        return np.full(len(attention), np.nan)
+    excess = attention - uniform
+    chosen = excess[:, ::-1] > 0
+    return np.where(chosen, excess, 0).sum(axis=(1, 2, 3)) / n_queries.sum()
+
+
+def _explained(log: np.ndarray, squared: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """1 - (squared errors of the other half's cell means) / (sum of squares), (heads,)."""
+    if not pairs.sum(axis=(-2, -1)).all():
+        return np.full(len(log), np.nan)
+    predicted = np.divide(log, pairs, out=np.zeros_like(log), where=pairs > 0)[:, ::-1]
+    errors = squared - 2 * predicted * log + pairs * predicted**2
+    return 1 - _ratio(errors.sum(axis=(1, 2, 3)), squared.sum(axis=(1, 2, 3)))
+
+
+def _dictionary_weights(attention: np.ndarray, by_position: np.ndarray) -> np.ndarray:
+    """Weights of the dictionary's templates, summing to 1, that fit a head's attention (halves, query bins, cells).
+
+    The squared error of the mean attention of a cell counts once for each query of its bin.
+    """
+    sums = by_position[POSITION_SUMS.index(DICTIONARY[0]) :].sum(axis=1)
+    n_queries = sums[-1].sum(axis=-1, keepdims=True)
+    scale = np.sqrt(np.where(n_queries > 0, n_queries, np.inf))
+    weights, _ = nnls((sums / scale).reshape(len(sums), -1).T, (attention.sum(axis=0) / scale).ravel())
+    return _ratio(weights, weights.sum())
+
+
+def mean_template(attention: np.ndarray, uniform: np.ndarray) -> Iterator[dict[str, Any]]:
+    """The occupied cells of a block's template: mean over queries and heads.
+
+    Args:
+        attention: sums (heads, halves, query bins, cells).
+        uniform: sums under uniform attention (halves, query bins, cells).
+    """
+    attention, uniform = attention.mean(axis=0).sum(axis=0), uniform.sum(axis=0)
+    n_queries = uniform.sum(axis=-1)
+    for query_bin, cell in np.argwhere(uniform > 0):
+        yield {
+            "query_bin": query_bin,
+            "cell": CELLS[cell],
+            "n_queries": round(n_queries[query_bin]),
+            "attention": attention[query_bin, cell] / n_queries[query_bin],
+            "uniform": uniform[query_bin, cell] / n_queries[query_bin],
+        }
+
+
+def tabulate(inputs: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `positional` and `templates` of the files `inputs.positional`, sorted by their keys.
+
+    All reviews of a variant count, whether or not they are accepted.
+    """
+    heads, templates = [pl.DataFrame(schema=POSITIONAL_SCHEMA)], [pl.DataFrame(schema=TEMPLATES_SCHEMA)]
+    described = [(table_metadata(path), path) for path in inputs.positional]
+    origins = [((of["states"]["model"], of["states"]["variant"]), of, path) for of, path in described]
+    for (model, variant), shards in groupby(sorted(origins, key=lambda origin: origin[0]), lambda origin: origin[0]):
+        _, metadata, paths = zip(*shards, strict=True)
+        n_reviews = sum(of["n_reviews"] for of in metadata)
+        sums = PositionalSums.of_table(read_tables(list(paths)))
+        for block, by_head in sorted(sums.by_head.items()):
+            by_position = sums.by_position[block]
+            place = {"model": model, "variant": variant, "block": block + 1}
+            place["depth"] = (block + 1) / metadata[0]["states"]["n_blocks"]
+            numbers = head_numbers(by_head, by_position)
+            about = place | {"head": np.arange(1, by_head.shape[1] + 1), "n_reviews": n_reviews}
+            heads.append(_part(about | numbers, POSITIONAL_SCHEMA))
+            rows = list(mean_template(by_head[HEAD_SUMS.index("attention")], by_position[-1]))
+            columns = {name: [row[name] for row in rows] for name in TEMPLATES_SCHEMA if name not in place}
+            templates.append(_part(place | columns, TEMPLATES_SCHEMA))
+    return pl.concat(heads), pl.concat(templates)
+
+
+def _part(columns: dict[str, Any], schema: dict[str, Any]) -> pl.DataFrame:
+    """Rows of a table; a value that is neither list nor array stands in all of them."""
+    long = {name: values for name, values in columns.items() if isinstance(values, list | np.ndarray)}
+    constants = {name: pl.lit(value) for name, value in columns.items() if name not in long}
+    return pl.DataFrame(long).with_columns(**constants).select(*schema).cast(schema)

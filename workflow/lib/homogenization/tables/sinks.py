@@ -1,0 +1,69 @@
+"""The tokens besides the first that draw attention or are massive, over the accepted reviews, by their text."""
+
+from typing import Any
+
+import polars as pl
+
+from homogenization.run.parquet import read_tables
+from homogenization.tables.over_reviews import keep_accepted
+
+SINKS_TABLE_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
+    "kind": pl.String,
+    "token": pl.String,
+    "n_reviews": pl.Int64,
+    "n_read": pl.Int64,
+    "n_sinks": pl.Int64,
+    "position": pl.Float64,
+    "earliest": pl.Int64,
+    "latest": pl.Int64,
+    "relative_position": pl.Float64,
+    "first_block": pl.Float64,
+    "last_block": pl.Float64,
+    "peak": pl.Float64,
+}
+_GROUP = ("model", "variant", "kind")
+_SPECIAL = "(special)"  # a token outside of the text, such as the one that ends it
+
+
+def sinks_table(sinks: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
+    """The table `sinks` (`SINKS_TABLE_SCHEMA`): a row for all tokens together (token null), then one for each text.
+
+    Args:
+        sinks: secondary sinks of the accepted reviews (`measures.sinks.SINKS_SCHEMA`).
+        texts: variant, review_id, text.
+    """
+    n_read = sinks.group_by("model", "variant").agg(pl.col("review_id").n_unique().cast(pl.Int64).alias("n_read"))
+    found = sinks.filter(pl.col("kind").is_not_null()).join(
+        texts, on=["variant", "review_id"], how="left", validate="m:1"
+    )
+    span = pl.col("text").str.slice(pl.col("token_start"), pl.col("token_end") - pl.col("token_start"))
+    word = span.str.strip_chars()
+    found = found.with_columns(
+        token=pl.when(pl.col("token_end") == 0).then(pl.lit(_SPECIAL)).when(word == "").then(span).otherwise(word),
+        place=pl.col("position") / (pl.col("n_tokens") - 1),
+    )
+    every = found.with_columns(token=pl.lit(None, dtype=pl.String))
+    numbers = (
+        pl.col("review_id").n_unique().alias("n_reviews"),
+        pl.len().alias("n_sinks"),
+        pl.col("position").min().alias("earliest"),
+        pl.col("position").max().alias("latest"),
+        pl.col("position").median().alias("median_position"),
+        pl.col("place").median().alias("relative_position"),
+        *(pl.col(name).median() for name in ("first_block", "last_block", "peak")),
+    )
+    table = pl.concat([every, found]).group_by(*_GROUP, "token").agg(*numbers).rename({"median_position": "position"})
+    table = table.join(n_read, on=["model", "variant"], how="left")
+    order = [pl.col(name) for name in _GROUP] + [pl.col("token").is_not_null(), -pl.col("n_reviews"), pl.col("token")]
+    return table.select(*SINKS_TABLE_SCHEMA).cast(SINKS_TABLE_SCHEMA).sort(*order)
+
+
+def tabulate(inputs: Any) -> pl.DataFrame:
+    """The table `sinks` of the files `inputs.sinks`; `inputs.variants` are the texts that were read.
+
+    `inputs.similarity` says which reviews are accepted.
+    """
+    texts = read_tables(list(inputs.variants)).select("variant", "review_id", "text")
+    return sinks_table(keep_accepted(read_tables(list(inputs.sinks)), read_tables([inputs.similarity])), texts)
