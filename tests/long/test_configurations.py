@@ -32,7 +32,14 @@ def overlaid(folder, **sections) -> str:
 
 @pytest.mark.parametrize(
     ("configuration", "extractions"),
-    [("config", 2 * 7), ("untrained", 2 * 4), ("laptop", 2 * 8 * 4), ("paper", 3 * 4), ("smollm2", 2 * 7), ("causes", 3 * 4)],
+    [
+        ("config", 2 * 7),
+        ("untrained", 2 * 4),
+        ("laptop", 2 * 8 * 4),
+        ("paper", 3 * 4),
+        ("smollm2", 2 * 7),
+        ("causes", 3 * 4),
+    ],
 )
 def test_each_configuration_plans(checkout, configuration, extractions):
     """One extraction for each model, variant and shard; no network is needed to plan."""
