@@ -66,6 +66,7 @@ def test_what_makes_one_table_does_not_reach_what_makes_another_unless_it_comput
     named = {module: name for module, name in named.items() if module.startswith(f"{package}.")}
     allowed = {
         "measures.common_length": {"measures.spectra", "measures.geometry"},
+        "measures.pooled": {"measures.geometry"},
         "measures.sinks": {"measures.attention"},  # uniform attention
         "tables.common_length": {"tables.metrics"},
     }
