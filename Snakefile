@@ -41,7 +41,6 @@ rule all:
         rules.make_report.output.report,
         made_in("tables"),
         FIGURES,
-        over_jobs("<results>/interventions/{model}/{variant}/{shard}.parquet", STUDY.intervention_jobs),
         over_jobs("<results>/samples/{model}/{variant}/{shard}.zarr.zip") if STUDY.states.sample_tokens else [],
 
 

@@ -86,6 +86,8 @@ def test_variants_are_predicted_where_slopes_and_positions_are_known_of_the_orig
         ({}, {"variants": ["front"]}),
     ):
         assert predicted(interventions, positional) == []
+
+
 def test_positions_are_read_of_the_models_and_variants_that_are_named():
     study = study_of(variants=VARIANTS, models=MODELS, positional={"models": ["b"], "variants": ["front"]})
     assert study.positional_jobs == [("b", "front", "000"), ("b", "front", "001")]
