@@ -13,6 +13,7 @@ sys.path.insert(0, str(LIBRARY))
 os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
 
 from homogenization.config.study import load_study
+from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.built import BUILT_FILES
 from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash
@@ -38,7 +39,7 @@ pathvars:
 wildcard_constraints:
     model=any_of(STUDY.models),
     variant=any_of(STUDY.variants),
-    metric=any_of(STUDY.metrics),
+    metric=any_of(METRIC_NAMES),
     shard=r"\d+",
 
 

@@ -28,7 +28,10 @@ def study_of(interventions, **changes) -> Study:
         ({"dial": {"strengths": [0.1, 0.1]}}, "names a value twice"),
         ({"template": {"strengths": [-1.5, 1.5]}}, "interventions.template.strengths[0]: -1.5 is not allowed"),
         ({"template": {"strengths": [0.5]}}, "lack a sign"),
-        ({"template": {}}, "needs the section 'positional'"),
+        (
+            {"template": {}, "variants": ["original", "front"]},
+            "needs the section 'positional' for the variants ['front']",
+        ),
         ({"capped": {"bounds": [2.0]}}, "interventions.capped.bounds[0]: 2.0 is not allowed"),
         ({"capped": {"to": ["noone"]}}, "allowed: nobody, others"),
         ({"closed": ["third"]}, "allowed: first, random, most_attended, massive"),
@@ -48,6 +51,12 @@ def test_a_mistake_names_key_value_and_what_is_allowed(interventions, said):
         study_of(interventions)
     assert "interventions" in str(raised.value)
     assert said in str(raised.value)
+
+
+def test_a_template_needs_the_sums_that_it_is_made_of():
+    with pytest.raises(HomogenizationError, match="template: needs the section 'positional' for the models"):
+        study_of({"template": {}}, positional=None)
+    assert study_of({"template": {}}).intervention_jobs
 
 
 def test_the_first_reviews_by_rank_are_read_over_shards():

@@ -9,6 +9,7 @@ from homogenization.interventions.conditions import TEMPLATE, UNTOUCHED, Conditi
 from homogenization.interventions.intervened import Reviews, intervene
 from homogenization.interventions.templates import templates_of_reviews
 from homogenization.measures.positional import PositionalSums, template_of
+from homogenization.measures.positional_pass import add_attention
 from homogenization.models.tokens import tokenize
 from homogenization.states.attention import AttentionMap
 from homogenization.states.network import run_packed
@@ -26,7 +27,7 @@ def read_with_sums(model):
     sums = PositionalSums()
 
     def through(attention: AttentionMap) -> torch.Tensor:
-        sums.read(attention, attention.review)
+        add_attention(sums, attention, attention.review)
         return attention.weights
 
     run_packed(model.packed, tokens.token_ids, tokens.lengths.tolist(), False, lambda *_: None, through)
