@@ -24,8 +24,8 @@ def probability(value: float) -> str:
 
 
 def share_in_words(share: float) -> str:
-    """A share in percent, to two significant digits and four decimals: `−3.1 %`, `0.026 %`, `120 %`."""
-    percent = round(100 * share, 4)
+    """A share in percent, to two significant digits and two decimals: `−3.1 %`, `0.03 %`, `120 %`."""
+    percent = round(100 * share, 2)
     if abs(percent) >= 99.5:
         return typeset(f"{percent:.0f} %")
     return typeset(np.format_float_positional(percent, precision=2, fractional=False, trim="-")) + " %"
