@@ -28,6 +28,9 @@ SENSITIVITY = {"probe_metrics": 1, "plot_sensitivity": 1}
 COMPONENTS = {"tabulate_components": 1, "plot_components": 1}
 POSITIONAL = {"tabulate_positional": 1, "plot_positional_heads": 1, "plot_positional_templates": 1}
 SINKS = {"tabulate_sinks": 1, "plot_sinks": 1}
+EFFECTS = {"test_interventions": 1, "plot_dose_response": 4, "plot_susceptibility": 1}
+# reviews of the first shard alone take part in interventions
+INTERVENED = {"tabulate_intervened": 1, **EFFECTS}
 # everything that depends on which reviews are accepted
 TABULATION = {
     "tabulate_similarity": 1,
@@ -38,6 +41,7 @@ TABULATION = {
 }
 TABULATION_FIGURES = {
     **COMPONENTS,
+    **INTERVENED,
     **SINKS,
     "plot_positional_templates": 1,
     "plot_similarity": 1,
@@ -51,13 +55,15 @@ MEASURES = (
     "compute_spectra",
     "compute_geometry",
     "compute_attention",
-    "compute_pooled",
     "compute_mauve",
     "compute_common_length",
 )
+# of the originals alone, as this study has it
+OF_ORIGINALS = ("compute_pooled", "compute_sinks", "extract_components", "extract_positional")
 BELOW_STATES = {
     **COMMON_LENGTH,
     **COMPONENTS,
+    **INTERVENED,
     **SINKS,
     "plot_positional_heads": 1,
     "plot_positional_templates": 1,
@@ -150,7 +156,7 @@ def test_a_new_metric_in_the_code_reruns_tabulation(finished):
         "def nuclear_norm(spectra):\n    return spectra.singular_values.sum(axis=1)\n"
     )
     finished.config["metrics"].append("nuclear_norm")
-    tables = {**METRIC_TABLES, **COMMON_LENGTH, "tabulate_pooled": 1}
+    tables = {**METRIC_TABLES, **COMMON_LENGTH, "tabulate_pooled": 1, "apply_interventions": 1, **INTERVENED}
     reruns(finished, {**tables, **SENSITIVITY, **SUMMARY_FIGURES, "plot_metric": 4, **REPORT})
 
 
@@ -166,9 +172,9 @@ def test_a_new_model_runs_alone(finished):
         "device": "cpu",
     }
     extraction = {"build_random_model": 1, "extract_states": JOBS}
-    of_originals = dict.fromkeys(("extract_components", "extract_positional", "compute_sinks"), SHARDS)
+    of_originals = dict.fromkeys(OF_ORIGINALS, SHARDS)
     measures = {**extraction, **of_originals, **dict.fromkeys(MEASURES, JOBS)}
-    reruns(finished, {**measures, "tabulate_positional": 1, **BELOW_STATES})
+    reruns(finished, {**measures, "apply_interventions": 1, "tabulate_positional": 1, **BELOW_STATES})
     assert {name.split("/")[1] for name in model_files(finished)} == {"other"}
 
 
@@ -182,7 +188,7 @@ def test_a_new_variant_runs_alone(finished):
             "plot_similarity": 1,
             "tabulate_placement": 1,
             "plot_placement": 1,
-            **BELOW_STATES,
+            **{rule: number for rule, number in BELOW_STATES.items() if rule != "tabulate_pooled"},
         },
     )
     assert {name.split("/")[2] for name in model_files(finished)} == {"end"}
@@ -195,7 +201,7 @@ def test_more_reviews_run_the_new_shards_alone(finished):
         {
             **dict.fromkeys(("sample_corpus", "parse_reviews", "extract_keyphrases", "score_similarity"), 1),
             **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES), VARIANTS),
-            **dict.fromkeys(("extract_components", "extract_positional", "compute_sinks"), 1),
+            **dict.fromkeys(OF_ORIGINALS, 1),
             "tabulate_positional": 1,
             "tabulate_similarity": 1,
             "plot_similarity": 1,
@@ -216,6 +222,7 @@ def edit_module(finished, name: str) -> None:
 def test_a_formula_in_spectra_reruns_spectra_and_what_follows(finished):
     edit_module(finished, "measures/spectra")
     spectra = {"compute_spectra": JOBS, "compute_common_length": JOBS, **SENSITIVITY}
+    spectra |= {"apply_interventions": 1, **INTERVENED}
     reruns(finished, {**spectra, **COMMON_LENGTH, **METRIC_TABLES, **SUMMARY_FIGURES, **REPORT})
 
 
@@ -261,7 +268,7 @@ def test_the_shape_of_trial_matrices_concerns_them_alone(finished):
 
 def test_draws_and_confidence_rerun_statistics_alone(finished):
     finished.config["contrasts"]["draws"] = 300
-    reruns(finished, {**STATISTICS, "plot_contrast": 2, "plot_claims": 1, **REPORT})
+    reruns(finished, {**STATISTICS, **EFFECTS, "plot_contrast": 2, "plot_claims": 1, **REPORT})
 
 
 def test_another_variant_taken_apart_runs_alone(finished):
@@ -272,7 +279,8 @@ def test_another_variant_taken_apart_runs_alone(finished):
 
 def test_positions_of_another_variant_are_read_alone(finished):
     finished.config["positional"]["variants"].append("front")
-    reruns(finished, {"extract_positional": SHARDS, "compute_sinks": SHARDS, **POSITIONAL, **SINKS, **REPORT})
+    jobs = {"extract_positional": SHARDS, "compute_sinks": SHARDS, "predict_variants": 1}
+    reruns(finished, {**jobs, **POSITIONAL, **SINKS, **REPORT})
 
 
 def test_a_comment_or_docstring_reruns_nothing(finished):
