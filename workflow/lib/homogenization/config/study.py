@@ -238,7 +238,7 @@ class Study(Section):
         """The jobs whose attention is compared with what positions alone predict."""
         return self._jobs_of_section(self.positional)
 
-    def _jobs_of_section(self, chosen: Components | Positional | None) -> list[tuple[str, str, str]]:
+    def _jobs_of_section(self, chosen: Components | Positional | Interventions | None) -> list[tuple[str, str, str]]:
         if chosen is None:
             return []
         models = chosen.models or list(self.models)
@@ -247,12 +247,8 @@ class Study(Section):
     @property
     def intervention_jobs(self) -> list[tuple[str, str, str]]:
         """The jobs in which attention is changed."""
-        chosen = self.interventions
-        if chosen is None:
-            return []
-        models = chosen.models or list(self.models)
-        jobs = (job for job in self.jobs if job[0] in models and job[1] in chosen.variants)
-        return [job for job in jobs if self.ranks(job[2])[0] < chosen.n_reviews]
+        jobs = self._jobs_of_section(self.interventions)
+        return [job for job in jobs if self.ranks(job[2])[0] < self.interventions.n_reviews]
 
     def intervention_costs(self, model: str) -> dict[str, Any]:
         """What the plan has to know of the interventions in a model: its jobs, and numbers of passes of a review."""
