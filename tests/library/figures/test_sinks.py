@@ -55,4 +55,4 @@ def test_panels_without_sinks_say_so():
     ] * 3
     nothing = draw({"sinks": sinks_table().clear()}, shown(models=MODELS[:1]))
     assert texts(nothing).count("none") == 2
-    require_house_style(nothing, "n = 0 reviews")
+    assert "n = " not in texts(nothing)

@@ -34,8 +34,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         "A token besides the first draws attention in a block where it receives more than ten times as much as under "
         "uniform attention and as the mean token; it is massive where its norm is more than ten times the review's "
         "median. In brackets: the median of its positions (the first token is 0) and of the first and last block, over "
-        f"all variants. n = {counted(table['n_read'])}, accepted in their variant."
+        "all variants."
     )
+    if not table.is_empty():  # a table without any such token says nothing of the reviews that were read
+        note += f" n = {counted(table['n_read'])}, accepted in their variant."
     return finish(figure, shown.title, note, variant_handles(variants, styles, present))
 
 
