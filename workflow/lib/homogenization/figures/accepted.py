@@ -47,7 +47,8 @@ def accepted(table: pl.DataFrame, variants: Named, min_reviews: int) -> Accepted
     if alike:
         counts = f"n = {counted(of_drawn['n_reviews'])}" + ", the same in every variant" * (len(drawn) > 1)
     else:
-        drawn = [(name, f"{label} (n = {most[name]:,})") for name, label in drawn]
+        # the number stays in one piece where the label is wrapped
+        drawn = [(name, f"{label} (n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{most[name]:,})") for name, label in drawn]
         counts = "n: the reviews accepted in the variant, so variants are means over different reviews"
     if few:
         counts += f"; fewer than {needed} accepted reviews are not drawn"

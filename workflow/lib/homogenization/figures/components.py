@@ -101,12 +101,13 @@ def _without_reviews(shown: Shown) -> Figure:
 
 
 def _panel_rows(table: pl.DataFrame) -> list[tuple[str, str]]:
-    """(metric, view) of each row of panels: all tokens above without the first.
+    """(metric, view) of each row of panels: all tokens above without the first, as they are above centred.
 
     Centred tokens point away from each other by construction: the mean of their cosines is not drawn.
     """
     pairs = table.select("metric", "view").unique().rows()
-    return sorted((metric, view) for metric, view in pairs if metric != "cosine_anisotropy" or "centred" not in view)
+    drawn = [(metric, view) for metric, view in pairs if metric != "cosine_anisotropy" or "centred" not in view]
+    return sorted(drawn, key=lambda row: (row[0], "centred" in row[1], "without" in row[1]))
 
 
 def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -61,14 +61,16 @@ def panel_grid(
                     # of a title, only the height takes room from the panels
                     axes.set_title(above[row_index], loc="left", fontsize=10, weight="normal", color=DARK)
                 elif not rows_above and column_index == len(block) - 1 and row_label:
-                    _label_row(axes, textwrap.fill(row_label, int(row_height * 11)))
+                    _label_row(axes, textwrap.fill(row_label, int(row_height * 11)), len(block) == width)
     return figure, panels
 
 
-def _label_row(axes: Axes, label: str) -> None:
-    axes.annotate(
+def _label_row(axes: Axes, label: str, takes_room: bool) -> None:
+    """Write a row's label at the right of its last panel, where it `takes_room` unless the place is empty anyway."""
+    written = axes.annotate(
         label, (1, 0.5), (7, 0), "axes fraction", "offset points", rotation=270, ha="left", va="center", color=DARK
     )
+    written.set_in_layout(takes_room)
 
 
 def label_outer(panels: Mapping[tuple[str, str], Axes], x_label: str, y_labels: Mapping[str, str]) -> None:
