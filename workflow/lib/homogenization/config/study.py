@@ -148,6 +148,7 @@ class Study(Section):
                 )
             if chosen.template:
                 _check_templates(chosen, info)
+            _check_networks(chosen, info)
         return chosen
 
     @field_validator("figures")
@@ -394,6 +395,27 @@ def _check_templates(chosen: Interventions, info: ValidationInfo) -> None:
             raise ValueError(
                 f"template: needs the section 'positional' for the {key} {missing}; add them to 'positional.{key}', or "
                 "leave 'template' out"
+            )
+
+
+def _check_networks(chosen: Interventions, info: ValidationInfo) -> None:
+    """What can be told of the networks before they are loaded allows what is asked of them; the rest, their jobs say."""
+    models = info.data.get("models", {})
+    for name in chosen.models or models:
+        declared = models[name].weights.declared(info.data["results"]) if "results" in info.data else None
+        if declared is None:
+            continue
+        told = f"the model {name!r} ({declared.model_type})"
+        others = "or name other models under 'interventions.models'"
+        if declared.lacks_head:
+            raise ValueError(
+                f"{told} lacks its language-model head, with which damage is measured; give files that hold it (of "
+                f"random weights, only those with 'tie_word_embeddings: true' have one), {others}"
+            )
+        if chosen.positions and declared.lacks_rotary_positions:
+            raise ValueError(
+                f"positions: {told} has no rotary positions, and learned ones have no meaning elsewhere; set "
+                f"'positions: []', {others}"
             )
 
 
