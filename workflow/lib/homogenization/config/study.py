@@ -251,6 +251,14 @@ class Study(Section):
         jobs = self._jobs_of_section(self.interventions)
         return [job for job in jobs if self.ranks(job[2])[0] < self.interventions.n_reviews]
 
+    def read_again(self, model: str) -> dict[str, list[str]]:
+        """The variants that a model reads once more, sorted, by the section that asks for it."""
+        of_section = {"components": self.component_jobs, "positional": self.positional_jobs}
+        return {
+            section: sorted({variant for name, variant, _ in jobs if name == model})
+            for section, jobs in of_section.items()
+        }
+
     def intervention_costs(self, model: str) -> dict[str, Any]:
         """What the plan has to know of the interventions in a model: its jobs, and numbers of passes of a review."""
         jobs = [
