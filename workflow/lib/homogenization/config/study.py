@@ -407,7 +407,7 @@ def _check_templates(chosen: Interventions, info: ValidationInfo) -> None:
 
 
 def _check_networks(chosen: Interventions, info: ValidationInfo) -> None:
-    """What can be told of the networks before they are loaded allows what is asked of them; the rest, their jobs say."""
+    """What the files tell of the networks allows what is asked of them; their jobs say the rest."""
     models = info.data.get("models", {})
     for name in chosen.models or models:
         declared = models[name].weights.declared(info.data["results"]) if "results" in info.data else None

@@ -175,6 +175,17 @@ _ENTRIES = (
         folder="dose_response",
     ),
     Figure(
+        name="conditions",
+        title="Closed keys, capped sinks, other positions",
+        category="Causes",
+        labels={"figure": "closed, capped, moved: {metric}"},
+        tables=("interventions.parquet", "intervened_layers.parquet", "doses.csv"),
+        shows=("metric", "label", "homogenization", "models"),
+        when=lambda study: study.intervention_jobs and study.interventions.undosed,
+        metrics=lambda study: study.interventions.metrics,
+        folder="conditions",
+    ),
+    Figure(
         name="susceptibility",
         title="What a metric answers to: slopes by block",
         category="Causes",
