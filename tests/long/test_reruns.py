@@ -21,7 +21,7 @@ SUMMARY_FIGURES = {
 }
 REPORT = {"make_report": 1}
 # everything that is computed of the metrics of reviews
-STATISTICS = {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1}
+STATISTICS = {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1, "predict_variants": 1}
 METRIC_TABLES = {"tabulate_metrics": 1, "tabulate_summary": 1, **STATISTICS}
 COMMON_LENGTH = {"tabulate_common_length": 1}
 SENSITIVITY = {"probe_metrics": 1, "plot_sensitivity": 1}
@@ -59,7 +59,9 @@ MEASURES = (
     "compute_common_length",
 )
 # of the originals alone, as this study has it
-OF_ORIGINALS = ("compute_pooled", "compute_sinks", "extract_components", "extract_positional")
+OF_ORIGINALS = ("compute_pooled", "extract_components")
+# of the variants under `positional`, which are all that this study has
+POSITIONS = ("compute_sinks", "extract_positional")
 BELOW_STATES = {
     **COMMON_LENGTH,
     **COMPONENTS,
@@ -173,7 +175,7 @@ def test_a_new_model_runs_alone(finished):
     }
     extraction = {"build_random_model": 1, "extract_states": JOBS}
     of_originals = dict.fromkeys(OF_ORIGINALS, SHARDS)
-    measures = {**extraction, **of_originals, **dict.fromkeys(MEASURES, JOBS)}
+    measures = {**extraction, **of_originals, **dict.fromkeys((*MEASURES, *POSITIONS), JOBS)}
     reruns(finished, {**measures, "apply_interventions": 1, "tabulate_positional": 1, **BELOW_STATES})
     assert {name.split("/")[1] for name in model_files(finished)} == {"other"}
 
@@ -200,7 +202,7 @@ def test_more_reviews_run_the_new_shards_alone(finished):
         finished,
         {
             **dict.fromkeys(("sample_corpus", "parse_reviews", "extract_keyphrases", "score_similarity"), 1),
-            **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES), VARIANTS),
+            **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES, *POSITIONS), VARIANTS),
             **dict.fromkeys(OF_ORIGINALS, 1),
             "tabulate_positional": 1,
             "tabulate_similarity": 1,
@@ -277,10 +279,9 @@ def test_another_variant_taken_apart_runs_alone(finished):
     reruns(finished, {"extract_components": SHARDS, **below, **REPORT})
 
 
-def test_positions_of_another_variant_are_read_alone(finished):
-    finished.config["positional"]["variants"].append("front")
-    jobs = {"extract_positional": SHARDS, "compute_sinks": SHARDS, "predict_variants": 1}
-    reruns(finished, {**jobs, **POSITIONAL, **SINKS, **REPORT})
+def test_a_variant_whose_positions_are_left_out_runs_no_model(finished):
+    finished.config["positional"]["variants"].remove("front")
+    reruns(finished, {**POSITIONAL, **SINKS, **REPORT})
 
 
 def test_a_comment_or_docstring_reruns_nothing(finished):

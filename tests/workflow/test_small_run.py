@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "measure_depth": {"scipy"},
     "test_contrasts": {"scipy", "scipy.stats"},
     "test_interventions": {"scipy", "scipy.stats"},
+    "predict_variants": {"scipy", "scipy.stats"},
     "judge_claims": {"scipy", "scipy.stats"},
     "plot_components": {"matplotlib", "scipy"},
     "plot_attention_heatmap": SEABORN,

@@ -32,10 +32,6 @@ def study_of(interventions, **changes) -> Study:
         ({"dial": {"strengths": [0.1, 0.1]}}, "names a value twice"),
         ({"template": {"strengths": [-1.5, 1.5]}}, "interventions.template.strengths[0]: -1.5 is not allowed"),
         ({"template": {"strengths": [0.5]}}, "lack a sign"),
-        (
-            {"template": {}, "variants": ["original", "front"]},
-            "needs the section 'positional' for the variants ['front']",
-        ),
         ({"capped": {"bounds": [2.0]}}, "interventions.capped.bounds[0]: 2.0 is not allowed"),
         ({"capped": {"to": ["noone"]}}, "allowed: nobody, others"),
         ({"closed": ["third"]}, "allowed: first, random, most_attended, massive"),
@@ -115,6 +111,8 @@ def test_what_is_said_of_an_architecture_is_what_transformers_builds(name):
 def test_a_template_needs_the_sums_that_it_is_made_of():
     with pytest.raises(HomogenizationError, match="template: needs the section 'positional' for the models"):
         study_of({"template": {}}, positional=None)
+    with pytest.raises(HomogenizationError, match=r"template: needs .* 'positional' for the variants \['front'\]"):
+        study_of({"template": {}, "variants": ["original", "front"]}, positional={"variants": ["original"]})
     assert study_of({"template": {}}).intervention_jobs
 
 
@@ -123,5 +121,6 @@ def test_the_first_reviews_by_rank_are_read_over_shards():
     assert study.intervention_jobs == [("tiny", "original", "000"), ("tiny", "original", "001")]
     assert [study.n_intervened(shard) for shard in ("000", "001")] == [6, 2]
     assert study.intervention_costs("tiny")["jobs"] == [["original", "000", 6], ["original", "001", 2]]
+    assert study.read_again("tiny") == {"components": ["original"], "positional": ["front", "original"]}
     assert study_of(None).intervention_jobs == []
     assert study_of(None).intervention_costs("tiny") == {"jobs": [], "conditions": 0, "backward": 0}

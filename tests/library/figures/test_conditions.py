@@ -100,6 +100,12 @@ def test_the_side_of_homogenization_is_tinted_and_both_changes_share_a_scale():
     assert not drawn(0).axes[0].patches
 
 
+def test_a_model_whose_sinks_all_moved_has_means_alone():
+    barred = {name: table.filter(pattern="massive") for name, table in tables().items()}
+    axes = draw(barred, shown(metric=COSINE, label="cosine")).axes[0]
+    assert [curve.get_label() for curve in axes.lines] == ["zero", "massive tokens closed, all reviews"]
+
+
 def test_it_refuses_what_the_table_lacks():
     require_refusal(draw, tables(), shown(metric="stable_rank", label=""), "no rows for metric 'stable_rank'")
 

@@ -43,12 +43,13 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     effects = tables["interventions"].filter(
         *wanted, pl.col("layers").is_in(list(LAYERS)), metric=shown.metric, against="untouched", part="whole"
     )
-    require_rows(effects, shown, f"metric '{shown.metric}'", tables["interventions"]["metric"])
-    variant = chosen(effects["variant"], ORIGINAL)
-    effects = effects.filter(variant=variant)
+    # where every sink moved, there is no effect
+    every = tables["intervened_layers"].filter(*wanted, metric=shown.metric)
+    require_rows(every, shown, f"metric '{shown.metric}'", tables["intervened_layers"]["metric"])
+    variant = chosen(every["variant"], ORIGINAL)
+    effects, every = effects.filter(variant=variant), every.filter(variant=variant)
     doses = tables["doses"].filter(*wanted, variant=variant).with_columns(lane=_lane())
-    every = tables["intervened_layers"].filter(*wanted, variant=variant, metric=shown.metric)
-    rows = rows_of_panels(effects, shown)
+    rows = rows_of_panels(every, shown)
     lanes = doses["lane"].unique(maintain_order=True).to_list()
     columns = [*LAYERS.items(), (_KL, "damage")]
     figure, panels = panel_grid(columns, [(row, label) for row, (_, label) in rows.items()], 0.9 + 0.3 * len(lanes))
@@ -65,7 +66,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     for (_, column), axes in panels.items():
         axes.tick_params(labelbottom=True)
         axes.set_xlabel("KL (nats, root scale)" if column == _KL else f"Δ {shown.label}")
-    return finish(figure, shown.title, _note(effects, doses), _handles(effects, shown.homogenization))
+    return finish(figure, shown.title, _note(doses), _handles(doses, shown.homogenization))
 
 
 def _lane() -> pl.Expr:
@@ -151,17 +152,17 @@ def _name_lanes(axes_of_row: list[Axes], doses: pl.DataFrame, lanes: list[str]) 
         axes.tick_params(axis="y", length=0)
 
 
-def _handles(effects: pl.DataFrame, homogenization: int) -> list:
+def _handles(doses: pl.DataFrame, homogenization: int) -> list:
     looks = {"closed": "key closed", "capped": "sink capped", "positions": "other positions"}
-    present = set(effects["kind"])
+    present = set(doses["kind"])
     handles = [
         Line2D([], [], color=_COLOURS[kind], marker="o", lw=1.6, ms=5, label=label)
         for kind, label in looks.items()
         if kind in present
     ]
-    if _CONTROL in set(effects["pattern"]):
+    if _CONTROL in set(doses["pattern"]):
         handles.append(Line2D([], [], color=GREY, marker="o", lw=1.6, ms=5, label="control: a random key closed"))
-    if (effects["n_sink_moved"] > 0).any():
+    if (doses["n_sink_moved"] > 0).any():
         label = "mean over all reviews, also those whose sink moved"
         handles.append(Line2D([], [], color=DARK, ls="", marker="D", mfc="white", ms=4.5, label=label))
     if homogenization:
@@ -169,13 +170,13 @@ def _handles(effects: pl.DataFrame, homogenization: int) -> list:
     return handles
 
 
-def _note(effects: pl.DataFrame, doses: pl.DataFrame) -> str:
+def _note(doses: pl.DataFrame) -> str:
     note = (
         "Point: mean change Δ over reviews from the run with untouched attention; line: its 95 % interval. KL: from "
         "the untouched to the changed next-token distribution, mean over tokens and reviews. "
         f"n = {counted(doses['n_reviews'])}. Scales differ between rows."
     )
-    if (effects["n_sink_moved"] > 0).any():
+    if (doses["n_sink_moved"] > 0).any():
         note += (
             " Reviews in which another token took over the sink are left out of the points; where no point stands, it "
             "moved in all of them."
