@@ -18,10 +18,12 @@ SUMMARY_FIGURES = {
     # two of the three metrics do not grow with the number of tokens
     "plot_contrast": 2,
     "plot_claims": 1,
+    "plot_extrema": 1,
 }
 REPORT = {"make_report": 1}
+EXTREMA = {"find_extrema": 1, "plot_extrema": 1}
 # everything that is computed of the metrics of reviews
-STATISTICS = {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1, "predict_variants": 1}
+STATISTICS = dict.fromkeys(("test_contrasts", "measure_depth", "find_extrema", "judge_claims", "predict_variants"), 1)
 METRIC_TABLES = {"tabulate_metrics": 1, "tabulate_summary": 1, **STATISTICS}
 COMMON_LENGTH = {"tabulate_common_length": 1}
 SENSITIVITY = {"probe_metrics": 1, "plot_sensitivity": 1}
@@ -148,7 +150,8 @@ def test_a_metric_to_contrast_reads_no_states(finished):
     finished.config["contrasts"]["metrics"] = ["resultant_length", "effective_rank"]
     # the board reads which controls are out of balance beside the contrasts
     figures = {"plot_contrast": 2, "plot_claims": 1}
-    reruns(finished, {**COMMON_LENGTH, "test_contrasts": 1, "measure_depth": 1, **figures, **REPORT})
+    tables = {"test_contrasts": 1, "measure_depth": 1, **EXTREMA}
+    reruns(finished, {**COMMON_LENGTH, **tables, **figures, **REPORT})
 
 
 def test_a_new_metric_in_the_code_reruns_tabulation(finished):
@@ -270,18 +273,18 @@ def test_the_shape_of_trial_matrices_concerns_them_alone(finished):
 
 def test_draws_and_confidence_rerun_statistics_alone(finished):
     finished.config["contrasts"]["draws"] = 300
-    reruns(finished, {**STATISTICS, **EFFECTS, "plot_contrast": 2, "plot_claims": 1, **REPORT})
+    reruns(finished, {**STATISTICS, **EFFECTS, "plot_extrema": 1, "plot_contrast": 2, "plot_claims": 1, **REPORT})
 
 
 def test_another_variant_taken_apart_runs_alone(finished):
     finished.config["components"]["variants"].append("front")
-    below = {**COMPONENTS, "judge_claims": 1, "plot_claims": 1}
+    below = {**COMPONENTS, **EXTREMA, "judge_claims": 1, "plot_claims": 1}
     reruns(finished, {"extract_components": SHARDS, **below, **REPORT})
 
 
 def test_a_variant_whose_positions_are_left_out_runs_no_model(finished):
     finished.config["positional"]["variants"].remove("front")
-    reruns(finished, {**POSITIONAL, **SINKS, **REPORT})
+    reruns(finished, {**POSITIONAL, **SINKS, **EXTREMA, **REPORT})
 
 
 def test_a_comment_or_docstring_reruns_nothing(finished):

@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "probe_metrics": {"scipy"},
     "measure_depth": {"scipy"},
     "test_contrasts": {"scipy", "scipy.stats"},
+    "find_extrema": {"scipy", "scipy.stats"},
     "test_interventions": {"scipy", "scipy.stats"},
     "predict_variants": {"scipy", "scipy.stats"},
     "judge_claims": {"scipy", "scipy.stats"},

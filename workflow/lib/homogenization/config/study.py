@@ -9,7 +9,16 @@ from typing import Any
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
-from homogenization.config.analysis import ClaimsFiles, Components, Contrasts, Figures, Mauve, Pooled, Sensitivity
+from homogenization.config.analysis import (
+    ClaimsFiles,
+    Components,
+    Contrasts,
+    Extrema,
+    Figures,
+    Mauve,
+    Pooled,
+    Sensitivity,
+)
 from homogenization.config.base import ExpandedPath, Name, Section, describe_problems, one_of, without_nulls
 from homogenization.config.claims import CONTROLS, load_all_claims
 from homogenization.config.hardware import Hardware
@@ -59,6 +68,7 @@ class Study(Section):
     mauve: Mauve = Mauve()
     pooled: Pooled = Pooled()
     contrasts: Contrasts = Contrasts()
+    extrema: Extrema | None = Field(Extrema(), description="Peaks and troughs over depth; null: not looked for.")
     components: Components | None = Field(None, description="Which blocks are taken apart; null: none.")
     positional: Positional | None = Field(
         None, description="Whose attention is compared with what positions alone predict; null: none."
@@ -355,6 +365,11 @@ class Study(Section):
                 or (not metric.extensive and (metric.homogenization or name in ATTENTION_METRICS))
             ]
         return sorted(set(chosen) & set(self.tabulated_metrics))
+
+    @property
+    def finds_extrema(self) -> bool:
+        """Whether peaks and troughs are looked for, and there is a metric in which they could be."""
+        return self.extrema is not None and bool(self.contrasted_metrics)
 
     @property
     def common_tokens(self) -> int | None:

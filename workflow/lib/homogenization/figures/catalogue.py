@@ -164,6 +164,15 @@ _ENTRIES = (
         when=lambda study: study.component_jobs,
     ),
     Figure(
+        name="extrema",
+        title="What happens at the peaks",
+        category="Contrasts",
+        labels={"figure": "what happens at the peaks"},
+        tables=("summary.parquet", "extrema.parquet", "extrema_blocks.parquet"),
+        shows=("models", "metric_titles"),
+        when=lambda study: study.finds_extrema,
+    ),
+    Figure(
         name="dose_response",
         title="Changed attention",
         category="Causes",
