@@ -74,7 +74,7 @@ SMALL = {
         "capped": None,
         "slopes": {"patterns": ["first"], "metrics": ["cosine_anisotropy"]},
     },
-    "positional": {"variants": ["original"]},
+    "positional": {"variants": ["original", "front"]},
     "sensitivity": {"n_tokens": 16, "width": 16, "seeds": 2},
 }
 

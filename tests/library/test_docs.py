@@ -32,12 +32,15 @@ from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch
 from homogenization.plan.costs import PLAN_SCHEMA
 from homogenization.plan.durations import DURATIONS_SCHEMA
+from homogenization.statistics.blocks import BLOCKS_SCHEMA
 from homogenization.statistics.causes import RESPONSE_SCHEMA
 from homogenization.statistics.claims import CLAIMS_SCHEMA
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
+from homogenization.statistics.extrema import EXTREMA_SCHEMA
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA
 from homogenization.statistics.interventions import EFFECTS_SCHEMA, SLOPE_MEANS_SCHEMA
+from homogenization.statistics.peaks_in_words import PEAKS_SCHEMA
 from homogenization.statistics.predictions import CAUSES_SCHEMA, PREDICTIONS_SCHEMA
 from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
 from homogenization.tables.attention import ATTENTION_PROFILE_SCHEMA
@@ -92,6 +95,9 @@ SCHEMAS = {
     "contrasts.parquet": CONTRASTS_SCHEMA,
     "comparisons.csv": COMPARISONS_SCHEMA,
     "depth.parquet": DEPTH_SCHEMA,
+    "extrema.parquet": EXTREMA_SCHEMA,
+    "extrema_blocks.parquet": BLOCKS_SCHEMA,
+    "peaks.csv": PEAKS_SCHEMA,
     "first_token.parquet": FIRST_TOKEN_SCHEMA,
     "components.parquet": COMPONENTS_SCHEMA,
     "intervened.parquet": INTERVENED_BY_REVIEW_SCHEMA,

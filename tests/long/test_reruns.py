@@ -18,17 +18,19 @@ SUMMARY_FIGURES = {
     # two of the three metrics do not grow with the number of tokens
     "plot_contrast": 2,
     "plot_claims": 1,
+    "plot_extrema": 1,
 }
 REPORT = {"make_report": 1}
+EXTREMA = {"find_extrema": 1, "plot_extrema": 1}
 # everything that is computed of the metrics of reviews
-STATISTICS = {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1}
+STATISTICS = dict.fromkeys(("test_contrasts", "measure_depth", "find_extrema", "judge_claims", "predict_variants"), 1)
 METRIC_TABLES = {"tabulate_metrics": 1, "tabulate_summary": 1, **STATISTICS}
 COMMON_LENGTH = {"tabulate_common_length": 1}
 SENSITIVITY = {"probe_metrics": 1, "plot_sensitivity": 1}
 COMPONENTS = {"tabulate_components": 1, "plot_components": 1}
 POSITIONAL = {"tabulate_positional": 1, "plot_positional_heads": 1, "plot_positional_templates": 1}
 SINKS = {"tabulate_sinks": 1, "plot_sinks": 1}
-EFFECTS = {"test_interventions": 1, "plot_dose_response": 4, "plot_susceptibility": 1}
+EFFECTS = {"test_interventions": 1, "plot_dose_response": 4, "plot_conditions": 4, "plot_susceptibility": 1}
 # reviews of the first shard alone take part in interventions
 INTERVENED = {"tabulate_intervened": 1, **EFFECTS}
 # everything that depends on which reviews are accepted
@@ -59,7 +61,9 @@ MEASURES = (
     "compute_common_length",
 )
 # of the originals alone, as this study has it
-OF_ORIGINALS = ("compute_pooled", "compute_sinks", "extract_components", "extract_positional")
+OF_ORIGINALS = ("compute_pooled", "extract_components")
+# of the variants under `positional`, which are all that this study has
+POSITIONS = ("compute_sinks", "extract_positional")
 BELOW_STATES = {
     **COMMON_LENGTH,
     **COMPONENTS,
@@ -146,7 +150,8 @@ def test_a_metric_to_contrast_reads_no_states(finished):
     finished.config["contrasts"]["metrics"] = ["resultant_length", "effective_rank"]
     # the board reads which controls are out of balance beside the contrasts
     figures = {"plot_contrast": 2, "plot_claims": 1}
-    reruns(finished, {**COMMON_LENGTH, "test_contrasts": 1, "measure_depth": 1, **figures, **REPORT})
+    tables = {"test_contrasts": 1, "measure_depth": 1, **EXTREMA}
+    reruns(finished, {**COMMON_LENGTH, **tables, **figures, **REPORT})
 
 
 def test_a_new_metric_in_the_code_reruns_tabulation(finished):
@@ -173,7 +178,7 @@ def test_a_new_model_runs_alone(finished):
     }
     extraction = {"build_random_model": 1, "extract_states": JOBS}
     of_originals = dict.fromkeys(OF_ORIGINALS, SHARDS)
-    measures = {**extraction, **of_originals, **dict.fromkeys(MEASURES, JOBS)}
+    measures = {**extraction, **of_originals, **dict.fromkeys((*MEASURES, *POSITIONS), JOBS)}
     reruns(finished, {**measures, "apply_interventions": 1, "tabulate_positional": 1, **BELOW_STATES})
     assert {name.split("/")[1] for name in model_files(finished)} == {"other"}
 
@@ -200,7 +205,7 @@ def test_more_reviews_run_the_new_shards_alone(finished):
         finished,
         {
             **dict.fromkeys(("sample_corpus", "parse_reviews", "extract_keyphrases", "score_similarity"), 1),
-            **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES), VARIANTS),
+            **dict.fromkeys(("rewrite_reviews", "extract_states", *MEASURES, *POSITIONS), VARIANTS),
             **dict.fromkeys(OF_ORIGINALS, 1),
             "tabulate_positional": 1,
             "tabulate_similarity": 1,
@@ -268,19 +273,18 @@ def test_the_shape_of_trial_matrices_concerns_them_alone(finished):
 
 def test_draws_and_confidence_rerun_statistics_alone(finished):
     finished.config["contrasts"]["draws"] = 300
-    reruns(finished, {**STATISTICS, **EFFECTS, "plot_contrast": 2, "plot_claims": 1, **REPORT})
+    reruns(finished, {**STATISTICS, **EFFECTS, "plot_extrema": 1, "plot_contrast": 2, "plot_claims": 1, **REPORT})
 
 
 def test_another_variant_taken_apart_runs_alone(finished):
     finished.config["components"]["variants"].append("front")
-    below = {**COMPONENTS, "judge_claims": 1, "plot_claims": 1}
+    below = {**COMPONENTS, **EXTREMA, "judge_claims": 1, "plot_claims": 1}
     reruns(finished, {"extract_components": SHARDS, **below, **REPORT})
 
 
-def test_positions_of_another_variant_are_read_alone(finished):
-    finished.config["positional"]["variants"].append("front")
-    jobs = {"extract_positional": SHARDS, "compute_sinks": SHARDS, "predict_variants": 1}
-    reruns(finished, {**jobs, **POSITIONAL, **SINKS, **REPORT})
+def test_a_variant_whose_positions_are_left_out_runs_no_model(finished):
+    finished.config["positional"]["variants"].remove("front")
+    reruns(finished, {**POSITIONAL, **SINKS, **EXTREMA, **REPORT})
 
 
 def test_a_comment_or_docstring_reruns_nothing(finished):

@@ -199,6 +199,7 @@ def written_by(writer: dict, *names: str) -> dict:
     return {
         "writers": {"tiny": writer},
         "variants": {"original": {"rewriter": "none"}, **variants},
+        "positional": {"variants": ["original"]},
         "rewriting": LENIENT,
     }
 

@@ -25,6 +25,7 @@ def written(tmp_path_factory) -> Path:
     config = SMALL | {
         "writers": {"tiny": writer | {"dtype": "float32", "max_new_tokens": 32}},
         "variants": {"original": {"rewriter": "none"}, "end": {"rewriter": "rules", "position": "end"}} | variants,
+        "positional": {"variants": ["original"]},
         "rewriting": {"min_coverage": 0, "length_ratio": [0.01, 10]},
     }
     done = Project(folder, config).run("--cores", "2", "variants")

@@ -42,10 +42,7 @@ rule plan_extraction:
         ],
         states=STUDY.states.params(),
         pooled_variants=STUDY.pooled.variants,
-        component_variants={
-            name: sorted({variant for model, variant, _ in STUDY.component_jobs if model == name})
-            for name in STUDY.models
-        },
+        read_again={name: STUDY.read_again(name) for name in STUDY.models},
         interventions={name: STUDY.intervention_costs(name) for name in STUDY.models},
         writers=[
             {

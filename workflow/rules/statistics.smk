@@ -1,4 +1,4 @@
-# Tables -> contrasts, depth, the first token, interventions, verdicts on claims. Matrices of known kinds -> what the metrics answer to.
+# Tables -> contrasts, depth, extrema, the first token, interventions, verdicts on claims. Matrices of known kinds -> what the metrics answer to.
 
 # parameters of the resampling of reviews, the same for every table
 RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence")}
@@ -59,6 +59,42 @@ rule measure_depth:
         metrics=STUDY.contrasted_metrics,
     script:
         "../scripts/tabulate.py"
+
+
+if STUDY.finds_extrema:
+
+    rule find_extrema:
+        """Peaks and troughs of metrics over depth, and what happens in the blocks around them."""
+        input:
+            metrics="<results>/tables/metrics.parquet",
+            components="<results>/tables/components.parquet" if STUDY.component_jobs else [],
+            positional="<results>/tables/positional.parquet" if STUDY.positional_jobs else [],
+            sinks="<results>/tables/sinks.parquet" if STUDY.positional_jobs else [],
+        output:
+            extrema="<results>/tables/extrema.parquet",
+            blocks="<results>/tables/extrema_blocks.parquet",
+            peaks=report(
+                "<results>/tables/peaks.csv",
+                caption="../report/peaks.rst",
+                category="Contrasts",
+                labels={"table": "what happens at the peak"},
+            ),
+        log:
+            "<logs>/tables/find_extrema.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            mem_mb=per_attempt(4000 + 6 * STUDY.n_readings // 5),
+            runtime=per_attempt(120),
+        params:
+            **RESAMPLING,
+            **STUDY.extrema.params(),
+            code=code("tabulate", "statistics.extrema"),
+            module="statistics.extrema",
+            metrics=STUDY.contrasted_metrics,
+            models=sorted(STUDY.models),
+        script:
+            "../scripts/tabulate.py"
 
 
 if STUDY.correlates_first_token:

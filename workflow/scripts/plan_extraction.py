@@ -23,8 +23,8 @@ with job(snakemake):
         network, counts = Architecture(**read_json(architecture)), read_table(tokens)
         costs.append(plan_row(model, network, counts, states, params.pooled_variants))
         shards[model["name"]] = [lengths.to_numpy() for lengths in counts.filter(variant="original")["lengths"]]
-        taken_apart = params.component_variants[model["name"]]
-        times += durations_of_model(model, network, counts, states, taken_apart, hardware)
+        read_again = params.read_again[model["name"]]
+        times += durations_of_model(model, network, counts, states, read_again, hardware)
         changed = intervention_costs(model, network, counts, params.interventions[model["name"]], hardware)
         if changed is not None:
             times.append(changed[0])

@@ -18,6 +18,7 @@ SAID = {
     "comparisons": ["fewer than 7 such reviews"],
     "doses": ["n_sink_moved"],
     "causes": ["The two agree"],
+    "peaks": ["of its prominence"],
     "predictions": ["unexplained"],
     "balance": ["The title", "±0.3"],
 }

@@ -19,7 +19,7 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 LIBRARY = ROOT / "workflow/lib/homogenization"
 SHARED = {"__init__", "accepted", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
 SHARED |= {"pattern_styles"}
-OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts", "doses", "predictions", "causes"}
+OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts", "doses", "predictions", "causes", "peaks"}
 
 
 @pytest.fixture(autouse=True)
@@ -114,13 +114,18 @@ def test_a_study_with_everything_draws_everything():
             {"states.record_attention": False},
             {"attention_profile", "attention_heatmap", "first_token", "positional_templates"},
         ),
-        ({"variants": {"original": {"rewriter": "none"}}}, {"similarity", "placement", "contrast", "balance"}),
+        (
+            {"variants": {"original": {"rewriter": "none"}}, "positional.variants": ["original"]},
+            {"similarity", "placement", "contrast", "balance"},
+        ),
         ({"contrasts.pairs": []}, {"contrast"}),
-        ({"metrics": ["effective_rank"]}, {"first_token", "contrast"}),
+        ({"extrema": None}, {"extrema"}),
+        ({"metrics": ["effective_rank"]}, {"first_token", "contrast", "extrema"}),
         ({"components": None}, {"components"}),
-        ({"interventions": None}, {"dose_response", "susceptibility"}),
+        ({"interventions": None}, {"dose_response", "conditions", "susceptibility"}),
         ({"interventions.slopes": None}, {"susceptibility"}),
         ({"interventions.dial": None}, {"dose_response"}),
+        ({"interventions.closed": [], "interventions.capped": None}, {"conditions"}),
         ({"positional": None}, {"positional_heads", "positional_templates", "sinks"}),
         ({"sensitivity": None}, {"sensitivity"}),
         ({"claims": None}, {"claims"}),

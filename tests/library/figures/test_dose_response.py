@@ -50,14 +50,14 @@ def drawn():
 
 
 def panel(row, column, layers=0):
-    """A panel: four rows (models and views) and three doses, twice."""
-    return drawn().axes[layers * 12 + row * 3 + column]
+    """A panel: six rows and three doses, twice. Rows: the first model's views, each in two ranges; the second's."""
+    return drawn().axes[layers * 18 + row * 3 + column]
 
 
 def test_it_keeps_the_house_style():
     require_house_style(drawn(), f"n = {N - 3} to {N} reviews")
     assert "Left out: 3 reviews of a dose, in which another token took over the sink." in texts(drawn())
-    assert "Alpha (trained); without the first token" in texts(drawn())
+    assert "Alpha (trained); without the first token; middle blocks" in texts(drawn())
     assert "control: nowhere (removed)" in texts(drawn())
 
 
@@ -85,7 +85,7 @@ def test_a_template_has_both_signs():
 
 def test_a_model_without_next_token_or_template_has_empty_panels():
     for column in (1, 2):
-        assert "not changed" in [text.get_text() for text in panel(2, column).texts]
+        assert "not changed" in [text.get_text() for text in panel(4, column).texts]
 
 
 def test_only_patterns_that_are_no_control_have_bands():
@@ -100,9 +100,16 @@ def test_the_side_of_homogenization_is_tinted():
     assert not tinted(figure_of(homogenization=0))
 
 
-def test_other_blocks_and_other_parts_of_the_table_are_not_drawn():
-    highest = max(np.max(curve.get_ydata()) for axes in drawn().axes for curve in axes.lines)
-    assert highest < 1
+def test_each_range_of_blocks_has_a_row_and_other_views_have_none():
+    np.testing.assert_allclose(line(panel(1, 0), "first").get_xydata(), [[0, 0], [0.1, 9]], atol=1e-9)
+    highest = [max(np.max(curve.get_ydata()) for curve in panel(row, 0).lines) for row in range(6)]
+    assert [value > 1 for value in highest] == [False, True, False, True, False, False]
+    assert "after quarter" not in texts(drawn())
+
+
+def test_one_range_that_is_not_all_is_named_below():
+    only = {**tables(), "interventions": tables()["interventions"].filter(blocks="middle")}
+    assert "Changed: middle blocks." in texts(draw(only, shown(metric=COSINE, label="cosine")))
 
 
 def test_it_refuses_what_the_table_lacks():

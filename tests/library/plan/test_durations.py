@@ -38,8 +38,9 @@ def counts_of(*jobs):
 JOBS = (("original", [100, 3]), ("front", [90, 2]))
 
 
-def durations(jobs=JOBS, components=(), states=STATES, hardware=HARDWARE, **model):
-    return durations_of_model(MODEL | model, NETWORK, counts_of(*jobs), states, components, hardware)
+def durations(jobs=JOBS, components=(), positional=(), states=STATES, hardware=HARDWARE, **model):
+    read_again = {"components": components, "positional": positional}
+    return durations_of_model(MODEL | model, NETWORK, counts_of(*jobs), states, read_again, hardware)
 
 
 def test_a_job_loads_once_and_writes_while_it_computes():
@@ -88,6 +89,13 @@ def test_components_take_another_pass_which_writes_nothing():
     # without attention received, no chunk of queries looks beyond the query
     assert components["seconds_computing"] == matrix_operations(NETWORK, np.array([100, 3]), False) / 1e6
     assert states == durations()[0]
+
+
+def test_attention_by_position_takes_another_pass_that_records_attention():
+    states, components, positional = durations(components=["front"], positional=["original", "front"])
+    assert (positional["work"], positional["loads"], positional["bytes_read"]) == ("positional", 2, 2 * 20_000)
+    assert (positional["seconds_writing"], positional["seconds_computing"]) == (0, states["seconds_computing"])
+    assert components == durations(components=["front"])[1]
 
 
 def test_of_several_gpus_one_computes_at_a_time():

@@ -123,6 +123,23 @@ class Components(Section):
     variants: list[str] = Field(["original"], min_length=1, description="Variants by name.")
 
 
+class Extrema(Section):
+    """Peaks and troughs of metrics over depth."""
+
+    prominence: float = Field(
+        0.1,
+        gt=0,
+        lt=1,
+        description="Least height of a peak above what surrounds it, or of a trough below, as a share of the range.",
+    )
+    window: float = Field(
+        0.1,
+        ge=0,
+        lt=1,
+        description="Most distance in depth at which extrema of two bootstrap draws are the same; at least one layer.",
+    )
+
+
 class Sensitivity(Section):
     """Every metric on matrices whose tokens are made alike, compressed, or dominated by one token."""
 

@@ -179,6 +179,11 @@ class Interventions(Section):
         return len(self.conditions) + (2 + 4 * self.backward_passes if self.slopes else 0)
 
     @property
+    def undosed(self) -> bool:
+        """Whether there are conditions without a dose: closed keys, capped sinks or other positions."""
+        return bool(self.closed or self.capped or self.positions)
+
+    @property
     def needs_depth(self) -> bool:
         """Whether the dial depends on where homogenization is fastest."""
         return self.dial is not None and STEEPEST in self.blocks

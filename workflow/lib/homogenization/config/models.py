@@ -19,6 +19,7 @@ from pydantic import (
 
 from homogenization.config.base import ExpandedPath, Option, Section, without_nulls
 from homogenization.models.built import BUILT_FILES
+from homogenization.models.declared import Declared, declared_in
 from homogenization.models.dtypes import Dtype
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
@@ -102,6 +103,15 @@ class Source(Option):
         """The GGUF file, if it lies in a local folder: the input of its conversion."""
         return []
 
+    def folder_at_hand(self, results: str) -> Path | None:
+        """The folder of the weights, where it can be read before any job; it may not be there yet. None for others."""
+        return Path(results, "weights", self.converted_in) if self.converted_in else None
+
+    def declared(self, results: str) -> Declared | None:
+        """What the files say of the network, where they can be read before any job; else None."""
+        folder = self.folder_at_hand(results)
+        return None if folder is None else declared_in(folder)
+
 
 def _in_folder(folder: str) -> list[str]:
     return [f"{folder}/{file}" for file in BUILT_FILES.values()]
@@ -158,6 +168,10 @@ class PathWeights(Source):
         """The GGUF file."""
         return [str(Path(self.path, self.gguf))] if self.gguf else []
 
+    def folder_at_hand(self, results: str) -> Path | None:
+        """The folder, or that of its converted GGUF file."""
+        return super().folder_at_hand(results) or Path(self.path)
+
 
 class PackageWeights(Source):
     """A folder inside an installed Python package."""
@@ -174,6 +188,13 @@ class PackageWeights(Source):
         if importlib.util.find_spec(package.partition(".")[0]) is None:
             raise ValueError(f"the Python package {package!r} is not installed; install it or use 'path'")
         return package
+
+    def folder_at_hand(self, results: str) -> Path | None:
+        """The folder in the package, found without running it, or that of its converted GGUF file."""
+        top, *inner = self.package.split(".")
+        places = importlib.util.find_spec(top).submodule_search_locations
+        own = Path(next(iter(places)), *inner, self.folder) if places else None
+        return super().folder_at_hand(results) or own
 
 
 class WheelWeights(Source):
@@ -216,6 +237,10 @@ class RandomWeights(Source):
     def built_files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for this model."""
         return _in_folder(f"{results}/models/{model}")
+
+    def declared(self, results: str) -> Declared:
+        """The fields; random weights are written without a head."""
+        return Declared(self.random)
 
 
 SOURCES = (HubWeights, PathWeights, PackageWeights, WheelWeights, RandomWeights)

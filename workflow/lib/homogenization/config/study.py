@@ -9,7 +9,16 @@ from typing import Any
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
-from homogenization.config.analysis import ClaimsFiles, Components, Contrasts, Figures, Mauve, Pooled, Sensitivity
+from homogenization.config.analysis import (
+    ClaimsFiles,
+    Components,
+    Contrasts,
+    Extrema,
+    Figures,
+    Mauve,
+    Pooled,
+    Sensitivity,
+)
 from homogenization.config.base import ExpandedPath, Name, Section, describe_problems, one_of, without_nulls
 from homogenization.config.claims import CONTROLS, load_all_claims
 from homogenization.config.hardware import Hardware
@@ -59,6 +68,7 @@ class Study(Section):
     mauve: Mauve = Mauve()
     pooled: Pooled = Pooled()
     contrasts: Contrasts = Contrasts()
+    extrema: Extrema | None = Field(Extrema(), description="Peaks and troughs over depth; null: not looked for.")
     components: Components | None = Field(None, description="Which blocks are taken apart; null: none.")
     positional: Positional | None = Field(
         None, description="Whose attention is compared with what positions alone predict; null: none."
@@ -148,6 +158,7 @@ class Study(Section):
                 )
             if chosen.template:
                 _check_templates(chosen, info)
+            _check_networks(chosen, info)
         return chosen
 
     @field_validator("figures")
@@ -250,6 +261,14 @@ class Study(Section):
         jobs = self._jobs_of_section(self.interventions)
         return [job for job in jobs if self.ranks(job[2])[0] < self.interventions.n_reviews]
 
+    def read_again(self, model: str) -> dict[str, list[str]]:
+        """The variants that a model reads once more, sorted, by the section that asks for it."""
+        of_section = {"components": self.component_jobs, "positional": self.positional_jobs}
+        return {
+            section: sorted({variant for name, variant, _ in jobs if name == model})
+            for section, jobs in of_section.items()
+        }
+
     def intervention_costs(self, model: str) -> dict[str, Any]:
         """What the plan has to know of the interventions in a model: its jobs, and numbers of passes of a review."""
         jobs = [
@@ -348,6 +367,11 @@ class Study(Section):
         return sorted(set(chosen) & set(self.tabulated_metrics))
 
     @property
+    def finds_extrema(self) -> bool:
+        """Whether peaks and troughs are looked for, and there is a metric in which they could be."""
+        return self.extrema is not None and bool(self.contrasted_metrics)
+
+    @property
     def common_tokens(self) -> int | None:
         """Number of tokens of each review on which contrasts are computed once more; None where they are not."""
         return self.contrasts.common_tokens if self.contrasted and self.contrasted_metrics else None
@@ -394,6 +418,27 @@ def _check_templates(chosen: Interventions, info: ValidationInfo) -> None:
             raise ValueError(
                 f"template: needs the section 'positional' for the {key} {missing}; add them to 'positional.{key}', or "
                 "leave 'template' out"
+            )
+
+
+def _check_networks(chosen: Interventions, info: ValidationInfo) -> None:
+    """What the files tell of the networks allows what is asked of them; their jobs say the rest."""
+    models = info.data.get("models", {})
+    for name in chosen.models or models:
+        declared = models[name].weights.declared(info.data["results"]) if "results" in info.data else None
+        if declared is None:
+            continue
+        told = f"the model {name!r} ({declared.model_type})"
+        others = "or name other models under 'interventions.models'"
+        if declared.lacks_head:
+            raise ValueError(
+                f"{told} lacks its language-model head, with which damage is measured; give files that hold it (of "
+                f"random weights, only those with 'tie_word_embeddings: true' have one), {others}"
+            )
+        if chosen.positions and declared.lacks_rotary_positions:
+            raise ValueError(
+                f"positions: {told} has no rotary positions, and learned ones have no meaning elsewhere; set "
+                f"'positions: []', {others}"
             )
 
 

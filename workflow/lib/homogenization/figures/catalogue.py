@@ -164,6 +164,15 @@ _ENTRIES = (
         when=lambda study: study.component_jobs,
     ),
     Figure(
+        name="extrema",
+        title="What happens at the peaks",
+        category="Contrasts",
+        labels={"figure": "what happens at the peaks"},
+        tables=("summary.parquet", "extrema.parquet", "extrema_blocks.parquet"),
+        shows=("models", "metric_titles"),
+        when=lambda study: study.finds_extrema,
+    ),
+    Figure(
         name="dose_response",
         title="Changed attention",
         category="Causes",
@@ -173,6 +182,17 @@ _ENTRIES = (
         when=lambda study: study.intervention_jobs and study.intervened_metrics,
         metrics=lambda study: study.intervened_metrics,
         folder="dose_response",
+    ),
+    Figure(
+        name="conditions",
+        title="Closed keys, capped sinks, other positions",
+        category="Causes",
+        labels={"figure": "closed, capped, moved: {metric}"},
+        tables=("interventions.parquet", "intervened_layers.parquet", "doses.csv"),
+        shows=("metric", "label", "homogenization", "models"),
+        when=lambda study: study.intervention_jobs and study.interventions.undosed,
+        metrics=lambda study: study.interventions.metrics,
+        folder="conditions",
     ),
     Figure(
         name="susceptibility",

@@ -1,7 +1,7 @@
 """The figure of one metric's change by the dose of an intervention: against strength, and against the damage done.
 
-Rows are models and views; columns are doses (λ, KL, the signed strength of a template) at a part of the depth; lines
-are patterns and their controls.
+Rows are models, views and ranges of blocks; columns are doses (λ, KL, the signed strength of a template) at a part of
+the depth; lines are patterns and their controls.
 """
 
 import numpy as np
@@ -15,13 +15,14 @@ from homogenization.figures.pattern_styles import PatternStyle, pattern_handles,
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, house_style
 from homogenization.figures.view_labels import view_label
+from homogenization.interventions.conditions import ALL_BLOCKS, BLOCK_NAMES
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
 from homogenization.variants.names import ORIGINAL
 
 COLUMNS = {"doses": DOSE_MEANS_SCHEMA}
 _VIEWS = {"cosine_anisotropy": ("all_tokens", "without_first"), "cosine_to_first_token": ("all_tokens",)}
 _SPECTRAL_VIEWS = ("all_tokens", "centred")
-_LAYERS = {"all": "mean over layers", "output": "at the output"}
+LAYERS = {"all": "mean over layers", "output": "at the output"}
 _DOSES = {  # column of panels -> kind, column of the table, label of the axis
     "strength": ("dial", "strength", "λ, share of attention moved"),
     "kl": ("dial", "kl", "KL of the next token (nats, root scale)"),
@@ -34,7 +35,7 @@ _ALIKE_COLOUR = "#f3f3f3"
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The figure of `shown.metric` from the tables interventions and doses.
 
-    Originals are drawn where they are there, and all blocks where the dial was turned in all; else the first by name.
+    Originals are drawn where they are there, else the first variant by name. A range of blocks is a row.
 
     Raises:
         HomogenizationError: the table lacks the metric for these models.
@@ -42,26 +43,26 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     table = tables["interventions"].filter(
         pl.col("model").is_in(names_of(shown.models)),
         pl.col("kind").is_in(["dial", "template"]),
-        pl.col("layers").is_in(list(_LAYERS)),
+        pl.col("layers").is_in(list(LAYERS)),
         metric=shown.metric,
         against="untouched",
         part="whole",
     )
     require_rows(table, shown, f"metric '{shown.metric}'", tables["interventions"]["metric"])
-    variant, blocks = _chosen(table["variant"], ORIGINAL), _chosen(table["blocks"], "all")
+    variant = chosen(table["variant"], ORIGINAL)
     doses = tables["doses"].select("model", "variant", *CONDITION, "kl")
-    table = table.filter(variant=variant, blocks=blocks).join(doses, on=("model", "variant", *CONDITION), how="left")
+    table = table.filter(variant=variant).join(doses, on=("model", "variant", *CONDITION), how="left")
     styles = pattern_styles(table["pattern"].unique().to_list())
-    rows = _rows(table, shown)
+    rows = rows_of_panels(table, shown, by_blocks=True)
     columns = {
         f"{layers} {dose}": (layers, dose)
-        for layers in _LAYERS
+        for layers in LAYERS
         for dose, (kind, column, _) in _DOSES.items()
         if not table.filter(pl.col(column).is_not_null(), kind=kind, layers=layers).is_empty()
     }
     n_doses = len({dose for _, dose in columns.values()})
     figure, panels = panel_grid(
-        [(column, _LAYERS[layers]) for column, (layers, _) in columns.items()],
+        [(column, LAYERS[layers]) for column, (layers, _) in columns.items()],
         [(row, label) for row, (_, label) in rows.items()],
         row_height=2.2,
         max_columns=4 if n_doses < 3 else n_doses,
@@ -77,28 +78,34 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     handles = pattern_handles(styles)
     if shown.homogenization:
         handles.append(Patch(color=_ALIKE_COLOUR, label="side on which tokens are more alike"))
-    return finish(figure, shown.title, _note(table, blocks), handles)
+    return finish(figure, shown.title, _note(table), handles)
 
 
-def _chosen(names: pl.Series, wanted: str) -> str:
+def chosen(names: pl.Series, wanted: str) -> str:
     """`wanted` where it is among `names`, else the first of them."""
     present = names.unique().sort().to_list()
     return wanted if wanted in present else present[0]
 
 
-def _rows(table: pl.DataFrame, shown: Shown) -> dict[str, tuple[dict[str, str], str]]:
-    """Name -> columns that a row of panels holds, and its label; models, then views."""
+def rows_of_panels(table: pl.DataFrame, shown: Shown, by_blocks: bool = False) -> dict[str, tuple[dict[str, str], str]]:
+    """Name -> columns that a row of panels holds, and its label: models, views and, `by_blocks`, ranges of these."""
     views = [view for view in _VIEWS.get(shown.metric, _SPECTRAL_VIEWS) if view in set(table["view"])]
-    pairs = [
-        (model, view, f"{label}; {view_label(view)}")
-        for model, label in shown.models
-        for view in views or table["view"].unique().sort()
-    ]
-    return {
-        f"{model} {view}": ({"model": model, "view": view}, label)
-        for model, view, label in pairs
-        if not table.filter(model=model, view=view).is_empty()
-    }
+    names = table["blocks"].unique().sort().to_list() if by_blocks else []
+    ranges = [name for name in BLOCK_NAMES if name in names] + [name for name in names if name not in BLOCK_NAMES]
+    rows = {}
+    for model, label in shown.models:
+        for view in views or table["view"].unique().sort():
+            for blocks in ranges if len(ranges) > 1 else [None]:
+                told = {"model": model, "view": view} | ({"blocks": blocks} if blocks else {})
+                if not table.filter(**told).is_empty():
+                    where = f"; {range_label(blocks)}" if blocks else ""
+                    rows[" ".join(told.values())] = (told, f"{label}; {view_label(view)}{where}")
+    return rows
+
+
+def range_label(blocks: str) -> str:
+    """`all blocks`, `middle blocks`, `blocks 1,2`."""
+    return f"{blocks} blocks" if blocks in BLOCK_NAMES else f"block{'s' * (',' in blocks)} {blocks}"
 
 
 def _draw_panel(axes: Axes, table: pl.DataFrame, dose: str, styles: dict[str, PatternStyle]) -> None:
@@ -111,7 +118,7 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, dose: str, styles: dict[str, Pa
         axes.set_xticks([])
         return
     if dose == "kl":
-        axes.set_xscale("function", functions=(lambda kl: np.sqrt(np.clip(kl, 0, None)), np.square))
+        set_root_scale(axes)
     for pattern, style in styles.items():
         rows = table.filter(pattern=pattern).sort(column)
         if rows.is_empty():
@@ -128,12 +135,17 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, dose: str, styles: dict[str, Pa
         )
     if dose == "kl":
         axes.set_xlim(0, 1.04 * table["kl"].max())
-        axes.set_xticks(_root_ticks(table["kl"].max()))
+        axes.set_xticks(root_ticks(table["kl"].max()))
     elif dose == "strength":
         axes.set_xlim(0, 1.04 * table["strength"].max())
 
 
-def _root_ticks(largest: float) -> list[float]:
+def set_root_scale(axes: Axes) -> None:
+    """A horizontal axis from 0 on the scale of the root, on which the answer to small doses is a straight line."""
+    axes.set_xscale("function", functions=(lambda kl: np.sqrt(np.clip(kl, 0, None)), np.square))
+
+
+def root_ticks(largest: float) -> list[float]:
     """Ticks from 0 to `largest` that do not crowd on a root scale."""
     size = 10.0 ** np.floor(np.log10(max(largest, 1e-12)))
     step = size * max(factor for factor in (0.5, 1, 2, 5) if factor * size <= largest)
@@ -158,13 +170,14 @@ def _label_doses(panels: dict[tuple[str, str], Axes], columns: dict[str, tuple[s
         axes.set_xlabel(_DOSES[columns[column][1]][2] if row == last else "")
 
 
-def _note(table: pl.DataFrame, blocks: str) -> str:
+def _note(table: pl.DataFrame) -> str:
     moved = table.filter(pl.col("n_sink_moved") > 0)
+    ranges = table["blocks"].unique().to_list()
+    alone = f"Changed: {range_label(ranges[0])}. " if len(ranges) == 1 and ranges != [ALL_BLOCKS] else ""
     note = (
         "Line: mean change Δ over reviews from the run with untouched attention; band: its 95 % interval, not drawn "
         "for controls. KL: from the untouched to the changed next-token distribution, mean over tokens, on the scale "
-        f"of its root. Blocks: {blocks}; the table has other ranges. n = {counted(table['n_reviews'])}. Scales differ "
-        "between rows."
+        f"of its root. {alone}n = {counted(table['n_reviews'])}. Scales differ between rows."
     )
     if len(moved):
         note += f" Left out: {counted(moved['n_sink_moved'])} of a dose, in which another token took over the sink."

@@ -19,7 +19,7 @@ from homogenization.interventions.conditions import (
     Condition,
     blocks_of,
 )
-from homogenization.interventions.passes import Run, damage
+from homogenization.interventions.passes import Run, damage, sink_moved
 from homogenization.interventions.positions import refuse_other_positions
 from homogenization.interventions.readings import read
 from homogenization.interventions.schedule import Pack, apply, fits
@@ -149,14 +149,13 @@ def _refuse_overflow(found: Run, condition: Condition, names: Sequence[str], ide
 def _dose(condition: Condition, before: Run, after: Run, review: int, harm: tuple[float | None, ...]) -> dict[str, Any]:
     """What the condition did to a review, without the columns that name it."""
     moved = 0.0 if condition.kind == UNTOUCHED else float(after.moved_mass[review])
-    takes_over = after.sinks[review] - before.sinks[review] - {0}
     return {
         "kl": harm[0],
         "cross_entropy": harm[1],
         "moved_mass": None if condition.kind == POSITIONS else moved,
         "closed_mass": closed_mass(condition, moved),
         "n_massive": len(after.massive[review]),
-        "sink_moved": bool(takes_over),
+        "sink_moved": sink_moved(before.received[review], after.received[review]),
     }
 
 

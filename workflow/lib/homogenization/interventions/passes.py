@@ -13,6 +13,7 @@ from homogenization.states.attention import AttentionMap, Through
 from homogenization.states.network import PackedModel, run_packed
 
 SINK = 10.0  # times the attention that a token receives on average, 1
+TAKEN = 0.25  # of the attention that the sink received
 
 
 class Recorder:
@@ -86,12 +87,6 @@ class Run:
         """Places of the massive tokens of each review."""
         return [massive_tokens(self.states_of(review)) for review in range(len(self.received))]
 
-    @cached_property
-    def sinks(self) -> list[frozenset[int]]:
-        """Places of the tokens of each review that are massive or receive 10 times the mean attention."""
-        drawn = [frozenset(np.flatnonzero(received > SINK).tolist()) for received in self.received]
-        return [massive | sinks for massive, sinks in zip(self.massive, drawn, strict=True)]
-
 
 def run(
     model: PackedModel,
@@ -130,6 +125,21 @@ def run(
         moved_mass = recorder.moved.cpu().double().numpy() / recorder.changed
     received = [(of_review / model.n_blocks).cpu().numpy() for of_review in recorder.received]
     return Run(states, result.logits, received, moved_mass, np.cumsum([0, *lengths]))
+
+
+def sink_moved(before: np.ndarray, after: np.ndarray) -> bool:
+    """Whether another token takes over the sink, the token that received most attention.
+
+    It does where it now receives most, more than ten times the mean token, and by a gain of at least a quarter of what
+    the sink received. A token that is a little more attended than before, while the sink stays the sink, does not.
+
+    Args:
+        before: attention received by each token of a review in the untouched run, (tokens,).
+        after: the same in the changed run.
+    """
+    sink, most = int(before.argmax()), int(after.argmax())
+    gain = after[most] - before[most]
+    return bool(most != sink and after[most] > SINK and gain >= TAKEN * before[sink])
 
 
 def divergence(untouched: torch.Tensor, changed: torch.Tensor) -> float:

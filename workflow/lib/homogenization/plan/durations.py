@@ -29,7 +29,8 @@ DURATIONS_SCHEMA = {
     "gpu_hours": pl.Float64,
     "computing_share": pl.Float64,
 }
-STATES, COMPONENTS, INTERVENTIONS, TEXTS, FLUENCY = "states", "components", "interventions", "texts", "fluency"
+STATES, COMPONENTS, POSITIONAL, INTERVENTIONS = "states", "components", "positional", "interventions"
+TEXTS, FLUENCY = "texts", "fluency"
 _SUMMED = ("loads", "bytes_read", "gpu_hours", *(name for name in DURATIONS_SCHEMA if name.startswith("seconds_")))
 
 
@@ -38,17 +39,17 @@ def durations_of_model(
     architecture: Architecture,
     token_counts: pl.DataFrame,
     states: Mapping[str, Any],
-    component_variants: Sequence[str],
+    read_again: Mapping[str, Sequence[str]],
     hardware: Mapping[str, float],
 ) -> list[dict[str, Any]]:
-    """The rows of a model that reads, in the table `durations` (`DURATIONS_SCHEMA`): its states, and its components.
+    """The rows of a model that reads, in the table `durations` (`DURATIONS_SCHEMA`): its states, and further passes.
 
     Args:
         model: `name`, `dtype`, `device` and `gpus` of the model.
         architecture: The model's network.
         token_counts: Token counts of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
         states: The section `states`: `dtype`, `layers`, `record_attention`.
-        component_variants: Variants whose blocks are taken apart; none: no such row.
+        read_again: Variants that take one more pass, by `components` and `positional`; none: no such row.
         hardware: The section `hardware`.
 
     Raises:
@@ -69,8 +70,10 @@ def durations_of_model(
             for lengths in jobs
         ]
 
-    taken_apart = token_counts.filter(pl.col("variant").is_in(list(component_variants)))
-    works = [(STATES, of_jobs(token_counts, recorded, True)), (COMPONENTS, of_jobs(taken_apart, False, False))]
+    works = [(STATES, of_jobs(token_counts, recorded, True))]
+    for work, variants in read_again.items():
+        counts = token_counts.filter(pl.col("variant").is_in(list(variants)))
+        works.append((work, of_jobs(counts, work == POSITIONAL, False)))
     rate = 1e12 * hardware["cpu_tflops" if model["device"] == "cpu" else "gpu_tflops"]
     weights = (architecture.n_parameters + architecture.n_head) * BYTES[model["dtype"]]
     return [

@@ -1,0 +1,184 @@
+"""The figure of conditions without a dose: closed keys, capped sinks, other positions; a lane for each.
+
+A row is a model and a view. Columns are the metric's change, averaged over layers and at the output, and the damage.
+"""
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from homogenization.figures.dose_response import LAYERS, chosen, root_ticks, rows_of_panels, set_root_scale
+from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid, range_with_zero
+from homogenization.figures.shown import Shown, Tables, names_of, require_rows
+from homogenization.figures.style import DARK, GREY, house_style
+from homogenization.figures.words import short_number
+from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
+from homogenization.variants.names import ORIGINAL
+
+COLUMNS = {"doses": DOSE_MEANS_SCHEMA}
+_KINDS = ("closed", "capped", "positions")
+_KEYS = {
+    "first": "first token closed",
+    "random": "a random token closed",
+    "most_attended": "most attended closed",
+    "massive": "massive tokens closed",
+}
+_COLOURS = {"closed": "#0173b2", "capped": "#d55e00", "positions": "#029e73"}
+_CONTROL = "random"
+_ALIKE_COLOUR = "#f3f3f3"
+_KL = "kl"
+
+
+@house_style()
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure of `shown.metric` from the tables interventions, intervened_layers and doses.
+
+    Raises:
+        HomogenizationError: the table lacks the metric for these models.
+    """
+    wanted = (pl.col("model").is_in(names_of(shown.models)), pl.col("kind").is_in(_KINDS))
+    effects = tables["interventions"].filter(
+        *wanted, pl.col("layers").is_in(list(LAYERS)), metric=shown.metric, against="untouched", part="whole"
+    )
+    # where every sink moved, there is no effect
+    every = tables["intervened_layers"].filter(*wanted, metric=shown.metric)
+    require_rows(every, shown, f"metric '{shown.metric}'", tables["intervened_layers"]["metric"])
+    variant = chosen(every["variant"], ORIGINAL)
+    effects, every = effects.filter(variant=variant), every.filter(variant=variant)
+    doses = tables["doses"].filter(*wanted, variant=variant).with_columns(lane=_lane())
+    rows = rows_of_panels(every, shown)
+    lanes = doses["lane"].unique(maintain_order=True).to_list()
+    columns = [*LAYERS.items(), (_KL, "damage")]
+    figure, panels = panel_grid(columns, [(row, label) for row, (_, label) in rows.items()], 0.9 + 0.3 * len(lanes))
+    for row, (told, _) in rows.items():
+        of_model = doses.filter(model=told["model"])
+        for layers in LAYERS:
+            drawn = effects.filter(layers=layers, **told).with_columns(lane=_lane())
+            means = _over_all_reviews(every.filter(**told), layers).join(of_model, on=CONDITION, nulls_equal=True)
+            _draw_changes(panels[row, layers], drawn, means.filter(pl.col("n_sink_moved") > 0), lanes)
+        _scale([panels[row, layers] for layers in LAYERS], shown.homogenization)
+        _draw_damage(panels[row, _KL], of_model, lanes)
+        _name_lanes([panels[row, column] for column, _ in columns], of_model, lanes)
+    label_outer(panels, "", dict.fromkeys(rows, ""))
+    for (_, column), axes in panels.items():
+        axes.tick_params(labelbottom=True)
+        axes.set_xlabel("KL (nats, root scale)" if column == _KL else f"Δ {shown.label}")
+    return finish(figure, shown.title, _note(doses), _handles(doses, shown.homogenization))
+
+
+def _lane() -> pl.Expr:
+    """What is done, in words."""
+    bound, pattern = pl.col("strength").round(3).cast(pl.String), pl.col("pattern")
+    to = pl.when(pattern == "others").then(pl.lit("to the others")).otherwise(pl.lit("dropped"))
+    return (
+        pl.when(pl.col("kind") == "closed")
+        .then(pattern.replace(_KEYS))
+        .when(pl.col("kind") == "capped")
+        .then(pl.concat_str(pl.lit("sink capped at "), bound, pl.lit(", rest "), to))
+        .otherwise(pl.concat_str(pl.lit("positions "), pattern))
+    )
+
+
+def _over_all_reviews(rows: pl.DataFrame, layers: str) -> pl.DataFrame:
+    """The columns of `CONDITION` and the mean change over all reviews, those whose sink moved among them."""
+    if layers == "output":
+        rows = rows.filter(pl.col("layer") == pl.col("layer").max())
+    return rows.group_by(CONDITION).agg(pl.col("mean").mean())
+
+
+def _draw_changes(axes: Axes, effects: pl.DataFrame, every: pl.DataFrame, lanes: list[str]) -> None:
+    """A point with its interval for each condition; an open one for the mean over all reviews where sinks moved."""
+    axes.axvline(0, color=DARK, lw=0.9, label="zero")
+    for row in effects.filter(pl.col("estimate").is_finite()).iter_rows(named=True):
+        lane, colour = lanes.index(row["lane"]), _colour(row)
+        axes.hlines(lane, row["ci_low"], row["ci_high"], color=colour, lw=1.6)
+        axes.plot(row["estimate"], lane, "o", color=colour, ms=5, label=row["lane"])
+    for row in every.filter(pl.col("mean").is_finite()).iter_rows(named=True):
+        axes.plot(
+            row["mean"], lanes.index(row["lane"]) + 0.22, "D", mfc="white", mec=_colour(row), ms=4.5,
+            label=f"{row['lane']}, all reviews",
+        )  # fmt: skip
+
+
+def _draw_damage(axes: Axes, doses: pl.DataFrame, lanes: list[str]) -> None:
+    doses = doses.filter(pl.col("kl").is_not_null())
+    if doses.is_empty():
+        mark_empty(axes, "no next token")
+        axes.set_xticks([])
+        return
+    set_root_scale(axes)
+    for row in doses.iter_rows(named=True):
+        lane = lanes.index(row["lane"])
+        axes.hlines(lane, 0, row["kl"], color=_colour(row), lw=1.2)
+        axes.plot(row["kl"], lane, "o", color=_colour(row), ms=4, label=row["lane"])
+        number = short_number(row["kl"])
+        axes.annotate(number, (row["kl"], lane), (6, 0), textcoords="offset points", va="center", fontsize=8)
+    largest = doses["kl"].max()
+    axes.set_xlim(0, max(1.7 * largest, 1e-6))  # room for the numbers
+    axes.set_xticks(root_ticks(largest))
+
+
+def _colour(row: dict) -> str:
+    return GREY if row["pattern"] == _CONTROL else _COLOURS[row["kind"]]
+
+
+def _scale(axes_of_row: list[Axes], homogenization: int) -> None:
+    """One scale for the changes of a row, the side of `homogenization` tinted."""
+    drawn = [axes.dataLim.intervalx for axes in axes_of_row]
+    low, high = range_with_zero(np.concatenate(drawn))
+    room = 0.08 * (high - low)
+    for axes in axes_of_row:
+        if homogenization:
+            axes.axvspan(0, (high + room) if homogenization > 0 else (low - room), color=_ALIKE_COLOUR, lw=0, zorder=0)
+        axes.set_xlim(low - room, high + room)
+        axes.locator_params(axis="x", nbins=4)
+
+
+def _name_lanes(axes_of_row: list[Axes], doses: pl.DataFrame, lanes: list[str]) -> None:
+    """The conditions at the left of a row, with the number of reviews in which another token took over the sink."""
+    told = {row["lane"]: row for row in doses.iter_rows(named=True)}
+    names = []
+    for lane in lanes:
+        row = told.get(lane)
+        moved = f"\nsink moved in {row['n_sink_moved']} of {row['n_reviews']}" if row and row["n_sink_moved"] else ""
+        names.append(lane + moved)
+    for index, axes in enumerate(axes_of_row):
+        axes.set_yticks(range(len(lanes)), names if index == 0 else [])
+        axes.set_ylim(len(lanes) - 0.4, -0.6)
+        axes.grid(axis="y", visible=False)
+        axes.tick_params(axis="y", length=0)
+
+
+def _handles(doses: pl.DataFrame, homogenization: int) -> list:
+    looks = {"closed": "key closed", "capped": "sink capped", "positions": "other positions"}
+    present = set(doses["kind"])
+    handles = [
+        Line2D([], [], color=_COLOURS[kind], marker="o", lw=1.6, ms=5, label=label)
+        for kind, label in looks.items()
+        if kind in present
+    ]
+    if _CONTROL in set(doses["pattern"]):
+        handles.append(Line2D([], [], color=GREY, marker="o", lw=1.6, ms=5, label="control: a random key closed"))
+    if (doses["n_sink_moved"] > 0).any():
+        label = "mean over all reviews, also those whose sink moved"
+        handles.append(Line2D([], [], color=DARK, ls="", marker="D", mfc="white", ms=4.5, label=label))
+    if homogenization:
+        handles.append(Patch(color=_ALIKE_COLOUR, label="side on which tokens are more alike"))
+    return handles
+
+
+def _note(doses: pl.DataFrame) -> str:
+    note = (
+        "Point: mean change Δ over reviews from the run with untouched attention; line: its 95 % interval. KL: from "
+        "the untouched to the changed next-token distribution, mean over tokens and reviews. "
+        f"n = {counted(doses['n_reviews'])}. Scales differ between rows."
+    )
+    if (doses["n_sink_moved"] > 0).any():
+        note += (
+            " Reviews in which another token took over the sink are left out of the points; where no point stands, it "
+            "moved in all of them."
+        )
+    return note

@@ -1,0 +1,80 @@
+"""What config.json and the names of its tensors say of a network, before anything is loaded.
+
+Every parse of the Snakefile imports it. An architecture that is not named here is judged by the job that loads it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+# causal decoders -> whether the head is the embedding where config.json does not say
+TIED_BY_DEFAULT = {
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "gpt2", "gpt_neo", "smollm3", "opt", "starcoder2"), True),
+    **dict.fromkeys(("llama", "mistral", "mixtral", "qwen2", "qwen3", "gpt_neox", "phi3", "olmo", "olmo2"), False),
+}
+# learned positions, or biases by distance
+WITHOUT_ROTARY = frozenset(
+    {
+        *("gpt2", "gpt_neo", "gpt_bigcode", "opt", "bloom", "biogpt"),
+        *("bert", "roberta", "xlm-roberta", "distilbert", "electra", "mpnet", "albert", "deberta-v2"),
+    }
+)
+_HEADS = ("lm_head.", "embed_out.")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A network as its files declare it.
+
+    Attributes:
+        fields: fields of the configuration, `model_type` among them.
+        folder: folder of the safetensors; None for random weights, which are written without a head.
+    """
+
+    fields: Mapping[str, Any]
+    folder: Path | None = None
+
+    @property
+    def model_type(self) -> str:
+        """The architecture, by its name in transformers; empty where it is not given."""
+        return str(self.fields.get("model_type", ""))
+
+    @property
+    def lacks_rotary_positions(self) -> bool:
+        """Whether the positions are known not to be rotary."""
+        return self.model_type in WITHOUT_ROTARY
+
+    @cached_property
+    def lacks_head(self) -> bool:
+        """Whether it is a causal decoder that is known to be without its language-model head."""
+        tied = TIED_BY_DEFAULT.get(self.model_type)
+        if tied is None or self.fields.get("tie_word_embeddings", tied):
+            return False
+        return self.folder is None or not any(name.startswith(_HEADS) for name in _tensor_names(self.folder))
+
+
+def declared_in(folder: Path) -> Declared | None:
+    """What the folder of a model declares; None where it has no readable config.json, which its job says."""
+    try:
+        fields = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return Declared(fields, folder) if isinstance(fields, dict) else None
+
+
+def _tensor_names(folder: Path) -> set[str]:
+    """Names of the tensors in the safetensors files of a folder: each begins with its header, after 8 bytes of size.
+
+    A file that can't be read counts as one with a head: its job has the better message.
+    """
+    names: set[str] = set()
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with path.open("rb") as file:
+                names |= set(json.loads(file.read(int.from_bytes(file.read(8), "little"))))
+        except (OSError, ValueError, MemoryError, OverflowError):
+            return set(_HEADS)
+    return names or set(_HEADS)

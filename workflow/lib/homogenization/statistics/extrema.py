@@ -1,0 +1,207 @@
+"""The tables `extrema` and `extrema_blocks`: peaks and troughs of metrics over depth, and what happens there."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy.signal import find_peaks
+
+from homogenization.run.parquet import read_table
+from homogenization.states.points import RESIDUAL_STREAM
+from homogenization.statistics.blocks import blocks_table
+from homogenization.statistics.layers import LayerValues, layer_values
+from homogenization.statistics.peaks_in_words import peaks_table
+from homogenization.statistics.resampling import bootstrap_weights, resampled, uniform_weights, weighted_means
+
+PEAK, TROUGH = "peak", "trough"
+_SIGNS = {PEAK: 1, TROUGH: -1}
+_DRAWS = 1000  # each takes a search of its own; more change an interval of a place by less than a layer
+_FLAT = 1e-9  # range over the largest value: less is rounding
+EXTREMA_SCHEMA = {
+    **dict.fromkeys(("model", "variant", "view", "metric", "kind"), pl.String),
+    **dict.fromkeys(("number", "layer", "base_layer"), pl.Int32),
+    **dict.fromkeys(("depth", "depth_low", "depth_high", "height", "height_low", "height_high"), pl.Float64),
+    **dict.fromkeys(("prominence", "prominence_share", "noise", "found_share"), pl.Float64),
+    "settled": pl.Boolean,
+    **dict.fromkeys(("remains", "remains_low", "remains_high"), pl.Float64),
+    "n_reviews": pl.Int64,
+}
+
+
+class Extremum(NamedTuple):
+    """A local extremum of a curve: the place of the layer, that of the base of its prominence, and the prominence."""
+
+    place: int
+    base: int
+    prominence: float
+
+
+def extrema_of(curve: np.ndarray, kind: str, share: float) -> list[Extremum]:
+    """Interior peaks or troughs of a curve (layers,), in order; the middle of a plateau, the ends never.
+
+    The prominence is the height above the higher of the two lowest points between the extremum and a higher one, or
+    the end, on either side (scipy.signal.find_peaks); that point is the base.
+
+    Args:
+        curve: finite values.
+        kind: `peak` or `trough`.
+        share: least prominence, as a share of the curve's range.
+    """
+    turned = _SIGNS[kind] * curve
+    range_ = np.ptp(curve)
+    if range_ <= _FLAT * np.abs(curve).max():
+        return []
+    places, found = find_peaks(turned, prominence=share * range_)
+    sides = np.stack([found["left_bases"], found["right_bases"]])
+    bases = np.where(turned[sides[0]] >= turned[sides[1]], *sides)
+    return [Extremum(*one) for one in zip(places.tolist(), bases.tolist(), found["prominences"].tolist(), strict=True)]
+
+
+def extrema_table(
+    metrics: pl.DataFrame,
+    names: Sequence[str],
+    prominence: float,
+    window: float,
+    draws: int,
+    confidence: float,
+    seed: int,
+) -> pl.DataFrame:
+    """Local extrema of the mean over reviews along the residual stream: `EXTREMA_SCHEMA`, sorted by its keys.
+
+    In each bootstrap draw of the reviews, an extremum is the nearest of its kind within `window`. found_share is the
+    share of the draws that have one. noise is the quantile `confidence` of the range over layers of a draw's deviation
+    from the mean: a simultaneous bound of the error of all differences between two layers. An extremum is settled where
+    found_share is at least `confidence` and its prominence exceeds the noise, which no extremum of a flat curve does in
+    that share of samples. Place and height have the percentile interval of the draws that have it.
+
+    Args:
+        metrics: tables/metrics.parquet.
+        names: names of the metrics.
+        prominence: least prominence, as a share of the curve's range, in the sample and in each draw.
+        window: most distance in depth, or one layer where layers are farther apart.
+        draws: number of bootstrap draws; more than 1,000 are not made.
+        confidence: level of the intervals, between 0 and 1.
+        seed: seed of the draws.
+    """
+    stream = metrics.filter(pl.col("point") == RESIDUAL_STREAM, pl.col("metric").is_in(names))
+    rows = []
+    for (model, variant), table in sorted(stream.partition_by("model", "variant", as_dict=True).items()):
+        job = layer_values(table)
+        weights = bootstrap_weights(len(job.review_ids), min(draws, _DRAWS), seed)
+        for cell, (view, metric) in enumerate(job.cells):
+            told = {"model": model, "variant": variant, "view": view, "metric": metric}
+            rows += [told | row for row in _rows_of_cell(job, cell, prominence, window, weights, confidence)]
+    return pl.DataFrame(rows, schema=EXTREMA_SCHEMA)
+
+
+def _rows_of_cell(
+    job: LayerValues, cell: int, prominence: float, window: float, weights: np.ndarray, confidence: float
+) -> Iterator[dict[str, Any]]:
+    n = len(job.review_ids)
+    # some metrics have no value before the first block
+    layers = np.flatnonzero(~np.isnan(job.values[cell]).all(axis=0))
+    if len(layers) < 3:
+        return
+    values, depth = job.values[cell][:, layers], job.depth[layers]
+    curve, other = weighted_means(values, uniform_weights(n))[0], _bare(job, cell)
+    found = {kind: extrema_of(curve, kind, prominence) for kind in _SIGNS}
+    if not any(found.values()):
+        return
+    drawn = weighted_means(values, weights)
+    drawn = drawn[~np.isnan(drawn).any(axis=1)]
+    noise = float(np.quantile(np.ptp(drawn - curve, axis=1), confidence)) if len(drawn) else np.nan
+    reach = max(window, np.diff(depth).max()) + _FLAT
+    for kind, extrema in found.items():
+        places = [[one.place for one in extrema_of(row, kind, prominence)] for row in drawn] if extrema else []
+        for number, one in enumerate(extrema, start=1):
+            at = _nearest(places, one.place, depth, reach)
+            there = at >= 0
+            found_share = float(there.mean()) if len(there) else np.nan
+            yield {
+                "kind": kind,
+                "number": number,
+                "layer": int(job.layers[layers[one.place]]),
+                "base_layer": int(job.layers[layers[one.base]]),
+                **_with_interval("depth", float(depth[one.place]), depth[at[there]], confidence, exact=True),
+                **_with_interval("height", float(curve[one.place]), drawn[there, at[there]], confidence),
+                "prominence": one.prominence,
+                "prominence_share": one.prominence / float(np.ptp(curve)),
+                "noise": noise,
+                "found_share": found_share,
+                "settled": found_share >= confidence and one.prominence > noise,
+                **_remains(values, None if other is None else other[:, layers], one, weights, confidence),
+                "n_reviews": int((~np.isnan(values[:, one.place])).sum()),
+            }
+
+
+def _nearest(places: Sequence[Sequence[int]], own: int, depth: np.ndarray, reach: float) -> np.ndarray:
+    """(draws,) the place nearest to `own` among those of each draw, -1 where none is within `reach`."""
+    nearest = [min(of_draw, key=lambda place: abs(depth[place] - depth[own]), default=-1) for of_draw in places]
+    found = np.asarray(nearest, dtype=np.int64)
+    return np.where((found >= 0) & (np.abs(depth[found] - depth[own]) <= reach), found, -1)
+
+
+def _with_interval(
+    name: str, estimate: float, drawn: np.ndarray, confidence: float, exact: bool = False
+) -> dict[str, float]:
+    """The estimate and the percentile interval of what draws find; an `exact` bound is one of the drawn values."""
+    low, high = (1 - confidence) / 2, (1 + confidence) / 2
+    ways = ("lower", "higher") if exact else ("linear", "linear")
+    bounds = (
+        [float(np.quantile(drawn, level, method=way)) for level, way in zip((low, high), ways, strict=True)]
+        if len(drawn)
+        else [np.nan, np.nan]
+    )
+    return {name: estimate, f"{name}_low": bounds[0], f"{name}_high": bounds[1]}
+
+
+def _bare(job: LayerValues, cell: int) -> np.ndarray | None:
+    """The values of the cell's metric without the first token; None where there is no such view."""
+    view, metric = job.cells[cell]
+    return job.of("without_first" if view == "all_tokens" else f"{view}_without_first", metric)
+
+
+def _remains(
+    values: np.ndarray, bare: np.ndarray | None, one: Extremum, weights: np.ndarray, confidence: float
+) -> dict[str, float]:
+    """The share of the prominence, between these two layers, that the metric has without the first token."""
+    names = ("remains", "remains_low", "remains_high")
+    if bare is None:
+        return dict.fromkeys(names, np.nan)
+
+    def share(of: np.ndarray) -> np.ndarray:
+        steps = [weighted_means(rows[:, [one.place, one.base]], of) for rows in (bare, values)]
+        less, whole = (step[:, 0] - step[:, 1] for step in steps)
+        return np.divide(less, whole, out=np.full_like(less, np.nan), where=whole != 0)
+
+    return dict(zip(names, resampled(share, weights, confidence), strict=True))
+
+
+def tabulate(
+    inputs: Any,
+    metrics: Sequence[str],
+    models: Sequence[str],
+    prominence: float,
+    window: float,
+    draws: int,
+    confidence: float,
+    seed: int,
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The tables `extrema`, `extrema_blocks` and `peaks`.
+
+    Args:
+        inputs: files of the table `metrics` and, where the study makes them, of `components`, `positional` and `sinks`.
+        metrics: names of the metrics whose extrema are found.
+        models: names of the models, in the order of their answers.
+        prominence: least prominence, as a share of the curve's range.
+        window: most distance in depth of the same extremum in two draws.
+        draws: number of bootstrap draws.
+        confidence: level of the intervals.
+        seed: seed of the draws.
+    """
+    table = read_table(inputs.metrics)
+    extrema = extrema_table(table, metrics, prominence, window, draws, confidence, seed)
+    further = {name: read_table(inputs.get(name)) for name in ("components", "positional", "sinks") if inputs.get(name)}
+    blocks = blocks_table(table, **further)
+    return extrema, blocks, peaks_table(extrema, blocks, models)
