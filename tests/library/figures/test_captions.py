@@ -19,6 +19,8 @@ SAID = {
     "doses": ["n_sink_moved"],
     "causes": ["The two agree"],
     "predictions": ["unexplained"],
+    "consequences": ["nearest to it in likeness"],
+    "harm_table": ["n_sink_moved"],
     "balance": ["The title", "±0.3"],
 }
 

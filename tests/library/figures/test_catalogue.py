@@ -20,6 +20,7 @@ LIBRARY = ROOT / "workflow/lib/homogenization"
 SHARED = {"__init__", "accepted", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
 SHARED |= {"pattern_styles"}
 OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts", "doses", "predictions", "causes"}
+OF_TABLES |= {"harm_table", "consequences"}
 
 
 @pytest.fixture(autouse=True)
@@ -118,9 +119,11 @@ def test_a_study_with_everything_draws_everything():
         ({"contrasts.pairs": []}, {"contrast"}),
         ({"metrics": ["effective_rank"]}, {"first_token", "contrast"}),
         ({"components": None}, {"components"}),
-        ({"interventions": None}, {"dose_response", "susceptibility"}),
+        ({"interventions": None}, {"dose_response", "susceptibility", "harm"}),
         ({"interventions.slopes": None}, {"susceptibility"}),
         ({"interventions.dial": None}, {"dose_response"}),
+        ({"consequences": None}, {"harm", "probes", "shifts"}),
+        ({"consequences.probes": None}, {"probes"}),
         ({"positional": None}, {"positional_heads", "positional_templates", "sinks"}),
         ({"sensitivity": None}, {"sensitivity"}),
         ({"claims": None}, {"claims"}),
