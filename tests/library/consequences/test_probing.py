@@ -7,12 +7,28 @@ import polars as pl
 import pytest
 from scipy.optimize import minimize
 
-from homogenization.consequences.probing import cross_validated, folds_of, readings, shifts, tabulate, tasks
+from homogenization.consequences.probing import (
+    _keeps_its_draw,
+    cross_validated,
+    folds_of,
+    readings,
+    shifts,
+    tabulate,
+    tasks,
+)
 from homogenization.consequences.schemas import POOLED_STATES_SCHEMA
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
 
 N, WIDTH = 60, 12
+KEYS = (
+    "untouched",
+    "dial:removed:0.1:all",
+    "dial:scattered:0.1:all",
+    "closed:random_2",
+    "template:permuted_template:0.5",
+)
+KEYS += ("closed:first",)
 NAMES = [f"r{number:02d}" for number in range(N)]
 LABELS = np.array(["neg", "pos"] * (N // 2))
 CHOSEN = {"folds": 5, "penalty": 10.0, "permutations": 3}
@@ -113,6 +129,7 @@ def test_the_job_reads_files_of_all_texts_and_shards(tmp_path):
     for layer in (0, 1):
         of_typo = found.filter(variant="typo", layer=layer).sort("review_id")
         np.testing.assert_allclose(of_typo["shift"], (0.25 * np.sqrt(WIDTH) / distances)[1:], rtol=1e-5)
+    assert [_keeps_its_draw(key) for key in KEYS] == [True, True, False, False, False, True]
     without = tabulate(SimpleNamespace(**paths), "m", ["original", "typo"], None, 0)
     assert without["log_loss"].is_nan().all()
     assert without["shift"].equals(found["shift"])

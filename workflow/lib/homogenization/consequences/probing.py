@@ -9,6 +9,7 @@ import polars as pl
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 
+from homogenization.consequences.names import DRAWN
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.run.errors import HomogenizationError
@@ -161,7 +162,8 @@ def tabulate(
 ) -> pl.DataFrame:
     """Probes and shifts of one model, review by review and layer by layer: `POOLED_READINGS_SCHEMA`.
 
-    A review that the model does not read as original is left out.
+    A review that the model does not read as original is left out. A control that draws a token or an order draws another
+    in a text of another length: there, a shift would be that of the draw, and is NaN.
 
     Args:
         inputs: `states`, files of pooled states, by text in the order of `texts` and then by shard; and `shards`, those
@@ -190,10 +192,12 @@ def tabulate(
     for condition in originals["condition"].unique(maintain_order=True):
         of_texts = {name: table.filter(condition=condition) for name, table in by_text.items()}
         of_texts = {name: table for name, table in of_texts.items() if len(table)}
+        told_apart = _keeps_its_draw(condition)
         for layer in range(n_blocks + 1):
             states = {name: _placed(table.filter(layer=layer), names) for name, table in of_texts.items()}
             for name, values in readings(states, asked, probes["penalty"] if probes else np.nan).items():
                 columns = dict(zip(_READ, values, strict=True))
+                columns["shift"] = columns["shift"] if told_apart else np.full(len(names), np.nan)
                 told = {"model": model, "variant": name, "condition": condition, "layer": layer}
                 table = pl.DataFrame({"review_id": names, **columns}).with_columns(
                     **{key: pl.lit(value) for key, value in told.items()}, depth=pl.lit(layer) / n_blocks
@@ -202,6 +206,12 @@ def tabulate(
                 parts.append(table.filter(present).select(*POOLED_READINGS_SCHEMA).cast(POOLED_READINGS_SCHEMA))
         logger.info("condition %s: %s", condition, ", ".join(of_texts))
     return pl.concat(parts)
+
+
+def _keeps_its_draw(condition: str) -> bool:
+    """Whether a condition, by its key, does the same to a text and to its perturbed or moved text."""
+    pattern = f"{condition}:".split(":")[1]
+    return not any(pattern == name or pattern.startswith(f"{name}_") for name in DRAWN)
 
 
 def _placed(table: pl.DataFrame, names: pl.Series) -> np.ndarray:

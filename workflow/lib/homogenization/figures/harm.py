@@ -3,6 +3,8 @@
 Rows are models and measures of likeness, columns kinds of harm; a point is a condition, with intervals both ways.
 """
 
+from itertools import cycle
+
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,14 +19,16 @@ from homogenization.figures.style import DARK, GREY, house_style
 COLUMNS = {"harm": HARM_SCHEMA}
 _LIKENESS = {  # column of the table -> label, sign of the change where tokens grow alike
     "cosine": ("Δ mean cosine", 1),
-    "rank": ("Δ effective rank / min(n, d), centred", -1),
+    "rank": ("Δ centred effective rank", -1),
 }
 _HARM = {
     "kl": "KL of the next token (nats)",
     "probe": "Δ log-loss of the probe (nats)",
     "shift": "Δ shift of the perturbed text",
 }
-_DIAL = "dial"
+_DIAL, _TEMPLATE = "dial", "template"
+_OPEN = ("s", "D", "^", "v", "o", "P")  # markers of placebos
+_OTHERS = (("#ca9161", "*"), ("#ece133", "X"), ("#949494", "h"), ("#56b4e9", "<"), ("#fbafe4", ">"))  # not of a dial
 _ALIKE_COLOUR = "#f3f3f3"
 
 
@@ -53,26 +57,29 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     label_outer(panels, "", dict.fromkeys(rows, ""))
     for (row, cost), axes in panels.items():
         axes.set_ylabel(_HARM[cost])
-        axes.set_xlabel(f"{_LIKENESS[rows[row][1]][0]}, mean over layers")
+        axes.set_xlabel(_LIKENESS[rows[row][1]][0])
         axes.tick_params(labelbottom=True)
     return finish(figure, shown.title, _note(table), _handles(table, styles))
 
 
 def _name() -> pl.Expr:
     """The pattern of a dial or template; kind and pattern of another condition; blocks where they are not all."""
-    whole = (pl.col("kind") == _DIAL) | (pl.col("kind") == "template")
+    whole = pl.col("kind").is_in([_DIAL, _TEMPLATE])
     name = pl.when(whole).then("pattern").otherwise(pl.concat_str("kind", pl.lit(" "), "pattern"))
     some = (pl.col("kind") == _DIAL) & (pl.col("blocks") != "all")
     return pl.when(some).then(pl.concat_str(name, pl.lit(", blocks "), "blocks")).otherwise(name)
 
 
 def _styles(table: pl.DataFrame) -> dict[str, PatternStyle]:
-    """The style of each name; a placebo is grey."""
-    placebo = dict(table.select("name", "placebo").unique().rows())
-    return {
-        name: style if style.control or not placebo[name] else style._replace(colour=GREY, control=True)
-        for name, style in pattern_styles(placebo).items()
-    }
+    """The style of each name: of a dial that of its pattern in every figure; a placebo is grey and open."""
+    known = {name: (kind, placebo) for name, kind, placebo in table.select("name", "kind", "placebo").unique().rows()}
+    styles = pattern_styles(name for name, (kind, _) in known.items() if kind in (_DIAL, _TEMPLATE))
+    others = sorted(name for name in known if name not in styles)
+    for name, (colour, marker) in zip(others, cycle(_OTHERS), strict=False):
+        styles[name] = PatternStyle(colour, "-", marker, known[name][1])
+    placebos = zip((name for name in styles if known[name][1]), cycle(_OPEN), strict=False)
+    greys = {name: PatternStyle(GREY, styles[name].dashes, marker, True) for name, marker in placebos}
+    return {name: style for name, style in styles.items() if name not in greys} | greys
 
 
 def _draw_panel(axes: Axes, table: pl.DataFrame, likeness: str, cost: str, styles: dict[str, PatternStyle]) -> None:
@@ -128,8 +135,8 @@ def _handles(table: pl.DataFrame, styles: dict[str, PatternStyle]) -> list[Line2
 def _note(table: pl.DataFrame) -> str:
     perturbations = ", ".join(table["perturbation"].drop_nulls().unique().sort()).replace("_", " ")
     return (
-        "Point: change by a condition from the run with untouched attention, mean over reviews; lines: its 95 % "
-        "bootstrap intervals; points of one pattern are joined by strength. Tinted: the side on which tokens are more "
+        "Point: change by a condition from the run with untouched attention, mean over layers and reviews; lines: its "
+        "95 % bootstrap intervals; points of one pattern are joined by strength. Tinted: the side on which tokens are more "
         f"alike. Perturbed text: {perturbations or 'none'}. n = {counted(table['n_reviews'])}. A ring marks conditions "
         "in which another token took over the sink in some of them. Scales differ between panels."
     )

@@ -10,6 +10,7 @@ from homogenization.figures.panels import counted, finish, fit_vertical_axis, la
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import GREY, house_style, variant_styles
 from homogenization.tables.intervened import UNTOUCHED
+from homogenization.variants.names import ORIGINAL
 
 _QUANTITIES = {"log_loss": "log-loss of the label (nats)", "accuracy": "share of right guesses"}
 _VALUES = ("estimate", "ci_low", "ci_high")
@@ -35,9 +36,12 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     figure, panels = panel_grid(models, [(quantity, "") for quantity in _QUANTITIES], row_height=2.4, share_y=True)
     for (quantity, model), axes in panels.items():
         rows = table.filter(model=model, quantity=quantity)
-        null = table.filter(model=model, quantity=f"null_{quantity}").sort("depth")
+        null = table.filter(model=model, variant=ORIGINAL, quantity=f"null_{quantity}").sort("depth")
         axes.plot(null["depth"], null["estimate"], color=GREY, ls=(0, (1, 1.5)), lw=1.6, label="null")
-        draw_depth_curves(axes, rows, styles, _VALUES)
+        original = {name: style for name, style in styles.items() if name == ORIGINAL}
+        others = {name: style for name, style in styles.items() if name != ORIGINAL}
+        draw_depth_curves(axes, rows, original, _VALUES)
+        draw_depth_curves(axes, rows, others, ("estimate",) * 3)
         set_depth_axis(axes, 0)
         fit_vertical_axis(axes, rows["estimate"], False)
     label_outer(panels, DEPTH_LABEL, _QUANTITIES)
@@ -45,6 +49,6 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     handles.append(Line2D([], [], color=GREY, ls=(0, (1, 1.5)), label="original, labels permuted"))
     note = (
         "Line: mean over reviews of a logistic regression of pooled states, trained on the originals of other reviews; "
-        f"band: its 95 % bootstrap interval. n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
+        f"band: the 95 % bootstrap interval of the original. n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
     )
     return finish(figure, shown.title, note, handles)

@@ -47,7 +47,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             mark_empty(axes)
         else:
             set_log_scale(axes)
-    label_outer(panels, DEPTH_LABEL, {"shift": "shift / distance of different texts (log scale)"})
+    label_outer(panels, DEPTH_LABEL, {"shift": "shift (log scale)"})
     note = (
         "Line: distance of the pooled states of a text from those of its original, over the mean distance of that "
         "original from the others; mean over reviews. Band: its 95 % bootstrap interval. "

@@ -38,6 +38,8 @@ def earlier_rows(
     try:
         earlier = [table_metadata(path)[STAMP] for path in paths.values()]
         same = [key for key, wanted in stamps.items() if all(found.get(key) == wanted for found in earlier)]
+        if not same:  # other code may have written other columns
+            return {}
         return {name: read_table(path).filter(pl.col(column).is_in(same)) for name, path in paths.items()}
     except (HomogenizationError, OSError, KeyError):
         return {}

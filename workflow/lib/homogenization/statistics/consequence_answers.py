@@ -70,7 +70,8 @@ def _of_predictability(rows: pl.DataFrame) -> str:
     raw, given = by_given["nothing"], by_given["confounds"]
     if not np.isfinite(raw["estimate"]) or not np.isfinite(given["estimate"]):
         return ""
-    kept = "and remains" if _decided(given) and given["estimate"] * raw["estimate"] > 0 else "which does not remain"
+    remains = _decided(given) and given["estimate"] * raw["estimate"] > 0
+    kept = "and this remains" if remains else "but not"
     if not _decided(raw):
         return (
             "At the output, the mean cosine does not go with cross-entropy over reviews (Spearman "
@@ -107,11 +108,11 @@ def _of_harm(rows: pl.DataFrame) -> list[str]:
     if pattern.is_empty():
         return [f"{counts}, and none of these that is no placebo."]
     top = pattern.row(0, named=True)
-    sentences = [f"{counts}. Placebos left aside, most does {_costs(top)}."]
+    sentences = [f"{counts}. The strongest that is no placebo is {_costs(top)}."]
     placebos = alike.filter("placebo").with_columns(apart=(pl.col("cosine") - top["cosine"]).abs()).sort("apart")
     if placebos.is_empty():
         return [*sentences, "No placebo makes tokens more alike, so nothing tells likeness from damage."]
-    return [*sentences, f"The placebo that makes tokens most nearly as alike is {_costs(placebos.row(0, named=True))}."]
+    return [*sentences, f"The placebo nearest to it in likeness is {_costs(placebos.row(0, named=True))}."]
 
 
 def _costs(row: Mapping) -> str:
