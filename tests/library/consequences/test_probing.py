@@ -21,14 +21,8 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
 
 N, WIDTH = 60, 12
-KEYS = (
-    "untouched",
-    "dial:removed:0.1:all",
-    "dial:scattered:0.1:all",
-    "closed:random_2",
-    "template:permuted_template:0.5",
-)
-KEYS += ("closed:first",)
+KEYS = ("untouched", "dial:removed:0.1:all", "dial:scattered:0.1:all", "closed:random_2")
+KEYS += ("template:permuted_template:0.5", "closed:first")
 NAMES = [f"r{number:02d}" for number in range(N)]
 LABELS = np.array(["neg", "pos"] * (N // 2))
 CHOSEN = {"folds": 5, "penalty": 10.0, "permutations": 3}

@@ -162,8 +162,8 @@ def tabulate(
 ) -> pl.DataFrame:
     """Probes and shifts of one model, review by review and layer by layer: `POOLED_READINGS_SCHEMA`.
 
-    A review that the model does not read as original is left out. A control that draws a token or an order draws another
-    in a text of another length: there, a shift would be that of the draw, and is NaN.
+    A review that the model does not read as original is left out. A control that draws a token or an order draws
+    another in a text of another length: there, a shift would be that of the draw, and is NaN.
 
     Args:
         inputs: `states`, files of pooled states, by text in the order of `texts` and then by shard; and `shards`, those

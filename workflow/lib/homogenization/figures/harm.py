@@ -136,7 +136,7 @@ def _note(table: pl.DataFrame) -> str:
     perturbations = ", ".join(table["perturbation"].drop_nulls().unique().sort()).replace("_", " ")
     return (
         "Point: change by a condition from the run with untouched attention, mean over layers and reviews; lines: its "
-        "95 % bootstrap intervals; points of one pattern are joined by strength. Tinted: the side on which tokens are more "
-        f"alike. Perturbed text: {perturbations or 'none'}. n = {counted(table['n_reviews'])}. A ring marks conditions "
-        "in which another token took over the sink in some of them. Scales differ between panels."
+        "95 % bootstrap intervals; points of one pattern are joined by strength. Tinted: the side on which tokens are "
+        f"more alike. Perturbed text: {perturbations or 'none'}. n = {counted(table['n_reviews'])}. A ring marks "
+        "conditions in which another token took over the sink in some of them. Scales differ between panels."
     )
