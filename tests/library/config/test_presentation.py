@@ -69,7 +69,7 @@ def test_a_title_belongs_to_its_figure_alone():
         ({"contrasts": {**SMALL["contrasts"], "pairs": [["original", "front"]]}}, {"contrast"}),
         (
             {"figures": {"labels": {"original": "Untouched"}}},
-            set(FIGURES) - {"similarity", "sensitivity", "claims", "dose_response", "susceptibility"},
+            set(FIGURES) - {"similarity", "sensitivity", "claims", "dose_response", "susceptibility", "harm"},
         ),
         ({"figures": {"labels": {"tiny": "Tiny"}}}, set(FIGURES) - {"similarity", "placement", "sensitivity"}),
     ],
