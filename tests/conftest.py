@@ -75,6 +75,11 @@ SMALL = {
         "slopes": {"patterns": ["first"], "metrics": ["cosine_anisotropy"]},
     },
     "positional": {"variants": ["original", "front"]},
+    "consequences": {
+        "n_reviews": 6,
+        "perturbations": ["typo"],
+        "probes": {"folds": 2, "permutations": 1},
+    },
     "sensitivity": {"n_tokens": 16, "width": 16, "seeds": 2},
 }
 

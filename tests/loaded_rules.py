@@ -41,6 +41,7 @@ JOB = Wildcards(
     fromdict={
         "model": "tiny",
         "variant": "paraphrase",
+        "text": "typo",
         "shard": "000",
         "metric": "effective_rank",
         "gguf": WheelWeights(**WHEEL).converted_in,

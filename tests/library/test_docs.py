@@ -16,6 +16,12 @@ from conftest import ROOT, SMALL, Project, copy_workflow
 from homogenization.config.analysis import Mauve
 from homogenization.config.claims import STATISTICS, Claim, Contrast, load_claims
 from homogenization.config.study import Study, load_study
+from homogenization.consequences.schemas import (
+    HARM_SCHEMA,
+    POOLED_READINGS_SCHEMA,
+    POOLED_STATES_SCHEMA,
+    TEXTS_SCHEMA,
+)
 from homogenization.corpus.sentences import words
 from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, SLOPES_SCHEMA
 from homogenization.measures import views
@@ -35,12 +41,15 @@ from homogenization.plan.durations import DURATIONS_SCHEMA
 from homogenization.statistics.blocks import BLOCKS_SCHEMA
 from homogenization.statistics.causes import RESPONSE_SCHEMA
 from homogenization.statistics.claims import CLAIMS_SCHEMA
+from homogenization.statistics.consequence_answers import ANSWERS_SCHEMA
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.statistics.extrema import EXTREMA_SCHEMA
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA
 from homogenization.statistics.interventions import EFFECTS_SCHEMA, SLOPE_MEANS_SCHEMA
 from homogenization.statistics.peaks_in_words import PEAKS_SCHEMA
+from homogenization.statistics.pooled_states import PROBES_SCHEMA, SHIFTS_SCHEMA
+from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
 from homogenization.statistics.predictions import CAUSES_SCHEMA, PREDICTIONS_SCHEMA
 from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
 from homogenization.tables.attention import ATTENTION_PROFILE_SCHEMA
@@ -106,6 +115,12 @@ SCHEMAS = {
     "interventions.parquet": EFFECTS_SCHEMA,
     "slopes.parquet": SLOPE_MEANS_SCHEMA,
     "predictions.csv": PREDICTIONS_SCHEMA,
+    "consequences.parquet": INTERVENED_BY_REVIEW_SCHEMA,
+    "probes.parquet": PROBES_SCHEMA,
+    "shifts.parquet": SHIFTS_SCHEMA,
+    "predictability.parquet": PREDICTABILITY_SCHEMA,
+    "harm.csv": HARM_SCHEMA,
+    "consequences.csv": ANSWERS_SCHEMA,
     "causes.csv": CAUSES_SCHEMA,
     "positional.parquet": POSITIONAL_SCHEMA,
     "templates.parquet": TEMPLATES_SCHEMA,
@@ -121,6 +136,9 @@ SCHEMAS = {
     "interventions/{model}/{variant}/{shard}.parquet": INTERVENED_SCHEMA,
     "interventions/{model}/{variant}/{shard}.doses.parquet": DOSES_SCHEMA,
     "interventions/{model}/{variant}/{shard}.slopes.parquet": SLOPES_SCHEMA,
+    "consequences/{model}/{text}/{shard}.texts.parquet": TEXTS_SCHEMA,
+    "consequences/{model}/{text}/{shard}.states.parquet": POOLED_STATES_SCHEMA,
+    "consequences/{model}.parquet": POOLED_READINGS_SCHEMA,
     "positional/{model}/{variant}/{shard}.parquet": POSITIONAL_SUMS_SCHEMA,
     "sinks/{model}/{variant}/{shard}.parquet": SINKS_SCHEMA,
 }

@@ -33,6 +33,10 @@ SINKS = {"tabulate_sinks": 1, "plot_sinks": 1}
 EFFECTS = {"test_interventions": 1, "plot_dose_response": 4, "plot_conditions": 4, "plot_susceptibility": 1}
 # reviews of the first shard alone take part in interventions
 INTERVENED = {"tabulate_intervened": 1, **EFFECTS}
+HARM = {"test_consequences": 1, "plot_harm": 1, "plot_probes": 1, "plot_shifts": 1}
+CONSEQUENCES = {"tabulate_consequences": 1, **HARM}
+# originals, a variant and a perturbed text of the first shard
+READ = {"read_consequences": 3, "probe_states": 1}
 # everything that depends on which reviews are accepted
 TABULATION = {
     "tabulate_similarity": 1,
@@ -44,6 +48,7 @@ TABULATION = {
 TABULATION_FIGURES = {
     **COMPONENTS,
     **INTERVENED,
+    **CONSEQUENCES,
     **SINKS,
     "plot_positional_templates": 1,
     "plot_similarity": 1,
@@ -68,6 +73,7 @@ BELOW_STATES = {
     **COMMON_LENGTH,
     **COMPONENTS,
     **INTERVENED,
+    **CONSEQUENCES,
     **SINKS,
     "plot_positional_heads": 1,
     "plot_positional_templates": 1,
@@ -162,6 +168,7 @@ def test_a_new_metric_in_the_code_reruns_tabulation(finished):
     )
     finished.config["metrics"].append("nuclear_norm")
     tables = {**METRIC_TABLES, **COMMON_LENGTH, "tabulate_pooled": 1, "apply_interventions": 1, **INTERVENED}
+    tables |= {**READ, **CONSEQUENCES}
     reruns(finished, {**tables, **SENSITIVITY, **SUMMARY_FIGURES, "plot_metric": 4, **REPORT})
 
 
@@ -179,7 +186,8 @@ def test_a_new_model_runs_alone(finished):
     extraction = {"build_random_model": 1, "extract_states": JOBS}
     of_originals = dict.fromkeys(OF_ORIGINALS, SHARDS)
     measures = {**extraction, **of_originals, **dict.fromkeys((*MEASURES, *POSITIONS), JOBS)}
-    reruns(finished, {**measures, "apply_interventions": 1, "tabulate_positional": 1, **BELOW_STATES})
+    measures |= {"apply_interventions": 1, **READ}
+    reruns(finished, {**measures, "tabulate_positional": 1, **BELOW_STATES})
     assert {name.split("/")[1] for name in model_files(finished)} == {"other"}
 
 
@@ -193,6 +201,8 @@ def test_a_new_variant_runs_alone(finished):
             "plot_similarity": 1,
             "tabulate_placement": 1,
             "plot_placement": 1,
+            "read_consequences": 1,
+            "probe_states": 1,
             **{rule: number for rule, number in BELOW_STATES.items() if rule != "tabulate_pooled"},
         },
     )
@@ -227,7 +237,7 @@ def edit_module(finished, name: str) -> None:
 def test_a_formula_in_spectra_reruns_spectra_and_what_follows(finished):
     edit_module(finished, "measures/spectra")
     spectra = {"compute_spectra": JOBS, "compute_common_length": JOBS, **SENSITIVITY}
-    spectra |= {"apply_interventions": 1, **INTERVENED}
+    spectra |= {"apply_interventions": 1, **INTERVENED, **READ, **CONSEQUENCES}
     reruns(finished, {**spectra, **COMMON_LENGTH, **METRIC_TABLES, **SUMMARY_FIGURES, **REPORT})
 
 
@@ -273,7 +283,8 @@ def test_the_shape_of_trial_matrices_concerns_them_alone(finished):
 
 def test_draws_and_confidence_rerun_statistics_alone(finished):
     finished.config["contrasts"]["draws"] = 300
-    reruns(finished, {**STATISTICS, **EFFECTS, "plot_extrema": 1, "plot_contrast": 2, "plot_claims": 1, **REPORT})
+    statistics = {**STATISTICS, **EFFECTS, **HARM, "plot_extrema": 1}
+    reruns(finished, {**statistics, "plot_contrast": 2, "plot_claims": 1, **REPORT})
 
 
 def test_another_variant_taken_apart_runs_alone(finished):

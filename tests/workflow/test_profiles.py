@@ -17,6 +17,8 @@ ALONE = {
     "extract_states",
     "extract_components",
     "apply_interventions",
+    "read_consequences",
+    "probe_states",
     "extract_positional",
     "extract_keyphrases_with_llm",
     "score_similarity",

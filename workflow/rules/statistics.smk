@@ -1,4 +1,5 @@
-# Tables -> contrasts, depth, extrema, the first token, interventions, verdicts on claims. Matrices of known kinds -> what the metrics answer to.
+# Tables -> contrasts, depth, extrema, the first token, interventions, consequences, verdicts.
+# Matrices of known kinds -> what the metrics answer to.
 
 # parameters of the resampling of reviews, the same for every table
 RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence")}
@@ -148,6 +149,50 @@ if STUDY.intervention_jobs:
             "../scripts/tabulate.py"
 
 
+if STUDY.consequences:
+
+    rule test_consequences:
+        """Probes, shifts, predictability and harm by condition, with intervals, and what they say in words."""
+        input:
+            consequences="<results>/tables/consequences.parquet",
+            readings=expand("<results>/consequences/{model}.parquet", model=STUDY.reading.models),
+            metrics=over_jobs("<results>/consequences/{model}/{variant}/{shard}.parquet", STUDY.reading.of_variants),
+            texts=over_jobs("<results>/consequences/{model}/{variant}/{shard}.texts.parquet", STUDY.reading.jobs),
+            similarity="<results>/tables/similarity.parquet",
+        output:
+            probes="<results>/tables/probes.parquet",
+            shifts="<results>/tables/shifts.parquet",
+            predictability="<results>/tables/predictability.parquet",
+            harm=report(
+                "<results>/tables/harm.csv",
+                caption="../report/harm_table.rst",
+                category="Consequences",
+                labels={"table": "homogenization and harm of each condition"},
+            ),
+            answers=report(
+                "<results>/tables/consequences.csv",
+                caption="../report/consequences.rst",
+                category="Consequences",
+                labels={"table": "does homogenization harm?"},
+            ),
+        log:
+            "<logs>/tables/test_consequences.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            mem_mb=per_attempt(8000),
+            runtime=per_attempt(120),
+        params:
+            **RESAMPLING,
+            code=code("tabulate", "statistics.consequences"),
+            module="statistics.consequences",
+            models=STUDY.reading.models,
+            perturbations=STUDY.consequences.perturbations,
+            controls=STUDY.controls,
+        script:
+            "../scripts/tabulate.py"
+
+
 if STUDY.predicted_models:
 
     rule predict_variants:
@@ -217,6 +262,7 @@ if STUDY.judged_claims:
             components="<results>/tables/components.parquet" if STUDY.component_jobs else [],
             pooled="<results>/tables/pooled.parquet",
             intervened="<results>/tables/intervened.parquet" if STUDY.intervention_jobs else [],
+            consequences="<results>/tables/consequences.parquet" if STUDY.consequences else [],
         output:
             claims=report(
                 "<results>/tables/claims.csv",

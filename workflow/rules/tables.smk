@@ -356,3 +356,27 @@ if STUDY.positional_jobs:
             module="tables.sinks",
         script:
             "../scripts/tabulate.py"
+
+
+if STUDY.consequences:
+
+    rule tabulate_consequences:
+        """Reduces what conditions do to tokens, predictions and pooled states to parts of the depth, by review."""
+        input:
+            metrics=over_jobs("<results>/consequences/{model}/{variant}/{shard}.parquet", STUDY.reading.of_variants),
+            texts=over_jobs("<results>/consequences/{model}/{variant}/{shard}.texts.parquet", STUDY.reading.jobs),
+            readings=expand("<results>/consequences/{model}.parquet", model=STUDY.reading.models),
+            similarity="<results>/tables/similarity.parquet",
+        output:
+            consequences="<results>/tables/consequences.parquet",
+        log:
+            "<logs>/tables/tabulate_consequences.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        resources:
+            mem_mb=per_attempt(8000),
+        params:
+            code=code("tabulate", "tables.consequences"),
+            module="tables.consequences",
+        script:
+            "../scripts/tabulate.py"

@@ -70,7 +70,16 @@ def test_a_title_belongs_to_its_figure_alone():
         (
             {"figures": {"labels": {"original": "Untouched"}}},
             set(FIGURES)
-            - {"similarity", "sensitivity", "claims", "dose_response", "conditions", "susceptibility", "extrema"},
+            - {
+                "similarity",
+                "sensitivity",
+                "claims",
+                "dose_response",
+                "conditions",
+                "susceptibility",
+                "extrema",
+                "harm",
+            },
         ),
         ({"figures": {"labels": {"tiny": "Tiny"}}}, set(FIGURES) - {"similarity", "placement", "sensitivity"}),
     ],

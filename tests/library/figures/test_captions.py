@@ -20,6 +20,8 @@ SAID = {
     "causes": ["The two agree"],
     "peaks": ["of its prominence"],
     "predictions": ["unexplained"],
+    "consequences": ["nearest to it in likeness"],
+    "harm_table": ["n_sink_moved"],
     "balance": ["The title", "±0.3"],
 }
 

@@ -20,6 +20,7 @@ LIBRARY = ROOT / "workflow/lib/homogenization"
 SHARED = {"__init__", "accepted", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
 SHARED |= {"pattern_styles"}
 OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts", "doses", "predictions", "causes", "peaks"}
+OF_TABLES |= {"harm_table", "consequences"}
 
 
 @pytest.fixture(autouse=True)
@@ -122,10 +123,12 @@ def test_a_study_with_everything_draws_everything():
         ({"extrema": None}, {"extrema"}),
         ({"metrics": ["effective_rank"]}, {"first_token", "contrast", "extrema"}),
         ({"components": None}, {"components"}),
-        ({"interventions": None}, {"dose_response", "conditions", "susceptibility"}),
+        ({"interventions": None}, {"dose_response", "conditions", "susceptibility", "harm"}),
         ({"interventions.slopes": None}, {"susceptibility"}),
         ({"interventions.dial": None}, {"dose_response"}),
         ({"interventions.closed": [], "interventions.capped": None}, {"conditions"}),
+        ({"consequences": None}, {"harm", "probes", "shifts"}),
+        ({"consequences.probes": None}, {"probes"}),
         ({"positional": None}, {"positional_heads", "positional_templates", "sinks"}),
         ({"sensitivity": None}, {"sensitivity"}),
         ({"claims": None}, {"claims"}),

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from homogenization.config.base import Name, Section, describe_problems, one_of
+from homogenization.consequences.names import OUTCOMES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
 from homogenization.run.errors import HomogenizationError, nearest
@@ -35,6 +36,7 @@ STATISTICS = (
     "component",
     "similarity",
     "intervention",
+    "consequence",
 )
 # How a metric is taken: of each text by itself, or of the centred tokens of many texts, the output after the last norm.
 RAW, THESIS = "raw", "thesis"
@@ -197,6 +199,54 @@ class Intervention(_OverLayers):
         return self
 
 
+class Consequence(_OverLayers):
+    """What a text or an intervention costs, averaged over layers, less that of what it is compared with."""
+
+    outcome: str = Field(
+        description="`kl`, `cross_entropy`, `probe_log_loss`, `shift`, or how alike tokens are: `cosine_anisotropy`, "
+        "`normalized_effective_rank`."
+    )
+    view: Literal["all_tokens", "without_first", "centred", "after_quarter"] = Field(
+        "all_tokens", description="View of the tokens, for an outcome that is a metric of them."
+    )
+    variant: Name = Field("original", description="Text whose values count: a variant or a perturbed text.")
+    kind: Literal["untouched", "dial", "closed", "capped", "template", "positions"] = Field(
+        "untouched", description="What is done to attention."
+    )
+    pattern: str | None = Field(None, description="As of an `intervention`; null for `untouched`.")
+    strength: float | None = Field(None, ge=-1, le=1, description="As of an `intervention`.")
+    blocks: str = Field("all", description="As of an `intervention`.")
+    minus: str = Field(
+        min_length=1,
+        description="What is subtracted. Of an intervention: `untouched`, or the pattern of a control of its kind; of "
+        "the untouched model: another text, the `edge control`, `key control` or `rewriting control` of `variant`, or "
+        "`layers middle` (any name of layers), the same text there.",
+    )
+    at: Literal["strength", "kl", "cosine"] = Field(
+        "strength",
+        description="What a condition and its control have in common: the strength, the KL, or the change of the mean "
+        "cosine over all layers.",
+    )
+
+    @field_validator("outcome")
+    @classmethod
+    def known_outcome(cls, outcome: str) -> str:
+        """The outcome is measured."""
+        return one_of(OUTCOMES)([outcome])[0]
+
+    @model_validator(mode="after")
+    def keys_fit_each_other(self) -> "Consequence":
+        """An intervention has a pattern, what has a dose names it, and equal doses have a control."""
+        changed = self.kind != "untouched"
+        if changed != (self.pattern is not None):
+            raise ValueError(f"kind {self.kind!r} with pattern {self.pattern!r}: every kind but 'untouched' has one")
+        if self.kind in ("dial", "capped", "template") and not self.strength:
+            raise ValueError(f"the kind {self.kind!r} has a strength other than 0; give it")
+        if self.at != "strength" and (not self.strength or self.minus == "untouched"):
+            raise ValueError(f"'at: {self.at}' compares a strength with that of a control, which 'minus' names")
+        return self
+
+
 class Claim(Section):
     """A published statement and how it is tested."""
 
@@ -219,6 +269,7 @@ class Claim(Section):
     component: Component | None = None
     similarity: SimilarityOf | None = None
     intervention: Intervention | None = None
+    consequence: Consequence | None = None
     above: float | None = Field(None, description="The statistic is larger.")
     below: float | None = Field(None, description="The statistic is smaller.")
     between: list[float] | None = Field(

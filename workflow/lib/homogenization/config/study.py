@@ -21,10 +21,12 @@ from homogenization.config.analysis import (
 )
 from homogenization.config.base import ExpandedPath, Name, Section, describe_problems, one_of, without_nulls
 from homogenization.config.claims import CONTROLS, load_all_claims
+from homogenization.config.consequences import Consequences
 from homogenization.config.hardware import Hardware
 from homogenization.config.interventions import Interventions
 from homogenization.config.models import Model, Source, States
 from homogenization.config.positional import Positional
+from homogenization.config.reading import Reading, problems
 from homogenization.config.texts import (
     AnyKeyphrases,
     AnyVariant,
@@ -75,6 +77,9 @@ class Study(Section):
     )
     interventions: Interventions | None = Field(
         None, description="What is done to the attention of models; null: nothing."
+    )
+    consequences: Consequences | None = Field(
+        None, description="What homogenization costs, untouched and under interventions; null: not computed."
     )
     sensitivity: Sensitivity | None = Field(Sensitivity(), description="What the metrics answer to; null: left out.")
     claims: ClaimsFiles = Field(
@@ -159,6 +164,26 @@ class Study(Section):
             if chosen.template:
                 _check_templates(chosen, info)
             _check_networks(chosen, info)
+        return chosen
+
+    @field_validator("consequences")
+    @classmethod
+    def consequences_of_what_there_is(cls, chosen: Consequences | None, info: ValidationInfo) -> Consequences | None:
+        """Models, variants and conditions exist; there are enough reviews for the folds of the probes."""
+        if chosen is None or not {"variants", "models", "corpus"} <= info.data.keys():
+            return chosen
+        _check_names(chosen.models or (), info, "models", "models")
+        _check_names(chosen.variants or (), info, "variants", "variants")
+        found = problems(chosen, info.data.get("interventions"), list(info.data["variants"]))
+        if found:
+            raise ValueError("; ".join(found))
+        corpus = info.data["corpus"]
+        n_reviews = min(chosen.n_reviews, corpus.n_reviews)
+        if chosen.probes and corpus.label_column and n_reviews < 2 * chosen.probes.folds:
+            raise ValueError(
+                f"probes.folds: {chosen.probes.folds} folds need {2 * chosen.probes.folds} reviews of two labels, and "
+                f"{n_reviews} are read; lower the folds, raise n_reviews (here and in 'corpus'), or set probes: null"
+            )
         return chosen
 
     @field_validator("figures")
@@ -282,6 +307,11 @@ class Study(Section):
             "conditions": len(chosen.conditions) if jobs else 0,
             "backward": chosen.backward_passes if jobs else 0,
         }
+
+    @property
+    def reading(self) -> Reading | None:
+        """What is read for the consequences; None without the section."""
+        return Reading(self) if self.consequences else None
 
     def n_intervened(self, shard: str) -> int:
         """How many reviews of a shard are read with changed attention: the first by rank."""

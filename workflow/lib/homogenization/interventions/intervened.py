@@ -1,6 +1,6 @@
 """Reviews through a model in every condition: metrics by layer, and doses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +83,7 @@ def intervene(
     metrics: Sequence[str],
     identity: Mapping[str, str],
     token_budget: int,
+    also: Callable[[Condition, str, Run, int], None] | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Run reviews through a model in every condition.
 
@@ -90,9 +91,11 @@ def intervene(
         model: language model or encoder.
         reviews: what it reads.
         conditions: what is done, the untouched model first: doses are measured against it.
-        metrics: names of `homogenization.interventions.cells.METRICS`.
+        metrics: names of `homogenization.interventions.cells.METRICS`; may be empty.
         identity: `model` and `variant`, for the tables.
         token_budget: most tokens of whole reviews in a pass; where memory runs out, it halves.
+        also: called with the condition, the name of a review, the run that it is in and its place there; a pass that
+            ran out of memory is run again, and calls it again.
 
     Returns:
         Metrics by layer (`INTERVENED_SCHEMA`) and doses (`DOSES_SCHEMA`), by condition and review. A review that is too
@@ -125,6 +128,8 @@ def intervene(
             for place, review in enumerate(fitting):
                 values[number, indices[review]] = read(found.states_of(place), found.massive[place], metrics)
                 doses[number, indices[review]] = _dose(condition, before, found, place, harm[place])
+                if also is not None:
+                    also(condition, reviews.names[indices[review]], found, place)
 
     run_packs(model.packed.device, reviews.tokens.lengths.tolist(), token_budget, run_pack)
     done = [[(number, review) in doses for review in range(shape[1])] for number in range(shape[0])]

@@ -1,7 +1,8 @@
 """Rows of an earlier run, by condition: what was computed with the same model, texts and code is not computed again."""
 
 import json
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import polars as pl
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata
+
+logger = logging.getLogger(__name__)
 
 STAMP = "computed_with"
 
@@ -35,9 +38,34 @@ def earlier_rows(
     try:
         earlier = [table_metadata(path)[STAMP] for path in paths.values()]
         same = [key for key, wanted in stamps.items() if all(found.get(key) == wanted for found in earlier)]
+        if not same:  # other code may have written other columns
+            return {}
         return {name: read_table(path).filter(pl.col(column).is_in(same)) for name, path in paths.items()}
     except (HomogenizationError, OSError, KeyError):
         return {}
+
+
+def with_earlier(
+    paths: Mapping[str, str],
+    stamps: Mapping[str, str],
+    told_by: str,
+    make: Callable[[Collection[str]], Mapping[str, pl.DataFrame]],
+) -> dict[str, pl.DataFrame]:
+    """Tables of all conditions: the rows of an earlier run that still hold, and new ones.
+
+    Args:
+        paths: files of the tables, which may hold earlier rows, by their names.
+        stamps: for each condition, what its rows have to be computed with.
+        told_by: name of the table in which every computed condition has a row.
+        make: function of the conditions that are known, which gives the rows of the others by the name of their table.
+    """
+    kept = earlier_rows(paths, stamps)
+    known = set(kept[told_by]["condition"]) if kept else set()
+    logger.info("%d of %d conditions are known from an earlier run", len(known), len(stamps))
+    if known.issuperset(stamps):
+        return kept
+    made = make(known)
+    return {name: in_order([*([kept[name]] if kept else []), made[name]], list(stamps)) for name in paths}
 
 
 def in_order(tables: Sequence[pl.DataFrame], keys: Sequence[str], column: str = "condition") -> pl.DataFrame:

@@ -37,7 +37,7 @@ def read(states: Sequence[np.ndarray], massive: Collection[int], metrics: Sequen
     Returns:
         float64 (layers, cells), in the order of `cells`; NaN where a view has too few tokens.
     """
-    left = sorted(set(range(len(states[0]))) - set(massive) - {0})
+    left = _left(len(states[0]), massive)
     found = {cell: np.empty(len(states)) for cell in cells(metrics)}
     spectral = [metric for metric in metrics if metric in SPECTRAL_METRICS]
     spectra: dict[str, list[np.ndarray]] = {view: [] for view in VIEWS}
@@ -55,7 +55,30 @@ def read(states: Sequence[np.ndarray], massive: Collection[int], metrics: Sequen
         batch = SpectrumBatch.from_flat(np.concatenate(of_layers), sizes)
         for metric in spectral:
             found[view, metric][:] = evaluate(metric, batch)
-    return np.stack(list(found.values()), axis=-1)
+    return np.stack(list(found.values()), axis=-1) if found else np.empty((len(states), 0))
+
+
+def pooled(states: Sequence[np.ndarray], massive: Collection[int]) -> np.ndarray:
+    """Mean of the tokens of one review at each layer, without the first token and the massive ones.
+
+    These would decide the mean alone: after block 12 of SmolLM2-135M, the first token is 174 times as long as others.
+
+    Args:
+        states: (n, d) float32 of each layer.
+        massive: places of the run's massive tokens.
+
+    Returns:
+        float32 (layers, d); NaN where no token is left.
+    """
+    left = _left(len(states[0]), massive)
+    if not left:
+        return np.full((len(states), states[0].shape[1]), np.nan, dtype=np.float32)
+    return np.stack([tokens[left].mean(axis=0, dtype=np.float64) for tokens in states]).astype(np.float32)
+
+
+def _left(n_tokens: int, massive: Collection[int]) -> list[int]:
+    """Places of the tokens without the first and the massive ones."""
+    return sorted(set(range(n_tokens)) - set(massive) - {0})
 
 
 def _views(tokens: np.ndarray, left: Sequence[int]) -> dict[str, np.ndarray]:

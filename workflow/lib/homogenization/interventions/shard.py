@@ -1,7 +1,8 @@
 """The job of one model, variant and shard: what is asked for, less what an earlier run has computed."""
 
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import polars as pl
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition, conditions_of
 from homogenization.interventions.intervened import Reviews, check_conditions, intervene
-from homogenization.interventions.kept import STAMP, earlier_rows, in_order, stamp
+from homogenization.interventions.kept import STAMP, earlier_rows, in_order, stamp, with_earlier
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.interventions.slopes import slopes_table
 from homogenization.interventions.templates import templates_of_reviews
@@ -18,8 +19,6 @@ from homogenization.run.parquet import write_table
 from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import windows, with_originals
 from homogenization.states.model import LanguageModel
-
-logger = logging.getLogger(__name__)
 
 DEPTH_CELL = {"variant": "original", "view": "all_tokens", "metric": "cosine_anisotropy", "statistic": "steepest"}
 
@@ -45,6 +44,90 @@ def steepest_depths(depth: pl.DataFrame, model: str) -> tuple[float, float] | No
     """
     found = depth.filter(model=model, **DEPTH_CELL).filter(pl.col("estimate").is_finite())
     return found.select("ci_low", "ci_high").row(0) if len(found) else None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a shard.
+
+    Attributes:
+        reviews: what the model reads.
+        conditions: what is done, the untouched model first.
+        metrics: names of the metrics, or none.
+        identity: `model`, `variant` and `shard`.
+        token_budget: most tokens of whole reviews in a pass.
+        same: what all rows depend on.
+        stamps: for each condition, what its rows have to be computed with.
+    """
+
+    reviews: Reviews
+    conditions: Sequence[Condition]
+    metrics: Sequence[str]
+    identity: Mapping[str, str]
+    token_budget: int
+    same: Mapping[str, Any]
+    stamps: Mapping[str, str]
+
+
+def asked_of_shard(
+    model: LanguageModel,
+    reviews: pl.DataFrame,
+    identity: Mapping[str, str],
+    conditions: Sequence[Condition],
+    metrics: Sequence[str],
+    token_budget: int,
+    seed: int,
+    code: str,
+    depth: pl.DataFrame | None = None,
+    positional: pl.DataFrame | None = None,
+) -> Asked:
+    """What a model reads in which conditions; arguments as those of `intervene_in_shard`.
+
+    Raises:
+        HomogenizationError: conditions that the model can't be run in.
+    """
+    texts = [reviews[name].to_list() for name in ("review_id", "text", "original")]
+    read = windows(model, *texts)
+    steepest = None if depth is None else steepest_depths(depth, identity["model"])
+    templates, of_templates = None, None
+    if positional is not None:
+        ranks = dict(reviews.select("review_id", "rank").iter_rows())
+        templates = templates_of_reviews(positional, [ranks[name] for name in read.review_ids])
+        of_templates = positional.write_csv()
+    of_shard = Reviews(read.review_ids, read.tokens, seed, templates, steepest)
+    check_conditions(model, identity["model"], conditions, of_shard)
+    provenance = {**model.provenance, **identity}
+    same = {"code": code, "texts": texts, "seed": seed, "token_budget": token_budget, "states": provenance}
+    stamps = {
+        condition.key: stamp(
+            **same,
+            metrics=metrics,
+            steepest=steepest if condition.blocks == STEEPEST else None,
+            templates=of_templates if condition.kind == TEMPLATE else None,
+        )
+        for condition in conditions
+    }
+    return Asked(of_shard, conditions, metrics, identity, token_budget, same, stamps)
+
+
+def run_new(
+    model: LanguageModel, asked: Asked, known: Collection[str], also: Callable[..., None] | None = None
+) -> dict[str, pl.DataFrame]:
+    """The tables `metrics` and `doses` of the conditions that are not `known`.
+
+    Args:
+        model: language model, with its head, or encoder.
+        asked: what is asked of the shard.
+        known: keys of conditions.
+        also: as in `intervene`; it may be called of the untouched run, known or not.
+    """
+    if len(asked.reviews.names):
+        check_against_eager(model.packed, int(asked.reviews.tokens.lengths.max()), record_attention=True)
+    # doses are measured against the untouched model, whose rows may be there already
+    new = [one for one in asked.conditions if one.key not in known or one.kind == UNTOUCHED]
+    made = intervene(model, asked.reviews, new, asked.metrics, asked.identity, asked.token_budget, also)
+    fresh = [table.filter(~pl.col("condition").is_in(list(known))) for table in made]
+    return dict(zip(("metrics", "doses"), fresh, strict=True))
 
 
 def intervene_in_shard(
@@ -79,64 +162,26 @@ def intervene_in_shard(
         HomogenizationError: conditions that the model can't be run in, an architecture that can't be honoured, states
             that are not finite, a review that does not fit into memory.
     """
-    texts = [reviews[name].to_list() for name in ("review_id", "text", "original")]
-    read = windows(model, *texts)
-    steepest = None if depth is None else steepest_depths(depth, identity["model"])
-    templates, of_templates = None, None
-    if positional is not None:
-        ranks = dict(reviews.select("review_id", "rank").iter_rows())
-        templates = templates_of_reviews(positional, [ranks[name] for name in read.review_ids])
-        of_templates = positional.write_csv()
-    of_shard = Reviews(read.review_ids, read.tokens, seed, templates, steepest)
-    conditions = conditions_of(chosen)
-    check_conditions(model, identity["model"], conditions, of_shard)
-    provenance = {**model.provenance, **identity}
-    same = {"code": code, "texts": texts, "seed": seed, "token_budget": token_budget, "states": provenance}
-    stamps = {
-        condition.key: stamp(
-            **same,
-            metrics=chosen["metrics"],
-            steepest=steepest if condition.blocks == STEEPEST else None,
-            templates=of_templates if condition.kind == TEMPLATE else None,
-        )
-        for condition in conditions
-    }
-    written = _metrics_and_doses(model, of_shard, conditions, chosen["metrics"], identity, token_budget, paths, stamps)
+    asked = asked_of_shard(
+        model,
+        reviews,
+        identity,
+        conditions_of(chosen),
+        chosen["metrics"],
+        token_budget,
+        seed,
+        code,
+        depth,
+        positional,
+    )
+    of_conditions = {name: paths[name] for name in ("metrics", "doses")}
+    written = with_earlier(of_conditions, asked.stamps, "doses", partial(run_new, model, asked))
     for name, table in written.items():
-        write_table(table, paths[name], {STAMP: stamps, "states": provenance})
+        write_table(table, paths[name], {STAMP: asked.stamps, "states": asked.same["states"]})
     measured = chosen["slopes"] or {"patterns": [], "metrics": []}
-    of_slopes = dict.fromkeys(measured["patterns"], stamp(**same, metrics=measured["metrics"]))
-    slopes = _slopes(model, of_shard, measured["metrics"], identity, paths["slopes"], of_slopes)
-    write_table(slopes, paths["slopes"], {STAMP: of_slopes, "states": provenance})
-
-
-def _metrics_and_doses(
-    model: LanguageModel,
-    reviews: Reviews,
-    conditions: Sequence[Condition],
-    metrics: Sequence[str],
-    identity: Mapping[str, str],
-    token_budget: int,
-    paths: Mapping[str, str],
-    stamps: Mapping[str, str],
-) -> dict[str, pl.DataFrame]:
-    """The tables of metrics and doses: earlier rows, and those of the conditions that are new."""
-    names = ("metrics", "doses")
-    kept = earlier_rows({name: paths[name] for name in names}, stamps)
-    known = set(kept["doses"]["condition"]) if kept else set()
-    logger.info("%d of %d conditions are known from an earlier run", len(known), len(stamps))
-    if known.issuperset(stamps):
-        return kept
-    if len(reviews.names):
-        check_against_eager(model.packed, int(reviews.tokens.lengths.max()), record_attention=True)
-    # doses are measured against the untouched model, whose rows may be there already
-    new = [condition for condition in conditions if condition.key not in known or condition.kind == UNTOUCHED]
-    made = intervene(model, reviews, new, metrics, identity, token_budget)
-    fresh = [table.filter(~pl.col("condition").is_in(list(known))) for table in made]
-    return {
-        name: in_order([*([kept[name]] if kept else []), table], list(stamps))
-        for name, table in zip(names, fresh, strict=True)
-    }
+    of_slopes = dict.fromkeys(measured["patterns"], stamp(**asked.same, metrics=measured["metrics"]))
+    slopes = _slopes(model, asked.reviews, measured["metrics"], identity, paths["slopes"], of_slopes)
+    write_table(slopes, paths["slopes"], {STAMP: of_slopes, "states": asked.same["states"]})
 
 
 def _slopes(

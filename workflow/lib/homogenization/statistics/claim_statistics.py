@@ -14,6 +14,7 @@ import polars as pl
 
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.statistics.consequence_evidence import measure_consequence
 from homogenization.statistics.correlation import pearson_within_layers, spearman_within_layers
 from homogenization.statistics.evidence import (
     POOLED_VIEW,
@@ -70,7 +71,7 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Measurement:
             reviews are accepted in the claim's variants, or are read in them by the model.
     """
     # an intervention is less a pattern, which may bear a variant's name
-    roles = ("variant", "minus") if claim["statistic"] != "intervention" else ("variant",)
+    roles = ("variant", "minus") if claim["statistic"] not in ("intervention", "consequence") else ("variant",)
     named = [claim[role] for role in roles if role in claim]
     if claim["statistic"] not in WITHOUT_MODEL and set(named) <= set(evidence.variants):
         few = too_few_accepted(evidence.similarity, named, evidence.n_reviews, evidence.min_reviews)
@@ -229,6 +230,12 @@ def similarity(claim: Claim, model: str, evidence: Evidence) -> Measurement:
 def intervention(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The change of the metric by an intervention on attention, less that by a control, over reviews."""
     return measure_intervention(claim, model, evidence)
+
+
+@claim_statistic
+def consequence(claim: Claim, model: str, evidence: Evidence) -> Measurement:
+    """The outcome of a text or an intervention, less that of what it is compared with, over reviews."""
+    return measure_consequence(claim, model, evidence)
 
 
 def _mean(by_review: pl.DataFrame, claim: Claim, evidence: Evidence, depth_range: float = np.nan) -> Measurement:

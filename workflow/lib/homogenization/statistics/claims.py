@@ -207,7 +207,8 @@ def tabulate(
     """The tables `claims`, `verdicts` and `answers`; `inputs` names the files of the tables that they are judged by.
 
     These are `metrics` and `similarity`; `components`, empty where the study takes no blocks apart; `pooled`, where the
-    study pools the tokens of its texts; and `intervened`, where it changes attention.
+    study pools the tokens of its texts; `intervened`, where it changes attention; and `consequences`, where it
+    measures these.
     """
     components = read_table(inputs.components) if inputs.components else None
     evidence = Evidence(
@@ -223,6 +224,7 @@ def tabulate(
         margin,
         read_table(inputs.pooled) if inputs.get("pooled") else None,
         read_table(inputs.intervened) if inputs.get("intervened") else None,
+        read_table(inputs.consequences) if inputs.get("consequences") else None,
     )
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))

@@ -4,7 +4,7 @@ A condition is what was done to attention: kind, pattern, blocks, strength. A re
 sink to another token has no value in it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -149,7 +149,12 @@ def curve_of(runs: Runs, condition: Condition, pattern: str) -> Curve:
 
 
 def less_at_equal_kl(
-    changes: np.ndarray, kl: np.ndarray, control: Curve, weights: np.ndarray, reaches: bool = False
+    changes: np.ndarray,
+    kl: np.ndarray,
+    control: Curve,
+    weights: np.ndarray,
+    reaches: bool = False,
+    scale: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
     """Mean change of a condition less that of its control where the control's mean KL is as large.
 
@@ -165,14 +170,16 @@ def less_at_equal_kl(
         weights: (draws, reviews) weights of the reviews.
         reaches: whether the last segment is continued where a draw's KL lies beyond the curve, which keeps draws near
             its end; otherwise such a draw is NaN.
+        scale: function of the mean dose in which the control's change is interpolated; None: the root.
 
     Returns:
         (draws, cells).
     """
+    scale = scale or _root
     if len(control.kl) == 1:  # the untouched run alone
         return np.full((len(weights), changes.shape[1]), np.nan)
-    target = _root(weighted_means(kl[:, None], weights))[:, 0]
-    curve = _root(np.maximum.accumulate(weighted_means(control.kl.T, weights), axis=1))  # (draws, points + 1)
+    target = scale(weighted_means(kl[:, None], weights))[:, 0]
+    curve = scale(np.maximum.accumulate(weighted_means(control.kl.T, weights), axis=1))  # (draws, points + 1)
     segment = (curve[:, 1:-1] < target[:, None]).sum(axis=1)
     draw = np.arange(len(weights))
     start, stop = curve[draw, segment], curve[draw, segment + 1]
@@ -207,7 +214,12 @@ class AtEqualKl:
 
 
 def compare_at_equal_kl(
-    changes: np.ndarray, kl: np.ndarray, control: Curve, weights: np.ndarray, confidence: float
+    changes: np.ndarray,
+    kl: np.ndarray,
+    control: Curve,
+    weights: np.ndarray,
+    confidence: float,
+    scale: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> AtEqualKl:
     """`less_at_equal_kl` of the sample, with its interval and its pseudo-values.
 
@@ -217,11 +229,12 @@ def compare_at_equal_kl(
         control: the control's curve.
         weights: (draws, reviews) bootstrap weights.
         confidence: level of the interval, between 0 and 1.
+        scale: as in `less_at_equal_kl`; another dose may stand in place of the KL.
     """
     n = len(kl)
-    estimate = less_at_equal_kl(changes, kl, control, uniform_weights(n))[0]
-    without = less_at_equal_kl(changes, kl, control, (1 - np.eye(n)) / max(n - 1, 1), reaches=True)
-    draws = less_at_equal_kl(changes, kl, control, weights, reaches=True)
+    estimate = less_at_equal_kl(changes, kl, control, uniform_weights(n), scale=scale)[0]
+    without = less_at_equal_kl(changes, kl, control, (1 - np.eye(n)) / max(n - 1, 1), True, scale)
+    draws = less_at_equal_kl(changes, kl, control, weights, True, scale)
     present = ~np.isnan(changes)
     counts = present.sum(axis=0)
     pseudo = np.where(present & ~np.isnan(estimate), counts * estimate - (counts - 1) * without, np.nan)

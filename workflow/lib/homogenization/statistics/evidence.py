@@ -80,6 +80,7 @@ class Evidence:
         margin: share of what depth does to a metric, within which a difference is negligible.
         pooled: tables/pooled.parquet (`POOLED_METRICS_SCHEMA`); None where tokens are not pooled.
         intervened: tables/intervened.parquet; None where no attention was changed.
+        consequences: tables/consequences.parquet; None where the study has no such section.
     """
 
     metrics: pl.DataFrame
@@ -94,6 +95,7 @@ class Evidence:
     margin: float
     pooled: pl.DataFrame | None = None
     intervened: pl.DataFrame | None = None
+    consequences: pl.DataFrame | None = None
 
     def weights(self, n: int) -> np.ndarray:
         """(draws, n) bootstrap weights of `n` reviews."""

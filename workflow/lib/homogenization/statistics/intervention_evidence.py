@@ -20,6 +20,7 @@ from homogenization.statistics.evidence import Claim, Evidence, Interval, Measur
 from homogenization.statistics.resampling import mean_interval, means
 from homogenization.tables.intervened import UNTOUCHED
 
+_KL = "KL"
 _NEAR = 1e-9  # strengths that are written alike are equal
 
 
@@ -37,7 +38,22 @@ def measure_intervention(claim: Claim, model: str, evidence: Evidence) -> Measur
         UnavailableError: the study has no such intervention, condition or control, the sink moved in all reviews, or
             the control's KL does not reach that of the condition.
     """
-    rows = _rows_of(claim, model, evidence)
+    return of_condition(claim, _rows_of(claim, model, evidence), evidence)
+
+
+def of_condition(claim: Claim, rows: pl.DataFrame, evidence: Evidence, dose: str = "KL") -> Measurement:
+    """The change that a claim is about, over the reviews whose sink stayed where it was.
+
+    Args:
+        claim: `kind`, `pattern`, `blocks`, `strength`, `minus`, `part` and `at`.
+        rows: those of one model, text and cell (`INTERVENED_BY_REVIEW_SCHEMA`).
+        evidence: what claims are judged by.
+        dose: what stands in the column `kl`, and is equal where `at` is `kl`; another than the KL is signed, and the
+            control's change is linear in it between its strengths.
+
+    Raises:
+        UnavailableError: as `measure_intervention`.
+    """
     runs, depth_range = runs_of(rows), rows["depth_range"][0]
     condition = _find(runs, Condition(claim["kind"], claim["pattern"], claim["blocks"], claim["strength"]))
     control = claim["minus"] if claim["minus"] != UNTOUCHED else None
@@ -53,7 +69,7 @@ def measure_intervention(claim: Claim, model: str, evidence: Evidence) -> Measur
     if not counted.any():
         raise UnavailableError(f"no review has a value; another token took over the sink in {moved.sum()} reviews")
     if control and at_kl:
-        found, values = _at_equal_kl(runs, condition, control, values, evidence)
+        found, values = _at_equal_kl(runs, condition, control, values, evidence, dose)
     else:
         low, high = mean_interval(values[counted], evidence.weights(counted.sum()), evidence.confidence)
         found = Interval(float(values[counted].mean()), float(low[0]), float(high[0]))
@@ -63,17 +79,21 @@ def measure_intervention(claim: Claim, model: str, evidence: Evidence) -> Measur
 
 
 def _at_equal_kl(
-    runs: Runs, condition: Condition, control: str, values: np.ndarray, evidence: Evidence
+    runs: Runs, condition: Condition, control: str, values: np.ndarray, evidence: Evidence, dose: str
 ) -> tuple[Interval, np.ndarray]:
     _find(runs, control_of(condition, control), any_strength=True)
     curve, weights = curve_of(runs, condition, control), evidence.weights(len(values))
-    found = compare_at_equal_kl(values, runs.kl[condition], curve, weights, evidence.confidence)
+    own = means(runs.kl[condition][:, None])[0]
+    if dose != _KL and own <= 0:
+        raise UnavailableError(f"the {dose} by '{condition.pattern}' is {own:.3g}: tokens do not grow more alike")
+    scale = None if dose == _KL else np.positive
+    found = compare_at_equal_kl(values, runs.kl[condition], curve, weights, evidence.confidence, scale)
     if np.isnan(found.estimate[0]):
-        reached, asked = means(curve.kl.T).max(), means(runs.kl[condition][:, None])[0]
+        reached, unit = means(curve.kl.T).max(), " nats" if dose == _KL else ""
         raise UnavailableError(
             "the model predicts no next token, so that a dose has no KL"
-            if np.isnan(asked)
-            else f"the KL of '{control}' reaches {reached:.3g} nats, that of '{condition.pattern}' is {asked:.3g}"
+            if np.isnan(own)
+            else f"the {dose} of '{control}' reaches {reached:.3g}{unit}, that of '{condition.pattern}' is {own:.3g}"
         )
     return Interval(*(float(bound[0]) for bound in (found.estimate, found.low, found.high))), found.pseudo
 

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.statistics.words import probability, share_in_words, significant
+from homogenization.variants.names import ORIGINAL
 
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTED = "supported", "contradicted", "undecided", "not tested"
 NEGLIGIBLE = "negligible"
@@ -22,7 +23,9 @@ _MEASURED = {  # statistic -> the quantity that the criterion applies to
     "component": "lead over the other components",
     "similarity": "mean F1",
     "intervention": "mean change",
+    "consequence": "mean",
 }
+_EQUAL = {"kl": "KL", "strength": "strength", "cosine": "change of the mean cosine"}
 AT_LAYERS = {  # layers that are averaged -> where a mean is taken
     "all": "over all layers",
     "first": "in the first layers",
@@ -86,6 +89,8 @@ def measured_in_words(claim: Mapping[str, Any]) -> str:
     if claim.get("by") == "influence":
         measured = measured.replace("lead", "lead in influence")
     where = [AT_LAYERS[claim["layers"]]] if "layers" in claim else []
+    if claim["statistic"] == "consequence":
+        return " ".join([_outcome_in_words(claim), *where])
     by = [f"by {_dose_in_words(claim)}"] if claim["statistic"] == "intervention" else []
     return " ".join([measured, *by, *where])
 
@@ -97,4 +102,12 @@ def _dose_in_words(claim: Mapping[str, Any]) -> str:
     part = "" if claim["part"] == "whole" else f", {claim['part']} part"
     if claim["minus"] == "untouched":
         return f"{dose}{part}"
-    return f"{dose}{part} less {claim['minus']} at equal {'KL' if claim['at'] == 'kl' else 'strength'}"
+    return f"{dose}{part} less {claim['minus']} at equal {_EQUAL[claim['at']]}"
+
+
+def _outcome_in_words(claim: Mapping[str, Any]) -> str:
+    """What a claim on a consequence compares: `kl by first .1 (dial, blocks: all) less removed at equal strength`."""
+    outcome = claim["outcome"] if claim["variant"] == ORIGINAL else f"{claim['outcome']} of {claim['variant']}"
+    if claim["kind"] == "untouched":
+        return f"mean {outcome} less {claim['minus']}"
+    return f"mean change of {outcome} by {_dose_in_words({**claim, 'part': 'whole'})}"

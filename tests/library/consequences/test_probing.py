@@ -1,0 +1,129 @@
+"""Probes and shifts of pooled states: planted labels, closed forms, folds that keep a review together."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import minimize
+
+from homogenization.consequences.probing import (
+    _keeps_its_draw,
+    cross_validated,
+    folds_of,
+    readings,
+    shifts,
+    tabulate,
+    tasks,
+)
+from homogenization.consequences.schemas import POOLED_STATES_SCHEMA
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.parquet import write_table
+
+N, WIDTH = 60, 12
+KEYS = ("untouched", "dial:removed:0.1:all", "dial:scattered:0.1:all", "closed:random_2")
+KEYS += ("template:permuted_template:0.5", "closed:first")
+NAMES = [f"r{number:02d}" for number in range(N)]
+LABELS = np.array(["neg", "pos"] * (N // 2))
+CHOSEN = {"folds": 5, "penalty": 10.0, "permutations": 3}
+
+
+def planted(size: float, seed: int = 0) -> np.ndarray:
+    """States in which one direction tells the label by `size` standard deviations."""
+    generator = np.random.default_rng(seed)
+    return generator.standard_normal((N, WIDTH)) + size * np.where(LABELS == "pos", 1, -1)[:, None] / np.sqrt(WIDTH)
+
+
+def test_a_planted_label_is_found_and_permuted_ones_are_not():
+    asked = tasks(NAMES, LABELS, CHOSEN, 0)
+    strong, nothing = (readings({"original": planted(size)}, asked, 10.0)["original"] for size in (6.0, 0.0))
+    log_loss, correct, null_log_loss, null_correct = strong[:4].mean(axis=1)
+    assert correct == 1
+    assert log_loss < 0.2 < np.log(2) - 0.05 < null_log_loss
+    assert null_correct < 0.65
+    assert nothing[0].mean() > np.log(2) - 0.05
+    assert np.isnan(strong[4]).all()
+
+
+def test_a_probe_is_the_penalised_regression_of_the_training_folds():
+    """The log-loss of one fold by another optimiser, on states standardised by the other folds."""
+    states, folds = planted(1.0), folds_of(NAMES, LABELS.tolist(), 3, 0)
+    found = cross_validated(states, {"original": states}, LABELS, folds, 5.0)["original"]
+    trained, held = folds != 0, folds == 0
+    x = (states - states[trained].mean(axis=0)) / states[trained].std(axis=0)
+    sign = np.where(LABELS == "pos", 1.0, -1.0)
+
+    def loss(weights):
+        margins = sign[trained] * (x[trained] @ weights[1:] + weights[0])
+        return np.logaddexp(0, -margins).sum() + 5.0 / 2 * (weights[1:] ** 2).sum()
+
+    best = minimize(loss, np.zeros(WIDTH + 1), tol=1e-12).x
+    expected = np.logaddexp(0, -sign[held] * (x[held] @ best[1:] + best[0]))
+    np.testing.assert_allclose(found.log_loss[held], expected, atol=1e-3)
+    np.testing.assert_array_equal(found.correct[held], expected < np.log(2))
+
+
+def test_no_text_of_a_held_out_review_is_seen_in_training():
+    """A label that only the review itself tells is not found, though its texts are almost equal."""
+    states = np.random.default_rng(0).standard_normal((N, N)) + 20 * np.eye(N)
+    copy = states + 1e-3
+    labels = np.random.default_rng(1).permutation(LABELS)
+    found = readings({"original": states, "copy": copy}, tasks(NAMES, labels, CHOSEN, 0), 10.0)
+    assert found["original"][1].mean() < 0.75
+    np.testing.assert_allclose(found["copy"][0], found["original"][0], atol=0.01)
+
+
+def test_folds_are_balanced_within_labels_and_do_not_depend_on_the_order():
+    folds = folds_of(NAMES, LABELS.tolist(), 5, 0)
+    for label in ("neg", "pos"):
+        assert np.bincount(folds[label == LABELS]).tolist() == [6] * 5
+    turned = folds_of(NAMES[::-1], LABELS[::-1].tolist(), 5, 0)
+    np.testing.assert_array_equal(turned[::-1], folds)
+    assert (folds_of(NAMES, LABELS.tolist(), 5, 1) != folds).any()
+
+
+@pytest.mark.parametrize("labels", [["a"] * 6, ["a"] * 4 + ["b"] * 2])
+def test_too_few_reviews_of_a_label_are_named(labels):
+    with pytest.raises(HomogenizationError, match=r"consequences.probes.folds: 3 folds .* label 'a': "):
+        folds_of(NAMES[:6], labels, 3, 0)
+
+
+def test_shifts_are_shares_of_the_distance_between_different_texts():
+    """Corners of a square of side 2: the others are 2, 2 and 2√2 away."""
+    square = np.array([[0.0, 0], [2, 0], [2, 2], [0, 2]])
+    apart = (4 + 2 * np.sqrt(2)) / 3
+    moved = square + np.array([[0.0, 0], [0.5, 0], [0, -1], [np.nan, np.nan]])
+    np.testing.assert_allclose(shifts(square, moved), [0, 0.5 / apart, 1 / apart, np.nan])
+    np.testing.assert_allclose(shifts(7 * square, 7 * moved), shifts(square, moved))
+    assert np.isnan(shifts(square[:1], square[:1])).all()
+
+
+def test_the_job_reads_files_of_all_texts_and_shards(tmp_path):
+    states = planted(6.0)
+    paths = {"states": [], "shards": []}
+    for text, moved in (("original", 0.0), ("typo", 0.25)):
+        for shard, part in enumerate(np.split(np.arange(N), 2)):
+            rows = [
+                (NAMES[review], condition, layer, ((1 + layer) * (states[review] + moved)).tolist())
+                for condition in ("untouched", "closed:first")
+                if (text, condition) != ("typo", "closed:first")
+                for review in part
+                for layer in (0, 1)
+                if (text, review) != ("typo", 0)
+            ]
+            paths["states"].append(str(tmp_path / f"{text}{shard}.parquet"))
+            write_table(pl.DataFrame(rows, POOLED_STATES_SCHEMA, orient="row"), paths["states"][-1])
+    corpus = pl.DataFrame({"review_id": NAMES, "label": LABELS})
+    write_table(corpus.reverse(), tmp_path / "corpus.parquet")
+    paths["shards"] = [str(tmp_path / "corpus.parquet")]
+    found = tabulate(SimpleNamespace(**paths), "m", ["original", "typo"], CHOSEN, 0)
+    assert len(found) == 2 * (2 * N + N - 1)
+    assert found.filter(variant="original")["correct"].mean() == 1
+    distances = np.linalg.norm(states[:, None] - states[None], axis=-1).sum(axis=1) / (N - 1)
+    for layer in (0, 1):
+        of_typo = found.filter(variant="typo", layer=layer).sort("review_id")
+        np.testing.assert_allclose(of_typo["shift"], (0.25 * np.sqrt(WIDTH) / distances)[1:], rtol=1e-5)
+    assert [_keeps_its_draw(key) for key in KEYS] == [True, True, False, False, False, True]
+    without = tabulate(SimpleNamespace(**paths), "m", ["original", "typo"], None, 0)
+    assert without["log_loss"].is_nan().all()
+    assert without["shift"].equals(found["shift"])

@@ -1,0 +1,173 @@
+"""Probes, shifts and harm with planted numbers; claims about them beside their controls."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import ROOT
+from dosed import COSINE, dial, intervened_rows
+from homogenization.config.claims import load_claims
+from homogenization.consequences.schemas import HARM_SCHEMA, POOLED_READINGS_SCHEMA
+from homogenization.statistics.claim_statistics import measure
+from homogenization.statistics.claims import claims_table
+from homogenization.statistics.consequence_answers import answers_table
+from homogenization.statistics.doses import Condition
+from homogenization.statistics.evidence import UnavailableError
+from homogenization.statistics.harm import harm_table
+from homogenization.statistics.pooled_states import probes_table, shifts_table
+from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
+from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of
+
+N = 24
+PLACE = np.linspace(-0.1, 0.1, N)  # of a review among the others
+DIAL = {"kind": "dial", "pattern": "first", "blocks": "all", "strength": 0.2}
+POOLED = "pooled"
+UNTOUCHED = {"kind": "untouched", "pattern": None, "blocks": "all", "strength": None}
+
+
+def readings(**values) -> pl.DataFrame:
+    """Readings of two layers by text and condition: the mean of a column, on which reviews differ by `PLACE`."""
+    parts = []
+    for key, (column, level) in values.items():
+        text, _, condition = key.partition("__")
+        told = DIAL if condition else UNTOUCHED
+        for layer in (0, 1):
+            names = {"model": "m", "variant": text, "condition": condition, "layer": layer, "depth": float(layer)}
+            empty = dict.fromkeys(list(POOLED_READINGS_SCHEMA)[6:], np.nan)
+            table = pl.DataFrame({"review_id": [f"r{place:02d}" for place in range(N)]}).with_columns(
+                **{name: pl.lit(value) for name, value in {**names, **empty}.items()}
+            )
+            table = table.with_columns(pl.Series(column, level + layer + PLACE)).select(*POOLED_READINGS_SCHEMA)
+            types = {name: pl.Float64 if name == "strength" else pl.String for name in told}
+            parts.append(
+                table.cast(POOLED_READINGS_SCHEMA).with_columns(
+                    **{name: pl.lit(told[name], types[name]) for name in told}
+                )
+            )
+    return pl.concat(parts)
+
+
+def test_probes_are_compared_with_original_control_and_untouched_review_by_review():
+    table = probes_table(
+        readings(
+            original=("log_loss", 0.4),
+            front=("log_loss", 0.5),
+            inward=("log_loss", 0.7),
+            original__dial=("log_loss", 0.65),
+        ),
+        {"front": {"edge": "inward"}},
+        DRAWS,
+        CONFIDENCE,
+        SEED,
+    )
+    of_layer = table.filter(layer=1)
+    found = {(row["variant"], row["kind"], row["minus"]): row for row in of_layer.iter_rows(named=True)}
+    assert found["original", "untouched", None]["estimate"] == pytest.approx(1.4)
+    assert found["original", "untouched", None]["ci_low"] < 1.4 < found["original", "untouched", None]["ci_high"]
+    differences = {key: row for key, row in found.items() if key[2] is not None}
+    assert {key: pytest.approx(row["estimate"]) for key, row in differences.items()} == {
+        ("front", "untouched", "original"): 0.1,
+        ("front", "untouched", "inward"): -0.2,
+        ("inward", "untouched", "original"): 0.3,
+        ("original", "dial", "untouched"): 0.25,
+    }
+    assert all(row["ci_high"] - row["ci_low"] < 1e-9 and row["q_value"] < 0.02 for row in differences.values())
+    assert np.isnan(found["original", "untouched", None]["q_value"])
+
+
+def test_shifts_of_variants_stand_beside_the_mildest_perturbations():
+    values = readings(front=("shift", 0.5), typo=("shift", 0.1), typo__dial=("shift", 0.4), deleted_word=("shift", 0.2))
+    table = shifts_table(values, {}, DRAWS, CONFIDENCE, SEED).filter(layer=0)
+    found = {(row["variant"], row["kind"], row["minus"]): row["estimate"] for row in table.iter_rows(named=True)}
+    assert found.pop(("front", "untouched", "typo")) == pytest.approx(0.4)
+    assert found.pop(("front", "untouched", "deleted_word")) == pytest.approx(0.3)
+    assert found.pop(("typo", "dial", "untouched")) == pytest.approx(0.3)
+    assert {minus for _, _, minus in found} == {None}
+
+
+def consequences(sink_moved=False):
+    """`first` makes tokens alike and costs twice of what `uniform` costs where tokens are as much alike."""
+    n = np.ones(N) + PLACE
+    cosine = {dial("first", 0.2): 0.2 * n, dial("uniform", 0.2): 0.1 * n, dial("uniform", 0.4): 0.3 * n}
+    kl = {dial("first", 0.2): 2.0 * n, dial("uniform", 0.2): 0.5 * n, dial("uniform", 0.4): 1.5 * n}
+    moved = {dial("first", 0.2): np.arange(N) < 4} if sink_moved else None
+    zero = Condition("untouched")
+    parts = [
+        intervened_rows(cosine, kl, moved),
+        intervened_rows(cosine, kl, moved, layers="output"),
+        intervened_rows(kl, kl, moved, metric="kl", view="predictions"),
+        intervened_rows({zero: 0.6 + PLACE} | dict.fromkeys(kl, 0.7 + PLACE), kl, metric="probe_log_loss", view=POOLED),
+        intervened_rows({zero: 0.9 + PLACE}, metric="probe_log_loss", view=POOLED, layers="output"),
+        *(
+            intervened_rows({zero: shift + PLACE}, metric="shift", view=POOLED).with_columns(variant=pl.lit(text))
+            for text, shift in (("typo", 0.1), ("front", 0.4))
+        ),
+    ]
+    return pl.concat(parts)
+
+
+def test_harm_has_a_row_for_each_condition_placebos_and_moved_sinks_marked():
+    table = harm_table(consequences(sink_moved=True), ["typo"], DRAWS, CONFIDENCE, SEED)
+    assert table.schema == pl.Schema(HARM_SCHEMA)
+    first, *uniform = table.iter_rows(named=True)
+    assert (first["pattern"], first["placebo"], first["n_sink_moved"], first["n_reviews"]) == ("first", False, 4, N)
+    assert [row["placebo"] for row in uniform] == [True, True]
+    assert first["cosine"] == first["cosine_output"] == pytest.approx(0.2)
+    assert first["cosine_low"] < 0.2 < first["cosine_high"]
+    assert first["kl"] == pytest.approx(2.0)
+    assert first["probe"] == pytest.approx(0.1)
+    assert np.isnan([first["shift"], first["rank"], first["cross_entropy"]]).all()
+    without = harm_table(consequences().filter(pl.col("metric") != "kl"), [], DRAWS, CONFIDENCE, SEED)
+    assert without["reason"].to_list() == ["the model predicts no next token"] * 3
+
+
+def measured(**keys):
+    return measure(claim_of(consequence=keys, above=0), "m", replace(evidence_of(), consequences=consequences()))
+
+
+def test_claims_take_the_control_at_equal_strength_kl_and_likeness():
+    first = {"kind": "dial", "pattern": "first", "strength": 0.2}
+    assert measured(outcome="kl", minus="untouched", **first).found.estimate == pytest.approx(2.0)
+    assert measured(outcome="kl", minus="uniform", **first).found.estimate == pytest.approx(1.5)
+    # between .1 and .3 of the cosine, uniform attention costs .5 to 1.5 nats
+    assert measured(outcome="kl", minus="uniform", at="cosine", **first).found.estimate == pytest.approx(1.0)
+    with pytest.raises(UnavailableError, match=r"the KL of 'uniform' reaches 1\.5 nats, that of 'first' is 2"):
+        measured(outcome="probe_log_loss", minus="uniform", at="kl", **first)
+    assert measured(outcome="probe_log_loss", minus="untouched", **first).found.estimate == pytest.approx(0.1)
+
+
+def test_claims_on_the_untouched_model_compare_texts_and_layers():
+    assert measured(outcome="shift", variant="front", minus="typo").found.estimate == pytest.approx(0.3)
+    deeper = measured(outcome="probe_log_loss", layers="output", minus="layers all")
+    assert deeper.found.estimate == pytest.approx(0.3)
+    with pytest.raises(UnavailableError, match="the model does not read 'edge control'"):
+        measured(outcome="shift", variant="front", minus="edge control")
+    with pytest.raises(UnavailableError, match="the study measures no consequences"):
+        measure(claim_of(consequence={"outcome": "kl", "minus": "typo"}, above=0), "m", evidence_of())
+
+
+def test_the_shipped_claims_are_judged_or_say_why_not():
+    claims = load_claims(ROOT / "config/claims-consequences.yaml")
+    table = claims_table(claims, ["m"], replace(evidence_of(), consequences=consequences()))
+    assert len(table) == len(claims)
+    assert table.filter(verdict="not tested")["reason"].null_count() == 0
+    assert table["measured"].str.contains("less").all()
+
+
+def test_the_answer_puts_the_strongest_pattern_beside_its_nearest_placebo():
+    harm = harm_table(consequences(), ["typo"], DRAWS, CONFIDENCE, SEED)
+    probes = probes_table(
+        readings(original=("log_loss", 0.4)).with_columns(null_log_loss=pl.lit(1.5), correct=pl.lit(0.75)),
+        {}, DRAWS, CONFIDENCE, SEED,
+    )  # fmt: skip
+    shifts = shifts_table(readings(typo=("shift", 0.1)), {}, DRAWS, CONFIDENCE, SEED)
+    (answer,) = answers_table(probes, pl.DataFrame(schema=PREDICTABILITY_SCHEMA), shifts, harm, ["m"])["answer"]
+    assert "A probe of pooled states finds the labels: at layer 0, 75 % are right" in answer
+    assert "with permuted labels 1.5 nats" in answer
+    assert "`typo` 10 % and 110 %" in answer
+    assert "3 of 3 conditions make tokens more alike" in answer
+    assert "The strongest that is no placebo is `first 0.2` (dial, blocks: all): cosine 0.2 [" in answer
+    assert "The placebo nearest to it in likeness is `uniform 0." in answer
+    assert COSINE not in answer

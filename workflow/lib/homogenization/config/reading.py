@@ -1,0 +1,137 @@
+"""What the section `consequences` has read: texts, conditions and jobs, as its rules need them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from homogenization.config.consequences import Consequences, Probes
+from homogenization.config.interventions import Interventions
+from homogenization.consequences.names import METRICS
+from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
+
+ORIGINAL = "original"
+
+
+class HasReading(Protocol):
+    """A study with the section `consequences`."""
+
+    consequences: Consequences
+    interventions: Interventions | None
+    models: Any
+    variants: Any
+    shards: list[str]
+    results: str
+    corpus: Any
+
+    def ranks(self, shard: str) -> tuple[int, int]:
+        """Rank of the first review of a shard, and the rank after its last."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read for the consequences; `study` is the checked configuration."""
+
+    study: HasReading
+
+    @property
+    def models(self) -> list[str]:
+        """Models that read, sorted."""
+        return sorted(self.study.consequences.models or self.study.models)
+
+    @property
+    def texts(self) -> list[str]:
+        """The original, the other variants, and the perturbed texts."""
+        chosen = self.study.consequences
+        variants = sorted(set(chosen.variants or self.study.variants) - {ORIGINAL})
+        return [ORIGINAL, *variants, *chosen.perturbations]
+
+    @property
+    def shards(self) -> list[str]:
+        """Shards of which reviews are read."""
+        return [shard for shard in self.study.shards if self.study.ranks(shard)[0] < self.study.consequences.n_reviews]
+
+    @property
+    def jobs(self) -> list[tuple[str, str, str]]:
+        """Every model, text and shard."""
+        return [(model, text, shard) for model in self.models for text in self.texts for shard in self.shards]
+
+    @property
+    def of_variants(self) -> list[tuple[str, str, str]]:
+        """The jobs of variants, whose tokens are measured."""
+        return [job for job in self.jobs if job[1] in self.study.variants]
+
+    def n_reviews(self, shard: str) -> int:
+        """How many reviews of a shard are read: the first by rank."""
+        first, stop = self.study.ranks(shard)
+        return min(stop, self.study.consequences.n_reviews) - first
+
+    def n_passes(self, model: str, text: str, shard: str) -> int:
+        """Passes of single reviews in a job; the untouched one is run again where conditions are added."""
+        return self.n_reviews(shard) * len(self.conditions(model, text))
+
+    def conditions(self, model: str, text: str) -> list[list[Any]]:
+        """Fields of the conditions in which a model reads a text, the untouched one first."""
+        return [[one.kind, one.pattern, one.strength, one.blocks] for one in self._conditions(model, text)]
+
+    def _conditions(self, model: str, text: str) -> list[Condition]:
+        chosen, changed = self.study.consequences, self.study.interventions
+        intervened = chosen.intervened or [ORIGINAL, *chosen.perturbations]
+        if changed is None or model not in (changed.models or self.study.models) or text not in intervened:
+            return [Condition(UNTOUCHED)]
+        wanted = chosen.conditions
+        return [one for one in changed.conditions if wanted is None or one.kind == UNTOUCHED or one.key in wanted]
+
+    def metrics(self, text: str) -> list[str]:
+        """Metrics of the tokens of a text: none of a perturbed one."""
+        return list(METRICS) if text in self.study.variants else []
+
+    def variant(self, text: str, shard: str) -> str | list[str]:
+        """The file of a variant; none of a perturbed text, which is made of the original."""
+        return f"{self.study.results}/variants/{text}/{shard}.parquet" if text in self.study.variants else []
+
+    def depth(self, model: str, text: str) -> str | list[str]:
+        """The table that says where homogenization is fastest, where a condition needs it."""
+        needed = any(one.blocks == STEEPEST for one in self._conditions(model, text))
+        return f"{self.study.results}/tables/depth.parquet" if needed else []
+
+    def positional(self, model: str, text: str) -> list[str]:
+        """The attention of the originals to positions, where a condition needs it: of all texts, the same template."""
+        needed = any(one.kind == TEMPLATE for one in self._conditions(model, text))
+        folder = f"{self.study.results}/positional/{model}/{ORIGINAL}"
+        return [f"{folder}/{shard}.parquet" for shard in self.study.shards] if needed else []
+
+    def states(self, model: str) -> list[str]:
+        """Pooled states of a model, by text and then by shard."""
+        folder = f"{self.study.results}/consequences/{model}"
+        return [f"{folder}/{text}/{shard}.states.parquet" for text in self.texts for shard in self.shards]
+
+    @property
+    def intervenes(self) -> bool:
+        """Whether a text is read with changed attention."""
+        return any(len(self.conditions(model, ORIGINAL)) > 1 for model in self.models)
+
+    @property
+    def probes(self) -> dict[str, Any] | None:
+        """What is asked of probes; None without labels."""
+        chosen: Probes | None = self.study.consequences.probes
+        return chosen.params() if chosen and self.study.corpus.label_column else None
+
+
+def problems(chosen: Consequences, interventions: Interventions | None, variants: Sequence[str]) -> list[str]:
+    """What does not fit the other sections, in words."""
+    found = []
+    taken = [name for name in chosen.perturbations if name in variants]
+    if taken:
+        found.append(f"the variants {taken} bear names of perturbed texts; rename them, or leave the perturbation out")
+    texts = [*(chosen.variants or variants), *chosen.perturbations]
+    unknown = [name for name in chosen.intervened or () if name not in texts]
+    if unknown:
+        found.append(f"intervened: {unknown} are not read; allowed: {', '.join(texts)}")
+    if chosen.conditions is not None:
+        known = [one.key for one in interventions.conditions] if interventions else []
+        missing = [key for key in chosen.conditions if key not in known]
+        allowed = ", ".join(known) or "none, since there is no section 'interventions'"
+        found += (
+            [f"conditions: {missing} are not among those of 'interventions'; allowed: {allowed}"] if missing else []
+        )
+    return found

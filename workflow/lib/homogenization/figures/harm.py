@@ -1,0 +1,142 @@
+"""The figure of homogenization and harm: how much more alike a condition makes tokens, against what that costs.
+
+Rows are models and measures of likeness, columns kinds of harm; a point is a condition, with intervals both ways.
+"""
+
+from itertools import cycle
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from homogenization.consequences.schemas import HARM_SCHEMA
+from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid
+from homogenization.figures.pattern_styles import PatternStyle, pattern_label, pattern_styles
+from homogenization.figures.shown import Shown, Tables, names_of, require_rows
+from homogenization.figures.style import DARK, GREY, house_style
+
+COLUMNS = {"harm": HARM_SCHEMA}
+_LIKENESS = {  # column of the table -> label, sign of the change where tokens grow alike
+    "cosine": ("Δ mean cosine", 1),
+    "rank": ("Δ centred effective rank", -1),
+}
+_HARM = {
+    "kl": "KL of the next token (nats)",
+    "probe": "Δ log-loss of the probe (nats)",
+    "shift": "Δ shift of the perturbed text",
+}
+_DIAL, _TEMPLATE = "dial", "template"
+_OPEN = ("s", "D", "^", "v", "o", "P")  # markers of placebos
+_OTHERS = (("#ca9161", "*"), ("#ece133", "X"), ("#949494", "h"), ("#56b4e9", "<"), ("#fbafe4", ">"))  # not of a dial
+_ALIKE_COLOUR = "#f3f3f3"
+
+
+@house_style()
+def draw(tables: Tables, shown: Shown) -> Figure:
+    """The figure from the table harm.
+
+    Raises:
+        HomogenizationError: the table holds no condition of these models.
+    """
+    harm = tables["harm"].filter(pl.col("model").is_in(names_of(shown.models)))
+    require_rows(harm, shown, f"models {', '.join(names_of(shown.models))}", tables["harm"]["model"])
+    table = harm.with_columns(_name().alias("name"))
+    styles = _styles(table)
+    models = [pair for pair in shown.models if pair[0] in set(table["model"])]
+    rows = {f"{model} {likeness}": (model, likeness) for model, _ in models for likeness in _LIKENESS}
+    labels = dict(models)
+    figure, panels = panel_grid(
+        [(harm, "") for harm in _HARM],
+        [(row, labels[model]) for row, (model, _) in rows.items()],
+        row_height=2.5,
+    )
+    for (row, cost), axes in panels.items():
+        model, likeness = rows[row]
+        _draw_panel(axes, table.filter(model=model), likeness, cost, styles)
+    label_outer(panels, "", dict.fromkeys(rows, ""))
+    for (row, cost), axes in panels.items():
+        axes.set_ylabel(_HARM[cost])
+        axes.set_xlabel(_LIKENESS[rows[row][1]][0])
+        axes.tick_params(labelbottom=True)
+    return finish(figure, shown.title, _note(table), _handles(table, styles))
+
+
+def _name() -> pl.Expr:
+    """The pattern of a dial or template; kind and pattern of another condition; blocks where they are not all."""
+    whole = pl.col("kind").is_in([_DIAL, _TEMPLATE])
+    name = pl.when(whole).then("pattern").otherwise(pl.concat_str("kind", pl.lit(" "), "pattern"))
+    some = (pl.col("kind") == _DIAL) & (pl.col("blocks") != "all")
+    return pl.when(some).then(pl.concat_str(name, pl.lit(", blocks "), "blocks")).otherwise(name)
+
+
+def _styles(table: pl.DataFrame) -> dict[str, PatternStyle]:
+    """The style of each name: of a dial that of its pattern in every figure; a placebo is grey and open."""
+    known = {name: (kind, placebo) for name, kind, placebo in table.select("name", "kind", "placebo").unique().rows()}
+    styles = pattern_styles(name for name, (kind, _) in known.items() if kind in (_DIAL, _TEMPLATE))
+    others = sorted(name for name in known if name not in styles)
+    for name, (colour, marker) in zip(others, cycle(_OTHERS), strict=False):
+        styles[name] = PatternStyle(colour, "-", marker, known[name][1])
+    placebos = zip((name for name in styles if known[name][1]), cycle(_OPEN), strict=False)
+    greys = {name: PatternStyle(GREY, styles[name].dashes, marker, True) for name, marker in placebos}
+    return {name: style for name, style in styles.items() if name not in greys} | greys
+
+
+def _draw_panel(axes: Axes, table: pl.DataFrame, likeness: str, cost: str, styles: dict[str, PatternStyle]) -> None:
+    """A point for each condition; those of one pattern are joined in the order of their strengths."""
+    table = table.filter(pl.col(likeness).is_finite(), pl.col(cost).is_finite())
+    if table.is_empty():
+        mark_empty(axes, "no next token" if cost == "kl" else "not measured")
+        axes.set_xticks([])
+        return
+    axes.axhline(0, color=DARK, lw=0.8)
+    axes.axvline(0, color=DARK, lw=0.8)
+    for name, style in styles.items():
+        rows = table.filter(name=name).sort("strength")
+        if rows.is_empty():
+            continue
+        x, y = rows[likeness].to_numpy(), rows[cost].to_numpy()
+        ends = {
+            side: [(rows[column] - rows[f"{column}_low"], rows[f"{column}_high"] - rows[column])]
+            for side, column in (("xerr", likeness), ("yerr", cost))
+        }
+        errors = {side: [low.clip(0).to_numpy(), high.clip(0).to_numpy()] for side, [(low, high)] in ends.items()}
+        axes.errorbar(x, y, **errors, fmt="none", ecolor=style.colour, elinewidth=0.8, alpha=0.7)
+        filled = {"mfc": "white"} if style.control else {}
+        axes.plot(x, y, color=style.colour, ls=style.dashes, lw=0.7, alpha=0.6)
+        axes.plot(x, y, ls="", marker=style.marker, color=style.colour, label=name, ms=5.5, **filled)
+        moved = rows["n_sink_moved"].to_numpy() > 0
+        axes.plot(x[moved], y[moved], ls="", marker="o", mfc="none", mec=style.colour, ms=11, mew=0.7)
+    low, high = axes.get_xlim()
+    end = high if _LIKENESS[likeness][1] > 0 else low
+    axes.axvspan(0, end, color=_ALIKE_COLOUR, lw=0, zorder=0)
+    axes.set_xlim(low, high)
+
+
+def _handles(table: pl.DataFrame, styles: dict[str, PatternStyle]) -> list[Line2D]:
+    handles = [
+        Line2D(
+            [],
+            [],
+            ls="",
+            marker=style.marker,
+            color=style.colour,
+            mfc="white" if style.control else style.colour,
+            label=f"placebo: {pattern_label(name)}" if style.control else pattern_label(name),
+        )
+        for name, style in styles.items()
+    ]
+    ring = Line2D(
+        [], [], ls="", marker="o", mfc="none", mec=GREY, ms=11, mew=0.7, label="another token took over the sink"
+    )
+    return handles + [ring] * bool((table["n_sink_moved"] > 0).any())
+
+
+def _note(table: pl.DataFrame) -> str:
+    perturbations = ", ".join(table["perturbation"].drop_nulls().unique().sort()).replace("_", " ")
+    return (
+        "Point: change by a condition from the run with untouched attention, mean over layers and reviews; lines: its "
+        "95 % bootstrap intervals; points of one pattern are joined by strength. Tinted: the side on which tokens are "
+        f"more alike. Perturbed text: {perturbations or 'none'}. n = {counted(table['n_reviews'])}. A ring marks "
+        "conditions in which another token took over the sink in some of them. Scales differ between panels."
+    )

@@ -1,0 +1,46 @@
+"""The tables `probes`, `shifts`, `predictability`, `harm` and the answers on consequences."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from homogenization.run.parquet import read_table, read_tables
+from homogenization.statistics.consequence_answers import answers_table
+from homogenization.statistics.harm import harm_table
+from homogenization.statistics.pooled_states import probes_table, shifts_table, with_condition
+from homogenization.statistics.predictability import predictability_table
+from homogenization.tables.consequences import keep_read
+from homogenization.variants.names import ORIGINAL
+
+
+def tabulate(
+    inputs: Any,
+    models: Sequence[str],
+    perturbations: Sequence[str],
+    controls: Mapping[str, Mapping[str, str]],
+    draws: int,
+    confidence: float,
+    seed: int,
+) -> tuple[pl.DataFrame, ...]:
+    """The tables `probes`, `shifts`, `predictability`, `harm` and `consequences` (the answers), in this order.
+
+    Args:
+        inputs: files of the tables `consequences` and `similarity`, and of all jobs `readings`, `metrics` and `texts`.
+        models: names of the models, in the order of the answers.
+        perturbations: names of the perturbed texts.
+        controls: by variant and role, the name of its control.
+        draws: number of bootstrap draws, sign flips and permutations.
+        confidence: level of the intervals.
+        seed: seed of all draws.
+    """
+    texts = read_tables(list(inputs.texts))
+    readings = keep_read(with_condition(read_tables(list(inputs.readings)), texts), read_table(inputs.similarity))
+    metrics = with_condition(read_tables(list(inputs.metrics)).filter(variant=ORIGINAL), texts)
+    originals = texts.filter(variant=ORIGINAL)
+    originals = originals.with_columns(pl.col("pattern").str.replace(r"^random_\d+$", "random"))
+    probes = probes_table(readings, controls, draws, confidence, seed)
+    shifts = shifts_table(readings, controls, draws, confidence, seed)
+    predictability = predictability_table(metrics, originals, draws, confidence, seed)
+    harm = harm_table(read_table(inputs.consequences), perturbations, draws, confidence, seed)
+    return probes, shifts, predictability, harm, answers_table(probes, predictability, shifts, harm, models)

@@ -1,0 +1,86 @@
+"""The table `harm`: for each condition, how much more alike tokens are, and what that costs."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from homogenization.consequences.names import SHIFT
+from homogenization.consequences.schemas import ENDS, HARM_SCHEMA, OUTCOMES_OF_HARM
+from homogenization.statistics.doses import CONTROLS, Condition, Runs, change, runs_of
+from homogenization.statistics.predictability import NO_HEAD
+from homogenization.statistics.resampling import bootstrap_weights, mean_interval, means
+from homogenization.tables.intervened import CONDITION, UNTOUCHED
+from homogenization.variants.names import ORIGINAL
+
+
+def is_placebo(kind: str, pattern: str | None) -> bool:
+    """Whether a condition is a control: it changes attention as much, without what a pattern is about."""
+    return pattern in CONTROLS.get(kind, ())
+
+
+def harm_table(
+    consequences: pl.DataFrame, perturbations: Sequence[str], draws: int, confidence: float, seed: int
+) -> pl.DataFrame:
+    """The change from the untouched run by each condition, review by review, on the originals: `HARM_SCHEMA`.
+
+    All reviews count, those in which another token took over the sink too; `n_sink_moved` counts these. KL and shift
+    are never negative; the change of the shift is that of the first of `perturbations`.
+
+    Args:
+        consequences: tables/consequences.parquet.
+        perturbations: names of the perturbed texts.
+        draws: number of bootstrap draws.
+        confidence: level of the BCa intervals.
+        seed: seed of the draws.
+    """
+    rows = []
+    perturbation = perturbations[0] if perturbations else None
+    for (model,), of_model in sorted(consequences.partition_by("model", as_dict=True).items()):
+        runs = _runs(of_model.filter(variant=ORIGINAL))
+        shifted = _runs(of_model.filter(variant=perturbation or ORIGINAL))
+        moved = (
+            of_model.filter(variant=ORIGINAL)
+            .group_by(CONDITION)
+            .agg(pl.col("review_id").filter("sink_moved").n_unique().alias("n"))
+        )
+        for condition in sorted((one for one in runs.values if one.kind != UNTOUCHED), key=str):
+            own = [pl.col(name).eq_missing(value) for name, value in condition._asdict().items()]
+            found = {
+                name: _changes(shifted if name.startswith(SHIFT) else runs, condition, cell)
+                for name, cell in OUTCOMES_OF_HARM.items()
+            }
+            row = {
+                "model": model,
+                **condition._asdict(),
+                "placebo": is_placebo(condition.kind, condition.pattern),
+                "n_reviews": int(max((~np.isnan(values)).sum() for values in found.values())),
+                "n_sink_moved": moved.filter(*own)["n"].sum(),
+                "perturbation": perturbation,
+                "reason": NO_HEAD if np.isnan(found["kl"]).all() else None,
+            }
+            for name, values in found.items():
+                weights = bootstrap_weights(len(values), draws, seed)
+                low, high = mean_interval(values[:, None], weights, confidence)
+                numbers = (float(means(values[:, None])[0]), float(low[0]), float(high[0]))
+                row |= {f"{name}{end}": number for end, number in zip(ENDS, numbers, strict=True)}
+            rows.append(row)
+    return pl.DataFrame(rows, schema=HARM_SCHEMA)
+
+
+def _runs(rows: pl.DataFrame) -> Runs:
+    return runs_of(rows.with_columns(sink_moved=pl.lit(False)))
+
+
+def _changes(runs: Runs, condition: Condition, cell: tuple[str, str, str]) -> np.ndarray:
+    """(reviews,) change of one cell; NaN where a review, or the study, lacks it."""
+    if cell not in runs.cells or condition not in runs.values:
+        return np.full(max(len(runs.review_ids), 1), np.nan)
+    return change(runs, condition)[:, list(runs.cells).index(cell)]
+
+
+def named(row: Mapping) -> str:
+    """A condition as a sentence names it: `first .4 (dial, blocks: all)`."""
+    parts = [row["pattern"] or "", "" if row["strength"] is None else f"{row['strength']:g}"]
+    blocks = f", blocks: {row['blocks']}" if row["kind"] == "dial" else ""
+    return f"`{' '.join(filter(None, parts))}` ({row['kind']}{blocks})"

@@ -1,0 +1,184 @@
+"""The tables `probes` and `shifts`: what is read of pooled states, layer by layer, with intervals over reviews."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from homogenization.consequences.names import PERTURBATIONS
+from homogenization.statistics.resampling import (
+    benjamini_hochberg,
+    bootstrap_weights,
+    mean_interval,
+    means,
+    sign_flip_p,
+    sign_flips,
+)
+from homogenization.tables.intervened import CONDITION, UNTOUCHED
+from homogenization.variants.names import ORIGINAL
+
+_KEYS = {
+    **dict.fromkeys(("model", "kind", "pattern", "blocks"), pl.String),
+    "strength": pl.Float64,
+    "variant": pl.String,
+}
+_NUMBERS = {
+    "layer": pl.Int32,
+    "depth": pl.Float64,
+    "n_reviews": pl.Int64,
+    **dict.fromkeys(("estimate", "ci_low", "ci_high", "p_value", "q_value"), pl.Float64),
+}
+PROBES_SCHEMA = {**_KEYS, **dict.fromkeys(("quantity", "minus"), pl.String), **_NUMBERS}
+SHIFTS_SCHEMA = {**_KEYS, "minus": pl.String, **_NUMBERS}
+QUANTITIES = {  # column of the readings -> quantity of the table
+    "log_loss": "log_loss",
+    "correct": "accuracy",
+    "null_log_loss": "null_log_loss",
+    "null_correct": "null_accuracy",
+}
+COMPARED = "log_loss"  # the quantity that is compared
+
+_Key = tuple[tuple, str]  # condition and variant
+
+
+class Draws(NamedTuple):
+    """Bootstrap weights, sign flips, and the level of intervals."""
+
+    weights: np.ndarray
+    flips: np.ndarray
+    confidence: float
+
+
+def with_condition(rows: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
+    """`rows` by review and condition with the columns of `CONDITION`; draws of one condition are still apart."""
+    told = texts.select("model", "variant", "review_id", "condition", *CONDITION)
+    told = told.with_columns(pl.col("pattern").str.replace(r"^random_\d+$", "random"))
+    return rows.join(told, on=("model", "variant", "review_id", "condition"), maintain_order="left")
+
+
+def probes_table(
+    readings: pl.DataFrame, controls: Mapping[str, Mapping[str, str]], draws: int, confidence: float, seed: int
+) -> pl.DataFrame:
+    """Log-loss and accuracy of probes by layer, and differences of the log-loss: `PROBES_SCHEMA`.
+
+    `minus` is null for a level. For a variant it is `original` and each control, in the same condition; for a condition
+    it is `untouched`, with the same text. Differences are taken review by review.
+
+    Args:
+        readings: `POOLED_READINGS_SCHEMA` with the columns of `CONDITION`.
+        controls: by variant and role, the name of its control.
+        draws: number of bootstrap draws and of sign flips.
+        confidence: level of the intervals.
+        seed: seed of the draws.
+    """
+    parts = [pl.DataFrame(schema=PROBES_SCHEMA)]
+    for column, quantity in QUANTITIES.items():
+        compared = controls if quantity == COMPARED else None
+        rows = _by_layer(readings, column, compared, (ORIGINAL,), draws, confidence, seed)
+        parts.append(rows.with_columns(quantity=pl.lit(quantity)).select(*PROBES_SCHEMA))
+    return corrected(pl.concat(parts))
+
+
+def shifts_table(
+    readings: pl.DataFrame, controls: Mapping[str, Mapping[str, str]], draws: int, confidence: float, seed: int
+) -> pl.DataFrame:
+    """Shifts of texts by layer, and their differences: `SHIFTS_SCHEMA`.
+
+    Variants are compared with their controls and with the perturbed texts, conditions with `untouched`. Arguments are
+    those of `probes_table`.
+    """
+    rows = _by_layer(readings, "shift", controls, PERTURBATIONS, draws, confidence, seed)
+    return corrected(pl.concat([pl.DataFrame(schema=SHIFTS_SCHEMA), rows.select(*SHIFTS_SCHEMA)]))
+
+
+def _by_layer(
+    readings: pl.DataFrame,
+    column: str,
+    controls: Mapping[str, Mapping[str, str]] | None,
+    always: Sequence[str],
+    draws: int,
+    confidence: float,
+    seed: int,
+) -> pl.DataFrame:
+    """Rows of a column of `readings`, without corrected p; `always` are variants that all others are compared with.
+
+    Without `controls`, nothing is compared.
+    """
+    parts = [pl.DataFrame(schema=SHIFTS_SCHEMA)]
+    for (model,), of_model in sorted(readings.partition_by("model", as_dict=True).items()):
+        values, layers = matrices(of_model, column)
+        n = len(of_model["review_id"].unique())
+        drawn = Draws(bootstrap_weights(n, draws, seed), sign_flips(n, draws, seed), confidence)
+        for (condition, variant), own in values.items():
+            told = {"model": model, "variant": variant, **dict(zip(CONDITION, condition, strict=True))}
+            parts.append(_rows(layers, told, own, None, drawn))
+            for minus, other in _compared(values, (condition, variant), controls, always):
+                parts.append(_rows(layers, told, own - other, minus, drawn))
+    table = pl.concat(parts)
+    keys = [*_KEYS, "minus", "layer"]
+    return table.filter(pl.col("n_reviews") > 0).sort(keys, nulls_last=False)
+
+
+def matrices(rows: pl.DataFrame, column: str) -> tuple[dict[_Key, np.ndarray], pl.DataFrame]:
+    """By condition and variant, (reviews, layers) of a column of one model's rows; and layer and depth.
+
+    Draws of one condition are averaged. Reviews are sorted by name; NaN where a review has no value.
+    """
+    reviews = rows.select("review_id").unique().sort("review_id").with_row_index("row")
+    layers = rows.select("layer", "depth").unique().sort("layer")
+    means_of_draws = (
+        rows.filter(pl.col(column).is_not_nan())
+        .group_by(*CONDITION, "variant", "review_id", "layer", maintain_order=True)
+        .agg(pl.col(column).mean())
+        .join(reviews, on="review_id")
+        .join(layers.with_row_index("place"), on="layer")
+    )
+    found = {}
+    for (*condition, variant), of_run in means_of_draws.partition_by(*CONDITION, "variant", as_dict=True).items():
+        values = np.full((len(reviews), len(layers)), np.nan)
+        values[of_run["row"].to_numpy(), of_run["place"].to_numpy()] = of_run[column].to_numpy()
+        found[tuple(condition), variant] = values
+    return found, layers
+
+
+def _compared(
+    values: Mapping[_Key, np.ndarray],
+    key: _Key,
+    controls: Mapping[str, Mapping[str, str]] | None,
+    always: Sequence[str],
+) -> Iterator[tuple[str, np.ndarray]]:
+    """What a condition and variant is compared with: the name and the values."""
+    if controls is None:
+        return
+    condition, variant = key
+    others = [*always, *controls.get(variant, {}).values()] if variant not in (ORIGINAL, *always) else []
+    for other in dict.fromkeys(others):
+        if (condition, other) in values:
+            yield other, values[condition, other]
+    if condition[0] != UNTOUCHED:
+        untouched = next((own for (one, name), own in values.items() if (one[0], name) == (UNTOUCHED, variant)), None)
+        if untouched is not None:
+            yield UNTOUCHED, untouched
+
+
+def _rows(
+    layers: pl.DataFrame, told: Mapping[str, Any], values: np.ndarray, minus: str | None, drawn: Draws
+) -> pl.DataFrame:
+    low, high = mean_interval(values, drawn.weights, drawn.confidence)
+    numbers = {"n_reviews": (~np.isnan(values)).sum(axis=0), "estimate": means(values), "ci_low": low, "ci_high": high}
+    p = sign_flip_p(values, drawn.flips) if minus is not None else np.full(len(layers), np.nan)
+    names = {name: pl.lit(value) for name, value in {**told, "minus": minus}.items()}
+    table = layers.with_columns(**names, p_value=pl.Series(p), q_value=pl.lit(np.nan)).with_columns(
+        pl.Series(name, column) for name, column in numbers.items()
+    )
+    return table.select(*SHIFTS_SCHEMA).cast(SHIFTS_SCHEMA)
+
+
+def corrected(table: pl.DataFrame) -> pl.DataFrame:
+    """`table` with q corrected for all tests of a model (Benjamini & Hochberg)."""
+    of_models = [
+        rows.with_columns(q_value=pl.Series(benjamini_hochberg(rows["p_value"].to_numpy()), dtype=pl.Float64))
+        for rows in table.partition_by("model", maintain_order=True)
+    ]
+    return pl.concat([table.clear(), *of_models])

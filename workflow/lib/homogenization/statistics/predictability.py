@@ -1,0 +1,175 @@
+"""The table `predictability`: whether texts whose tokens are alike are texts that the model predicts well.
+
+Repeated words make tokens alike and texts predictable, and so does a text's length. So the rank correlation of
+cross-entropy and metric over reviews stands beside the partial one, given the number of tokens, the type-token ratio
+and the same metric at layer 0, where no block has mixed anything.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import polars as pl
+from scipy.stats import rankdata
+
+from homogenization.statistics.correlation import pooled_spearmans
+from homogenization.statistics.pooled_states import corrected
+from homogenization.statistics.resampling import bootstrap_weights, percentile_interval, uniform_weights
+from homogenization.tables.intervened import CONDITION
+
+CELLS = (  # view and metric
+    ("all_tokens", "cosine_anisotropy"),
+    ("without_first", "cosine_anisotropy"),
+    ("centred", "normalized_effective_rank"),
+)
+NOTHING, CONFOUNDS = "nothing", "confounds"
+COVARIATES = ("n_tokens", "type_token_ratio")  # and the metric at layer 0
+PREDICTABILITY_SCHEMA = {
+    **dict.fromkeys(("model", "kind", "pattern", "blocks"), pl.String),
+    "strength": pl.Float64,
+    **dict.fromkeys(("view", "metric", "given"), pl.String),
+    "layer": pl.Int32,
+    "depth": pl.Float64,
+    "n_reviews": pl.Int64,
+    **dict.fromkeys(("estimate", "ci_low", "ci_high", "p_value", "q_value"), pl.Float64),
+    "reason": pl.String,
+}
+NO_HEAD = "the model predicts no next token"
+_RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
+
+
+def partial_correlation(xy: np.ndarray, xz: np.ndarray, yz: np.ndarray, zz: np.ndarray) -> np.ndarray:
+    """(...,) correlation of x and y given z, from correlations; a covariate that is constant (NaN) takes nothing out.
+
+    (r_xy - r_xz R⁻¹ r_zy) / √((1 - r_xz R⁻¹ r_zx)(1 - r_yz R⁻¹ r_zy)), R the correlations of the covariates (Anderson
+    2003, section 2.5). NaN where the covariates explain x or y fully.
+
+    Args:
+        xy: (...,).
+        xz: (..., k) correlations of x with the covariates.
+        yz: (..., k) those of y.
+        zz: (..., k, k) those of the covariates.
+    """
+    xz, yz, zz = (np.nan_to_num(values) for values in (xz, yz, zz))
+    zz = zz.copy()
+    zz[..., range(zz.shape[-1]), range(zz.shape[-1])] = 1.0
+    inverse = np.linalg.pinv(zz, hermitian=True)
+    on_x, on_y = (np.einsum("...i,...ij->...j", values, inverse) for values in (xz, yz))
+    left_x, left_y = (1 - (on * values).sum(axis=-1) for on, values in ((on_x, xz), (on_y, yz)))
+    spread = np.sqrt(np.where((left_x > 1e-9) & (left_y > 1e-9), left_x * left_y, np.nan))
+    return ((xy - (on_x * yz).sum(axis=-1)) / spread).clip(-1, 1)
+
+
+def rank_residuals(values: np.ndarray, covariates: np.ndarray) -> np.ndarray:
+    """(n, columns) what the ranks of covariates leave of the ranks of values, by least squares with a constant.
+
+    Args:
+        values: (n, columns).
+        covariates: (n, k); k may be 0.
+    """
+    ranks = rankdata(values, axis=0)
+    design = np.column_stack([np.ones(len(values)), rankdata(covariates, axis=0)])
+    return ranks - design @ np.linalg.lstsq(design, ranks, rcond=None)[0]
+
+
+def permutation_p(x: np.ndarray, y: np.ndarray, orders: np.ndarray) -> np.ndarray:
+    """Two-sided p, (columns,), of no correlation of residuals, by permuting those of x (Kennedy 1995).
+
+    Args:
+        x: (n,) residuals.
+        y: (n, columns) residuals.
+        orders: (draws, n) permutations; the sample itself counts as one more.
+    """
+    own = np.abs(x @ y)
+    tie = 1e-12 * np.linalg.norm(x) * np.linalg.norm(y, axis=0)
+    drawn = np.abs(x[orders] @ y)
+    return (1 + (drawn >= own - tie).sum(axis=0)) / (1 + len(orders))
+
+
+def predictability_table(
+    metrics: pl.DataFrame, texts: pl.DataFrame, draws: int, confidence: float, seed: int
+) -> pl.DataFrame:
+    """Rank correlations over reviews of cross-entropy and homogenization by layer: `PREDICTABILITY_SCHEMA`.
+
+    At layer 0, only the one given nothing is there. A model without a next token has one row, with the reason.
+    Intervals are percentiles of a bootstrap over reviews, which ranks anew in every draw.
+
+    Args:
+        metrics: metrics of the originals (`INTERVENED_SCHEMA`) with the columns of `CONDITION`.
+        texts: numbers of the originals (`TEXTS_SCHEMA`), draws of one condition under one pattern.
+        draws: number of bootstrap draws, of which 2000 are taken at most, and of permutations.
+        confidence: level of the intervals.
+        seed: seed of draws and permutations.
+    """
+    rows: list[dict] = []
+    for (model,), of_model in sorted(texts.partition_by("model", as_dict=True).items()):
+        if of_model["cross_entropy"].null_count() == len(of_model):
+            rows.append({"model": model, "n_reviews": 0, "reason": NO_HEAD})
+            continue
+        for condition, of_texts in sorted(of_model.partition_by(*CONDITION, as_dict=True).items(), key=str):
+            by_review = (
+                of_texts.drop_nulls("cross_entropy")
+                .group_by("review_id")
+                .agg(pl.col("cross_entropy", *COVARIATES).cast(pl.Float64).mean())
+                .sort("review_id")
+            )
+            keys = {"model": model, **dict(zip(CONDITION, condition, strict=True))}
+            same = [pl.col(name).eq_missing(value) for name, value in keys.items()]
+            for view, metric in CELLS:
+                values = metrics.filter(*same, view=view, metric=metric)
+                if len(values) and len(by_review) > len(COVARIATES) + 3:
+                    told = {**keys, "view": view, "metric": metric}
+                    rows += [told | row for row in _of_cell(by_review, values, draws, confidence, seed)]
+    empty = {name: np.nan if dtype == pl.Float64 else None for name, dtype in PREDICTABILITY_SCHEMA.items()}
+    empty["strength"] = None
+    return corrected(pl.DataFrame([empty | row for row in rows], schema=PREDICTABILITY_SCHEMA))
+
+
+def _of_cell(by_review: pl.DataFrame, values: pl.DataFrame, draws: int, confidence: float, seed: int) -> list[dict]:
+    """The rows of one condition, view and metric, without the columns that name them."""
+    layers = values.select("layer", "depth").unique().sort("layer")
+    wide = (
+        values.group_by("review_id", "layer")
+        .agg(pl.col("value").mean())
+        .pivot("layer", index="review_id", values="value")
+    )
+    joined = by_review.join(wide, on="review_id").sort("review_id")
+    columns = [str(layer) for layer in layers["layer"]]
+    joined = joined.filter(pl.all_horizontal(pl.col(columns).is_finite()))
+    metric, loss = joined.select(columns).to_numpy(), joined["cross_entropy"].to_numpy()
+    covariates = np.column_stack([joined.select(COVARIATES).to_numpy(), metric[:, 0]])
+    n = len(joined)
+    if n <= covariates.shape[1] + 2:
+        return []
+    known = [column[:, None] for column in (loss, *covariates.T)]
+    every = [*known, *(column[:, None] for column in metric.T)]
+
+    def both(weights: np.ndarray) -> np.ndarray:
+        """(2, draws, layers): given nothing, and given the covariates."""
+        found = np.moveaxis(pooled_spearmans(known, every, weights), -1, 0)  # (draws, known, every)
+        raw = found[:, 0, 4:]
+        zz = np.broadcast_to(found[:, None, 1:, 1:4], (*raw.shape, 3, 3))
+        xz = np.broadcast_to(found[:, None, 0, 1:4], (*raw.shape, 3))
+        yz = np.swapaxes(found[:, 1:, 4:], 1, 2)
+        return np.stack([raw, partial_correlation(raw, xz, yz, zz)])
+
+    sample, drawn = both(uniform_weights(n))[:, 0], both(bootstrap_weights(n, min(draws, _RANK_DRAWS), seed))
+    orders = _orders(n, draws, seed)
+    rows = []
+    for place, given in enumerate((NOTHING, CONFOUNDS)):
+        taken = covariates[:, : 0 if given == NOTHING else 3]
+        p = permutation_p(rank_residuals(loss[:, None], taken)[:, 0], rank_residuals(metric, taken), orders)
+        low, high = percentile_interval(drawn[place], confidence)
+        for layer, (number, depth) in enumerate(layers.rows()):
+            if given == NOTHING or number > 0:
+                estimate = float(sample[place, layer])
+                bounds = (low[layer], high[layer], p[layer]) if np.isfinite(estimate) else (np.nan,) * 3
+                names = ("ci_low", "ci_high", "p_value")
+                told = {"given": given, "layer": number, "depth": depth, "n_reviews": n, "estimate": estimate}
+                rows.append(told | dict(zip(names, map(float, bounds), strict=True)))
+    return rows
+
+
+@lru_cache(maxsize=2)
+def _orders(n: int, draws: int, seed: int) -> np.ndarray:
+    """(draws, n) permutations."""
+    return np.random.default_rng(seed).permuted(np.tile(np.arange(n, dtype=np.int32), (draws, 1)), axis=1)

@@ -1,0 +1,64 @@
+"""The table `consequences`: what each condition does to tokens, predictions and pooled states, review by review."""
+
+from typing import Any
+
+import polars as pl
+
+from homogenization.consequences.names import CROSS_ENTROPY, KL, PERTURBATIONS, POOLED, PREDICTIONS, PROBE, SHIFT
+from homogenization.interventions.schemas import INTERVENED_SCHEMA
+from homogenization.run.parquet import read_table, read_tables
+from homogenization.tables.intervened import INTERVENED_BY_REVIEW_SCHEMA, by_review
+from homogenization.tables.over_reviews import keep_accepted
+
+_KEYS = ("model", "variant", "review_id", "condition")
+
+
+def keep_read(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame:
+    """The rows of accepted reviews; perturbed texts have no similarity and all stay."""
+    perturbed = pl.col("variant").is_in(PERTURBATIONS)
+    return pl.concat([keep_accepted(table.filter(~perturbed), similarity), table.filter(perturbed)])
+
+
+def of_predictions(texts: pl.DataFrame) -> pl.DataFrame:
+    """KL and cross-entropy of each text and condition as rows of metrics at the last layer; none of an encoder."""
+    rows = texts.unpivot([KL, CROSS_ENTROPY], index=_KEYS, variable_name="metric", value_name="value")
+    last = {"layer": pl.lit(0), "depth": pl.lit(1.0), "view": pl.lit(PREDICTIONS)}
+    return rows.drop_nulls("value").with_columns(**last).select(*INTERVENED_SCHEMA).cast(INTERVENED_SCHEMA)
+
+
+def of_pooled_states(readings: pl.DataFrame) -> pl.DataFrame:
+    """Log-loss of the probe and shift of each text, condition and layer as rows of metrics."""
+    renamed = readings.rename({"log_loss": PROBE})
+    rows = renamed.unpivot([PROBE, SHIFT], index=[*_KEYS, "layer", "depth"], variable_name="metric", value_name="value")
+    return rows.with_columns(view=pl.lit(POOLED)).select(*INTERVENED_SCHEMA).cast(INTERVENED_SCHEMA)
+
+
+def consequences_table(
+    metrics: pl.DataFrame, texts: pl.DataFrame, readings: pl.DataFrame, similarity: pl.DataFrame
+) -> pl.DataFrame:
+    """Every outcome of every accepted text in every condition, averaged over parts of the depth.
+
+    Args:
+        metrics: metrics by layer of all jobs (`INTERVENED_SCHEMA`).
+        texts: numbers of all jobs (`TEXTS_SCHEMA`).
+        readings: probes and shifts of all models (`POOLED_READINGS_SCHEMA`).
+        similarity: tables/similarity.parquet.
+
+    Returns:
+        `INTERVENED_BY_REVIEW_SCHEMA`. The view is `pooled` for probe_log_loss and shift, and `predictions` for kl and
+        cross_entropy, which stand at the last layer alone.
+    """
+    rows = pl.concat([metrics, of_predictions(texts), of_pooled_states(readings)])
+    by_run = rows.partition_by("model", "variant", as_dict=True)
+    parts = [pl.DataFrame(schema=INTERVENED_BY_REVIEW_SCHEMA)]
+    for (model, variant), doses in sorted(
+        keep_read(texts, similarity).partition_by("model", "variant", as_dict=True).items()
+    ):
+        parts.append(by_review(by_run[model, variant], doses))
+    return pl.concat(parts)
+
+
+def tabulate(inputs: Any) -> pl.DataFrame:
+    """The table `consequences`; `inputs` names `metrics`, `texts`, `readings` (files of all jobs) and `similarity`."""
+    files = (inputs.metrics, inputs.texts, inputs.readings)
+    return consequences_table(*(read_tables(list(paths)) for paths in files), read_table(inputs.similarity))

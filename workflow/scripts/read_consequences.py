@@ -1,0 +1,25 @@
+"""Read one shard of a text in every condition, and keep its pooled states, its loss and how alike its tokens are."""
+
+from homogenization.run.job import job
+from homogenization.consequences.shard import read_shard, texts_of
+from homogenization.models.weights import with_built_weights
+from homogenization.run.parquet import read_table, read_tables
+from homogenization.states.model import load_model
+
+with job(snakemake):
+    files, params, entry = snakemake.input, snakemake.params, snakemake.params.model
+    built = with_built_weights(entry, files.get("weights", []))
+    variant = read_table(files.variant) if files.get("variant") else None
+    read_shard(
+        load_model(built, snakemake.resources.get("gpu", 0), head=True),
+        texts_of(params.text, variant, read_table(files.original), params.n_reviews, params.seed),
+        {"model": entry["name"], "variant": params.text, "shard": params.shard},
+        params.conditions,
+        params.metrics,
+        entry["token_budget"],
+        params.seed,
+        params.code,
+        dict(snakemake.output.items()),
+        read_table(files.depth) if files.get("depth") else None,
+        read_tables(files.positional) if files.get("positional") else None,
+    )
