@@ -30,6 +30,7 @@ def in_project(monkeypatch):
 def study(**changes):
     """The small study with a control, and with other values ('states.record_attention': False, ...)."""
     raw = copy.deepcopy(SMALL)
+    raw["models"]["arm"] = {"weights": {"trained": {"architecture": {"model_type": "gpt2"}, "steps": 1}}}
     raw["variants"]["scattered"] = {"rewriter": "rules", "position": "scattered"}
     for key, value in changes.items():
         *parents, last = key.split(".")
@@ -115,8 +116,9 @@ def test_a_study_with_everything_draws_everything():
             {"attention_profile", "attention_heatmap", "first_token", "positional_templates"},
         ),
         ({"variants": {"original": {"rewriter": "none"}}}, {"similarity", "placement", "contrast", "balance"}),
+        ({"models": SMALL["models"]}, {"training", "arms"}),
         ({"contrasts.pairs": []}, {"contrast"}),
-        ({"metrics": ["effective_rank"]}, {"first_token", "contrast"}),
+        ({"metrics": ["effective_rank"]}, {"first_token", "contrast", "arms"}),
         ({"components": None}, {"components"}),
         ({"interventions": None}, {"dose_response", "susceptibility"}),
         ({"interventions.slopes": None}, {"susceptibility"}),

@@ -14,6 +14,7 @@ import polars as pl
 
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.statistics.arm_evidence import measure_arms
 from homogenization.statistics.correlation import pearson_within_layers, spearman_within_layers
 from homogenization.statistics.evidence import (
     POOLED_VIEW,
@@ -53,7 +54,7 @@ _RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends o
 
 ClaimStatistic = Callable[[Claim, str, Evidence], Measurement]
 CLAIM_STATISTICS: dict[str, ClaimStatistic] = {}
-WITHOUT_MODEL = ("similarity",)  # statistics of the texts alone, whatever the model
+WITHOUT_MODEL = ("similarity", "arms")  # statistics of the texts alone, or of several models
 
 
 def claim_statistic(function: ClaimStatistic) -> ClaimStatistic:
@@ -70,7 +71,7 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Measurement:
             reviews are accepted in the claim's variants, or are read in them by the model.
     """
     # an intervention is less a pattern, which may bear a variant's name
-    roles = ("variant", "minus") if claim["statistic"] != "intervention" else ("variant",)
+    roles = ("variant", "minus") if claim["statistic"] not in ("intervention", "arms") else ("variant",)
     named = [claim[role] for role in roles if role in claim]
     if claim["statistic"] not in WITHOUT_MODEL and set(named) <= set(evidence.variants):
         few = too_few_accepted(evidence.similarity, named, evidence.n_reviews, evidence.min_reviews)
@@ -229,6 +230,12 @@ def similarity(claim: Claim, model: str, evidence: Evidence) -> Measurement:
 def intervention(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The change of the metric by an intervention on attention, less that by a control, over reviews."""
     return measure_intervention(claim, model, evidence)
+
+
+@claim_statistic
+def arms(claim: Claim, model: str | None, evidence: Evidence) -> Measurement:
+    """The difference of the metric between two arms of trained models, averaged over layers, over seeds."""
+    return measure_arms(claim, evidence)
 
 
 def _mean(by_review: pl.DataFrame, claim: Claim, evidence: Evidence, depth_range: float = np.nan) -> Measurement:

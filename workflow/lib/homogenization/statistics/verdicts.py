@@ -10,7 +10,7 @@ from homogenization.statistics.words import probability, share_in_words, signifi
 
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTED = "supported", "contradicted", "undecided", "not tested"
 NEGLIGIBLE = "negligible"
-REVIEWS, POOLS = "reviews", "pools"  # what a statistic is taken over
+REVIEWS, POOLS, SEEDS = "reviews", "pools", "seeds"  # what a statistic is taken over
 
 _MEASURED = {  # statistic -> the quantity that the criterion applies to
     "level": "mean",
@@ -22,7 +22,9 @@ _MEASURED = {  # statistic -> the quantity that the criterion applies to
     "component": "lead over the other components",
     "similarity": "mean F1",
     "intervention": "mean change",
+    "arms": "mean difference over seeds",
 }
+_UNITS = {POOLS: "pools of texts", SEEDS: "seeds"}
 AT_LAYERS = {  # layers that are averaged -> where a mean is taken
     "all": "over all layers",
     "first": "in the first layers",
@@ -62,7 +64,7 @@ def in_words(row: Mapping[str, Any]) -> str:
     parts = [found]
     if np.isfinite(row["share_of_depth"]):
         parts.append(f"{share_in_words(row['share_of_depth'])} of depth")
-    parts.append(f"n {row['n_reviews']}" if row["unit"] == REVIEWS else f"{row['n_reviews']} pools of texts")
+    parts.append(f"n {row['n_reviews']}" if row["unit"] == REVIEWS else f"{row['n_reviews']} {_UNITS[row['unit']]}")
     if np.isfinite(row["q_value"]):
         parts.append(f"q {probability(row['q_value'])}")
     parts += [f"fragile: {row['why_fragile']}"] if row["fragile"] else []
