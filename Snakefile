@@ -12,6 +12,7 @@ if not workflow.overwrite_configfiles:
 include: "workflow/rules/common.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/variants.smk"
+include: "workflow/rules/training.smk"
 include: "workflow/rules/states.smk"
 include: "workflow/rules/plan.smk"
 include: "workflow/rules/measures.smk"

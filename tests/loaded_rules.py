@@ -14,7 +14,8 @@ from snakemake.rules import Rule
 from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
 
 from conftest import ROOT, SMALL
-from homogenization.config.models import WheelWeights
+from homogenization.config.study import load_study
+from homogenization.config.weights import WheelWeights
 from homogenization.run.code_hash import LIBRARY, reached
 
 SCRIPTS = ROOT / "workflow/scripts"
@@ -34,6 +35,13 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     },
     "fluency": {"weights": WHEEL, "device": "cpu"},
     "states": {"sample_tokens": 4},
+    "models": SMALL["models"]
+    | {
+        "arm": {
+            "weights": {"tuned": {"of": WHEEL, "steps": 2}, "seeds": [3], "snapshots": [1, 2]},
+            "device": "cpu",
+        }
+    },
 }
 
 # wildcards of a job, of any rule
@@ -45,6 +53,8 @@ JOB = Wildcards(
         "shard": "000",
         "metric": "effective_rank",
         "gguf": WheelWeights(**WHEEL).converted_in,
+        "run": next(iter(load_study(WRITTEN).training_runs)),
+        "step": "2",
     }
 )
 

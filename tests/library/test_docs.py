@@ -52,6 +52,7 @@ from homogenization.statistics.pooled_states import PROBES_SCHEMA, SHIFTS_SCHEMA
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
 from homogenization.statistics.predictions import CAUSES_SCHEMA, PREDICTIONS_SCHEMA
 from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
+from homogenization.tables.arms import ARMS_SCHEMA
 from homogenization.tables.attention import ATTENTION_PROFILE_SCHEMA
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.tables.components import COMPONENTS_SCHEMA
@@ -71,6 +72,7 @@ from homogenization.tables.rewriting import CANDIDATES_SCHEMA, REWRITING_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA, SIMILARITY_SCHEMA
 from homogenization.tables.sinks import SINKS_TABLE_SCHEMA
 from homogenization.tables.summary import summary_table
+from homogenization.tables.training import TRAINING_SCHEMA
 from homogenization.variants.keyphrases import candidates, key_phrases
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import move_by_rules
@@ -85,7 +87,15 @@ METRICS_PAGE = (DOCS / "metrics.md").read_text(encoding="utf-8")
 MEASURES_PAGE = (DOCS / "measures.md").read_text(encoding="utf-8")
 TABLES_PAGE = (DOCS / "tables.md").read_text(encoding="utf-8")
 CLAIMS_PAGE = (DOCS / "claims.md").read_text(encoding="utf-8")
-EXAMPLE_PAGES = ("corpus.md", "variants.md", "writers.md", "states.md", "extending.md")  # examples of a configuration
+# examples of a configuration
+EXAMPLE_PAGES = (
+    "corpus.md",
+    "variants.md",
+    "writers.md",
+    "states.md",
+    "training.md",
+    "extending.md",
+)  # examples of a configuration
 SUMMARY_SCHEMA = summary_table(pl.DataFrame(schema=METRICS_SCHEMA)).schema
 SCHEMAS = {
     "similarity.parquet": SIMILARITY_SCHEMA,
@@ -122,6 +132,8 @@ SCHEMAS = {
     "harm.csv": HARM_SCHEMA,
     "consequences.csv": ANSWERS_SCHEMA,
     "causes.csv": CAUSES_SCHEMA,
+    "training.parquet": TRAINING_SCHEMA,
+    "arms.parquet": ARMS_SCHEMA,
     "positional.parquet": POSITIONAL_SCHEMA,
     "templates.parquet": TEMPLATES_SCHEMA,
     "sinks.parquet": SINKS_TABLE_SCHEMA,

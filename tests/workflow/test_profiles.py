@@ -14,6 +14,7 @@ SLURM, DEFAULT = ROOT / "profiles/slurm", ROOT / "profiles/default"
 ALONE = {
     "build_random_model",
     "convert_gguf",
+    "train_model",
     "extract_states",
     "extract_components",
     "apply_interventions",

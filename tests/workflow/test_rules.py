@@ -8,13 +8,14 @@ from statistics import mean
 import pytest
 
 from conftest import ROOT
-from homogenization.config.models import WheelWeights
+from homogenization.config.weights import WheelWeights
 from homogenization.run.code_hash import code_hash
 from loaded_rules import JOB, SCRIPTS, loaded_rules, named_modules, script_of, value_of
 
 RULES = loaded_rules()
 RULE_FILES = sorted((ROOT / "workflow/rules").glob("*.smk"))
 ON_A_GPU = {
+    "train_model",
     "extract_states",
     "extract_components",
     "apply_interventions",
@@ -28,6 +29,7 @@ ON_A_GPU = {
     "rewrite_with_llm",
 }
 MORE_THREADS = {
+    "train_model",
     "extract_states",
     "extract_components",
     "apply_interventions",
@@ -97,12 +99,14 @@ def test_cached_rules_name_their_wildcards_in_params():
     """The key of the between-workflow cache holds parameters, not wildcards."""
     cached = {name for name, rule in RULES.items() if rule.ruleinfo.cache}
     writers = {"extract_keyphrases_with_llm", "rewrite_with_llm"}
-    assert cached == {"download_corpus", "convert_gguf", "extract_states", *writers}
+    assert cached == {"download_corpus", "convert_gguf", "train_model", "extract_states", *writers}
     for name in cached:
         params = {key: value_of(param) for key, param in RULES[name].params.items()}
         for wildcard in RULES[name].wildcard_names:
             if wildcard == "gguf":  # it follows from the entry of the weights
                 assert WheelWeights(**params["weights"]).converted_in == JOB[wildcard]
+            elif wildcard == "run":  # a hash of these
+                assert {"entry", "options", "seed"} < params.keys()
             else:
                 assert repr(JOB[wildcard]) in repr(params), f"{name}: {wildcard}"
 

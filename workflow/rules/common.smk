@@ -64,7 +64,7 @@ def over_variants(pattern, variants):
 
 
 def model_of(wildcards):
-    return STUDY.models[wildcards.model]
+    return STUDY.training_runs[wildcards.run].model if "run" in wildcards.keys() else STUDY.models[wildcards.model]
 
 
 def writer_of(wildcards):

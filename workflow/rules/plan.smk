@@ -5,7 +5,7 @@ rule count_tokens:
     """Counts the tokens that a model reads and describes its network, from its configuration and tokenizer alone."""
     input:
         texts=[f"<results>/variants/{counted_as}/{shard}.parquet" for _, shard, counted_as in STUDY.counted_jobs],
-        weights=weights_of,
+        weights=lambda wildcards: model_of(wildcards).weights.start_files(STUDY.results, wildcards.model),
     output:
         tokens="<results>/plan/{model}.parquet",
         architecture="<results>/plan/{model}.json",
@@ -15,7 +15,9 @@ rule count_tokens:
         "../../envs/homogenization.yaml"
     params:
         code=code("count_tokens"),
-        model=lambda wildcards: model_of(wildcards).params("weights", "bos", "max_tokens", "long_texts"),
+        # a trained model has the tokenizer and the network of its start
+        model=lambda wildcards: model_of(wildcards).params("bos", "max_tokens", "long_texts")
+        | {"weights": model_of(wildcards).weights.start.params()},
         jobs=STUDY.counted_jobs,
     script:
         "../scripts/count_tokens.py"

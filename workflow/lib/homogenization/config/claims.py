@@ -37,6 +37,7 @@ STATISTICS = (
     "similarity",
     "intervention",
     "consequence",
+    "arms",
 )
 # How a metric is taken: of each text by itself, or of the centred tokens of many texts, the output after the last norm.
 RAW, THESIS = "raw", "thesis"
@@ -247,6 +248,14 @@ class Consequence(_OverLayers):
         return self
 
 
+class Arms(_AtLayers):
+    """The difference between two arms of trained models, averaged over layers, seed by seed."""
+
+    arm: Name = Field(description="An arm: an entry of `models` that is trained.")
+    minus: Name = Field(description="The arm, or the model without seeds, that is subtracted.")
+    step: int | None = Field(None, ge=0, description="Snapshot after this step; null: the last.")
+
+
 class Claim(Section):
     """A published statement and how it is tested."""
 
@@ -270,6 +279,7 @@ class Claim(Section):
     similarity: SimilarityOf | None = None
     intervention: Intervention | None = None
     consequence: Consequence | None = None
+    arms: Arms | None = None
     above: float | None = Field(None, description="The statistic is larger.")
     below: float | None = Field(None, description="The statistic is smaller.")
     between: list[float] | None = Field(

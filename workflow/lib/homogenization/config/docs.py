@@ -15,8 +15,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from homogenization.config.base import sections_in
-from homogenization.config.models import SOURCES
 from homogenization.config.study import Study
+from homogenization.config.weights import SOURCES
 
 SCHEMA = Path("workflow/schemas/config.schema.json")
 README = Path("config/README.md")
@@ -69,7 +69,7 @@ def _rows_of_key(key: str, field: FieldInfo) -> Iterator[Row]:
     forms = sections_in(field.annotation)
     if not forms:
         yield f"`{key}`", _type_name(field.annotation), _default(field), str(field.description)
-    elif tuple(forms) == SOURCES and key != _WEIGHTS:
+    elif tuple(forms) == SOURCES:
         yield f"`{key}`", f"as `{_WEIGHTS}`", _default(field), str(field.description)
     else:
         yield from _rows(forms, f"{key}.NAME." if get_origin(field.annotation) is dict else f"{key}.")

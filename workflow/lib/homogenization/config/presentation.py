@@ -37,6 +37,12 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
         "threshold": study.similarity.threshold,
         "min_reviews": study.contrasts.min_reviews,
         "max_imbalance": study.contrasts.max_imbalance,
+        "arms": _labelled(
+            study, dict.fromkeys(model.weights.arm for model in study.models.values() if model.weights.arm)
+        ),
+        "arm_pairs": [
+            [*pair, " less ".join(study.figures.labels.get(name, name) for name in pair)] for pair in study.arms
+        ],
     }
     titles = [study.figures.titles.get(figure.name, figure.title)]
     if metric is not None:

@@ -24,7 +24,7 @@ from homogenization.config.claims import CONTROLS, load_all_claims
 from homogenization.config.consequences import Consequences
 from homogenization.config.hardware import Hardware
 from homogenization.config.interventions import Interventions
-from homogenization.config.models import Model, Source, States
+from homogenization.config.models import Model, States
 from homogenization.config.positional import Positional
 from homogenization.config.reading import Reading, problems
 from homogenization.config.texts import (
@@ -40,6 +40,8 @@ from homogenization.config.texts import (
     WrittenKeyphrases,
     WrittenVariant,
 )
+from homogenization.config.training import Run, arms_of, check_pairs, runs_of, single_models
+from homogenization.config.weights import RandomWeights, Source
 from homogenization.config.writers import AnyWriter
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
@@ -64,6 +66,9 @@ class Study(Section):
     similarity: Similarity
     fluency: Fluency | None = Field(None, description="How well the texts read; null: not computed.")
     models: dict[Name, Model] = Field(min_length=1, description="Models by name.")
+    arms: list[list[str]] = Field(
+        [], description="Pairs [arm, minus] of trained models that are compared seed by seed; `minus` may be any model."
+    )
     states: States = States()
     views: list[str] = Field(list(VIEWS), min_length=1, description="How the token matrix is looked at.")
     metrics: list[str] = Field(list(METRIC_NAMES), min_length=1, description="Metrics to tabulate and draw.")
@@ -186,6 +191,20 @@ class Study(Section):
             )
         return chosen
 
+    @field_validator("models")
+    @classmethod
+    def one_model_for_each_seed(cls, models: dict[str, Model]) -> dict[str, Model]:
+        """An entry that is trained stands for a model of each seed and snapshot."""
+        return single_models(models)
+
+    @field_validator("arms")
+    @classmethod
+    def arms_exist(cls, pairs: list[list[str]], info: ValidationInfo) -> list[list[str]]:
+        """Pairs name arms that have seeds in common."""
+        if "models" in info.data:
+            check_pairs(pairs, info.data["models"])
+        return pairs
+
     @field_validator("figures")
     @classmethod
     def figures_of_computed_views(cls, figures: Figures, info: ValidationInfo) -> Figures:
@@ -193,10 +212,12 @@ class Study(Section):
         missing = [view for view in figures.views if view not in info.data.get("views", VIEWS)]
         if missing:
             raise ValueError(f"views {missing} are not among the computed 'views'; add them there or leave them out")
-        known = tuple(info.data.get("models", {})) + tuple(info.data.get("variants", {}))
+        models = info.data.get("models", {})
+        arms = dict.fromkeys(arm for _, arm, _, _ in arms_of(models))
+        known = (*models, *info.data.get("variants", {}), *arms)
         unknown = [name for name in figures.labels if known and name not in known]
         if unknown:
-            raise ValueError(f"labels for {unknown}: no such model or variant; allowed: {', '.join(known)}")
+            raise ValueError(f"labels for {unknown}: no such model, variant or arm; allowed: {', '.join(known)}")
         return figures
 
     @property
@@ -230,7 +251,35 @@ class Study(Section):
         entries = (*self.models.values(), *self.writers.values(), self.fluency)
         named = [getattr(entry, "weights", None) for entry in entries]
         named += [self.similarity.encoder, getattr(self.keyphrases, "keybert", None)]
-        return {source.converted_in: source for source in named if source and source.converted_in}
+        starts = [source.start for source in named if source]
+        return {source.converted_in: source for source in starts if source.converted_in}
+
+    @cached_property
+    def training_runs(self) -> dict[str, Run]:
+        """The runs that train models, by the name of their folder."""
+        return runs_of(self.models)
+
+    @cached_property
+    def random_sources(self) -> dict[str, RandomWeights]:
+        """Random weights by the name of their folder: those of untrained models, and the starts of training."""
+        starts = {name: model.weights for name, model in self.models.items()}
+        starts |= {name: run.model.weights.start for name, run in self.training_runs.items()}
+        return {name: weights for name, weights in starts.items() if isinstance(weights, RandomWeights)}
+
+    @cached_property
+    def trained_models(self) -> list[list[Any]]:
+        """[model, arm, seed, step] of every trained model, sorted."""
+        return arms_of(self.models)
+
+    @property
+    def losses(self) -> list[tuple[str, int, str]]:
+        """Arm, seed and file of what training measured, for every snapshot of the runs, sorted."""
+        runs = {(arm, seed): self.models[model].weights.run for model, arm, seed, _ in self.trained_models}
+        return [
+            (arm, seed, f"{self.results}/training/{run}/{step}/losses.parquet")
+            for (arm, seed), run in sorted(runs.items())
+            for step in self.training_runs[run].kept
+        ]
 
     @property
     def jobs(self) -> list[tuple[str, str, str]]:

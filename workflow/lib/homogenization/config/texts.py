@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from homogenization.config.base import ExpandedPath, Option, Section, one_of, without_nulls
-from homogenization.config.models import Device, TrainedWeights
+from homogenization.config.models import Device
+from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
 from homogenization.corpus.sources import BUILDERS, is_local
 from homogenization.models.dtypes import Dtype

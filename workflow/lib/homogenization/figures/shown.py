@@ -31,6 +31,8 @@ class Shown:
         metric_titles: title of each metric by its name, for a figure of all metrics.
         threshold: least F1 at which a rewritten review is accepted.
         min_reviews: fewest accepted reviews of a rewritten variant that is drawn.
+        arms: (name, label) pairs of trained models, in the order of the configuration.
+        arm_pairs: [arm, minus, label] of the arms that are compared seed by seed.
         max_imbalance: largest absolute standardised mean difference that counts as balanced.
     """
 
@@ -50,6 +52,8 @@ class Shown:
     threshold: float = 0.0
     min_reviews: int = 0
     max_imbalance: float = 0.0
+    arms: Named = ()
+    arm_pairs: Sequence[Sequence[str]] = ()
 
 
 def names_of(named: Named) -> list[str]:

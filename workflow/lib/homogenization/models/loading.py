@@ -6,7 +6,14 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from homogenization.models.dtypes import torch_dtype
 from homogenization.models.tokens import opening_token_id
@@ -26,6 +33,13 @@ def load_config(folder: Path) -> PreTrainedConfig:
             f"{folder / 'config.json'}: not a configuration that transformers knows ({first_line(error)}). Models "
             "that bring their own code are not run; choose one whose architecture is part of transformers."
         ) from error
+
+
+def is_causal(config: PreTrainedConfig) -> bool:
+    """Whether the blocks of such a network attend causally; its class on the meta device tells."""
+    with torch.device("meta"):
+        network = AutoModel.from_config(config, trust_remote_code=False)
+    return all(getattr(module, "is_causal", True) for module in network.modules())
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:

@@ -1,5 +1,6 @@
 """Models with random weights, the untrained control: any architecture, with a tokenizer trained on the corpus."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,31 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import BpeTrainer
-from transformers import CONFIG_MAPPING, AutoModel, PreTrainedConfig, PreTrainedTokenizerFast
+from transformers import (
+    CONFIG_MAPPING,
+    AutoModel,
+    AutoModelForCausalLM,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
 
 from homogenization.models.saving import save_model
 from homogenization.run.errors import HomogenizationError, nearest
 
 _BOS, _EOS = "<s>", "</s>"
+_LEARNED = ("gpt2", "opt")  # architectures whose only positions are learned embeddings
+_POSITIONS = re.compile(r"(^|\.)(wpe|embed_positions)\.weight$")
 
 
 def build_random_model(
-    random: Mapping[str, Any], seed: int, texts: Sequence[str], vocab_size: int, folder: str | Path
+    random: Mapping[str, Any],
+    seed: int,
+    texts: Sequence[str],
+    vocab_size: int,
+    folder: str | Path,
+    positions: str = "own",
+    head: bool = False,
 ) -> None:
     """Save a model with random weights and its tokenizer in `folder`, as `save_model` does.
 
@@ -32,22 +48,63 @@ def build_random_model(
         texts: texts that train the byte-level BPE tokenizer; it puts a BOS token before each text.
         vocab_size: largest size of the vocabulary; a small corpus yields a smaller one.
         folder: folder of the files.
+        positions: `own`, or `none` for a network without positions, whose other weights are the same.
+        head: whether the network has a language-model head.
 
     Raises:
-        HomogenizationError: `model_type` or a field is unknown, or transformers refuses the configuration.
+        HomogenizationError: `model_type` or a field is unknown, transformers refuses the configuration, or the
+            architecture can't be without positions or has no such head.
     """
     tokenizer = train_tokenizer(texts, vocab_size)
     config = _config(random, tokenizer)
+    if positions == "none":
+        leave_out_rotation(config)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
+        network = _network(config, head)
+    if positions == "none":
+        for parameter in position_embeddings(network):
+            parameter.data.zero_()
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token=_BOS,
         eos_token=_EOS,
         model_max_length=getattr(config, "max_position_embeddings", None),
     )
-    save_model(network, fast, f"random weights of the architecture {random['model_type']}, seed {seed}", folder)
+    without = ", without positions" if positions == "none" else ""
+    origin = f"random weights of the architecture {random['model_type']}{without}, seed {seed}"
+    save_model(network, fast, origin, folder)
+
+
+def _network(config: PreTrainedConfig, head: bool) -> PreTrainedModel:
+    auto_class = AutoModelForCausalLM if head else AutoModel
+    try:
+        return auto_class.from_config(config, dtype=torch.float32, trust_remote_code=False)
+    except ValueError as error:
+        raise HomogenizationError(
+            f"architecture.model_type: {config.model_type} has no language-model head in transformers, so it can't be "
+            "trained to predict the next token. Choose a causal model, for example llama, smollm3, gpt2."
+        ) from error
+
+
+def leave_out_rotation(config: PreTrainedConfig) -> None:
+    """Take rotary positions out of every block where the architecture can do without; learned ones are left.
+
+    Raises:
+        HomogenizationError: the architecture has positions that can't be left out.
+    """
+    if hasattr(config, "no_rope_layers"):
+        config.no_rope_layers = [0] * config.num_hidden_layers
+    elif hasattr(config, "rope_parameters") or config.model_type not in _LEARNED:
+        raise HomogenizationError(
+            f"positions: 'none' is not possible in the architecture {config.model_type}. Choose one with "
+            f"no_rope_layers (smollm3), or one with learned positions ({', '.join(_LEARNED)})."
+        )
+
+
+def position_embeddings(network: torch.nn.Module) -> list[torch.nn.Parameter]:
+    """The learned positions of `network`, which are zeros and not trained in one without positions."""
+    return [parameter for name, parameter in network.named_parameters() if _POSITIONS.search(name)]
 
 
 def train_tokenizer(texts: Sequence[str], vocab_size: int) -> Tokenizer:

@@ -1,7 +1,7 @@
 """Sources of a model's weights: an installed package, a local folder, the Hugging Face hub, a folder of this workflow.
 
 To add a source, write a function from its keys of the configuration to `ResolvedWeights` and register it with `source`;
-a class in `homogenization/config/models.py`, also entered in `SOURCES` there, describes these keys.
+a class in `homogenization/config/weights.py`, also entered in `SOURCES` there, describes these keys.
 """
 
 import importlib.util
@@ -99,7 +99,7 @@ def with_built_weights(entry: Mapping[str, Any], files: Sequence[str], key: str 
         key: Key of the weights.
     """
     weights = entry.get(key) or {}
-    if "random" in weights or "gguf" in weights:
+    if {"random", "gguf", "tuned", "trained"} & weights.keys():
         return {**entry, key: {"built": str(Path(files[0]).parent)}}
     return dict(entry)
 

@@ -81,6 +81,34 @@ def extraction_runtime(model: Any, n_reviews: int, attempt: int) -> int:
     return _minutes(_loading_seconds(billions) + computing + writing, attempt)
 
 
+def training_memory(model: Any, attempt: int) -> int:
+    """Host memory of training in MB: that of an extraction, and 16 bytes for each trained parameter.
+
+    These are the parameter in float32, its gradient and two moments. Low-rank updates have few parameters, but their
+    base may be in float32; both ask for the same. Activations and logits of a step take up to 4 GB.
+
+    Args:
+        model: An entry of `models` whose weights are trained: `weights`, `billions`, `dtype` and `device`.
+        attempt: Number of the attempt, from 1; the result is multiplied by it.
+    """
+    return extraction_memory(model, attempt) + math.ceil(4 + 16 * _billions(model)) * 1000 * attempt
+
+
+def training_runtime(model: Any, attempt: int) -> int:
+    """Run time of training in minutes: twice the estimate, at least two hours.
+
+    The estimate: six operations for each parameter and token, at 20 TFLOP/s on a GPU and 20 GFLOP/s on a core.
+
+    Args:
+        model: An entry of `models` whose weights are trained: `weights`, `billions` and `device`.
+        attempt: Number of the attempt, from 1; the result is multiplied by it.
+    """
+    chosen = model.weights.options
+    n_tokens = chosen.steps * chosen.batch_size * chosen.max_tokens
+    computing = 6e9 * _billions(model) * n_tokens / (2e13 if _on_gpu(model) else 2e10)
+    return _minutes(_loading_seconds(_billions(model)) + computing, attempt)
+
+
 def writer_memory(writer: Any, attempt: int) -> int:
     """Host memory in MB of a job in which a language model writes: as for an extraction, without chunk buffers.
 
@@ -191,6 +219,10 @@ def billions_of_parameters(weights: Mapping[str, Any], billions: float | None) -
     """
     if billions is not None:
         return float(billions)
+    if "tuned" in weights:
+        return billions_of_parameters(weights["tuned"]["of"], None)
+    if "trained" in weights:
+        return _of_fields(weights["trained"]["architecture"], weights["trained"]["vocab_size"])
     if "random" in weights:
         return _of_fields(weights["random"], weights.get("vocab_size", 0))
     if "gguf" in weights:

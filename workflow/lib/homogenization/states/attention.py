@@ -16,7 +16,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
-from homogenization.run.errors import HomogenizationError
+from homogenization.models.blocks import unsupported
 
 PACKED_ATTENTION = "packed_reviews"
 QUERY_CHUNK = 128  # queries at a time: their attention map, heads x 128 x keys, stays in the processor's cache
@@ -147,14 +147,6 @@ def attending_to(packed_pass: PackedPass) -> Iterator[None]:
         yield
     finally:
         _current_pass.reset(token)
-
-
-def unsupported(architecture: str, reason: str) -> HomogenizationError:
-    """The error for an architecture whose attention or positions can't be honoured for packed reviews."""
-    return HomogenizationError(
-        f"{architecture}: {reason}; its numbers would be wrong, so the model is refused. Choose a model whose "
-        "architecture is supported, such as Llama, Gemma, Gemma 2, Qwen2, GPT-2, GPT-NeoX or BERT."
-    )
 
 
 def packed_attention(

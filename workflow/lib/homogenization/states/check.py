@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
+from homogenization.models.blocks import unsupported
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.attention import PACKED_ATTENTION, unsupported
+from homogenization.states.attention import PACKED_ATTENTION
 from homogenization.states.network import PackedModel, PassResult, forward, residual_stream_taken, run_packed
 
 # names of the configuration's settings for the width of an attention window

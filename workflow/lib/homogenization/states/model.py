@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-from transformers import AutoModel, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModel, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
+from homogenization.models.blocks import unsupported
 from homogenization.models.devices import placement
 from homogenization.models.digests import verified_digests
-from homogenization.models.loading import checked_max_tokens, load_config, load_network, load_tokenizer
+from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network, load_tokenizer
 from homogenization.models.weights import resolve_weights
-from homogenization.states.attention import unsupported
 from homogenization.states.network import PackedModel, packed_model
 
 logger = logging.getLogger(__name__)
@@ -77,7 +76,7 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> L
         raise unsupported(config.model_type, "an encoder-decoder has two residual streams")
     tokenizer = load_tokenizer(folder)
     max_tokens = checked_max_tokens(entry, config, tokenizer, folder)
-    with_head = head and _is_causal(config)
+    with_head = head and is_causal(config)
     network = _load_network(AutoModelForCausalLM if with_head else AutoModel, folder, entry["dtype"], places)
     packed = packed_model(network.base_model)
     provenance = {
@@ -100,13 +99,6 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> L
         long_texts,
         network.eval() if with_head else None,
     )
-
-
-def _is_causal(config: PreTrainedConfig) -> bool:
-    """Whether the blocks of such a network attend causally; its class on the meta device tells."""
-    with torch.device("meta"):
-        network = AutoModel.from_config(config, trust_remote_code=False)
-    return all(getattr(module, "is_causal", True) for module in network.modules())
 
 
 def _load_network(auto_class: Any, folder: Path, dtype: str, places: Mapping[str, Any]) -> PreTrainedModel:

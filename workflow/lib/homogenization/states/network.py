@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from homogenization.states.attention import PACKED_ATTENTION, PackedPass, Through, attending_to, unsupported
+from homogenization.models.blocks import blocks_of
+from homogenization.states.attention import PACKED_ATTENTION, PackedPass, Through, attending_to
 from homogenization.states.review_by_review import ReviewByReview
 
 TakeStates = Callable[[int, torch.Tensor], None]
@@ -73,23 +74,11 @@ def packed_model(network: PreTrainedModel) -> PackedModel:
         HomogenizationError: the network is an encoder-decoder, or does not have exactly one list of as many blocks as
             its configuration gives.
     """
-    architecture = type(network).__name__
-    config = network.config.get_text_config()
-    if getattr(config, "is_encoder_decoder", False):
-        raise unsupported(architecture, "an encoder-decoder has two residual streams")
-    n_blocks = getattr(config, "num_hidden_layers", None)
-    lists = [
-        module for module in network.modules() if isinstance(module, torch.nn.ModuleList) and len(module) == n_blocks
-    ]
-    inner = {id(module) for outer in lists for module in outer.modules() if module is not outer}
-    outermost = [module for module in lists if id(module) not in inner]
-    if len(outermost) != 1:
-        raise unsupported(architecture, f"{len(outermost)} lists of {n_blocks} blocks instead of one")
-    blocks = outermost[0]
+    blocks = blocks_of(network)
     block_of = {id(module): index for index, block in enumerate(blocks) for module in block.modules()}
     network.eval()
     network.set_attn_implementation(PACKED_ATTENTION)
-    return PackedModel(network, architecture, blocks, block_of)
+    return PackedModel(network, type(network).__name__, blocks, block_of)
 
 
 def run_packed(

@@ -14,6 +14,7 @@ import polars as pl
 
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.statistics.arm_evidence import measure_arms
 from homogenization.statistics.consequence_evidence import measure_consequence
 from homogenization.statistics.correlation import pearson_within_layers, spearman_within_layers
 from homogenization.statistics.evidence import (
@@ -54,7 +55,7 @@ _RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends o
 
 ClaimStatistic = Callable[[Claim, str, Evidence], Measurement]
 CLAIM_STATISTICS: dict[str, ClaimStatistic] = {}
-WITHOUT_MODEL = ("similarity",)  # statistics of the texts alone, whatever the model
+WITHOUT_MODEL = ("similarity", "arms")  # statistics of the texts alone, or of several models
 
 
 def claim_statistic(function: ClaimStatistic) -> ClaimStatistic:
@@ -71,7 +72,8 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Measurement:
             reviews are accepted in the claim's variants, or are read in them by the model.
     """
     # an intervention is less a pattern, which may bear a variant's name
-    roles = ("variant", "minus") if claim["statistic"] not in ("intervention", "consequence") else ("variant",)
+    read_otherwise = claim["statistic"] in ("intervention", "consequence", "arms")
+    roles = ("variant",) if read_otherwise else ("variant", "minus")
     named = [claim[role] for role in roles if role in claim]
     if claim["statistic"] not in WITHOUT_MODEL and set(named) <= set(evidence.variants):
         few = too_few_accepted(evidence.similarity, named, evidence.n_reviews, evidence.min_reviews)
@@ -236,6 +238,12 @@ def intervention(claim: Claim, model: str, evidence: Evidence) -> Measurement:
 def consequence(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The outcome of a text or an intervention, less that of what it is compared with, over reviews."""
     return measure_consequence(claim, model, evidence)
+
+
+@claim_statistic
+def arms(claim: Claim, model: str | None, evidence: Evidence) -> Measurement:
+    """The difference of the metric between two arms of trained models, averaged over layers, over seeds."""
+    return measure_arms(claim, evidence)
 
 
 def _mean(by_review: pl.DataFrame, claim: Claim, evidence: Evidence, depth_range: float = np.nan) -> Measurement:

@@ -203,6 +203,7 @@ def tabulate(
     draws: int,
     confidence: float,
     seed: int,
+    trained: Sequence[Sequence[Any]] = (),
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The tables `claims`, `verdicts` and `answers`; `inputs` names the files of the tables that they are judged by.
 
@@ -225,6 +226,7 @@ def tabulate(
         read_table(inputs.pooled) if inputs.get("pooled") else None,
         read_table(inputs.intervened) if inputs.get("intervened") else None,
         read_table(inputs.consequences) if inputs.get("consequences") else None,
+        trained,
     )
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))

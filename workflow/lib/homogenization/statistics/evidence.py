@@ -42,7 +42,7 @@ class Measurement:
     Attributes:
         found: the statistic and its interval.
         n: number of reviews or pools behind it.
-        unit: `REVIEWS` or `POOLS`.
+        unit: `REVIEWS`, `POOLS` or `SEEDS`.
         values: (n,) float64 whose mean is the estimate, in the order of the reviews' names; None where the statistic is
             not a mean over reviews.
         checks: the statistic estimated in other ways: `ROBUST` where it has a robust form, and `KEPT`.
@@ -81,6 +81,7 @@ class Evidence:
         pooled: tables/pooled.parquet (`POOLED_METRICS_SCHEMA`); None where tokens are not pooled.
         intervened: tables/intervened.parquet; None where no attention was changed.
         consequences: tables/consequences.parquet; None where the study has no such section.
+        trained: [model, arm, seed, step] of each trained model.
     """
 
     metrics: pl.DataFrame
@@ -96,6 +97,7 @@ class Evidence:
     pooled: pl.DataFrame | None = None
     intervened: pl.DataFrame | None = None
     consequences: pl.DataFrame | None = None
+    trained: Sequence[Sequence[Any]] = ()
 
     def weights(self, n: int) -> np.ndarray:
         """(draws, n) bootstrap weights of `n` reviews."""
@@ -185,9 +187,13 @@ def checked(found: Interval, values: np.ndarray, evidence: Evidence, depth_range
 
 def mean_over_pools(by_pool: pl.DataFrame, evidence: Evidence, depth_range: float = np.nan) -> Measurement:
     """The mean of `value` over rows, one for each pool, with Student's interval; NaN for one pool."""
-    values = _present(by_pool)
+    return mean_with_t_interval(_present(by_pool), evidence, POOLS, depth_range)
+
+
+def mean_with_t_interval(values: np.ndarray, evidence: Evidence, unit: str, depth_range: float) -> Measurement:
+    """The mean of `values`, one for each `unit`, with Student's interval; NaN for one."""
     interval = without_influential(values[:, None], evidence.confidence, share=0.0)
-    return Measurement(_first_cell(interval), len(values), POOLS, depth_range=depth_range)
+    return Measurement(_first_cell(interval), len(values), unit, depth_range=depth_range)
 
 
 def _present(by_review: pl.DataFrame) -> np.ndarray:

@@ -11,7 +11,7 @@ from homogenization.variants.names import ORIGINAL
 
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTED = "supported", "contradicted", "undecided", "not tested"
 NEGLIGIBLE = "negligible"
-REVIEWS, POOLS = "reviews", "pools"  # what a statistic is taken over
+REVIEWS, POOLS, SEEDS = "reviews", "pools", "seeds"  # what a statistic is taken over
 
 _MEASURED = {  # statistic -> the quantity that the criterion applies to
     "level": "mean",
@@ -24,7 +24,9 @@ _MEASURED = {  # statistic -> the quantity that the criterion applies to
     "similarity": "mean F1",
     "intervention": "mean change",
     "consequence": "mean",
+    "arms": "mean difference over seeds",
 }
+_UNITS = {POOLS: "pools of texts", SEEDS: "seeds"}
 _EQUAL = {"kl": "KL", "strength": "strength", "cosine": "change of the mean cosine"}
 AT_LAYERS = {  # layers that are averaged -> where a mean is taken
     "all": "over all layers",
@@ -65,7 +67,7 @@ def in_words(row: Mapping[str, Any]) -> str:
     parts = [found]
     if np.isfinite(row["share_of_depth"]):
         parts.append(f"{share_in_words(row['share_of_depth'])} of depth")
-    parts.append(f"n {row['n_reviews']}" if row["unit"] == REVIEWS else f"{row['n_reviews']} pools of texts")
+    parts.append(f"n {row['n_reviews']}" if row["unit"] == REVIEWS else f"{row['n_reviews']} {_UNITS[row['unit']]}")
     if np.isfinite(row["q_value"]):
         parts.append(f"q {probability(row['q_value'])}")
     parts += [f"fragile: {row['why_fragile']}"] if row["fragile"] else []

@@ -1,0 +1,42 @@
+"""A corpus of made-up reviews, a tiny network that is trained on it, and options for a short run."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import LLAMA
+from homogenization.models.untrained import build_random_model
+
+WORDS = [first + last for first in "bdfgklmnprst" for last in ("a", "ado", "en", "ilo", "ort", "um")]
+OPTIONS = {
+    "steps": 6,
+    "batch_size": 4,
+    "max_tokens": 48,
+    "learning_rate": 3e-3,
+    "warmup": 0.2,
+    "weight_decay": 0.01,
+    "clip": 1.0,
+    "penalty": None,
+    "held_out": 6,
+    "threads": 1,
+}
+
+
+def texts(number: int, seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, size)) + "." for size in rng.integers(20, 40, number)]
+
+
+@pytest.fixture(scope="session")
+def reviews() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A corpus of 40 reviews, and a sample of 10 of them."""
+    clean = pl.DataFrame({"review_id": [f"{number:012x}" for number in range(40)], "text": texts(40)})
+    return clean, clean[::4]
+
+
+@pytest.fixture(scope="session")
+def start(tmp_path_factory, reviews) -> dict:
+    """The entry of an untrained Llama with its head."""
+    folder = tmp_path_factory.mktemp("start")
+    build_random_model(LLAMA, 0, reviews[0]["text"].to_list(), 300, folder, head=True)
+    return {"weights": {"built": str(folder)}, "device": "cpu", "bos": "default"}

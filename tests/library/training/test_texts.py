@@ -1,0 +1,85 @@
+"""Which reviews a model is trained on: never sampled ones or their near-duplicates; the order; the baselines."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from homogenization.run.errors import HomogenizationError
+from homogenization.training.baselines import baselines
+from homogenization.training.texts import Batches, near_duplicates, reviews_to_train_on
+
+REVIEW = "The acting was splendid, the plot thin, and the music far too loud for a film about monks in the snow."
+
+
+@pytest.mark.parametrize(
+    ("text", "alike"),
+    [
+        (REVIEW.upper(), True),
+        ("I saw it twice! " + REVIEW, True),
+        (REVIEW[:60], True),
+        (REVIEW.replace("splendid", "dull"), True),
+        ("A film about monks in the desert, which nobody needs, has music that nobody hears and no plot.", False),
+        ("", False),
+    ],
+)
+def test_near_duplicates_share_rows_of_words(text, alike):
+    assert near_duplicates([text], ["Another review of five words.", REVIEW]) == [alike]
+
+
+def test_nobody_trains_on_the_sample(reviews):
+    clean, sampled = reviews
+    copied = pl.DataFrame({"review_id": ["f" * 12], "text": ["Well, well. " + sampled["text"][3]]})
+    training, held_out = reviews_to_train_on(pl.concat([clean, copied]), sampled, held_out=6, batch_size=4)
+    parts = [set(part["review_id"]) for part in (training, held_out, sampled, copied)]
+    assert sum(map(len, parts)) == len(set.union(*parts)) == 41
+    assert len(held_out) == 6
+    smaller = reviews_to_train_on(
+        clean.filter(~pl.col("review_id").is_in(training["review_id"][:5].implode())), sampled, 6, 4
+    )
+    assert smaller[1].equals(held_out), "what is held out does not depend on the others"
+
+
+def test_too_few_reviews_are_counted(reviews):
+    with pytest.raises(
+        HomogenizationError, match=r"sample of 10 leaves 30 reviews of 40 .* 31 are needed: 27 held out"
+    ):
+        reviews_to_train_on(*reviews, held_out=27, batch_size=4)
+
+
+@given(st.integers(1, 30), st.integers(1, 8), st.integers(0, 5), st.integers(0, 40))
+def test_the_reviews_of_a_step_follow_from_seed_and_step(number, size, seed, step):
+    names = [f"review {place}" for place in range(number)]
+    asked = Batches(names, seed, size)
+    all_steps = [asked.of(earlier) for earlier in range(step + 1)]
+    assert Batches(names, seed, size).of(step) == all_steps[-1]
+    read = [place for of_step in all_steps for place in of_step]
+    for epoch in range(len(read) // number):
+        assert sorted(read[epoch * number : (epoch + 1) * number]) == list(range(number))
+
+
+def test_seeds_differ():
+    names = [f"review {place}" for place in range(30)]
+    assert Batches(names, 0, 8).of(0) != Batches(names, 1, 8).of(0)
+
+
+def test_baselines_are_those_of_counts():
+    training = [np.array([0, 1, 2, 1]), np.array([1, 2])]
+    held_out = [np.array([1, 2, 3]), np.array([3, 1])]
+    counts = np.array([0, 2, 2, 0, 0])  # of tokens after the first of a text
+    unigram = (counts + 1) / (4 + 5)
+    after_1 = (2 + 1 * unigram[2]) / (2 + 1)  # 1 is followed by 2 twice, and by nothing else
+    after_2 = (0 + 1 * unigram[3]) / (1 + 1)  # 2 is followed by 1 once
+    found = baselines(training, held_out, 5)
+    assert found[0] == pytest.approx(-np.log(unigram[[2, 3, 1]]).mean())
+    assert found[1] == pytest.approx(-np.log([after_1, after_2, unigram[1]]).mean())
+
+
+@given(st.integers(0, 1000))
+def test_baselines_are_distributions(seed):
+    rng = np.random.default_rng(seed)
+    training = [rng.integers(0, 4, 6) for _ in range(3)]
+    for before in range(4):
+        losses = np.array([baselines(training, [np.array([before, after])], 4) for after in range(4)])
+        np.testing.assert_allclose(np.exp(-losses).sum(axis=0), 1)

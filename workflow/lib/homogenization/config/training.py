@@ -1,0 +1,328 @@
+"""The part of the configuration on training: models tuned further or trained from random weights, seed by seed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PrivateAttr, field_validator, model_validator
+
+from homogenization.config.base import Section
+from homogenization.config.weights import (
+    POSITIONS_TEXT,
+    SOURCES,
+    Positions,
+    RandomWeights,
+    Source,
+    TrainedWeights,
+    one_of_sources,
+)
+from homogenization.models.built import BUILT_FILES
+from homogenization.run.errors import nearest
+
+Step = Annotated[int, Field(ge=0)]
+Layer = Annotated[int, Field(ge=1)]
+
+
+class Penalty(Section):
+    """A term of the loss by which tokens grow more alike or less while the model learns."""
+
+    metric: Literal["cosine", "centred_effective_rank"] = Field(
+        description="`cosine`: mean cosine of token pairs; `centred_effective_rank`: effective rank of the centred "
+        "tokens / min(tokens, width). The first token is left out of both."
+    )
+    strength: float = Field(
+        description="Nats for a metric of 1, with the sign of homogenization: above 0, the model is drawn to diverse "
+        "tokens, below 0 to tokens that are alike."
+    )
+    layers: list[Layer] | Literal["steepest"] = Field(
+        "steepest",
+        description="Layers of the residual stream, 1 after the first block; the metric is averaged over them. "
+        "`steepest`: where the mean cosine grows fastest before training.",
+    )
+
+    @field_validator("strength")
+    @classmethod
+    def does_something(cls, strength: float) -> float:
+        """A penalty of no strength is written as null."""
+        if strength == 0:
+            raise ValueError("0 does nothing; leave 'penalty' out")
+        return strength
+
+    @field_validator("layers")
+    @classmethod
+    def layers_once(cls, layers: list[int] | str) -> list[int] | str:
+        """At least one layer, each once, ascending."""
+        if not layers or (not isinstance(layers, str) and layers != sorted(set(layers))):
+            raise ValueError(f"{layers} is no ascending list of different layers")
+        return layers
+
+
+class Lora(Section):
+    """Low-rank updates of the linear layers of the blocks in place of all weights; they are merged when saved."""
+
+    rank: int = Field(8, ge=1, description="Rank of each update.")
+    alpha: int = Field(16, ge=1, description="Updates are multiplied by alpha / rank.")
+
+
+class _Training(Section):
+    """How a model is trained: the next token, AdamW, a warmup and a linear decay to 0."""
+
+    steps: int = Field(ge=1, description="Steps of the optimizer.")
+    batch_size: int = Field(8, ge=1, description="Reviews of a step.")
+    max_tokens: int = Field(256, ge=4, description="Most tokens of a review; a longer one is cut.")
+    learning_rate: float = Field(1e-3, gt=0, description="Largest learning rate.")
+    warmup: float = Field(0.1, ge=0, lt=1, description="Share of the steps in which the learning rate grows from 0.")
+    weight_decay: float = Field(0.01, ge=0, description="Decay of matrices; vectors have none.")
+    clip: float = Field(1.0, gt=0, description="Largest norm of the gradient.")
+    penalty: Penalty | None = Field(None, description="Penalty on tokens that are alike; null: none.")
+    held_out: int = Field(
+        100, ge=2, description="Reviews that no seed is trained on and whose loss is measured, the same for all seeds."
+    )
+    threads: int = Field(1, ge=1, description="Threads on a CPU. Another number rounds differently.")
+
+
+class Tuning(_Training):
+    """Further training of a causal language model."""
+
+    of: TrainedWeights = Field(description="Weights to start from.")
+    lora: Lora | None = Field(None, description="Low-rank updates; null: all weights are trained.")
+    dtype: Literal["float32", "bfloat16"] = Field(
+        "float32", description="Precision of weights that are not trained, so `bfloat16` needs `lora`."
+    )
+
+    @model_validator(mode="after")
+    def whole_weights_in_float32(self) -> "Tuning":
+        """Small updates are lost in bfloat16."""
+        if self.dtype == "bfloat16" and self.lora is None:
+            raise ValueError("dtype 'bfloat16' rounds small updates away; give 'lora', or use float32")
+        return self
+
+
+class FromRandom(_Training):
+    """Training from random weights, with a tokenizer trained on the corpus."""
+
+    architecture: dict[str, Any] = Field(
+        description="Fields of a transformers configuration, `model_type` among them, as under `random`."
+    )
+    positions: Positions = Field("own", description=POSITIONS_TEXT)
+    vocab_size: int = Field(2000, ge=300, description="Vocabulary of the tokenizer.")
+
+    @field_validator("architecture")
+    @classmethod
+    def names_an_architecture(cls, architecture: dict[str, Any]) -> dict[str, Any]:
+        """The fields name an architecture."""
+        if "model_type" not in architecture:
+            raise ValueError("needs 'model_type', for example llama, smollm3, gpt2")
+        return architecture
+
+
+class _Arm(Source):
+    """An entry that stands for several models: one for each seed and snapshot."""
+
+    seeds: list[Step] = Field([0], min_length=1, description="Seeds: replicates, each a model named NAME-SEED.")
+    snapshots: list[Step] | None = Field(
+        None,
+        min_length=1,
+        description="Steps after which a model is kept, named NAME-SEED-stepSTEP, 0 for the start; null: the last.",
+    )
+    _arm: str = PrivateAttr("")
+    _kept: tuple[int, ...] = PrivateAttr(())
+    _read_as: dict[str, Any] = PrivateAttr({})
+
+    @property
+    def options(self) -> _Training:
+        """How the models of this arm are trained."""
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def snapshots_within_the_run(self) -> "_Arm":
+        """Seeds and snapshots are ascending, and no snapshot is after the end."""
+        for key, values in (("seeds", self.seeds), ("snapshots", self.snapshots or [])):
+            if values != sorted(set(values)):
+                raise ValueError(f"{key}: {values} is no ascending list of different numbers")
+        beyond = [step for step in self.snapshots or () if step > self.options.steps]
+        if beyond:
+            raise ValueError(f"snapshots: {beyond} are beyond the {self.options.steps} steps; raise 'steps'")
+        return self
+
+    @property
+    def arm(self) -> str:
+        """Name of the entry that this model belongs to."""
+        return self._arm
+
+    @property
+    def seed(self) -> int:
+        """Seed of one model."""
+        return self.seeds[0]
+
+    @property
+    def step(self) -> int:
+        """Step after which one model was kept."""
+        return (self.snapshots or [self.options.steps])[0]
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Steps at which the run of one model keeps models."""
+        return self._kept
+
+    @cached_property
+    def run(self) -> str:
+        """Name of the training run of one model: equal entries share it, whatever their snapshots."""
+        told = json.dumps([self.params(self.names()[0]), self.seed, self._read_as], sort_keys=True)
+        return f"{self.names()[0]}-{blake2b(told.encode(), digest_size=6).hexdigest()}"
+
+    def built_files(self, results: str, model: str = "") -> list[str]:
+        """The files that the workflow makes for one model."""
+        return [f"{results}/training/{self.run}/{self.step}/{file}" for file in BUILT_FILES.values()]
+
+    def start_files(self, results: str, model: str = "") -> list[str]:
+        """The files that training starts from."""
+        return self.start.files(results, self.run)
+
+    def single(self, arm: str, seed: int, step: int, read_as: dict[str, Any]) -> "_Arm":
+        """The weights of one model of the entry `arm`; `read_as` are other keys of the entry that training reads."""
+        one = self.model_copy(update={"seeds": [seed], "snapshots": [step]})
+        one._arm, one._read_as = arm, read_as
+        one._kept = tuple(self.snapshots or [self.options.steps])
+        return one
+
+
+class TunedWeights(_Arm):
+    """Weights that the workflow trains further."""
+
+    tuned: Tuning = Field(description="Further training on reviews that are not in the sample.")
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The key that tells this source."""
+        return ("tuned",)
+
+    @property
+    def options(self) -> Tuning:
+        """How the models of this arm are trained."""
+        return self.tuned
+
+    @property
+    def start(self) -> Source:
+        """The weights that are trained further."""
+        return self.tuned.of
+
+
+class ScratchWeights(_Arm):
+    """Weights that the workflow trains from random ones."""
+
+    trained: FromRandom = Field(description="Training from random weights, on reviews that are not in the sample.")
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The key that tells this source."""
+        return ("trained",)
+
+    @property
+    def options(self) -> FromRandom:
+        """How the models of this arm are trained."""
+        return self.trained
+
+    @property
+    def start(self) -> RandomWeights:
+        """The random weights: those of one seed differ in positions alone if all else is equal."""
+        chosen = self.trained
+        return RandomWeights(
+            random=chosen.architecture, seed=self.seed, vocab_size=chosen.vocab_size, positions=chosen.positions
+        )
+
+
+MODEL_SOURCES = (*SOURCES, TunedWeights, ScratchWeights)
+ModelWeights = one_of_sources(MODEL_SOURCES)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training run: one entry and seed, whose snapshots are models.
+
+    Attributes:
+        model: the entry of `models` of one of its snapshots.
+        kept: steps after which models are kept, ascending.
+    """
+
+    model: Any
+    kept: tuple[int, ...]
+
+    def states_before(self, step: str, results: str) -> list[str]:
+        """The files of the state that training to `step` goes on from: of the snapshot before it, none at the start."""
+        earlier = [kept for kept in self.kept if kept < int(step)]
+        folder = f"{results}/training/{self.model.weights.run}/{max(earlier, default=0)}/state"
+        return [f"{folder}/{file}" for file in ("tensors.safetensors", "notes.json")] if earlier else []
+
+
+def single_models(models: Mapping[str, Any]) -> dict[str, Any]:
+    """`models` with each arm replaced by its models, one for each seed and snapshot.
+
+    Raises:
+        ValueError: two models would have the same name.
+    """
+    found: dict[str, Any] = {}
+    for name, model in models.items():
+        for new, entry in _models_of(name, model):
+            if new in found or (new != name and new in models):
+                raise ValueError(f"{name}: one of its models is called {new!r}, as another is; rename one of both")
+            found[new] = entry
+    return found
+
+
+def _models_of(name: str, model: Any) -> list[tuple[str, Any]]:
+    arm = model.weights
+    if not isinstance(arm, _Arm) or arm.arm:
+        return [(name, model)]
+    return [
+        (
+            f"{name}-{seed}" + (f"-step{step}" if arm.snapshots else ""),
+            model.model_copy(update={"weights": arm.single(name, seed, step, model.params("bos", "device"))}),
+        )
+        for seed in arm.seeds
+        for step in arm.snapshots or [arm.options.steps]
+    ]
+
+
+def runs_of(models: Mapping[str, Any]) -> dict[str, Run]:
+    """The training runs of single models, by name."""
+    found: dict[str, Run] = {}
+    for model in models.values():
+        if isinstance(model.weights, _Arm):
+            kept = set(model.weights.kept) | set(found[model.weights.run].kept if model.weights.run in found else ())
+            found[model.weights.run] = Run(model, tuple(sorted(kept)))
+    return found
+
+
+def arms_of(models: Mapping[str, Any]) -> list[list[Any]]:
+    """[model, arm, seed, step] of every single model that is trained, sorted; each arm's models belong together."""
+    arms = [(name, model.weights) for name, model in models.items() if isinstance(model.weights, _Arm)]
+    return sorted([name, weights.arm, weights.seed, weights.step] for name, weights in arms)
+
+
+def check_pairs(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> None:
+    """Every pair names two different arms, or an arm and a model without seeds, and stands once.
+
+    Raises:
+        ValueError: a pair is something else.
+    """
+    arms = list(dict.fromkeys(arm for _, arm, _, _ in arms_of(models)))
+    others = [name for name, model in models.items() if not isinstance(model.weights, _Arm)]
+    for pair in pairs:
+        if len(pair) != 2 or pair[0] == pair[1]:
+            raise ValueError(f"{list(pair)} is no pair of two arms; write [arm, minus]")
+        for name, allowed in zip(pair, (arms, [*arms, *others]), strict=True):
+            if name not in allowed:
+                there = ", ".join(allowed) or "none; 'weights: {tuned: …}' and '{trained: …}' make arms"
+                raise ValueError(f"no arm is called {name!r}{nearest(name, allowed)}; allowed: {there}")
+        if pair[1] in arms and not set(_runs(models, pair[0])) & set(_runs(models, pair[1])):
+            raise ValueError(f"{list(pair)} share no seed and step; give both the same 'seeds' and 'snapshots'")
+    if len({tuple(pair) for pair in pairs}) < len(pairs):
+        raise ValueError("a pair stands twice; name each once")
+
+
+def _runs(models: Mapping[str, Any], arm: str) -> list[tuple[int, int]]:
+    return [(seed, step) for _, name, seed, step in arms_of(models) if name == arm]

@@ -1,0 +1,34 @@
+"""The transformer blocks of a network."""
+
+from torch.nn import ModuleList
+from transformers import PreTrainedModel
+
+from homogenization.run.errors import HomogenizationError
+
+
+def unsupported(architecture: str, reason: str) -> HomogenizationError:
+    """The error for an architecture whose blocks, attention or positions can't be honoured."""
+    return HomogenizationError(
+        f"{architecture}: {reason}; its numbers would be wrong, so the model is refused. Choose a model whose "
+        "architecture is supported, such as Llama, Gemma, Gemma 2, Qwen2, GPT-2, GPT-NeoX or BERT."
+    )
+
+
+def blocks_of(network: PreTrainedModel) -> ModuleList:
+    """The blocks of `network`, in order.
+
+    Raises:
+        HomogenizationError: the network is an encoder-decoder, or does not have exactly one list of as many blocks as
+            its configuration gives.
+    """
+    architecture = type(network).__name__
+    config = network.config.get_text_config()
+    if getattr(config, "is_encoder_decoder", False):
+        raise unsupported(architecture, "an encoder-decoder has two residual streams")
+    n_blocks = getattr(config, "num_hidden_layers", None)
+    lists = [module for module in network.modules() if isinstance(module, ModuleList) and len(module) == n_blocks]
+    inner = {id(module) for outer in lists for module in outer.modules() if module is not outer}
+    outermost = [module for module in lists if id(module) not in inner]
+    if len(outermost) != 1:
+        raise unsupported(architecture, f"{len(outermost)} lists of {n_blocks} blocks instead of one")
+    return outermost[0]

@@ -1,0 +1,119 @@
+"""The network that is trained: with its language-model head, and with low-rank updates where these are asked for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
+
+from homogenization.models.blocks import blocks_of
+from homogenization.models.devices import placement
+from homogenization.models.digests import combined_digest, verified_digests
+from homogenization.models.loading import context_of, is_causal, load_config, load_network, load_tokenizer
+from homogenization.models.untrained import position_embeddings
+from homogenization.models.weights import resolve_weights
+from homogenization.run.errors import HomogenizationError
+
+_WITHOUT_HEAD = "Training predicts the next token with the language-model head. Take files that hold it."
+
+
+@dataclass
+class Trainable:
+    """A network that is trained.
+
+    Attributes:
+        network: network with its head, wrapped by peft where updates have a low rank; it makes no random choices.
+        blocks: its transformer blocks, in order.
+        tokenizer: fast tokenizer.
+        parameters: what is trained, by name.
+        described: where the weights come from, in a line.
+        digest: SHA-256 of the weights.
+    """
+
+    network: torch.nn.Module
+    blocks: torch.nn.ModuleList
+    tokenizer: PreTrainedTokenizerBase
+    parameters: dict[str, torch.nn.Parameter]
+    described: str
+    digest: str
+
+    @property
+    def device(self) -> torch.device:
+        """Where token ids go and losses are."""
+        return self.network.get_input_embeddings().weight.device
+
+    def whole(self) -> PreTrainedModel:
+        """The network with its updates merged into its weights; it is trained no more."""
+        return self.network.merge_and_unload() if hasattr(self.network, "merge_and_unload") else self.network
+
+
+def load_trainable(
+    weights: Mapping[str, Any], options: Mapping[str, Any], device: str, gpus: int, seed: int
+) -> Trainable:
+    """Load the network that training starts from.
+
+    Args:
+        weights: entry of the weights, as for `resolve_weights`.
+        options: how it is trained: `max_tokens`, `lora`, `dtype`, `positions`; the last three may be absent.
+        device: `auto`, `cuda`, `mps` or `cpu`.
+        gpus: number of the job's GPUs.
+        seed: seed of the low-rank updates.
+
+    Raises:
+        HomogenizationError: the model is quantised, reads texts in both directions, has no head, or a context below
+            `max_tokens`; or what `load_network` raises.
+    """
+    resolved = resolve_weights(weights)
+    folder = Path(resolved.folder)
+    digests = verified_digests(resolved)
+    config = load_config(folder)
+    quantised = getattr(config, "quantization_config", None)
+    if quantised:
+        method = quantised.get("quant_method", "unknown") if isinstance(quantised, dict) else quantised.quant_method
+        raise HomogenizationError(
+            f"{resolved.description}: the weights are "
+            f"quantised ({method}), and rounded numbers can't be trained. Take the model in float32 or bfloat16, or a "
+            "GGUF file, which is dequantised to float32."
+        )
+    if not is_causal(config):
+        raise HomogenizationError(
+            f"{resolved.description}: {config.model_type} reads a text in both directions and predicts no next token. "
+            "Choose a causal language model."
+        )
+    tokenizer = load_tokenizer(folder)
+    context = context_of(config, tokenizer, folder)
+    if options["max_tokens"] > context:
+        raise HomogenizationError(
+            f"max_tokens: {options['max_tokens']} is more than the context of {context} tokens of "
+            f"{resolved.description}. Give at most {context} where it is trained."
+        )
+    places = placement(device, gpus)
+    # eager attention has one way to compute, on every machine
+    network = load_network(
+        AutoModelForCausalLM,
+        folder,
+        options.get("dtype", "float32"),
+        remedy=_WITHOUT_HEAD,
+        attn_implementation="eager",
+        **places,
+    )
+    network.eval()  # no dropout: a step depends on its texts alone
+    blocks = blocks_of(network)
+    if options.get("positions") == "none":
+        for parameter in position_embeddings(network):
+            parameter.requires_grad_(False)
+    if options.get("lora"):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            lora = LoraConfig(
+                r=options["lora"]["rank"],
+                lora_alpha=options["lora"]["alpha"],
+                target_modules="all-linear",
+                task_type="CAUSAL_LM",
+            )
+            network = get_peft_model(network, lora).eval()
+    parameters = {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
+    return Trainable(network, blocks, tokenizer, parameters, resolved.description, combined_digest(digests))

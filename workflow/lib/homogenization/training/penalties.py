@@ -1,0 +1,108 @@
+"""How alike tokens are, as functions that have gradients: the metrics of the study, without the first token.
+
+States are those of the residual stream before the final norm, (reviews, tokens, width), padded at the end.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from homogenization.run.errors import HomogenizationError
+
+# Eigenvalues below this share of the largest are zeros: the root of a smaller one has a gradient without bound.
+_FLOOR = 1e-14
+_LEAST_TOKENS = 3  # with the first
+STEEPEST = "steepest"
+
+Metric = Callable[[Tensor], Tensor]
+
+
+def cosine(tokens: Tensor) -> Tensor:
+    """Mean cosine of all pairs of rows of (n, width): `cosine_anisotropy`."""
+    lengths = tokens.norm(dim=1, keepdim=True)
+    units = tokens / torch.where(lengths > 0, lengths, 1)
+    n = len(tokens)
+    return (units.sum(dim=0).square().sum() - units.square().sum()) / (n * (n - 1))
+
+
+def centred_effective_rank(tokens: Tensor) -> Tensor:
+    """Effective rank of (n, width) less the mean row, over min(n, width): `normalized_effective_rank`."""
+    rows = tokens - tokens.mean(dim=0)
+    gram = rows @ rows.T if rows.shape[0] <= rows.shape[1] else rows.T @ rows
+    values = torch.linalg.eigvalsh(gram)
+    values = values[values > _FLOOR * values[-1].detach()].sqrt()
+    shares = values / values.sum()
+    return torch.exp(-(shares * shares.log()).sum()) / min(rows.shape)
+
+
+METRICS: dict[str, tuple[Metric, int]] = {  # and the sign of its change when tokens grow alike
+    "cosine": (cosine, 1),
+    "centred_effective_rank": (centred_effective_rank, -1),
+}
+
+
+def metric_of_batch(metric: Metric, states: Tensor, lengths: Sequence[int]) -> Tensor:
+    """Mean of `metric` over reviews with at least three tokens, in float64, the first token and padding left out."""
+    values = [
+        metric(of_review[1:length].double())
+        for of_review, length in zip(states, lengths, strict=True)
+        if length >= _LEAST_TOKENS
+    ]
+    return torch.stack(values).mean()
+
+
+@contextmanager
+def states_taken(blocks: torch.nn.ModuleList, layers: Sequence[int]) -> Iterator[dict[int, Tensor]]:
+    """Yield a dictionary that a pass fills with the residual stream at `layers`; 0 is before the first block."""
+    taken: dict[int, Tensor] = {}
+
+    def before_first(_: torch.nn.Module, positional: tuple, named: dict) -> None:
+        taken[0] = positional[0] if positional else named["hidden_states"]
+
+    def after(layer: int) -> Callable:
+        def take(_module: torch.nn.Module, _inputs: tuple, output: Tensor | tuple) -> None:
+            taken[layer] = output[0] if isinstance(output, tuple) else output
+
+        return take
+
+    hooks = [blocks[layer - 1].register_forward_hook(after(layer)) for layer in layers if layer]
+    hooks += [blocks[0].register_forward_pre_hook(before_first, with_kwargs=True)] if 0 in layers else []
+    try:
+        yield taken
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def checked_layers(layers: Sequence[int], n_blocks: int) -> list[int]:
+    """The layers of a penalty.
+
+    Raises:
+        HomogenizationError: the model has no such layer.
+    """
+    beyond = [layer for layer in layers if not 1 <= layer <= n_blocks]
+    if beyond:
+        raise HomogenizationError(
+            f"penalty.layers: {beyond} are no layers of this model, whose {n_blocks} blocks make the layers 1 to "
+            f"{n_blocks}. Name some of these, or 'steepest'."
+        )
+    return list(layers)
+
+
+def steepest_layers(cosines: Sequence[float]) -> list[int]:
+    """The layers around the largest growth of a metric that grow at least half as much, without a gap.
+
+    Args:
+        cosines: the metric at the layers from 0 on.
+    """
+    growth = [after - before for before, after in pairwise(cosines)]
+    top = max(range(len(growth)), key=growth.__getitem__)
+    first = last = top
+    while first > 0 and growth[first - 1] >= growth[top] / 2:
+        first -= 1
+    while last + 1 < len(growth) and growth[last + 1] >= growth[top] / 2:
+        last += 1
+    return list(range(first + 1, last + 2))

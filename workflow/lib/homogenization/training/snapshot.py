@@ -1,0 +1,154 @@
+"""One snapshot of a training run, from the start or the snapshot before to a step: a job of `train_model`."""
+
+import hashlib
+import json
+import logging
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from homogenization.models.saving import save_model
+from homogenization.models.tokens import tokenize
+from homogenization.run.parquet import write_table
+from homogenization.training.baselines import baselines
+from homogenization.training.checkpoints import keep, latest, read_state, save_state
+from homogenization.training.loop import DivergedError, Loop, deterministic
+from homogenization.training.networks import Trainable, load_trainable
+from homogenization.training.texts import Batches, reviews_to_train_on
+
+LOSSES_SCHEMA = {
+    "step": pl.Int64,
+    **dict.fromkeys(("loss", "held_out_loss", "penalised", "gradient_norm", "learning_rate"), pl.Float64),
+    "n_tokens": pl.Int64,
+    **dict.fromkeys(("unigram", "bigram"), pl.Float64),
+    **dict.fromkeys(("n_training", "n_held_out"), pl.Int64),
+    "layers": pl.List(pl.Int64),
+}
+CHECKPOINTS, STATE = ".checkpoints", "state"  # folders beside and in that of a model
+_SECONDS = 60.0  # between checkpoints
+
+
+def train_snapshot(
+    entry: Mapping[str, Any],
+    options: Mapping[str, Any],
+    seed: int,
+    step: int,
+    clean: pl.DataFrame,
+    sampled: pl.DataFrame,
+    folder: Path,
+    before: Path | None = None,
+    code: str = "",
+    gpus: int = 0,
+    seconds: float = _SECONDS,
+) -> None:
+    """Train to `step`, then write the model, the state and the losses to `folder`.
+
+    Checkpoints lie beside it in `CHECKPOINTS`, where a job that was killed finds them; a job that ends removes them.
+
+    Args:
+        entry: `weights` to start from, `device` and `bos`.
+        options: how it is trained, keys as in the configuration.
+        seed: seed of the order of texts, and of low-rank updates.
+        step: number of steps that the model has made.
+        clean: columns review_id and text: the corpus.
+        sampled: columns review_id and text: the sample, on which no model is trained.
+        folder: folder of the model; its name is that of the step.
+        before: folder of the snapshot before, whose state training goes on from; None for the start.
+        code: hash of what the job does; a checkpoint of other code is not used.
+        gpus: number of the job's GPUs.
+        seconds: time between checkpoints; no result depends on it.
+
+    Raises:
+        HomogenizationError: too few reviews are left, the network can't be trained, a layer of the penalty does not
+            exist, or the loss diverges.
+    """
+    with deterministic(options["threads"]):
+        training, held_out = reviews_to_train_on(clean, sampled, options["held_out"], options["batch_size"])
+        trainable = load_trainable(entry["weights"], options, entry["device"], gpus, seed)
+        texts, asked = (
+            _token_ids(trainable, part, entry["bos"], options["max_tokens"]) for part in (training, held_out)
+        )
+        told = [
+            entry["bos"],
+            dict(options),
+            seed,
+            step,
+            code,
+            trainable.digest,
+            trainable.device.type,
+            torch.__version__,
+        ]
+        names = [training["review_id"].to_list(), held_out["review_id"].to_list()]
+        key = hashlib.sha256(json.dumps([told, names], sort_keys=True).encode()).hexdigest()
+        checkpoints = folder.parent / CHECKPOINTS / folder.name
+        state = latest(key, checkpoints)
+        if state is not None:
+            logging.info(f"resumed after step {state.step}")
+        elif before is not None:
+            state = read_state(before / STATE)
+        loop = Loop(trainable, options, texts, asked, Batches(names[0], seed, options["batch_size"]), state)
+        if options["penalty"]:
+            logging.info(f"penalty on the layers {loop.state.layers}")
+        try:
+            loop.run_to(step, _every(seconds, key, checkpoints))
+        except DivergedError:
+            _remove(checkpoints)
+            raise
+        loop.state.rows.append({"step": step, "held_out_loss": loop.held_out_loss()})
+        constants = dict(zip(("unigram", "bigram"), baselines(texts, asked, _vocabulary(trainable)), strict=True))
+        constants |= {"n_training": len(texts), "n_held_out": len(asked), "layers": loop.state.layers}
+        rows = [row | constants for row in loop.state.rows]
+        write_table(pl.DataFrame(rows, schema=LOSSES_SCHEMA), folder / "losses.parquet")
+        loop.state.rows = []
+        save_state(loop.current(), key, folder / STATE)
+        save_model(trainable.whole(), trainable.tokenizer, _origin(trainable, options, seed, step), folder)
+    _remove(checkpoints)
+
+
+def _remove(checkpoints: Path) -> None:
+    """Delete the checkpoints of a job, and the folder of all of them where it was the last."""
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    with suppress(OSError):
+        checkpoints.parent.rmdir()
+
+
+def _every(seconds: float, key: str, folder: Path) -> Callable[[Loop], None]:
+    """A function that keeps a checkpoint where the last is older than `seconds`."""
+    last = time.monotonic()
+
+    def after_step(loop: Loop) -> None:
+        nonlocal last
+        if time.monotonic() - last >= seconds:
+            keep(loop.current(), key, folder)
+            last = time.monotonic()
+
+    return after_step
+
+
+def _token_ids(trainable: Trainable, reviews: pl.DataFrame, bos: str, max_tokens: int) -> list[np.ndarray]:
+    """Token ids of each review, cut behind `max_tokens`."""
+    tokens = tokenize(trainable.tokenizer, reviews["review_id"].to_list(), reviews["text"].to_list(), bos)
+    return [text[:max_tokens] for text in np.split(tokens.token_ids, tokens.review_offsets[1:-1])]
+
+
+def _vocabulary(trainable: Trainable) -> int:
+    return max(trainable.network.get_input_embeddings().weight.shape[0], len(trainable.tokenizer))
+
+
+def _origin(trainable: Trainable, options: Mapping[str, Any], seed: int, step: int) -> str:
+    """Where the weights come from, in a line."""
+    told = [f"{step} of {options['steps']} training steps of {options['batch_size']} reviews", f"seed {seed}"]
+    if options["penalty"]:
+        penalty = options["penalty"]
+        told.append(f"penalty {penalty['strength']} on {penalty['metric']}")
+    if options.get("lora"):
+        told.append(f"updates of rank {options['lora']['rank']}")
+    told.append(f"torch {torch.__version__}, {trainable.device.type}, threads {options['threads']}")
+    return f"{', '.join(told)}; from {trainable.described}, weights SHA-256 {trainable.digest}"
