@@ -63,7 +63,7 @@ def test_a_title_belongs_to_its_figure_alone():
 @pytest.mark.parametrize(
     ("changes", "concerned"),
     [
-        ({"figures": {"views": ["raw"]}}, {"metric", "contrast"}),
+        ({"figures": {"views": ["raw"]}}, {"metric", "contrast", "arms"}),
         ({"similarity": {**SMALL["similarity"], "threshold": 0.7}}, {"similarity"}),
         ({"contrasts": {**SMALL["contrasts"], "confidence": 0.9}}, {"contrast"}),
         ({"contrasts": {**SMALL["contrasts"], "pairs": [["original", "front"]]}}, {"contrast"}),
@@ -79,9 +79,14 @@ def test_a_title_belongs_to_its_figure_alone():
                 "susceptibility",
                 "extrema",
                 "harm",
+                "training",
+                "arms",
             },
         ),
-        ({"figures": {"labels": {"tiny": "Tiny"}}}, set(FIGURES) - {"similarity", "placement", "sensitivity"}),
+        (
+            {"figures": {"labels": {"tiny": "Tiny"}}},
+            set(FIGURES) - {"similarity", "placement", "sensitivity", "training", "arms"},
+        ),
     ],
 )
 def test_an_edit_concerns_the_figures_that_show_it(changes, concerned):

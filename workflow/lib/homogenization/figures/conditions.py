@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from homogenization.figures.dose_response import LAYERS, chosen, root_ticks, rows_of_panels, set_root_scale
+from homogenization.figures.dose_panels import LAYERS, chosen, root_ticks, rows_of_panels, set_root_scale
 from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid, range_with_zero
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, GREY, house_style
