@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import polars as pl
+import pytest
 
 from drawings import line, require_house_style, require_refusal, shown, texts
 from homogenization.figures import arms, training

@@ -13,7 +13,7 @@ import torch
 from transformers import AutoModel, PreTrainedTokenizerFast
 
 from conftest import ROOT
-from homogenization.config.study import Model
+from homogenization.config.models import Model
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.measures.reviews import iterate_reviews
 from homogenization.models.untrained import build_random_model, train_tokenizer

@@ -7,218 +7,30 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import ValidationError
 
 from homogenization.config.analysis import (
-    ClaimsFiles,
     Components,
-    Contrasts,
-    Extrema,
-    Figures,
-    Mauve,
-    Pooled,
-    Sensitivity,
 )
-from homogenization.config.base import ExpandedPath, Name, Section, describe_problems, one_of, without_nulls
+from homogenization.config.base import describe_problems, without_nulls
 from homogenization.config.claims import CONTROLS, load_all_claims
-from homogenization.config.consequences import Consequences
-from homogenization.config.hardware import Hardware
 from homogenization.config.interventions import Interventions
-from homogenization.config.models import Model, States
+from homogenization.config.keys import Keys
 from homogenization.config.positional import Positional
-from homogenization.config.reading import Reading, problems
+from homogenization.config.reading import Reading
 from homogenization.config.texts import (
-    AnyKeyphrases,
-    AnyVariant,
-    Corpus,
-    CountedKeyphrases,
-    Fluency,
-    Parser,
-    Rewriting,
-    RuleVariant,
-    Similarity,
-    WrittenKeyphrases,
     WrittenVariant,
 )
-from homogenization.config.training import Run, arms_of, check_pairs, runs_of, single_models
+from homogenization.config.training import Run, arms_of, runs_of
 from homogenization.config.weights import RandomWeights, Source
-from homogenization.config.writers import AnyWriter
-from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
-from homogenization.metrics.catalogue import CORRELATED_METRICS, METRIC_NAMES, TOKEN_COUNT, describe_metric
-from homogenization.run.errors import HomogenizationError, nearest
-from homogenization.variants.names import CONTROL_ROLES, RANDOM_PAIRS
-
-RESERVED_VARIANTS = (RANDOM_PAIRS,)
+from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
+from homogenization.run.errors import HomogenizationError
+from homogenization.variants.names import CONTROL_ROLES
 
 
-class Study(Section):
+class Study(Keys):
     """The whole configuration."""
-
-    results: ExpandedPath = Field("results", min_length=1, description="Folder of everything that is made.")
-    seed: int = Field(0, ge=0, description="Seed of the sample, of scattered positions, of MAUVE.")
-    corpus: Corpus
-    writers: dict[Name, AnyWriter] = Field({}, description="Language models that write, by name.")
-    parser: Parser = Parser()
-    keyphrases: AnyKeyphrases = CountedKeyphrases()
-    rewriting: Rewriting = Rewriting()
-    variants: dict[Name, AnyVariant] = Field(description="Variants by name; `original` is one of them.")
-    similarity: Similarity
-    fluency: Fluency | None = Field(None, description="How well the texts read; null: not computed.")
-    models: dict[Name, Model] = Field(min_length=1, description="Models by name.")
-    arms: list[list[str]] = Field(
-        [], description="Pairs [arm, minus] of trained models that are compared seed by seed; `minus` may be any model."
-    )
-    states: States = States()
-    views: list[str] = Field(list(VIEWS), min_length=1, description="How the token matrix is looked at.")
-    metrics: list[str] = Field(list(METRIC_NAMES), min_length=1, description="Metrics to tabulate and draw.")
-    mauve: Mauve = Mauve()
-    pooled: Pooled = Pooled()
-    contrasts: Contrasts = Contrasts()
-    extrema: Extrema | None = Field(Extrema(), description="Peaks and troughs over depth; null: not looked for.")
-    components: Components | None = Field(None, description="Which blocks are taken apart; null: none.")
-    positional: Positional | None = Field(
-        None, description="Whose attention is compared with what positions alone predict; null: none."
-    )
-    interventions: Interventions | None = Field(
-        None, description="What is done to the attention of models; null: nothing."
-    )
-    consequences: Consequences | None = Field(
-        None, description="What homogenization costs, untouched and under interventions; null: not computed."
-    )
-    sensitivity: Sensitivity | None = Field(Sensitivity(), description="What the metrics answer to; null: left out.")
-    claims: ClaimsFiles = Field(
-        ["config/claims.yaml"], description="File of claims to judge, or several files; null: none."
-    )
-    figures: Figures = Figures()
-    hardware: Hardware = Hardware()
-
-    _views = field_validator("views")(one_of(VIEWS))
-    _metrics = field_validator("metrics")(one_of(METRIC_NAMES))
-
-    @field_validator("keyphrases")
-    @classmethod
-    def writer_of_keyphrases_exists(cls, keyphrases: AnyKeyphrases, info: ValidationInfo) -> AnyKeyphrases:
-        """The language model that finds key phrases is among the writers."""
-        if isinstance(keyphrases, WrittenKeyphrases):
-            _check_writer(keyphrases.writer, info)
-        return keyphrases
-
-    @field_validator("variants")
-    @classmethod
-    def writers_of_variants_exist(cls, variants: dict[str, AnyVariant], info: ValidationInfo) -> dict[str, AnyVariant]:
-        """The language models that rewrite are among the writers."""
-        for name, variant in variants.items():
-            if isinstance(variant, WrittenVariant):
-                _check_writer(variant.writer, info, f"{name}: ")
-        return variants
-
-    @field_validator("variants")
-    @classmethod
-    def original_among_variants(cls, variants: dict[str, AnyVariant]) -> dict[str, AnyVariant]:
-        """The untouched reviews are a variant, since everything is compared with them."""
-        if variants.get("original") != RuleVariant(rewriter="none"):
-            raise ValueError("needs 'original: {rewriter: none}': every comparison starts from the untouched reviews")
-        for name in RESERVED_VARIANTS:
-            if name in variants:
-                raise ValueError(f"the name {name!r} is taken by the workflow; choose another")
-        return variants
-
-    @field_validator("mauve", "pooled")
-    @classmethod
-    def measured_variants_exist(cls, measured: Mauve | Pooled, info: ValidationInfo) -> Mauve | Pooled:
-        """The variants of a measure that not all of them have exist."""
-        _check_names(measured.variants or (), info, "variants", "variants")
-        return measured
-
-    @field_validator("contrasts")
-    @classmethod
-    def contrasts_of_what_there_is(cls, contrasts: Contrasts, info: ValidationInfo) -> Contrasts:
-        """Pairs name existing variants, and metrics are computed."""
-        _check_names([name for pair in contrasts.pairs or () for name in pair], info, "variants", "pairs")
-        missing = [name for name in contrasts.metrics or () if name not in info.data.get("metrics", METRIC_NAMES)]
-        if missing:
-            raise ValueError(
-                f"metrics {missing} are not among the computed 'metrics'; add them there or leave them out"
-            )
-        return contrasts
-
-    @field_validator("components", "positional")
-    @classmethod
-    def read_again_what_there_is(
-        cls, chosen: Components | Positional | None, info: ValidationInfo
-    ) -> Components | Positional | None:
-        """Models and variants exist."""
-        if chosen is not None:
-            _check_names(chosen.models or (), info, "models", "models")
-            _check_names(chosen.variants, info, "variants", "variants")
-        return chosen
-
-    @field_validator("interventions")
-    @classmethod
-    def interventions_in_what_there_is(cls, chosen: Interventions | None, info: ValidationInfo) -> Interventions | None:
-        """Models and variants exist, and so does the table that `steepest` reads."""
-        if chosen is not None:
-            _check_names(chosen.models or (), info, "models", "models")
-            _check_names(chosen.variants, info, "variants", "variants")
-            if chosen.needs_depth and "cosine_anisotropy" not in info.data.get("metrics", METRIC_NAMES):
-                raise ValueError(
-                    "blocks: 'steepest' needs 'cosine_anisotropy' among the computed 'metrics'; add it there, or name "
-                    "the blocks"
-                )
-            if chosen.template:
-                _check_templates(chosen, info)
-            _check_networks(chosen, info)
-        return chosen
-
-    @field_validator("consequences")
-    @classmethod
-    def consequences_of_what_there_is(cls, chosen: Consequences | None, info: ValidationInfo) -> Consequences | None:
-        """Models, variants and conditions exist; there are enough reviews for the folds of the probes."""
-        if chosen is None or not {"variants", "models", "corpus"} <= info.data.keys():
-            return chosen
-        _check_names(chosen.models or (), info, "models", "models")
-        _check_names(chosen.variants or (), info, "variants", "variants")
-        found = problems(chosen, info.data.get("interventions"), list(info.data["variants"]))
-        if found:
-            raise ValueError("; ".join(found))
-        corpus = info.data["corpus"]
-        n_reviews = min(chosen.n_reviews, corpus.n_reviews)
-        if chosen.probes and corpus.label_column and n_reviews < 2 * chosen.probes.folds:
-            raise ValueError(
-                f"probes.folds: {chosen.probes.folds} folds need {2 * chosen.probes.folds} reviews of two labels, and "
-                f"{n_reviews} are read; lower the folds, raise n_reviews (here and in 'corpus'), or set probes: null"
-            )
-        return chosen
-
-    @field_validator("models")
-    @classmethod
-    def one_model_for_each_seed(cls, models: dict[str, Model]) -> dict[str, Model]:
-        """An entry that is trained stands for a model of each seed and snapshot."""
-        return single_models(models)
-
-    @field_validator("arms")
-    @classmethod
-    def arms_exist(cls, pairs: list[list[str]], info: ValidationInfo) -> list[list[str]]:
-        """Pairs name arms that have seeds in common."""
-        if "models" in info.data:
-            check_pairs(pairs, info.data["models"])
-        return pairs
-
-    @field_validator("figures")
-    @classmethod
-    def figures_of_computed_views(cls, figures: Figures, info: ValidationInfo) -> Figures:
-        """Views are computed, and labels belong to existing models and variants."""
-        missing = [view for view in figures.views if view not in info.data.get("views", VIEWS)]
-        if missing:
-            raise ValueError(f"views {missing} are not among the computed 'views'; add them there or leave them out")
-        models = info.data.get("models", {})
-        arms = dict.fromkeys(arm for _, arm, _, _ in arms_of(models))
-        known = (*models, *info.data.get("variants", {}), *arms)
-        unknown = [name for name in figures.labels if known and name not in known]
-        if unknown:
-            raise ValueError(f"labels for {unknown}: no such model, variant or arm; allowed: {', '.join(known)}")
-        return figures
 
     @property
     def shards(self) -> list[str]:
@@ -475,57 +287,6 @@ class Study(Section):
         named = claim.get("minus")
         control = self.controls.get(claim.get("variant"), {}).get(CONTROLS.get(named))
         return claim | {"minus": control} if control else claim
-
-
-def _check_names(names: Sequence[str], info: ValidationInfo, key: str, where: str) -> None:
-    known = info.data.get(key)
-    for name in names if known is not None else ():
-        if name not in known:
-            raise ValueError(f"{where}: {name!r} is not among {key}{nearest(name, known)}; allowed: {', '.join(known)}")
-
-
-def _check_templates(chosen: Interventions, info: ValidationInfo) -> None:
-    """The attention by position, from which templates are made, is computed for the same models and variants."""
-    positional = info.data.get("positional")
-    models = list(info.data.get("models", ()))
-    for key, wanted, computed in (
-        ("models", chosen.models or models, (positional and positional.models) or models),
-        ("variants", chosen.variants, positional and positional.variants),
-    ):
-        missing = wanted if positional is None else sorted(set(wanted) - set(computed))
-        if missing:
-            raise ValueError(
-                f"template: needs the section 'positional' for the {key} {missing}; add them to 'positional.{key}', or "
-                "leave 'template' out"
-            )
-
-
-def _check_networks(chosen: Interventions, info: ValidationInfo) -> None:
-    """What the files tell of the networks allows what is asked of them; their jobs say the rest."""
-    models = info.data.get("models", {})
-    for name in chosen.models or models:
-        declared = models[name].weights.declared(info.data["results"]) if "results" in info.data else None
-        if declared is None:
-            continue
-        told = f"the model {name!r} ({declared.model_type})"
-        others = "or name other models under 'interventions.models'"
-        if declared.lacks_head:
-            raise ValueError(
-                f"{told} lacks its language-model head, with which damage is measured; give files that hold it (of "
-                f"random weights, only those with 'tie_word_embeddings: true' have one), {others}"
-            )
-        if chosen.positions and declared.lacks_rotary_positions:
-            raise ValueError(
-                f"positions: {told} has no rotary positions, and learned ones have no meaning elsewhere; set "
-                f"'positions: []', {others}"
-            )
-
-
-def _check_writer(name: str, info: ValidationInfo, where: str = "") -> None:
-    writers = info.data.get("writers")
-    if writers is not None and name not in writers:
-        allowed = ", ".join(writers) or "none is there; add it under 'writers'"
-        raise ValueError(f"{where}no writer is called {name!r}{nearest(name, writers)}; allowed: {allowed}")
 
 
 def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
