@@ -18,7 +18,7 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 
 LIBRARY = ROOT / "workflow/lib/homogenization"
 SHARED = {"__init__", "accepted", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
-SHARED |= {"pattern_styles"}
+SHARED |= {"dose_panels", "pattern_styles"}
 OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts", "doses", "predictions", "causes", "peaks"}
 
 

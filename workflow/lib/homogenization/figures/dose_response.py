@@ -10,25 +10,29 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from homogenization.figures.dose_panels import (
+    ALIKE_COLOUR,
+    LAYERS,
+    chosen,
+    range_label,
+    root_ticks,
+    rows_of_panels,
+    set_root_scale,
+)
 from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid, range_with_zero
 from homogenization.figures.pattern_styles import PatternStyle, pattern_handles, pattern_styles
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, house_style
-from homogenization.figures.view_labels import view_label
-from homogenization.interventions.conditions import ALL_BLOCKS, BLOCK_NAMES
+from homogenization.interventions.conditions import ALL_BLOCKS
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
 from homogenization.variants.names import ORIGINAL
 
 COLUMNS = {"doses": DOSE_MEANS_SCHEMA}
-_VIEWS = {"cosine_anisotropy": ("all_tokens", "without_first"), "cosine_to_first_token": ("all_tokens",)}
-_SPECTRAL_VIEWS = ("all_tokens", "centred")
-LAYERS = {"all": "mean over layers", "output": "at the output"}
 _DOSES = {  # column of panels -> kind, column of the table, label of the axis
     "strength": ("dial", "strength", "λ, share of attention moved"),
     "kl": ("dial", "kl", "KL of the next token (nats, root scale)"),
     "signed": ("template", "strength", "s, strength of the template"),
 }
-_ALIKE_COLOUR = "#f3f3f3"
 
 
 @house_style()
@@ -77,35 +81,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     _label_doses(panels, columns)
     handles = pattern_handles(styles)
     if shown.homogenization:
-        handles.append(Patch(color=_ALIKE_COLOUR, label="side on which tokens are more alike"))
+        handles.append(Patch(color=ALIKE_COLOUR, label="side on which tokens are more alike"))
     return finish(figure, shown.title, _note(table), handles)
-
-
-def chosen(names: pl.Series, wanted: str) -> str:
-    """`wanted` where it is among `names`, else the first of them."""
-    present = names.unique().sort().to_list()
-    return wanted if wanted in present else present[0]
-
-
-def rows_of_panels(table: pl.DataFrame, shown: Shown, by_blocks: bool = False) -> dict[str, tuple[dict[str, str], str]]:
-    """Name -> columns that a row of panels holds, and its label: models, views and, `by_blocks`, ranges of these."""
-    views = [view for view in _VIEWS.get(shown.metric, _SPECTRAL_VIEWS) if view in set(table["view"])]
-    names = table["blocks"].unique().sort().to_list() if by_blocks else []
-    ranges = [name for name in BLOCK_NAMES if name in names] + [name for name in names if name not in BLOCK_NAMES]
-    rows = {}
-    for model, label in shown.models:
-        for view in views or table["view"].unique().sort():
-            for blocks in ranges if len(ranges) > 1 else [None]:
-                told = {"model": model, "view": view} | ({"blocks": blocks} if blocks else {})
-                if not table.filter(**told).is_empty():
-                    where = f"; {range_label(blocks)}" if blocks else ""
-                    rows[" ".join(told.values())] = (told, f"{label}; {view_label(view)}{where}")
-    return rows
-
-
-def range_label(blocks: str) -> str:
-    """`all blocks`, `middle blocks`, `blocks 1,2`."""
-    return f"{blocks} blocks" if blocks in BLOCK_NAMES else f"block{'s' * (',' in blocks)} {blocks}"
 
 
 def _draw_panel(axes: Axes, table: pl.DataFrame, dose: str, styles: dict[str, PatternStyle]) -> None:
@@ -140,25 +117,13 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, dose: str, styles: dict[str, Pa
         axes.set_xlim(0, 1.04 * table["strength"].max())
 
 
-def set_root_scale(axes: Axes) -> None:
-    """A horizontal axis from 0 on the scale of the root, on which the answer to small doses is a straight line."""
-    axes.set_xscale("function", functions=(lambda kl: np.sqrt(np.clip(kl, 0, None)), np.square))
-
-
-def root_ticks(largest: float) -> list[float]:
-    """Ticks from 0 to `largest` that do not crowd on a root scale."""
-    size = 10.0 ** np.floor(np.log10(max(largest, 1e-12)))
-    step = size * max(factor for factor in (0.5, 1, 2, 5) if factor * size <= largest)
-    return [0.0, step / 10, step / 2.5, step] if step / 10 > 0 else [0.0]
-
-
 def _scale(axes: Axes, table: pl.DataFrame, homogenization: int) -> None:
     """Limits of the row of panels that share `axes`' scale; the side of `homogenization` is tinted in each."""
     low, high = range_with_zero(table.select("estimate", "ci_low", "ci_high").to_numpy())
     room = 0.08 * (high - low)
     axes.set_ylim(low - room, high + room)
     for sibling in axes.get_shared_y_axes().get_siblings(axes) if homogenization else ():
-        sibling.axhspan(0, sibling.get_ylim()[homogenization > 0], color=_ALIKE_COLOUR, lw=0, zorder=0)
+        sibling.axhspan(0, sibling.get_ylim()[homogenization > 0], color=ALIKE_COLOUR, lw=0, zorder=0)
         sibling.set_ylim(low - room, high + room)
 
 

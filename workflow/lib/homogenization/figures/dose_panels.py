@@ -1,0 +1,53 @@
+"""What figures of changed attention share: rows of panels, and the scale of the damage."""
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+
+from homogenization.figures.shown import Shown
+from homogenization.figures.view_labels import view_label
+from homogenization.interventions.conditions import BLOCK_NAMES
+
+LAYERS = {"all": "mean over layers", "output": "at the output"}
+ALIKE_COLOUR = "#f3f3f3"  # the side on which tokens are more alike
+_VIEWS = {"cosine_anisotropy": ("all_tokens", "without_first"), "cosine_to_first_token": ("all_tokens",)}
+_SPECTRAL_VIEWS = ("all_tokens", "centred")
+
+
+def chosen(names: pl.Series, wanted: str) -> str:
+    """`wanted` where it is among `names`, else the first of them."""
+    present = names.unique().sort().to_list()
+    return wanted if wanted in present else present[0]
+
+
+def rows_of_panels(table: pl.DataFrame, shown: Shown, by_blocks: bool = False) -> dict[str, tuple[dict[str, str], str]]:
+    """Name -> columns that a row of panels holds, and its label: models, views and, `by_blocks`, ranges of these."""
+    views = [view for view in _VIEWS.get(shown.metric, _SPECTRAL_VIEWS) if view in set(table["view"])]
+    names = table["blocks"].unique().sort().to_list() if by_blocks else []
+    ranges = [name for name in BLOCK_NAMES if name in names] + [name for name in names if name not in BLOCK_NAMES]
+    rows = {}
+    for model, label in shown.models:
+        for view in views or table["view"].unique().sort():
+            for blocks in ranges if len(ranges) > 1 else [None]:
+                told = {"model": model, "view": view} | ({"blocks": blocks} if blocks else {})
+                if not table.filter(**told).is_empty():
+                    where = f"; {range_label(blocks)}" if blocks else ""
+                    rows[" ".join(told.values())] = (told, f"{label}; {view_label(view)}{where}")
+    return rows
+
+
+def range_label(blocks: str) -> str:
+    """`all blocks`, `middle blocks`, `blocks 1,2`."""
+    return f"{blocks} blocks" if blocks in BLOCK_NAMES else f"block{'s' * (',' in blocks)} {blocks}"
+
+
+def set_root_scale(axes: Axes) -> None:
+    """A horizontal axis from 0 on the scale of the root, on which the answer to small doses is a straight line."""
+    axes.set_xscale("function", functions=(lambda kl: np.sqrt(np.clip(kl, 0, None)), np.square))
+
+
+def root_ticks(largest: float) -> list[float]:
+    """Ticks from 0 to `largest` that do not crowd on a root scale."""
+    size = 10.0 ** np.floor(np.log10(max(largest, 1e-12)))
+    step = size * max(factor for factor in (0.5, 1, 2, 5) if factor * size <= largest)
+    return [0.0, step / 10, step / 2.5, step] if step / 10 > 0 else [0.0]
