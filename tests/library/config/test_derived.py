@@ -155,8 +155,8 @@ def test_contrasts_are_those_named_or_with_the_original_and_the_controls():
     ]
     pairs = [["original", "front"]]
     assert study_of(variants=VARIANTS, contrasts={"pairs": pairs}).contrasted == [("original", "front")]
-    alone = study_of(variants={"original": {"rewriter": "none"}}, positional=None)
-    assert alone.contrasted == []
+    alone = {"variants": {"original": {"rewriter": "none"}}, "positional": None}
+    assert study_of(**alone).contrasted == []
 
 
 def test_contrasted_metrics_can_be_compared_between_texts_of_different_lengths():

@@ -10,7 +10,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from homogenization.figures.dose_panels import LAYERS, chosen, root_ticks, rows_of_panels, set_root_scale
+from homogenization.figures.dose_panels import (
+    ALIKE_COLOUR,
+    LAYERS,
+    chosen,
+    root_ticks,
+    rows_of_panels,
+    set_root_scale,
+)
 from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid, range_with_zero
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, GREY, house_style
@@ -28,7 +35,6 @@ _KEYS = {
 }
 _COLOURS = {"closed": "#0173b2", "capped": "#d55e00", "positions": "#029e73"}
 _CONTROL = "random"
-_ALIKE_COLOUR = "#f3f3f3"
 _KL = "kl"
 
 
@@ -132,7 +138,7 @@ def _scale(axes_of_row: list[Axes], homogenization: int) -> None:
     room = 0.08 * (high - low)
     for axes in axes_of_row:
         if homogenization:
-            axes.axvspan(0, (high + room) if homogenization > 0 else (low - room), color=_ALIKE_COLOUR, lw=0, zorder=0)
+            axes.axvspan(0, (high + room) if homogenization > 0 else (low - room), color=ALIKE_COLOUR, lw=0, zorder=0)
         axes.set_xlim(low - room, high + room)
         axes.locator_params(axis="x", nbins=4)
 
@@ -166,7 +172,7 @@ def _handles(doses: pl.DataFrame, homogenization: int) -> list:
         label = "mean over all reviews, also those whose sink moved"
         handles.append(Line2D([], [], color=DARK, ls="", marker="D", mfc="white", ms=4.5, label=label))
     if homogenization:
-        handles.append(Patch(color=_ALIKE_COLOUR, label="side on which tokens are more alike"))
+        handles.append(Patch(color=ALIKE_COLOUR, label="side on which tokens are more alike"))
     return handles
 
 

@@ -1,4 +1,4 @@
-"""What figures of interventions share: the rows of their panels, and the scale of the damage."""
+"""What figures of changed attention share: rows of panels, and the scale of the damage."""
 
 import numpy as np
 import polars as pl
@@ -9,6 +9,7 @@ from homogenization.figures.view_labels import view_label
 from homogenization.interventions.conditions import BLOCK_NAMES
 
 LAYERS = {"all": "mean over layers", "output": "at the output"}
+ALIKE_COLOUR = "#f3f3f3"  # the side on which tokens are more alike
 _VIEWS = {"cosine_anisotropy": ("all_tokens", "without_first"), "cosine_to_first_token": ("all_tokens",)}
 _SPECTRAL_VIEWS = ("all_tokens", "centred")
 

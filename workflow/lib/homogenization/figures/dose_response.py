@@ -10,7 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from homogenization.figures.dose_panels import LAYERS, chosen, range_label, root_ticks, rows_of_panels, set_root_scale
+from homogenization.figures.dose_panels import (
+    ALIKE_COLOUR,
+    LAYERS,
+    chosen,
+    range_label,
+    root_ticks,
+    rows_of_panels,
+    set_root_scale,
+)
 from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid, range_with_zero
 from homogenization.figures.pattern_styles import PatternStyle, pattern_handles, pattern_styles
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
@@ -25,7 +33,6 @@ _DOSES = {  # column of panels -> kind, column of the table, label of the axis
     "kl": ("dial", "kl", "KL of the next token (nats, root scale)"),
     "signed": ("template", "strength", "s, strength of the template"),
 }
-_ALIKE_COLOUR = "#f3f3f3"
 
 
 @house_style()
@@ -74,7 +81,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     _label_doses(panels, columns)
     handles = pattern_handles(styles)
     if shown.homogenization:
-        handles.append(Patch(color=_ALIKE_COLOUR, label="side on which tokens are more alike"))
+        handles.append(Patch(color=ALIKE_COLOUR, label="side on which tokens are more alike"))
     return finish(figure, shown.title, _note(table), handles)
 
 
@@ -116,7 +123,7 @@ def _scale(axes: Axes, table: pl.DataFrame, homogenization: int) -> None:
     room = 0.08 * (high - low)
     axes.set_ylim(low - room, high + room)
     for sibling in axes.get_shared_y_axes().get_siblings(axes) if homogenization else ():
-        sibling.axhspan(0, sibling.get_ylim()[homogenization > 0], color=_ALIKE_COLOUR, lw=0, zorder=0)
+        sibling.axhspan(0, sibling.get_ylim()[homogenization > 0], color=ALIKE_COLOUR, lw=0, zorder=0)
         sibling.set_ylim(low - room, high + room)
 
 
