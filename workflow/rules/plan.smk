@@ -47,6 +47,7 @@ rule plan_extraction:
             for name in STUDY.models
         },
         interventions={name: STUDY.intervention_costs(name) for name in STUDY.models},
+        consequences={name: STUDY.consequence_costs(name) for name in STUDY.models},
         writers=[
             {
                 "name": name,
