@@ -46,6 +46,7 @@ rule plan_extraction:
         pooled_variants=STUDY.pooled.variants,
         read_again={name: STUDY.read_again(name) for name in STUDY.models},
         interventions={name: STUDY.intervention_costs(name) for name in STUDY.models},
+        consequences={name: STUDY.consequence_costs(name) for name in STUDY.models},
         writers=[
             {
                 "name": name,

@@ -25,10 +25,11 @@ with job(snakemake):
         shards[model["name"]] = [lengths.to_numpy() for lengths in counts.filter(variant="original")["lengths"]]
         read_again = params.read_again[model["name"]]
         times += durations_of_model(model, network, counts, states, read_again, hardware)
-        changed = intervention_costs(model, network, counts, params.interventions[model["name"]], hardware)
-        if changed is not None:
-            times.append(changed[0])
-            passes.append(changed[1])
+        for work in ("interventions", "consequences"):
+            changed = intervention_costs(model, network, counts, params[work][model["name"]], hardware, work)
+            if changed is not None:
+                times.append(changed[0])
+                passes.append(changed[1])
     last = params.models[-1]["name"]
     times += [durations_of_writer(writer, shards[last], hardware) for writer in params.writers]
     times += [durations_of_fluency(reader, shards[reader["counted_by"] or last], hardware) for reader in params.readers]

@@ -23,7 +23,7 @@ COUNTS = pl.DataFrame({"variant": ["original"] * 2, "shard": ["000", "001"], "le
 
 
 def test_conditions_and_slopes_are_counted_as_passes():
-    jobs = [["original", "000", 2], ["original", "001", 1]]
+    jobs = [["original", "000", 2, 5], ["original", "001", 1, 5]]
     row, counts = intervention_costs(MODEL, NETWORK, COUNTS, {"jobs": jobs, "conditions": 5, "backward": 4}, HARDWARE)
     assert (counts["reviews"], counts["forward"], counts["backward"]) == (3, 18, 12)
     passes = sum(matrix_operations(NETWORK, np.array(lengths), True) for lengths in ([10, 20], [30]))
@@ -36,6 +36,16 @@ def test_conditions_and_slopes_are_counted_as_passes():
     assert durations_table([row])["work"].to_list() == ["interventions", "total"]
     last = interventions_text([counts]).splitlines()[1].split()
     assert last[:6] == ["interventions,", "m", "5", "3", "18", "12"]
+
+
+def test_texts_that_are_read_for_consequences_have_their_own_numbers_of_conditions():
+    asked = {"jobs": [["original", "000", 2, 5], ["original", "001", 2, 1]], "conditions": 5, "backward": 0}
+    row, counts = intervention_costs(MODEL, NETWORK, COUNTS, asked, HARDWARE, "consequences")
+    assert (counts["conditions"], counts["reviews"], counts["forward"], counts["backward"]) == (5, 4, 12, 0)
+    passes = [matrix_operations(NETWORK, np.array(lengths), True) for lengths in ([10, 20], [30, 40])]
+    seconds = (5 * (passes[0] + 2 * 500 * 30) + passes[1] + 2 * 500 * 70) / 1e6
+    assert row["seconds_computing"] == pytest.approx(seconds)
+    assert interventions_text([counts]).splitlines()[1].startswith("consequences, m")
 
 
 def test_without_interventions_there_is_nothing():

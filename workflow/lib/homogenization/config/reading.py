@@ -69,6 +69,16 @@ class Reading:
         """Passes of single reviews in a job; the untouched one is run again where conditions are added."""
         return self.n_reviews(shard) * len(self.conditions(model, text))
 
+    def costs(self, model: str) -> dict[str, Any]:
+        """What the plan has to know of a model's jobs; a perturbed text counts as the original."""
+        counted_as = {text: text if text in self.study.variants else ORIGINAL for text in self.texts}
+        jobs = [
+            [counted_as[text], shard, self.n_reviews(shard), len(self.conditions(name, text))]
+            for name, text, shard in self.jobs
+            if name == model
+        ]
+        return {"jobs": jobs, "conditions": max((job[3] for job in jobs), default=0), "backward": 0}
+
     def conditions(self, model: str, text: str) -> list[list[Any]]:
         """Fields of the conditions in which a model reads a text, the untouched one first."""
         return [[one.kind, one.pattern, one.strength, one.blocks] for one in self._conditions(model, text)]

@@ -157,17 +157,21 @@ class Study(Keys):
 
     def intervention_costs(self, model: str) -> dict[str, Any]:
         """What the plan has to know of the interventions in a model: its jobs, and numbers of passes of a review."""
+        chosen = self.interventions
         jobs = [
-            [variant, shard, self.n_intervened(shard)]
+            [variant, shard, self.n_intervened(shard), len(chosen.conditions)]
             for name, variant, shard in self.intervention_jobs
             if name == model
         ]
-        chosen = self.interventions
         return {
             "jobs": jobs,
             "conditions": len(chosen.conditions) if jobs else 0,
             "backward": chosen.backward_passes if jobs else 0,
         }
+
+    def consequence_costs(self, model: str) -> dict[str, Any]:
+        """The same of what is read for consequences; a perturbed text counts as the original."""
+        return self.reading.costs(model) if self.reading else {"jobs": [], "conditions": 0, "backward": 0}
 
     @property
     def reading(self) -> Reading | None:

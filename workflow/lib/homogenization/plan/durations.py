@@ -29,7 +29,8 @@ DURATIONS_SCHEMA = {
     "gpu_hours": pl.Float64,
     "computing_share": pl.Float64,
 }
-STATES, COMPONENTS, POSITIONAL, INTERVENTIONS = "states", "components", "positional", "interventions"
+STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
+INTERVENTIONS, CONSEQUENCES = "interventions", "consequences"
 TEXTS, FLUENCY = "texts", "fluency"
 _SUMMED = ("loads", "bytes_read", "gpu_hours", *(name for name in DURATIONS_SCHEMA if name.startswith("seconds_")))
 

@@ -21,8 +21,9 @@ def intervention_costs(
     token_counts: pl.DataFrame,
     asked: Mapping[str, Any],
     hardware: Mapping[str, float],
+    work: str = INTERVENTIONS,
 ) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """What the interventions in one model take; None where there are none.
+    """What the interventions in one model take, or its reading for consequences; None where there are none.
 
     A condition is a forward pass over each review, with the head of a causal model. Slopes are one forward pass in
     float64, and a backward pass for each pair of view and metric, which takes as many operations as a forward one,
@@ -33,18 +34,19 @@ def intervention_costs(
         model: `name`, `dtype`, `device` and `gpus` of the model.
         architecture: The model's network.
         token_counts: Token counts of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
-        asked: `jobs` (pairs of variant and shard, with the number of reviews), `conditions` and `backward` (their
-            numbers).
+        asked: `jobs` (variant whose tokens are counted, shard, number of reviews, number of conditions), `conditions`
+            (those of the model) and `backward` (passes of a review).
         hardware: The section `hardware`.
+        work: What the table and the text call it.
 
     Returns:
-        The row in the table `durations`, and the counts for the text: model, conditions, reviews, forward, backward,
-        petaflops, seconds.
+        The row in the table `durations`, and the counts for the text: work, model, conditions, reviews, forward,
+        backward, petaflops, seconds.
     """
-    n_conditions, backward = asked["conditions"], asked["backward"]
-    jobs, operations, n_reviews = [], 0.0, 0
+    backward = asked["backward"]
+    jobs, operations, n_reviews, forward = [], 0.0, 0, 0
     rate = 1e12 * hardware["cpu_tflops" if model["device"] == "cpu" else "gpu_tflops"]
-    for variant, shard, number in asked["jobs"]:
+    for variant, shard, number, n_conditions in asked["jobs"]:
         counts = token_counts.filter(variant=variant, shard=shard)
         lengths = np.concatenate([of_job.to_numpy()[:number] for of_job in counts["lengths"]])
         once = matrix_operations(architecture, lengths, True)
@@ -53,15 +55,17 @@ def intervention_costs(
         jobs.append(((plain + _FLOAT64 * in_float64) / rate, 0))
         operations += plain + in_float64
         n_reviews += len(lengths)
+        forward += len(lengths) * (n_conditions + bool(backward))
     if not jobs:
         return None
     weights = (architecture.n_parameters + architecture.n_head) * BYTES[model["dtype"]]
-    row = row_of_jobs(INTERVENTIONS, model, weights, jobs, hardware)
+    row = row_of_jobs(work, model, weights, jobs, hardware)
     return row, {
+        "work": work,
         "model": model["name"],
-        "conditions": n_conditions,
+        "conditions": asked["conditions"],
         "reviews": n_reviews,
-        "forward": n_reviews * (n_conditions + bool(backward)),
+        "forward": forward,
         "backward": n_reviews * backward,
         "petaflops": operations / 1e15,
         "seconds": row["seconds_total"],
@@ -75,7 +79,7 @@ def interventions_text(counts: Sequence[Mapping[str, Any]]) -> str:
     lines = [["", "conditions", "reviews", "forward passes", "backward passes", "PFLOP", "time"]]
     lines += [
         [
-            f"{INTERVENTIONS}, {row['model']}",
+            f"{row['work']}, {row['model']}",
             *(f"{row[name]:,}" for name in ("conditions", "reviews", "forward", "backward")),
             three_digits(row["petaflops"]),
             duration(row["seconds"]),
