@@ -60,18 +60,24 @@ def test_a_title_belongs_to_its_figure_alone():
     }
 
 
+OF_ARMS = ("training", "arms")  # which this study lacks
+
+
 @pytest.mark.parametrize(
     ("changes", "concerned"),
     [
-        ({"figures": {"views": ["raw"]}}, {"metric", "contrast"}),
+        ({"figures": {"views": ["raw"]}}, {"metric", "contrast", "arms"}),
         ({"similarity": {**SMALL["similarity"], "threshold": 0.7}}, {"similarity"}),
         ({"contrasts": {**SMALL["contrasts"], "confidence": 0.9}}, {"contrast"}),
         ({"contrasts": {**SMALL["contrasts"], "pairs": [["original", "front"]]}}, {"contrast"}),
         (
             {"figures": {"labels": {"original": "Untouched"}}},
-            set(FIGURES) - {"similarity", "sensitivity", "claims", "dose_response", "susceptibility"},
+            set(FIGURES) - {"similarity", "sensitivity", "claims", "dose_response", "susceptibility", *OF_ARMS},
         ),
-        ({"figures": {"labels": {"tiny": "Tiny"}}}, set(FIGURES) - {"similarity", "placement", "sensitivity"}),
+        (
+            {"figures": {"labels": {"tiny": "Tiny"}}},
+            set(FIGURES) - {"similarity", "placement", "sensitivity", *OF_ARMS},
+        ),
     ],
 )
 def test_an_edit_concerns_the_figures_that_show_it(changes, concerned):
