@@ -49,6 +49,7 @@ rule plan_extraction:
             for name in STUDY.models
         },
         interventions={name: STUDY.intervention_costs(name) for name in STUDY.models},
+        training=STUDY.planned_training,
         writers=[
             {
                 "name": name,

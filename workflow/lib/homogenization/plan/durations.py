@@ -30,6 +30,7 @@ DURATIONS_SCHEMA = {
     "computing_share": pl.Float64,
 }
 STATES, COMPONENTS, INTERVENTIONS, TEXTS, FLUENCY = "states", "components", "interventions", "texts", "fluency"
+TRAINING = "training"
 _SUMMED = ("loads", "bytes_read", "gpu_hours", *(name for name in DURATIONS_SCHEMA if name.startswith("seconds_")))
 
 
