@@ -47,6 +47,7 @@ rule plan_extraction:
         read_again={name: STUDY.read_again(name) for name in STUDY.models},
         interventions={name: STUDY.intervention_costs(name) for name in STUDY.models},
         consequences={name: STUDY.consequence_costs(name) for name in STUDY.models},
+        training=STUDY.planned_training,
         writers=[
             {
                 "name": name,

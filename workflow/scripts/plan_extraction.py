@@ -11,12 +11,13 @@ from homogenization.plan.durations import (
     durations_text,
 )
 from homogenization.plan.interventions import intervention_costs, interventions_text
+from homogenization.plan.training import training_costs, training_text
 from homogenization.run.files import read_json, write_csv, write_text
 from homogenization.run.parquet import read_table
 
 with job(snakemake):
     params, states, hardware = snakemake.params, snakemake.params.states, snakemake.params.hardware
-    costs, times, passes, shards = [], [], [], {}
+    costs, times, passes, trained, shards = [], [], [], [], {}
     for model, architecture, tokens in zip(
         params.models, snakemake.input.architectures, snakemake.input.tokens, strict=True
     ):
@@ -30,11 +31,14 @@ with job(snakemake):
             if changed is not None:
                 times.append(changed[0])
                 passes.append(changed[1])
+        if model["name"] in params.training:
+            trained.append(training_costs(model, network, params.training[model["name"]], hardware))
     last = params.models[-1]["name"]
     times += [durations_of_writer(writer, shards[last], hardware) for writer in params.writers]
     times += [durations_of_fluency(reader, shards[reader["counted_by"] or last], hardware) for reader in params.readers]
-    plan, durations = plan_table(costs), durations_table(times)
+    plan, durations = plan_table(costs), durations_table(times + [row for row, _ in trained])
     text = plan_text(plan) + "\n" + durations_text(durations, hardware) + interventions_text(passes)
+    text += training_text([counts for _, counts in trained])
     print(text)
     write_csv(plan, snakemake.output.plan)
     write_csv(durations, snakemake.output.durations)

@@ -84,6 +84,17 @@ class Study(Keys):
         return arms_of(self.models)
 
     @property
+    def planned_training(self) -> dict[str, dict[str, int]]:
+        """What the plan has to know of each training run, by the model that it ends with."""
+        found = {}
+        for run, entry in self.training_runs.items():
+            last = [name for name, model in self.models.items() if getattr(model.weights, "run", None) == run]
+            model = next(name for name in last if self.models[name].weights.step == entry.kept[-1])
+            options = entry.model.weights.options.params("batch_size", "max_tokens")
+            found[model] = {**options, "steps": entry.kept[-1], "snapshots": len(entry.kept)}
+        return found
+
+    @property
     def losses(self) -> list[tuple[str, int, str]]:
         """Arm, seed and file of what training measured, for every snapshot of the runs, sorted."""
         runs = {(arm, seed): self.models[model].weights.run for model, arm, seed, _ in self.trained_models}

@@ -31,7 +31,7 @@ DURATIONS_SCHEMA = {
 }
 STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
 INTERVENTIONS, CONSEQUENCES = "interventions", "consequences"
-TEXTS, FLUENCY = "texts", "fluency"
+TEXTS, FLUENCY, TRAINING = "texts", "fluency", "training"
 _SUMMED = ("loads", "bytes_read", "gpu_hours", *(name for name in DURATIONS_SCHEMA if name.startswith("seconds_")))
 
 
