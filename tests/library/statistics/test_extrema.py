@@ -171,7 +171,8 @@ def test_the_answer_names_what_happens_there():
     masses = np.full(LAYERS - 1, 0.25)
     masses[PEAK - 1] = 0.5
     blocks = blocks_table(TestBlocks.first, components, positional_rows(masses), sink_rows(PEAK, PEAK))
-    table = peaks_table(table_of(raw, bare, rising), blocks, ["m", "other"])
+    extrema = table_of(raw, bare, rising)
+    table = peaks_table(extrema, blocks, ["m", "other"], [MEV, COSINE])
     assert dict(table.schema) == PEAKS_SCHEMA
     answer, nothing = table["answer"]
     assert answer.startswith(
@@ -187,3 +188,5 @@ def test_the_answer_names_what_happens_there():
         assert said.lower() in answer.lower()
     assert "without the first token, nothing of it is left" in answer
     assert nothing.startswith("MEV has no peak and no trough")
+    assert peaks_table(extrema, blocks, ["m"], [COSINE])["answer"][0].startswith("The mean cosine has no peak")
+    assert peaks_table(extrema, blocks, ["m"], [])["answer"][0].startswith("Neither MEV nor the mean cosine")

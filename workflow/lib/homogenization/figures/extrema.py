@@ -31,7 +31,7 @@ _ADDED = {  # component -> label, colour, dashes
 }
 _SHARES = {
     "first_token_energy_share": ("first token's share of the energy", "#ca9161", "-"),
-    "first_token_attention_share": ("its share of the attention", "#cc78bc", (0, (5, 1.5))),
+    "first_token_attention_share": ("first token's share of the attention", "#cc78bc", (0, (5, 1.5))),
     "positional_mass": ("attention that follows from position", "#029e73", (0, (6, 1.5, 1.5, 1.5))),
     "massive_tokens": ("reviews with another massive token", "#555555", (0, (1.5, 1.2))),
 }

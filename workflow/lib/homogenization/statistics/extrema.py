@@ -204,4 +204,4 @@ def tabulate(
     extrema = extrema_table(table, metrics, prominence, window, draws, confidence, seed)
     further = {name: read_table(inputs.get(name)) for name in ("components", "positional", "sinks") if inputs.get(name)}
     blocks = blocks_table(table, **further)
-    return extrema, blocks, peaks_table(extrema, blocks, models)
+    return extrema, blocks, peaks_table(extrema, blocks, models, metrics)

@@ -24,22 +24,25 @@ _ADDED = {  # in the order of the stream
 }
 
 
-def peaks_table(extrema: pl.DataFrame, blocks: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
+def peaks_table(
+    extrema: pl.DataFrame, blocks: pl.DataFrame, models: Sequence[str], metrics: Sequence[str]
+) -> pl.DataFrame:
     """What the peaks and troughs of the originals are, in words: `PEAKS_SCHEMA`, a row for each model.
 
     Args:
         extrema: the table `extrema`.
         blocks: the table `extrema_blocks`.
         models: names of the models, in the order of the rows.
+        metrics: names of the metrics whose extrema were looked for.
     """
+    asked = {cell: name for cell, name in ANSWERED.items() if cell[0] in metrics}
     rows = []
     for model in models:
         of_model, there = (table.filter(model=model, variant=ORIGINAL) for table in (extrema, blocks))
         sentences = [
-            _of_metric(name, of_model.filter(metric=metric, view=view), there)
-            for (metric, view), name in ANSWERED.items()
+            _of_metric(name, of_model.filter(metric=cell[0], view=cell[1]), there) for cell, name in asked.items()
         ]
-        rows.append((model, " ".join(sentences)))
+        rows.append((model, " ".join(sentences) or "Neither MEV nor the mean cosine is compared over depth."))
     return pl.DataFrame(rows, schema=PEAKS_SCHEMA, orient="row")
 
 
