@@ -120,7 +120,9 @@ def test_the_first_reviews_by_rank_are_read_over_shards():
     study = study_of({"n_reviews": 8}, corpus={"n_reviews": 18, "shard_size": 6})
     assert study.intervention_jobs == [("tiny", "original", "000"), ("tiny", "original", "001")]
     assert [study.n_intervened(shard) for shard in ("000", "001")] == [6, 2]
-    assert study.intervention_costs("tiny")["jobs"] == [["original", "000", 6], ["original", "001", 2]]
+    n_conditions = len(study.interventions.conditions)
+    jobs = [["original", "000", 6, n_conditions], ["original", "001", 2, n_conditions]]
+    assert study.intervention_costs("tiny")["jobs"] == jobs
     assert study.read_again("tiny") == {"components": ["original"], "positional": ["front", "original"]}
     assert study_of(None).intervention_jobs == []
     assert study_of(None).intervention_costs("tiny") == {"jobs": [], "conditions": 0, "backward": 0}
