@@ -30,7 +30,6 @@ MAY_IMPORT = {
     "tabulate_attention": {"scipy"},
     "tabulate_positional": {"scipy"},
     "tabulate_intervened": {"scipy"},
-    "tabulate_consequences": {"scipy"},
     "tabulate_summary": {"scipy"},
     "probe_metrics": {"scipy"},
     "measure_depth": {"scipy"},

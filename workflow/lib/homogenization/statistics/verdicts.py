@@ -27,6 +27,7 @@ _MEASURED = {  # statistic -> the quantity that the criterion applies to
     "arms": "mean difference over seeds",
 }
 _UNITS = {POOLS: "pools of texts", SEEDS: "seeds"}
+_WITHOUT_LAYERS = ("kl", "cross_entropy")  # outcomes at the output alone
 _EQUAL = {"kl": "KL", "strength": "strength", "cosine": "change of the mean cosine"}
 AT_LAYERS = {  # layers that are averaged -> where a mean is taken
     "all": "over all layers",
@@ -92,7 +93,7 @@ def measured_in_words(claim: Mapping[str, Any]) -> str:
         measured = measured.replace("lead", "lead in influence")
     where = [AT_LAYERS[claim["layers"]]] if "layers" in claim else []
     if claim["statistic"] == "consequence":
-        return " ".join([_outcome_in_words(claim), *where])
+        return " ".join([_outcome_in_words(claim), *(where if claim["outcome"] not in _WITHOUT_LAYERS else [])])
     by = [f"by {_dose_in_words(claim)}"] if claim["statistic"] == "intervention" else []
     return " ".join([measured, *by, *where])
 
