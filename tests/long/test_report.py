@@ -73,7 +73,15 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
     results = browser.execute_script("return results")
     categories = browser.execute_script("return categories")
     assert figures == {path for path in results if path.endswith(".svg")}
-    assert set(categories) == {"Causes", "Claims", "Contrasts", "Metrics", "Position and attention", "Data"}
+    assert set(categories) == {
+        "Causes",
+        "Consequences",
+        "Claims",
+        "Contrasts",
+        "Metrics",
+        "Position and attention",
+        "Data",
+    }
     # the first page says what holds
     opening = browser.find_element(By.TAG_NAME, "body").text
     assert "What holds." in opening
