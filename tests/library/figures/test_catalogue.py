@@ -18,7 +18,7 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 
 LIBRARY = ROOT / "workflow/lib/homogenization"
 SHARED = {"__init__", "accepted", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
-SHARED |= {"pattern_styles", "dose_panels"}
+SHARED |= {"pattern_styles", "dose_panels", "read_texts"}
 OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts", "doses", "predictions", "causes", "peaks"}
 OF_TABLES |= {"harm_table", "consequences"}
 
@@ -81,7 +81,7 @@ def test_a_figure_reads_its_own_tables_and_uses_the_fields_that_its_rule_passes(
     tree = ast.parse((LIBRARY / f"figures/{name}.py").read_text())
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_name(node.value, "shown")}
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    used |= {"models", "variants"} if "rows_of" in called else set()
+    used |= {"models", "variants"} if {"rows_of", "read_texts"} & called else set()
     assert used - {"source"} == {"title", *FIGURES[name].shows}
     read = {
         node.slice.value

@@ -1,15 +1,13 @@
 """The figure of probes: what a linear probe finds in pooled states by depth, beside the same with permuted labels."""
 
-import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from homogenization.consequences.names import LABELS
 from homogenization.figures.curves import DEPTH_LABEL, DEPTH_NOTE, draw_depth_curves, set_depth_axis
 from homogenization.figures.panels import counted, finish, fit_vertical_axis, label_outer, panel_grid, variant_handles
-from homogenization.figures.shown import Shown, Tables, names_of, require_rows
-from homogenization.figures.style import GREY, house_style, variant_styles
-from homogenization.tables.intervened import UNTOUCHED
+from homogenization.figures.read_texts import read_texts
+from homogenization.figures.shown import Shown, Tables
+from homogenization.figures.style import GREY, house_style
 from homogenization.variants.names import ORIGINAL
 
 _QUANTITIES = {"log_loss": "log-loss of the label (nats)", "accuracy": "share of right guesses"}
@@ -23,17 +21,9 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     Raises:
         HomogenizationError: the table holds no untouched run of these models.
     """
-    texts = [*shown.variants, *LABELS.items()]
-    table = tables["probes"].filter(
-        pl.col("model").is_in(names_of(shown.models)),
-        pl.col("variant").is_in(names_of(texts)),
-        pl.col("minus").is_null(),
-        kind=UNTOUCHED,
-    )
-    require_rows(table, shown, "probes of the untouched models", tables["probes"]["model"])
-    models = [pair for pair in shown.models if pair[0] in set(table["model"])]
-    styles = {name: style for name, style in variant_styles(texts).items() if name in set(table["variant"])}
-    figure, panels = panel_grid(models, [(quantity, "") for quantity in _QUANTITIES], row_height=2.4, share_y=True)
+    read = read_texts(tables["probes"], shown, "probes of the untouched models")
+    table, styles = read.table, read.styles
+    figure, panels = panel_grid(read.models, [(quantity, "") for quantity in _QUANTITIES], row_height=2.4, share_y=True)
     for (quantity, model), axes in panels.items():
         rows = table.filter(model=model, quantity=quantity)
         null = table.filter(model=model, variant=ORIGINAL, quantity=f"null_{quantity}").sort("depth")
@@ -45,7 +35,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         set_depth_axis(axes, 0)
         fit_vertical_axis(axes, rows["estimate"], False)
     label_outer(panels, DEPTH_LABEL, _QUANTITIES)
-    handles = variant_handles(texts, styles, set(styles))
+    handles = variant_handles(read.texts, styles, set(styles))
     handles.append(Line2D([], [], color=GREY, ls=(0, (1, 1.5)), label="original, labels permuted"))
     note = (
         "Line: mean over reviews of a logistic regression of pooled states, trained on the originals of other reviews; "

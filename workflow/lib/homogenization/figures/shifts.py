@@ -3,7 +3,6 @@
 import polars as pl
 from matplotlib.figure import Figure
 
-from homogenization.consequences.names import LABELS
 from homogenization.figures.curves import DEPTH_LABEL, DEPTH_NOTE, draw_depth_curves, set_depth_axis
 from homogenization.figures.panels import (
     counted,
@@ -14,9 +13,9 @@ from homogenization.figures.panels import (
     set_log_scale,
     variant_handles,
 )
-from homogenization.figures.shown import Shown, Tables, names_of, require_rows
-from homogenization.figures.style import house_style, variant_styles
-from homogenization.tables.intervened import UNTOUCHED
+from homogenization.figures.read_texts import read_texts
+from homogenization.figures.shown import Shown, Tables
+from homogenization.figures.style import house_style
 
 _VALUES = ("estimate", "ci_low", "ci_high")
 
@@ -28,17 +27,9 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     Raises:
         HomogenizationError: the table holds no untouched run of these models.
     """
-    texts = [*shown.variants, *LABELS.items()]
-    table = tables["shifts"].filter(
-        pl.col("model").is_in(names_of(shown.models)),
-        pl.col("variant").is_in(names_of(texts)),
-        pl.col("minus").is_null(),
-        kind=UNTOUCHED,
-    )
-    require_rows(table, shown, "texts read by the untouched models", tables["shifts"]["model"])
-    models = [pair for pair in shown.models if pair[0] in set(table["model"])]
-    styles = {name: style for name, style in variant_styles(texts).items() if name in set(table["variant"])}
-    figure, panels = panel_grid(models, [("shift", "")], row_height=3.0, share_y=True)
+    read = read_texts(tables["shifts"], shown, "texts read by the untouched models")
+    table, styles = read.table, read.styles
+    figure, panels = panel_grid(read.models, [("shift", "")], row_height=3.0, share_y=True)
     for (_, model), axes in panels.items():
         rows = table.filter(pl.col("estimate") > 0, model=model)
         draw_depth_curves(axes, rows, styles, _VALUES)
@@ -53,4 +44,4 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         "original from the others; mean over reviews. Band: its 95 % bootstrap interval. "
         f"n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
     )
-    return finish(figure, shown.title, note, variant_handles(texts, styles, set(styles)))
+    return finish(figure, shown.title, note, variant_handles(read.texts, styles, set(styles)))
