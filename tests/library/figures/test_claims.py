@@ -135,6 +135,22 @@ def test_a_claim_in_two_conventions_has_its_statement_once_and_what_is_tested_no
     assert "Pooled:" in texts(figure)
 
 
+def untested(n_claims):
+    reasons = pl.Series("reason", [f"the study has no control {row // 2 % 2}" for row in range(2 * n_claims)])
+    table = pl.concat([claims_table(n_claims=1, claim=f"claim-{index}") for index in range(n_claims)])
+    names = pl.Series("claim", [f"claim-{row // 2}" for row in range(2 * n_claims)])
+    return table.with_columns(pl.lit("not tested").alias("verdict"), names, reasons)
+
+
+def test_claims_of_a_source_that_could_all_not_be_tested_share_a_row_with_each_reason_once():
+    figure = figure_of(pl.concat([untested(4), claims_table(n_claims=6).with_columns(pl.lit("other").alias("source"))]))
+    told = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
+    assert "4 claims, of which none could be tested" in told
+    assert "the study has no control 0; the study has no control 1" in told
+    apart = [text.get_text() for text in figure_of(untested(2)).axes[0].texts]
+    assert not any("none could be tested" in text for text in apart)
+
+
 def test_a_metric_that_depends_on_the_number_of_tokens_is_marked():
     figure = figure_of(claims_table(n_claims=1, depends_on_length=True))
     assert "mean difference < 0 †" in [text.get_text() for text in figure.axes[0].texts]

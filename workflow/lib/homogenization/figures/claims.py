@@ -60,6 +60,7 @@ _LEAST_ROW, _LEAST_UNTESTED, _HEADING_HEIGHT, _HEADER_LINE = 0.58, 0.36, 0.42, 0
 _NUMBER_LINE, _DETAIL_LINE = 0.22, 0.135
 _STATEMENT_CHARACTERS, _SMALL_CHARACTERS, _HEADER_CHARACTERS = 50, 68, 17
 _REASON_CHARACTERS, _REASON_LINE = 25, 0.125
+_LEAST_TOGETHER = 3  # untested claims of a source that share a row
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,13 @@ def _note(table: pl.DataFrame) -> str:
 
 
 def _lay_out_group(of_source: pl.DataFrame, twice: Sequence[str], n_models: int) -> list[_Row]:
-    """The rows of a source; a claim in two conventions has its statement once, and two rows."""
+    """The rows of a source; a claim in two conventions has its statement once, and two rows.
+
+    Where none of its claims was tested, they share a row.
+    """
+    n_claims = of_source["claim"].n_unique()
+    if n_claims >= _LEAST_TOGETHER and (of_source["verdict"] == NOT_TESTED).all():
+        return [_together(n_claims, of_source["reason"].unique(maintain_order=True).to_list(), n_models)]
     rows, above = [], None
     for _, claim in of_source.group_by("claim", maintain_order=True):
         statement = claim["statement"][0]
@@ -189,6 +196,15 @@ def _lay_out(claim: pl.DataFrame, statement: str, names_convention: bool, n_mode
         cells, least = {None: cells[first["model"]]}, _LEAST_UNTESTED
     tallest = max(cell.height(n_models if model is None else 1) for model, cell in cells.items())
     return _Row(statement, criterion, max(least, lines + _ROW_PADDING, tallest + _ROW_PADDING), cells)
+
+
+def _together(n_claims: int, reasons: Sequence[str | None], n_models: int) -> _Row:
+    """The row of claims none of which was tested, with each reason once."""
+    cell = _Cell(NOT_TESTED, "", ("; ".join(reason or "no result" for reason in reasons),))
+    height = max(_LEAST_ROW, cell.height(n_models) + _ROW_PADDING)
+    return _Row(
+        f"{n_claims} claims, of which none could be tested", "each of them: tables/claims.csv", height, {None: cell}
+    )
 
 
 def _cell(row: dict[str, Any]) -> _Cell:
