@@ -86,7 +86,7 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
     opening = browser.find_element(By.TAG_NAME, "body").text
     assert "What holds." in opening
     assert "Front has a lower effective rank than Original." in opening
-    assert "No claim on depth or position was tested." in opening
+    assert "No claim on depth, position or attention was tested." in opening
     board = browser.execute_script("return [...document.querySelectorAll('.prose svg')].map(s => s.clientWidth)")
     assert len(board) == 1
     assert board[0] > 500

@@ -6,6 +6,7 @@ from homogenization.statistics.answers import answers_table
 from homogenization.statistics.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 
 CONTROLS = {"front": {"edge": "inward", "key": "other"}}
+DOSES = {"plain": "first 0.1 (dial)", "sharp": "first 0.1 (dial) less removed at equal KL", "odd": "template 0.5"}
 RANK, MEV = "normalized_effective_rank", "max_explainable_variance"
 
 
@@ -17,7 +18,7 @@ def claim(statistic, metric, verdict, estimate, minus=None, share=np.nan, **more
 
 
 def answer(*rows):
-    return answers_table(pl.DataFrame(rows, infer_schema_length=None), ["m"], CONTROLS)["answer"].item()
+    return answers_table(pl.DataFrame(rows, infer_schema_length=None), ["m"], CONTROLS, DOSES)["answer"].item()
 
 
 def test_the_sentences_of_a_model():
@@ -48,7 +49,25 @@ def test_the_output_has_a_sentence_of_its_own():
         "Averaged over all layers, it makes no difference that matters whether key phrases stand at an edge of their "
         "sentence: each of 2 comparisons with the original and the controls is negligible (up to 0.2 % of what depth "
         "does). At the output, key phrases at an edge of their sentence make tokens more alike than in the original in "
-        "1 of 1 comparisons (up to 4.5 % of what depth does)."
+        "1 of 1 comparison (up to 4.5 % of what depth does)."
+    )
+
+
+def test_changed_attention_is_compared_with_each_control():
+    """Nearness to the first token does not count as likeness."""
+    at = {"layers": "output", "variant": "original"}
+    said = answer(
+        claim("intervention", RANK, SUPPORTED, -0.01, "untouched", -0.02, claim="plain", **at),
+        claim("intervention", MEV, NEGLIGIBLE, 0.001, "untouched", 0.001, claim="plain", **at),
+        claim("intervention", MEV, CONTRADICTED, -0.03, "removed", -0.05, claim="sharp", **at),
+        claim("intervention", "cosine_to_first_token", SUPPORTED, 0.4, "removed", 0.9, claim="sharp", **at),
+        claim("intervention", RANK, UNDECIDED, 0.4, "untouched", 0.007, claim="odd", **at),
+    )
+    assert said == (
+        "At the output, tokens are more alike under first 0.1 (dial), than untouched in 1 of 2 comparisons (negligible "
+        "in 1; up to 2 % of what depth does) and than under removed at equal KL in 0 of 1 comparison (less alike in 1; "
+        "up to 5 % of what depth does); under template 0.5, than untouched in 0 of 1 comparison (up to 0.7 % of what "
+        "depth does)."
     )
 
 
@@ -70,4 +89,4 @@ def test_what_is_no_answer_does_not_count():
         claim("component", "singular_anisotropy", SUPPORTED, 0.4),
         claim("similarity", None, SUPPORTED, 0.4),
     )
-    assert said == "No claim on depth or position was tested."
+    assert said == "No claim on depth, position or attention was tested."

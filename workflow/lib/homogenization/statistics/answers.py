@@ -10,6 +10,8 @@ from homogenization.statistics.words import share_in_words
 from homogenization.variants.names import ORIGINAL
 
 ANSWERS_SCHEMA = {"model": pl.String, "answer": pl.String}
+_COUNTED = ("slope", "contrast", "intervention")
+_ATTRACTION = "cosine_to_first_token"  # close to the first token is not close to each other
 _THAN = {  # role of what is subtracted -> what it is, as the sentence names it
     ORIGINAL: "in the original",
     "edge": "with the same phrases moved as far inward",
@@ -19,24 +21,29 @@ _THAN = {  # role of what is subtracted -> what it is, as the sentence names it
 
 
 def answers_table(
-    claims: pl.DataFrame, models: Sequence[str], controls: Mapping[str, Mapping[str, str]]
+    claims: pl.DataFrame,
+    models: Sequence[str],
+    controls: Mapping[str, Mapping[str, str]],
+    doses: Mapping[str, str],
 ) -> pl.DataFrame:
-    """What grows alike over depth, whether key phrases at an edge do it, and how large that is: `ANSWERS_SCHEMA`.
+    """What grows alike over depth, whether key phrases at an edge or attention do it, and how large that is.
 
-    Counted are slopes and contrasts of metrics that measure homogenization, of each text by itself; whichever side a
-    claim is on, tokens are *more alike* where the estimate is on the side of homogenization and the verdict decided.
+    Counted are slopes, contrasts and interventions of metrics that measure homogenization, of each text by itself;
+    whichever side a claim is on, tokens are *more alike* where the estimate is on the side of homogenization and the
+    verdict decided. The columns are those of `ANSWERS_SCHEMA`.
 
     Args:
         claims: the table `claims`.
         models: names of the models, in the order of the rows.
         controls: by variant and role, the name of its control (`Study.controls`).
+        doses: what a claim on an intervention compares, by the claim's name (`dose_in_words`).
     """
     roles = {(variant, control): role for variant, named in controls.items() for role, control in named.items()}
     roles |= {(variant, ORIGINAL): ORIGINAL for variant in controls}
     judged = [
         row
         for row in claims.filter(pl.col("verdict") != NOT_TESTED, convention="raw").iter_rows(named=True)
-        if row["statistic"] in ("slope", "contrast") and describe_metric(row["metric"]).homogenization
+        if row["statistic"] in _COUNTED and describe_metric(row["metric"]).homogenization
     ]
     rows = []
     for model in models:
@@ -47,7 +54,11 @@ def answers_table(
             role: [row for row in contrasts if roles.get((row["variant"], row["minus"])) == role] for role in _THAN
         }
         sentences = [_over_depth(slopes), *(_at_an_edge(by_role, layers) for layers in AT_LAYERS)]
-        rows.append((model, " ".join(filter(None, sentences)) or "No claim on depth or position was tested."))
+        changed = [row for row in of_model if row["statistic"] == "intervention"]
+        sentences += [_under_change(changed, doses, layers) for layers in AT_LAYERS]
+        rows.append(
+            (model, " ".join(filter(None, sentences)) or "No claim on depth, position or attention was tested.")
+        )
     return pl.DataFrame(rows, schema=ANSWERS_SCHEMA, orient="row")
 
 
@@ -81,6 +92,21 @@ def _at_an_edge(by_role: Mapping[str, Sequence[Mapping]], layers: str) -> str:
     return f"{where}, key phrases at an edge of their sentence make tokens more alike {_listed(parts, 'and')}."
 
 
+def _under_change(rows: Sequence[Mapping], doses: Mapping[str, str], layers: str) -> str:
+    """A sentence such as `At the output, tokens are more alike under first .1 than untouched in 1 of 2 comparisons`."""
+    there: dict[str, dict[str, list[Mapping]]] = {}
+    for row in rows:
+        if row["layers"] == layers and row["metric"] != _ATTRACTION:
+            dose, _, control = doses[row["claim"]].partition(" less ")
+            there.setdefault(dose, {}).setdefault(f"under {control}" if control else "untouched", []).append(row)
+    parts = []
+    for dose, by_control in there.items():
+        than = [f"than {control} in {_count(compared)}" for control, compared in by_control.items()]
+        parts.append(f"under {dose}, {_listed(than, 'and')}")
+    where = f"Averaged {AT_LAYERS[layers]}" if layers == "all" else AT_LAYERS[layers].capitalize()
+    return f"{where}, tokens are more alike {'; '.join(parts)}." if parts else ""
+
+
 def _count(rows: Sequence[Mapping]) -> str:
     """How many of `rows` are more alike: `3 of 4 comparisons (1 fragile; up to 0.6 % of what depth does)`."""
     alike = [row for row in rows if _more_alike(row)]
@@ -93,7 +119,8 @@ def _count(rows: Sequence[Mapping]) -> str:
         f"negligible in {negligible}" if negligible else "",
         _largest(rows),
     ]
-    return f"{len(alike)} of {len(rows)} comparisons ({'; '.join(filter(None, notes))})"
+    comparisons = "comparison" if len(rows) == 1 else "comparisons"
+    return f"{len(alike)} of {len(rows)} {comparisons} ({'; '.join(filter(None, notes))})"
 
 
 def _largest(rows: Sequence[Mapping]) -> str:

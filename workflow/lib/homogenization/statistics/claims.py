@@ -23,6 +23,7 @@ from homogenization.statistics.verdicts import (
     SUPPORTED,
     UNDECIDED,
     criterion_in_words,
+    dose_in_words,
     measured_in_words,
     verdicts_table,
 )
@@ -230,4 +231,5 @@ def tabulate(
     )
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))
-    return judged, verdicts_table(judged, models), answers_table(judged, models, controls)
+    doses = {claim["claim"]: dose_in_words(claim) for claim in claims if claim["statistic"] == "intervention"}
+    return judged, verdicts_table(judged, models), answers_table(judged, models, controls, doses)

@@ -94,11 +94,11 @@ def measured_in_words(claim: Mapping[str, Any]) -> str:
     where = [AT_LAYERS[claim["layers"]]] if "layers" in claim else []
     if claim["statistic"] == "consequence":
         return " ".join([_outcome_in_words(claim), *(where if claim["outcome"] not in _WITHOUT_LAYERS else [])])
-    by = [f"by {_dose_in_words(claim)}"] if claim["statistic"] == "intervention" else []
+    by = [f"by {dose_in_words(claim)}"] if claim["statistic"] == "intervention" else []
     return " ".join([measured, *by, *where])
 
 
-def _dose_in_words(claim: Mapping[str, Any]) -> str:
+def dose_in_words(claim: Mapping[str, Any]) -> str:
     """What a claim on an intervention compares: `first .2 (dial, all blocks) less removed at equal KL`."""
     dose = "" if claim["strength"] is None else f" {significant(claim['strength'])}"
     dose = f"{claim['pattern']}{dose} ({claim['kind']}, blocks: {claim['blocks']})"
@@ -113,4 +113,4 @@ def _outcome_in_words(claim: Mapping[str, Any]) -> str:
     outcome = claim["outcome"] if claim["variant"] == ORIGINAL else f"{claim['outcome']} of {claim['variant']}"
     if claim["kind"] == "untouched":
         return f"mean {outcome} less {claim['minus']}"
-    return f"mean change of {outcome} by {_dose_in_words({**claim, 'part': 'whole'})}"
+    return f"mean change of {outcome} by {dose_in_words({**claim, 'part': 'whole'})}"
