@@ -405,6 +405,7 @@ if STUDY.trained_models:
         """Every metric of trained models over seeds, and of pairs of arms seed by seed."""
         input:
             summary="<results>/tables/summary.parquet",
+            training="<results>/tables/training.parquet",
         output:
             arms="<results>/tables/arms.parquet",
         log:

@@ -82,6 +82,10 @@ def test_a_component_is_held_against_the_others(write):
         ({"level": {"metric": "stable_rank", "layers": ["all", "all"]}}, "name each once"),
         ({"level": {"metric": "stable_rank", "layers": []}}, "level.layers"),
         (
+            {"arms": {"arm": "a", "minus": "b", "metric": "stable_rank", "at": "loss", "step": 3}},
+            "'step' has no meaning",
+        ),
+        (
             {"level": None, "above": None, **CONTRAST, "contrast": CONTRAST["contrast"] | {"minus": "a control"}},
             "minus",
         ),

@@ -41,7 +41,12 @@ def over_seeds() -> pl.DataFrame:
         for layer in range(LAYERS)
         for view in ("all_tokens", "without_first")
     ]
-    return arms_table(pl.DataFrame(rows, schema_overrides={"layer": pl.Int32}), models, [["diverse", "tuned"]])
+    losses = [
+        {"arm": arm, "seed": seed, "step": step, "held_out_loss": 4 - 0.1 * step - 0.2 * (step > 0) * (arm == "tuned")}
+        for _, arm, seed, step in models
+    ]
+    summary = pl.DataFrame(rows, schema_overrides={"layer": pl.Int32})
+    return arms_table(summary, models, [["diverse", "tuned"]], pl.DataFrame(losses))
 
 
 def told(**fields):
@@ -63,12 +68,15 @@ def test_arms_their_snapshots_and_their_difference():
     require_house_style(figure, "3 seeds")
     for title in ("at the end of training", "Diverse, by step", "Tuned, by step", "Diverse less Tuned"):
         assert title in texts(figure)
-    at_end, _, by_step, difference = figure.axes
+    assert "Diverse less Tuned, where both have a held-out loss of 3.00 nats" in texts(figure).replace("\n", " ")
+    at_end, _, by_step, difference, at_loss = figure.axes
     np.testing.assert_allclose(
         line(at_end, "tuned").get_ydata(), [value("tuned", 1, 10, layer) for layer in range(LAYERS)]
     )
     np.testing.assert_allclose(line(by_step, "0").get_ydata(), [value("tuned", 1, 0, layer) for layer in range(LAYERS)])
     np.testing.assert_allclose(line(difference, "diverse").get_ydata(), -0.2)
+    between = np.interp(3.0, [4 - 0.1 * step - 0.2 * (step > 0) for step in STEPS[::-1]], STEPS[::-1])
+    np.testing.assert_allclose(line(at_loss, "diverse").get_ydata(), -0.02 * between)
 
 
 def test_a_table_without_the_metric_is_refused():

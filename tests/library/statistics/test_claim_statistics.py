@@ -277,7 +277,28 @@ class TestArms:
             for seed, (name, shift) in enumerate(shifts.items())
         ]
         trained = [[f"{arm}-{seed}", arm, seed, 9] for arm in ("a", "b") for seed in (0, 1, 2)]
-        return replace(evidence_of(*rows), trained=trained)
+        losses = pl.DataFrame(
+            [{"arm": arm, "seed": seed, "step": 9, "held_out_loss": 2.0 + (arm == "b")} for _, arm, seed, _ in trained]
+        )
+        return replace(evidence_of(*rows), trained=trained, training=losses)
+
+    def test_at_equal_loss_the_other_arm_is_taken_between_its_snapshots(self):
+        """Arm a went from a loss of 4 to 2 while its rank went from 0 to 1, 2 and 4; b stands at a loss of 3."""
+        evidence = self.evidence()
+        start = [metric_rows(noise(seed) + np.arange(9), model=f"a-{seed}-step0") for seed in range(3)]
+        before = pl.DataFrame([{"arm": "a", "seed": seed, "step": 0, "held_out_loss": 4.0} for seed in range(3)])
+        evidence = replace(
+            evidence,
+            metrics=pl.concat([evidence.metrics, *start]),
+            trained=[*evidence.trained, *[[f"a-{seed}-step0", "a", seed, 0] for seed in range(3)]],
+            training=pl.concat([evidence.training, before]),
+        )
+        arms = {"arm": "a", "minus": "b", "metric": RANK, "layers": "output", "at": "loss"}
+        found = measure(claim_of(arms=arms, above=0), None, evidence)
+        last = [noise(seed)[:, -1].mean() for seed in range(6)]
+        values = np.array([0.5, 0.5, 2.0]) + last[:3] - np.array(last[3:])
+        assert found.n == 3
+        assert found.found.estimate == pytest.approx(values.mean())
 
     def test_the_interval_is_students_over_seeds(self):
         claim = claim_of(arms={"arm": "a", "minus": "b", "metric": RANK, "layers": "output"}, above=0)
@@ -296,6 +317,7 @@ class TestArms:
             ({"step": 5}, "no snapshot after 5 steps; it has 9"),
             ({"metric": COSINE}, f"no metric '{COSINE}'"),
             ({"minus": "nothing"}, "no seed of 'a' beside one of 'nothing'"),
+            ({"at": "loss"}, "no snapshots around an equal held-out loss"),
         ],
     )
     def test_what_is_lacking_is_named(self, changes, reason):

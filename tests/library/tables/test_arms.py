@@ -5,13 +5,20 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from homogenization.tables.arms import ARMS_SCHEMA, arms_table
+from homogenization.tables.arms import ARMS_SCHEMA, arms_table, paired_at_loss
 from homogenization.tables.training import TRAINING_SCHEMA, training_table
 
 MODELS = [
     *[[f"a-{seed}-step{step}", "a", seed, step] for seed in (0, 1, 2) for step in (0, 9)],
     *[[f"b-{seed}", "b", seed, 9] for seed in (0, 1, 3)],
 ]
+LOSSES = {"a": {0: 3.0, 9: 2.0}, "b": {9: 2.5}}
+TRAINING = pl.DataFrame(
+    [
+        {"arm": arm, "seed": seed, "step": step, "held_out_loss": LOSSES[arm][step] + seed / 100}
+        for _, arm, seed, step in MODELS
+    ]
+)
 VALUES = {name: float(value) for value, (name, *_) in enumerate(MODELS)} | {"plain": 10.0}
 
 
@@ -26,7 +33,7 @@ def summary() -> pl.DataFrame:
 
 
 def test_an_arm_is_its_mean_and_range_over_seeds():
-    table = arms_table(summary(), MODELS, [])
+    table = arms_table(summary(), MODELS, [], TRAINING)
     assert table.schema == pl.Schema(ARMS_SCHEMA)
     (row,) = table.filter(arm="a", step=9, layer=2).iter_rows(named=True)
     values = np.array([1.0, 9.0, 25.0]) + 2
@@ -36,7 +43,7 @@ def test_an_arm_is_its_mean_and_range_over_seeds():
 
 
 def test_pairs_are_of_the_same_seed_and_step():
-    table = arms_table(summary(), MODELS, [["a", "b"], ["b", "plain"]]).drop_nulls("minus")
+    table = arms_table(summary(), MODELS, [["a", "b"], ["b", "plain"]], TRAINING).drop_nulls("minus")
     (row,) = table.filter(arm="a", layer=0).iter_rows(named=True)
     assert (row["step"], row["n_seeds"]) == (9, 2)  # seeds 0 and 1; step 0 is in one arm alone
     assert {row["lowest"], row["highest"]} == {1.0 - 36.0, 9.0 - 49.0}
@@ -45,8 +52,52 @@ def test_pairs_are_of_the_same_seed_and_step():
 
 
 def test_the_order_of_models_changes_nothing():
-    one = arms_table(summary(), MODELS, [["a", "b"]])
-    assert one.equals(arms_table(summary().reverse(), MODELS[::-1], [["a", "b"]]))
+    one = arms_table(summary(), MODELS, [["a", "b"]], TRAINING)
+    assert one.equals(arms_table(summary().reverse(), MODELS[::-1], [["a", "b"]], TRAINING))
+
+
+def with_snapshots(losses):
+    """Two arms of two seeds, whose metric is 10 × seed + the share of the way from loss 4 to loss 2, per arm."""
+    models = [
+        [f"{arm}-{seed}-{step}", arm, seed, step] for arm, path in losses.items() for seed in (0, 1) for step in path
+    ]
+    rows = [
+        {"model": name, "variant": "original", "point": "residual_stream", "layer": 1, "depth": 1.0, "view": "raw"}
+        | {"metric": "m", "mean": 10 * seed + {"fast": 1.0, "slow": 3.0}[arm] * (4 - losses[arm][step]) / 2}
+        for name, arm, seed, step in models
+    ]
+    training = [
+        {"arm": arm, "seed": seed, "step": step, "held_out_loss": losses[arm][step]} for _, arm, seed, step in models
+    ]
+    return pl.DataFrame(rows, schema_overrides={"layer": pl.Int32}), models, pl.DataFrame(training)
+
+
+def test_arms_are_compared_where_they_have_learnt_as_much():
+    """The metric is linear in the loss, so interpolation is exact: at a loss of 3, fast has .5, slow 1.5."""
+    found, models, training = with_snapshots({"fast": {0: 4.0, 5: 3.2, 9: 2.0}, "slow": {0: 4.1, 5: 3.5, 9: 3.0}})
+    table = arms_table(found, models, [["fast", "slow"]], training).filter(minus="slow")
+    assert table.filter(at="step")["step"].to_list() == [0, 5, 9]
+    (row,) = table.filter(at="loss").iter_rows(named=True)
+    assert (row["step"], row["loss"], row["n_seeds"]) == (None, pytest.approx(3.0), 2)
+    assert [row["lowest"], row["mean"], row["highest"]] == pytest.approx([-1.0] * 3)
+    other = paired_at_loss(found, models, training, "slow", "fast")
+    np.testing.assert_allclose(other["value"], [1.0, 1.0])
+
+
+@pytest.mark.parametrize("fast", [{0: 2.9, 9: 2.0}, {9: 2.0}])
+def test_an_arm_that_was_never_at_the_other_ones_loss_has_no_such_row(fast):
+    found, models, training = with_snapshots({"fast": fast, "slow": {0: 4.1, 9: 3.0}})
+    assert paired_at_loss(found, models, training, "fast", "slow").is_empty()
+    table = arms_table(found, models, [["fast", "slow"]], training)
+    assert not table.filter(at="loss").height
+
+
+def test_the_first_time_at_a_loss_counts_and_a_cell_that_a_snapshot_lacks_does_not():
+    found, models, training = with_snapshots({"fast": {0: 4.0, 3: 2.0, 6: 4.0, 9: 2.0}, "slow": {0: 4.1, 9: 3.0}})
+    (one,) = set(paired_at_loss(found, models, training, "fast", "slow")["value"].round(9))
+    assert one == pytest.approx(0.5 - 1.5)
+    lacking = found.with_columns(pl.when(model=pl.lit("fast-1-3")).then(None).otherwise("mean").alias("mean"))
+    assert paired_at_loss(lacking, models, training, "fast", "slow")["value"].to_list() == pytest.approx([-1.0])
 
 
 def test_losses_of_snapshots_are_joined():

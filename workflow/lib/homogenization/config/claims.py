@@ -6,7 +6,7 @@ Snakefile imports this module.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import (
@@ -254,6 +254,18 @@ class Arms(_AtLayers):
     arm: Name = Field(description="An arm: an entry of `models` that is trained.")
     minus: Name = Field(description="The arm, or the model without seeds, that is subtracted.")
     step: int | None = Field(None, ge=0, description="Snapshot after this step; null: the last.")
+    at: Literal["step", "loss"] = Field(
+        "step",
+        description="`step`: after as many steps; `loss`: where both arms have the same held-out loss, the lowest that "
+        "both reach, between snapshots.",
+    )
+
+    @model_validator(mode="after")
+    def no_step_at_equal_loss(self) -> Self:
+        """Where losses are equal, the arms have made different numbers of steps."""
+        if self.at == "loss" and self.step is not None:
+            raise ValueError("'step' has no meaning with 'at: loss'; leave it out")
+        return self
 
 
 class Claim(Section):

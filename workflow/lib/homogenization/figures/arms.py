@@ -23,6 +23,7 @@ from homogenization.figures.shown import Named, Shown, Tables, names_of, require
 from homogenization.figures.style import DARK, VariantStyle, house_style, variant_styles
 from homogenization.figures.view_labels import view_label
 from homogenization.states.points import RESIDUAL_STREAM
+from homogenization.tables.arms import AT_LOSS, AT_STEP
 from homogenization.variants.names import ORIGINAL
 
 _ARMS = "arms"
@@ -39,6 +40,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     table = tables["arms"].filter(metric=shown.metric, variant=ORIGINAL, point=RESIDUAL_STREAM)
     table = table.filter(pl.col("arm").is_in(names_of(shown.arms)))
     require_rows(table, shown, f"metric '{shown.metric}'", tables["arms"]["metric"])
+    at_loss = table.filter(at=AT_LOSS)
+    table = table.filter(at=AT_STEP)
     last = table.filter(pl.col("step") == pl.col("step").max().over("arm", "minus"))
     alone = pl.col("minus").is_null()
     views = views_present(table, shown.views)
@@ -55,7 +58,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             of_arm = table.filter(alone, arm=name).with_columns(pl.col("step").cast(pl.String))
             columns.append((f"{name} by step", f"{label}, by step", lines, of_arm, "step"))
     pairs = [(f"{arm} less {minus}", label, arm, minus) for arm, minus, label in shown.arm_pairs]
-    columns += [(name, label, [], last.filter(arm=arm, minus=minus), "arm") for name, label, arm, minus in pairs]
+    for name, label, arm, minus in pairs:
+        columns.append((name, label, [], last.filter(arm=arm, minus=minus), "arm"))
+        if len(rows := at_loss.filter(arm=arm, minus=minus)):
+            columns.append((f"{name} at equal loss", f"{label}, {_loss_in_words(rows)}", [], rows, "arm"))
     figure, panels = panel_grid(
         [(name, label) for name, label, *_ in columns], [(view, view_label(view)) for view in views]
     )
@@ -73,6 +79,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         "scales differ between panels."
     )
     return finish(figure, shown.title, note, list(handles.values()))
+
+
+def _loss_in_words(rows: pl.DataFrame) -> str:
+    return f"where both have a held-out loss of {rows['loss'].mean():.2f} nats"
 
 
 def _styles_of_steps(steps: Sequence[int]) -> dict[str, VariantStyle]:

@@ -1,11 +1,13 @@
 """What a claim about trained models is judged by: the seeds, each the mean over reviews."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
 from homogenization.statistics.evidence import Claim, Evidence, Measurement, UnavailableError, mean_with_t_interval
 from homogenization.statistics.verdicts import SEEDS
-from homogenization.tables.arms import paired_values
+from homogenization.tables.arms import AT_LOSS, paired_at_loss, paired_values
 from homogenization.tables.regions import at_layers
 
 _CELL = ("layer", "depth")
@@ -32,6 +34,8 @@ def measure_arms(claim: Claim, evidence: Evidence) -> Measurement:
     over_reviews = (
         rows.sort("review_id").group_by("model", *_CELL, maintain_order=True).agg(pl.col("value").mean().alias("mean"))
     )
+    if claim["at"] == AT_LOSS:
+        return _at_equal_loss(claim, over_reviews, evidence)
     paired = paired_values(over_reviews, trained, arm, minus, _CELL).drop_nulls("value")
     steps = paired["step"].unique().sort().to_list()
     if not steps:
@@ -39,8 +43,24 @@ def measure_arms(claim: Claim, evidence: Evidence) -> Measurement:
     step = steps[-1] if claim["step"] is None else claim["step"]
     if step not in steps:
         raise UnavailableError(f"the study has no snapshot after {step} steps; it has {', '.join(map(str, steps))}")
-    by_seed = paired.filter(step=step).sort("seed", "layer").group_by("seed", maintain_order=True).agg(pl.mean("value"))
     seeds = {seed for _, of, seed, at in trained if of == arm and at == step}
     subtracted = [name for name, of, seed, at in trained if of == minus and at == step and seed in seeds] or [minus]
+    return _over_seeds(paired.filter(step=step), claim, subtracted, evidence)
+
+
+def _at_equal_loss(claim: Claim, over_reviews: pl.DataFrame, evidence: Evidence) -> Measurement:
+    """The difference where both arms have learnt as much; sizes are shares of the last snapshots' range over depth."""
+    arm, minus, trained = claim["arm"], claim["minus"], evidence.trained
+    paired = paired_at_loss(over_reviews, trained, evidence.training, arm, minus, _CELL).drop_nulls("value")
+    if paired.is_empty():
+        raise UnavailableError(f"'{arm}' and '{minus}' have no snapshots around an equal held-out loss")
+    last = max(at for _, of, _, at in trained if of == minus)
+    seeds = set(paired["seed"])
+    subtracted = [name for name, of, seed, at in trained if of == minus and at == last and seed in seeds]
+    return _over_seeds(paired, claim, subtracted, evidence)
+
+
+def _over_seeds(paired: pl.DataFrame, claim: Claim, subtracted: Sequence[str], evidence: Evidence) -> Measurement:
+    by_seed = paired.sort("seed", "layer").group_by("seed", maintain_order=True).agg(pl.mean("value"))
     ranges = [evidence.depth_range(name, claim["view"], claim["metric"]) for name in subtracted]
     return mean_with_t_interval(by_seed["value"].to_numpy(), evidence, SEEDS, float(np.mean(ranges)))

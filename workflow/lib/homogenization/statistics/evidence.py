@@ -82,6 +82,7 @@ class Evidence:
         intervened: tables/intervened.parquet; None where no attention was changed.
         consequences: tables/consequences.parquet; None where the study has no such section.
         trained: [model, arm, seed, step] of each trained model.
+        training: the table `training`; None where the study trains no model.
     """
 
     metrics: pl.DataFrame
@@ -98,6 +99,7 @@ class Evidence:
     intervened: pl.DataFrame | None = None
     consequences: pl.DataFrame | None = None
     trained: Sequence[Sequence[Any]] = ()
+    training: pl.DataFrame | None = None
 
     def weights(self, n: int) -> np.ndarray:
         """(draws, n) bootstrap weights of `n` reviews."""

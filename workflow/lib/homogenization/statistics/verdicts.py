@@ -95,6 +95,7 @@ def measured_in_words(claim: Mapping[str, Any]) -> str:
     if claim["statistic"] == "consequence":
         return " ".join([_outcome_in_words(claim), *(where if claim["outcome"] not in _WITHOUT_LAYERS else [])])
     by = [f"by {dose_in_words(claim)}"] if claim["statistic"] == "intervention" else []
+    by += ["at equal held-out loss"] if claim["statistic"] == "arms" and claim["at"] == "loss" else []
     return " ".join([measured, *by, *where])
 
 

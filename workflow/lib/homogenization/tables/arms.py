@@ -1,6 +1,7 @@
 """Every metric of trained models over seeds, and of pairs of arms seed by seed: the replicate is the seed."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,14 @@ import polars as pl
 from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import t_factor
 
+AT_STEP, AT_LOSS = "step", "loss"
 _CELL = ("variant", "point", "layer", "depth", "view", "metric")
 ARMS_SCHEMA = {
     "arm": pl.String,
     "minus": pl.String,
+    "at": pl.String,
     "step": pl.Int64,
+    "loss": pl.Float64,
     "variant": pl.String,
     "point": pl.String,
     "layer": pl.Int32,
@@ -65,27 +69,99 @@ def paired_values(
     )
 
 
-def arms_table(summary: pl.DataFrame, models: Sequence[Sequence[Any]], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
+def paired_at_loss(
+    summary: pl.DataFrame,
+    models: Sequence[Sequence[Any]],
+    training: pl.DataFrame,
+    arm: str,
+    minus: str,
+    by: Sequence[str] = _CELL,
+) -> pl.DataFrame:
+    """Columns arm, minus, seed, loss, `by` and value: an arm less another where both have learnt as much.
+
+    That is the lowest held-out loss that both reach in a snapshot. The other arm, which went below it, is interpolated
+    linearly in the loss between the two snapshots around it. A seed without such snapshots has no row.
+
+    Args:
+        summary: as for `paired_values`.
+        models: [model, arm, seed, step] of each trained model.
+        training: the table `training`.
+        arm: name of an arm.
+        minus: name of another arm.
+        by: columns of the cells.
+    """
+    values = seed_values(summary, models, by)
+    losses = values.select("arm", "seed", "step").unique().join(training, on=["arm", "seed", "step"])
+    shares = []
+    for seed in sorted(set(values.filter(arm=arm)["seed"]) & set(values.filter(arm=minus)["seed"])):
+        paths = {
+            name: losses.filter(arm=name, seed=seed).sort("step").select("step", "held_out_loss").drop_nulls().rows()
+            for name in (arm, minus)
+        }
+        if not all(paths.values()):
+            continue
+        loss = max(min(value for _, value in path) for path in paths.values())
+        found = {name: _shares_at(path, loss) for name, path in paths.items()}
+        if all(found.values()):
+            shares += [(name, seed, step, loss, share) for name, of in found.items() for step, share in of]
+    schema = {"arm": pl.String, "seed": pl.Int64, "step": pl.Int64, "loss": pl.Float64, "share": pl.Float64}
+    weighed = values.join(pl.DataFrame(shares, schema=schema, orient="row"), on=["arm", "seed", "step"])
+    keys = ["seed", "loss", *by]
+    weighed = weighed.drop_nulls("value")
+    interpolated = weighed.group_by("arm", *keys).agg((pl.col("value") * pl.col("share")).sum(), pl.col("share").sum())
+    whole = interpolated.filter(pl.col("share") > 1 - 1e-9).drop("share")  # no snapshot lacks the cell
+    one, other = (whole.filter(arm=name).drop("arm") for name in (arm, minus))
+    paired = one.join(other.rename({"value": "less"}), on=keys, maintain_order="left").sort(keys)
+    return paired.select(
+        *(pl.lit(name).alias(column) for column, name in (("arm", arm), ("minus", minus))),
+        *keys,
+        value=pl.col("value") - pl.col("less"),
+    )
+
+
+def _shares_at(path: Sequence[tuple[int, float]], loss: float) -> list[tuple[int, float]]:
+    """Steps and weights whose weighted loss is `loss`: where a run of [step, loss], by step, first comes down to it."""
+    if path[0][1] == loss:
+        return [(path[0][0], 1.0)]
+    for (before, high), (after, low) in pairwise(path):
+        if high > loss >= low:
+            share = (high - loss) / (high - low)
+            return [(before, 1 - share), (after, share)] if share < 1 else [(after, 1.0)]
+    return []
+
+
+def arms_table(
+    summary: pl.DataFrame,
+    models: Sequence[Sequence[Any]],
+    pairs: Sequence[Sequence[str]],
+    training: pl.DataFrame,
+) -> pl.DataFrame:
     """The table `arms` (`ARMS_SCHEMA`), sorted by its keys: each arm, and each pair, over seeds.
 
-    The interval is Student's 95 % interval over seeds, NaN for one seed.
+    Pairs of arms with snapshots are compared after equal steps, and where they have learnt as much. The interval is
+    Student's 95 % interval over seeds, NaN for one seed.
 
     Args:
         summary: the table `summary`.
         models: [model, arm, seed, step] of each trained model.
         pairs: [arm, minus].
+        training: the table `training`.
     """
     alone = seed_values(summary, models).with_columns(minus=pl.lit(None, pl.String))
-    columns = ["arm", "minus", "seed", "step", *_CELL, "value"]
-    parts = [alone.select(columns)]
-    parts += [paired_values(summary, models, *pair).select(columns) for pair in pairs]
-    keys, value = ["arm", "minus", "step", *_CELL], pl.col("value")
+    at_step = [alone, *(paired_values(summary, models, *pair) for pair in pairs)]
+    with_snapshots = {arm for arm, steps in _steps_of(models).items() if len(steps) > 1}
+    both = [pair for pair in pairs if with_snapshots.issuperset(pair)]
+    at_loss = [paired_at_loss(summary, models, training, *pair) for pair in both]
+    parts = [part.with_columns(pl.lit(AT_STEP).alias("at"), pl.lit(None, pl.Float64).alias("loss")) for part in at_step]
+    parts += [part.with_columns(pl.lit(AT_LOSS).alias("at"), pl.lit(None, pl.Int64).alias("step")) for part in at_loss]
+    keys, value = ["arm", "minus", "at", "step", *_CELL], pl.col("value")
     over_seeds = (
-        pl.concat(parts)
+        pl.concat(part.select(*keys, "seed", "loss", "value") for part in parts)
         .drop_nans("value")
         .drop_nulls("value")
         .group_by(keys)
         .agg(
+            pl.col("loss").sort().mean(),
             value.count().cast(pl.Int64).alias("n_seeds"),
             value.sort().mean().alias("mean"),
             value.min().alias("lowest"),
@@ -101,6 +177,13 @@ def arms_table(summary: pl.DataFrame, models: Sequence[Sequence[Any]], pairs: Se
     )
 
 
+def _steps_of(models: Sequence[Sequence[Any]]) -> dict[str, set[int]]:
+    steps: dict[str, set[int]] = {}
+    for _, arm, _, step in models:
+        steps.setdefault(arm, set()).add(step)
+    return steps
+
+
 def tabulate(inputs: Any, models: Sequence[Sequence[Any]], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """The table `arms` of the table `inputs.summary`; `models` and `pairs` as for `arms_table`."""
-    return arms_table(read_table(inputs.summary), models, pairs)
+    """The table `arms` of the tables `inputs.summary` and `inputs.training`; the others as for `arms_table`."""
+    return arms_table(read_table(inputs.summary), models, pairs, read_table(inputs.training))
