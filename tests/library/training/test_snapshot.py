@@ -176,8 +176,15 @@ def test_a_penalty_moves_what_it_names(start, reviews, tmp_path):
 
 
 def test_a_loss_that_diverges_leaves_no_model(start, reviews, tmp_path):
-    with pytest.raises(HomogenizationError, match=r"diverged in step \d of 6 \(loss .* Lower learning_rate\."):
+    with pytest.raises(HomogenizationError, match=r"diverged in step \d of 6 steps \(loss .* Lower learning_rate\."):
         train(tmp_path / "run/6", start, reviews, learning_rate=1e4, clip=1e9)
+    assert [path for path in (tmp_path / "run").rglob("*") if path.is_file()] == []
+
+
+def test_a_last_step_that_diverges_leaves_no_model(start, reviews, tmp_path):
+    """The loss of a step is that before it, so the loss of the last step does not tell what the step did."""
+    with pytest.raises(HomogenizationError, match=r"diverged after 1 of 1 steps \(loss .* Lower learning_rate"):
+        train(tmp_path / "run/1", start, reviews, step=1, steps=1, learning_rate=1e3)
     assert [path for path in (tmp_path / "run").rglob("*") if path.is_file()] == []
 
 

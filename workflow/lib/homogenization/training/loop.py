@@ -121,6 +121,17 @@ class Loop:
                 advance(self._n_tokens(step), f"step {step + 1} of {self.options['steps']}, loss {row['loss']:.3f}")
                 after_step(self)
 
+    def check_last_step(self) -> None:
+        """Check what the last step made of the model, on the texts that a further one would read.
+
+        Raises:
+            DivergedError: the loss is not finite, or far above that of the first step.
+        """
+        if self.state.step:
+            with torch.inference_mode():
+                loss = float(self._loss(self._texts_of(self.state.step))[0])
+            self._check({"loss": loss}, f"after {self.state.step}")
+
     def held_out_loss(self) -> float:
         """Mean loss of the held-out tokens after the first of each review, in nats."""
         size, total, number = self.options["batch_size"], 0.0, 0
@@ -158,20 +169,20 @@ class Loop:
             "gradient_norm": float(norm),
             "penalised": None if metric is None else float(metric.detach()),
         }
-        self._check(step, numbers)
+        self._check(numbers, f"in step {step + 1}")
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         self._optimizer.step()
         return {**numbers, "learning_rate": rate, "n_tokens": sum(lengths)}
 
-    def _check(self, step: int, numbers: Mapping[str, float | None]) -> None:
+    def _check(self, numbers: Mapping[str, float | None], when: str) -> None:
         if self.state.start_loss is None:
             self.state.start_loss = numbers["loss"]
         finite = all(np.isfinite(value) for value in numbers.values() if value is not None)
         if not finite or numbers["loss"] > self.state.start_loss + _FAR_ABOVE:
             found = ", ".join(f"{name} {value:.4g}" for name, value in numbers.items() if value is not None)
             raise DivergedError(
-                f"training diverged in step {step + 1} of {self.options['steps']} ({found}; the first loss was "
+                f"training diverged {when} of {self.options['steps']} steps ({found}; the first loss was "
                 f"{self.state.start_loss:.4g} nats). No model was written. Lower learning_rate"
                 + (" or the strength of the penalty." if self.options["penalty"] else ".")
             )
