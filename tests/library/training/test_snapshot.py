@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import torch
@@ -20,9 +21,12 @@ from homogenization.models.digests import weights_digest
 from homogenization.models.untrained import build_random_model
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import load_model
+from homogenization.training import loop
 from homogenization.training.checkpoints import TENSORS, latest
 from homogenization.training.loop import Loop
+from homogenization.training.networks import load_trainable
 from homogenization.training.snapshot import CHECKPOINTS, STATE, train_snapshot
+from homogenization.training.texts import Batches
 
 OPTIONS = {
     "steps": 6, "batch_size": 4, "max_tokens": 48, "learning_rate": 3e-3, "warmup": 0.2, "weight_decay": 0.01,
@@ -173,6 +177,21 @@ def test_a_penalty_moves_what_it_names(start, reviews, tmp_path):
         assert losses["layers"].to_list() == [[2]] * 7
     assert found[3.0][0] == found[-3.0][0]
     assert found[3.0][-1] < 0.7 * found[3.0][0] < found[-3.0][-1] - 0.02, found
+
+
+def test_seeds_of_an_arm_are_penalised_at_the_same_layers(start, reviews, monkeypatch):
+    """Though the texts of their first steps would give others."""
+    trainable = load_trainable(start["weights"], OPTIONS, "cpu", 0, 0)
+    texts, held_out = [np.arange(2, 12 + place) for place in range(20)], [np.arange(2, 40)] * 6
+
+    def found(seed):
+        batches = Batches([str(place) for place in range(20)], seed, 4)
+        return Loop(trainable, OPTIONS | {"penalty": PENALTY}, texts, held_out, batches, None).state.layers
+
+    taken, of_batch = [], loop.metric_of_batch
+    monkeypatch.setattr(loop, "metric_of_batch", lambda *rest: taken.append(rest[2]) or of_batch(*rest))
+    assert found(0) == found(1) == found(2)
+    assert {length for lengths in taken for length in lengths} == {38}
 
 
 def test_a_loss_that_diverges_leaves_no_model(start, reviews, tmp_path):

@@ -134,10 +134,9 @@ class Loop:
 
     def held_out_loss(self) -> float:
         """Mean loss of the held-out tokens after the first of each review, in nats."""
-        size, total, number = self.options["batch_size"], 0.0, 0
+        total, number = 0.0, 0
         with torch.inference_mode():
-            for start in range(0, len(self._held_out), size):
-                texts = self._held_out[start : start + size]
+            for texts in self._held_out_batches():
                 n_tokens = sum(len(text) - 1 for text in texts)
                 total += float(self._loss(texts)[0]) * n_tokens
                 number += n_tokens
@@ -188,13 +187,20 @@ class Loop:
             )
 
     def _layers(self, layers: str | Sequence[int]) -> list[int]:
-        """The layers of the penalty; the fastest growth of the cosine is found on the texts of the first step."""
+        """The layers of the penalty; the fastest growth of the cosine is that of the held-out texts, for all seeds."""
         n_blocks = len(self.trainable.blocks)
         if layers != STEEPEST:
             return checked_layers(layers, n_blocks)
-        with torch.inference_mode(), states_taken(self.trainable.blocks, range(n_blocks + 1)) as taken:
-            _, lengths = self._loss(self._texts_of(0))
-        return steepest_layers([float(metric_of_batch(cosine, taken[layer], lengths)) for layer in range(n_blocks + 1)])
+        sums = np.zeros(n_blocks + 1)
+        for texts in self._held_out_batches():
+            with torch.inference_mode(), states_taken(self.trainable.blocks, range(n_blocks + 1)) as taken:
+                _, lengths = self._loss(texts)
+            sums += [len(texts) * float(metric_of_batch(cosine, taken[layer], lengths)) for layer in range(len(sums))]
+        return steepest_layers((sums / len(self._held_out)).tolist())
+
+    def _held_out_batches(self) -> Iterator[Sequence[np.ndarray]]:
+        size = self.options["batch_size"]
+        return (self._held_out[start : start + size] for start in range(0, len(self._held_out), size))
 
     def _texts_of(self, step: int) -> list[np.ndarray]:
         return [self._texts[place] for place in self._batches.of(step)]
