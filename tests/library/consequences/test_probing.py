@@ -22,7 +22,7 @@ from homogenization.run.parquet import write_table
 
 N, WIDTH = 60, 12
 KEYS = ("untouched", "dial:removed:0.1:all", "dial:scattered:0.1:all", "closed:random_2")
-KEYS += ("template:permuted_template:0.5", "closed:first")
+KEYS += ("template:permuted_template:0.5", "closed:first", "positions:shuffled", "positions:constant")
 NAMES = [f"r{number:02d}" for number in range(N)]
 LABELS = np.array(["neg", "pos"] * (N // 2))
 CHOSEN = {"folds": 5, "penalty": 10.0, "permutations": 3}
@@ -123,7 +123,7 @@ def test_the_job_reads_files_of_all_texts_and_shards(tmp_path):
     for layer in (0, 1):
         of_typo = found.filter(variant="typo", layer=layer).sort("review_id")
         np.testing.assert_allclose(of_typo["shift"], (0.25 * np.sqrt(WIDTH) / distances)[1:], rtol=1e-5)
-    assert [_keeps_its_draw(key) for key in KEYS] == [True, True, False, False, False, True]
+    assert [_keeps_its_draw(key) for key in KEYS] == [True, True, False, False, False, True, False, True]
     without = tabulate(SimpleNamespace(**paths), "m", ["original", "typo"], None, 0)
     assert without["log_loss"].is_nan().all()
     assert without["shift"].equals(found["shift"])

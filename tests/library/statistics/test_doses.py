@@ -141,6 +141,30 @@ def test_pseudo_values_of_a_mean_are_its_values():
     np.testing.assert_allclose(found.pseudo, own, atol=1e-12)
 
 
+def test_at_equal_kl_both_sides_are_means_of_the_same_reviews():
+    """The control does what the pattern does; in some reviews, the sink of one of them moved."""
+    size = np.array([1.0] * 6 + [9.0] * 2)
+    doses = {strength: strength * np.ones(8) for strength in (0.1, 0.2, 0.4)}
+    conditions = {
+        dial(name, strength): size * dose for name in ("first", "uniform") for strength, dose in doses.items()
+    }
+    kl = {one: doses[one.strength] ** 2 for one in conditions}
+    late = np.arange(8) == 7
+    for moved, n in (
+        ({dial("uniform", 0.2): late}, 7),
+        ({dial("first", 0.2): late}, 7),
+        ({dial("uniform", 0.4): late}, 8),  # a strength that the comparison does not need
+    ):
+        runs = runs_of(intervened_rows(conditions, kl, moved))
+        own = dial("first", 0.2)
+        weights = bootstrap_weights(8, 50, 0)
+        found = compare_at_equal_kl(
+            change(runs, own), runs.kl[own], curve_of(runs, own, "uniform"), weights, CONFIDENCE
+        )
+        assert found.estimate[0] == pytest.approx(0, abs=1e-12)
+        assert np.isfinite(found.pseudo).sum() == n
+
+
 @pytest.mark.parametrize("effect", [0.0, 0.25])
 def test_intervals_at_equal_kl_cover_the_truth_and_its_test_has_its_level(effect):
     """Samples of 40 reviews; effects and doses of both vary, and the control's is equal at half of the strength."""

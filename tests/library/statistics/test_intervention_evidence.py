@@ -76,6 +76,17 @@ def test_parts_of_a_template_less_those_of_its_permutation():
     assert measure(claim, "m", evidence_with(conditions)).found.estimate == pytest.approx(0.15)
 
 
+def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
+    conditions, kl = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, N, 0.2)
+    moved = {dial("uniform", 0.1): np.arange(N) < 3, dial("uniform", 0.4): np.arange(N) < 9}
+    evidence = evidence_with(conditions, kl, moved=moved)
+    found = measure(claim_on(minus="uniform", at="kl"), "m", evidence)
+    assert (found.n, found.note.split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
+    table = effects_table(evidence.intervened, DRAWS, CONFIDENCE, SEED)
+    (row,) = table.filter(pattern="first", strength=0.2, against="uniform", at="kl").iter_rows(named=True)
+    assert (row["n_reviews"], row["n_sink_moved"]) == (N - 3, 3)
+
+
 def test_reviews_whose_sink_moved_are_barred_and_this_is_said():
     values = {dial("first", 0.2): np.r_[9.0, np.full(N - 1, 0.1)], dial("removed", 0.2): np.zeros(N)}
     moved = {dial("first", 0.2): np.arange(N) < 1, dial("removed", 0.2): np.arange(N) > N - 3}

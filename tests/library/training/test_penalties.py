@@ -91,6 +91,8 @@ def test_the_steepest_layers_hold_together():
     assert steepest_layers([0.1, 0.2, 0.5, 0.7, 0.72]) == [2, 3]
     assert steepest_layers([0.5, 0.1, 0.3, 0.2, 0.35]) == [2]
     assert steepest_layers([0.0, 0.3]) == [1]
+    with pytest.raises(HomogenizationError, match=r"penalty\.layers: 'steepest' .* grows after no block"):
+        steepest_layers([0.5, 0.4, 0.4])
 
 
 def test_a_layer_that_is_not_there_is_named():

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import torch
@@ -20,9 +21,12 @@ from homogenization.models.digests import weights_digest
 from homogenization.models.untrained import build_random_model
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import load_model
+from homogenization.training import loop
 from homogenization.training.checkpoints import TENSORS, latest
 from homogenization.training.loop import Loop
+from homogenization.training.networks import load_trainable
 from homogenization.training.snapshot import CHECKPOINTS, STATE, train_snapshot
+from homogenization.training.texts import Batches
 
 OPTIONS = {
     "steps": 6, "batch_size": 4, "max_tokens": 48, "learning_rate": 3e-3, "warmup": 0.2, "weight_decay": 0.01,
@@ -175,9 +179,31 @@ def test_a_penalty_moves_what_it_names(start, reviews, tmp_path):
     assert found[3.0][-1] < 0.7 * found[3.0][0] < found[-3.0][-1] - 0.02, found
 
 
+def test_seeds_of_an_arm_are_penalised_at_the_same_layers(start, reviews, monkeypatch):
+    """Though the texts of their first steps would give others."""
+    trainable = load_trainable(start["weights"], OPTIONS, "cpu", 0, 0)
+    texts, held_out = [np.arange(2, 12 + place) for place in range(20)], [np.arange(2, 40)] * 6
+
+    def found(seed):
+        batches = Batches([str(place) for place in range(20)], seed, 4)
+        return Loop(trainable, OPTIONS | {"penalty": PENALTY}, texts, held_out, batches, None).state.layers
+
+    taken, of_batch = [], loop.metric_of_batch
+    monkeypatch.setattr(loop, "metric_of_batch", lambda *rest: taken.append(rest[2]) or of_batch(*rest))
+    assert found(0) == found(1) == found(2)
+    assert {length for lengths in taken for length in lengths} == {38}
+
+
 def test_a_loss_that_diverges_leaves_no_model(start, reviews, tmp_path):
-    with pytest.raises(HomogenizationError, match=r"diverged in step \d of 6 \(loss .* Lower learning_rate\."):
+    with pytest.raises(HomogenizationError, match=r"diverged in step \d of 6 steps \(loss .* Lower learning_rate\."):
         train(tmp_path / "run/6", start, reviews, learning_rate=1e4, clip=1e9)
+    assert [path for path in (tmp_path / "run").rglob("*") if path.is_file()] == []
+
+
+def test_a_last_step_that_diverges_leaves_no_model(start, reviews, tmp_path):
+    """The loss of a step is that before it, so the loss of the last step does not tell what the step did."""
+    with pytest.raises(HomogenizationError, match=r"diverged after 1 of 1 steps \(loss .* Lower learning_rate"):
+        train(tmp_path / "run/1", start, reviews, step=1, steps=1, learning_rate=1e3)
     assert [path for path in (tmp_path / "run").rglob("*") if path.is_file()] == []
 
 

@@ -41,6 +41,18 @@ def test_nobody_trains_on_the_sample(reviews):
     assert smaller[1].equals(held_out), "what is held out does not depend on the others"
 
 
+def test_nobody_trains_on_a_near_duplicate_of_what_is_held_out(reviews):
+    clean, sampled = reviews
+    _, held_out = reviews_to_train_on(clean, sampled, held_out=6, batch_size=4)
+    copies = pl.DataFrame({"review_id": [f"{n:x}" * 12 for n in range(10, 16)], "text": "Well. " + held_out["text"]})
+    training, of_both = reviews_to_train_on(pl.concat([clean, copies]), sampled, held_out=6, batch_size=4)
+    assert not any(near_duplicates(training["text"].to_list(), of_both["text"].to_list()))
+    assert len(of_both) == 6
+    assert len(training) + 6 < len(clean) + len(copies) - len(sampled)
+    with pytest.raises(HomogenizationError, match="near-duplicates of held-out ones"):
+        reviews_to_train_on(pl.concat([clean, copies]), sampled, held_out=6, batch_size=30)
+
+
 def test_too_few_reviews_are_counted(reviews):
     with pytest.raises(
         HomogenizationError, match=r"sample of 10 leaves 30 reviews of 40 .* 31 are needed: 27 held out"

@@ -162,7 +162,7 @@ def tabulate(
 ) -> pl.DataFrame:
     """Probes and shifts of one model, review by review and layer by layer: `POOLED_READINGS_SCHEMA`.
 
-    A review that the model does not read as original is left out. A control that draws a token or an order draws
+    A review that the model does not read as original is left out. A condition that draws a token or an order draws
     another in a text of another length: there, a shift would be that of the draw, and is NaN.
 
     Args:

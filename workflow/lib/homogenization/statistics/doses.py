@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from homogenization.statistics.resampling import bca_interval, uniform_weights, weighted_means
+from homogenization.statistics.resampling import bca_interval, means, uniform_weights, weighted_means
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 
 CONTROLS = {  # kind -> patterns that do as much to attention, but not what a pattern is about
@@ -184,8 +184,8 @@ def less_at_equal_kl(
     draw = np.arange(len(weights))
     start, stop = curve[draw, segment], curve[draw, segment + 1]
     share = np.divide(target - start, stop - start, out=np.ones_like(start), where=stop > start)
-    means = np.stack([weighted_means(point, weights) for point in control.changes])  # (points + 1, draws, cells)
-    low, high = means[segment, draw], means[segment + 1, draw]
+    of_points = np.stack([weighted_means(point, weights) for point in control.changes])  # (points + 1, draws, cells)
+    low, high = of_points[segment, draw], of_points[segment + 1, draw]
     share = np.where(np.isnan(curve[:, -1]) | (~np.bool_(reaches) & (target > curve[:, -1])), np.nan, share)
     return weighted_means(changes, weights) - (low + share[:, None] * (high - low))
 
@@ -213,6 +213,22 @@ class AtEqualKl:
     pseudo: np.ndarray
 
 
+def _of_same_reviews(
+    changes: np.ndarray, kl: np.ndarray, control: Curve, scale: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, Curve]:
+    """The arguments without the reviews that the condition lacks, or a strength of the control up to its KL."""
+    there = ~np.isnan(kl)
+    while there.any():
+        dose, points = scale(means(kl[there, None]))[0], scale(means(control.kl[:, there].T))
+        needed = 1 + int((np.fmax.accumulate(points[:-1]) < dose).sum())
+        both = there & ~np.isnan(control.kl[:needed]).any(axis=0)
+        if both.sum() == there.sum():
+            break
+        there = both
+    left = Curve(np.where(there[:, None], control.changes, np.nan), np.where(there, control.kl, np.nan))
+    return np.where(there[:, None], changes, np.nan), np.where(there, kl, np.nan), left
+
+
 def compare_at_equal_kl(
     changes: np.ndarray,
     kl: np.ndarray,
@@ -223,6 +239,9 @@ def compare_at_equal_kl(
 ) -> AtEqualKl:
     """`less_at_equal_kl` of the sample, with its interval and its pseudo-values.
 
+    A review counts if the condition has it and the control has it at every strength that the comparison reads: with
+    others on one side alone, the difference would be one of reviews.
+
     Args:
         changes: (reviews, cells) changes by the condition.
         kl: (reviews,) KL of the condition.
@@ -232,6 +251,7 @@ def compare_at_equal_kl(
         scale: as in `less_at_equal_kl`; another dose may stand in place of the KL.
     """
     n = len(kl)
+    changes, kl, control = _of_same_reviews(changes, kl, control, scale or _root)
     estimate = less_at_equal_kl(changes, kl, control, uniform_weights(n), scale=scale)[0]
     without = less_at_equal_kl(changes, kl, control, (1 - np.eye(n)) / max(n - 1, 1), True, scale)
     draws = less_at_equal_kl(changes, kl, control, weights, True, scale)
@@ -241,3 +261,16 @@ def compare_at_equal_kl(
     few = counts < 2
     low, high = bca_interval(estimate, draws, np.where(present, without, np.nan), confidence)
     return AtEqualKl(estimate, np.where(few, np.nan, low), np.where(few, np.nan, high), pseudo)
+
+
+def moved_at_equal_kl(runs: Runs, condition: Condition, pattern: str, pseudo: np.ndarray) -> np.ndarray:
+    """(reviews,) bool: whether a sink that moved, in the condition or in the control `pattern`, leaves a review out.
+
+    Args:
+        runs: runs of a model.
+        condition: what is compared.
+        pattern: the control.
+        pseudo: (reviews, cells) pseudo-values of the comparison, NaN in the reviews that are left out.
+    """
+    moved = np.logical_or.reduce([runs.moved[one] for one in (condition, *runs.curve(condition, pattern))])
+    return moved & np.isnan(pseudo).all(axis=1)

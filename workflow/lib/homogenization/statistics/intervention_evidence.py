@@ -14,6 +14,7 @@ from homogenization.statistics.doses import (
     conditions_of,
     control_of,
     curve_of,
+    moved_at_equal_kl,
     runs_of,
 )
 from homogenization.statistics.evidence import Claim, Evidence, Interval, Measurement, UnavailableError, checked
@@ -70,6 +71,7 @@ def of_condition(claim: Claim, rows: pl.DataFrame, evidence: Evidence, dose: str
         raise UnavailableError(f"no review has a value; another token took over the sink in {moved.sum()} reviews")
     if control and at_kl:
         found, values = _at_equal_kl(runs, condition, control, values, evidence, dose)
+        moved, counted = moved_at_equal_kl(runs, condition, control, values), ~np.isnan(values[:, 0])
     else:
         low, high = mean_interval(values[counted], evidence.weights(counted.sum()), evidence.confidence)
         found = Interval(float(values[counted].mean()), float(low[0]), float(high[0]))

@@ -22,6 +22,7 @@ from homogenization.statistics.doses import (
     conditions_of,
     control_of,
     curve_of,
+    moved_at_equal_kl,
     opposite_of,
     runs_of,
 )
@@ -134,7 +135,8 @@ def _at_equal_kl(runs: Runs, condition: Condition, control: str, drawn: _Draws) 
     changes, kl, curve = change(runs, condition), runs.kl[condition], curve_of(runs, condition, control)
     found = compare_at_equal_kl(changes, kl, curve, drawn.weights, drawn.confidence)
     bounds = {"estimate": found.estimate, "ci_low": found.low, "ci_high": found.high}
-    return bounds | _tests(found.pseudo, drawn)
+    moved = moved_at_equal_kl(runs, condition, control, found.pseudo)
+    return bounds | _tests(found.pseudo, drawn) | {"n_sink_moved": moved.sum()}
 
 
 def _tests(values: np.ndarray, drawn: _Draws) -> dict[str, np.ndarray]:

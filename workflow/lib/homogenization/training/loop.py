@@ -121,12 +121,22 @@ class Loop:
                 advance(self._n_tokens(step), f"step {step + 1} of {self.options['steps']}, loss {row['loss']:.3f}")
                 after_step(self)
 
+    def check_last_step(self) -> None:
+        """Check what the last step made of the model, on the texts that a further one would read.
+
+        Raises:
+            DivergedError: the loss is not finite, or far above that of the first step.
+        """
+        if self.state.step:
+            with torch.inference_mode():
+                loss = float(self._loss(self._texts_of(self.state.step))[0])
+            self._check({"loss": loss}, f"after {self.state.step}")
+
     def held_out_loss(self) -> float:
         """Mean loss of the held-out tokens after the first of each review, in nats."""
-        size, total, number = self.options["batch_size"], 0.0, 0
+        total, number = 0.0, 0
         with torch.inference_mode():
-            for start in range(0, len(self._held_out), size):
-                texts = self._held_out[start : start + size]
+            for texts in self._held_out_batches():
                 n_tokens = sum(len(text) - 1 for text in texts)
                 total += float(self._loss(texts)[0]) * n_tokens
                 number += n_tokens
@@ -158,32 +168,39 @@ class Loop:
             "gradient_norm": float(norm),
             "penalised": None if metric is None else float(metric.detach()),
         }
-        self._check(step, numbers)
+        self._check(numbers, f"in step {step + 1}")
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         self._optimizer.step()
         return {**numbers, "learning_rate": rate, "n_tokens": sum(lengths)}
 
-    def _check(self, step: int, numbers: Mapping[str, float | None]) -> None:
+    def _check(self, numbers: Mapping[str, float | None], when: str) -> None:
         if self.state.start_loss is None:
             self.state.start_loss = numbers["loss"]
         finite = all(np.isfinite(value) for value in numbers.values() if value is not None)
         if not finite or numbers["loss"] > self.state.start_loss + _FAR_ABOVE:
             found = ", ".join(f"{name} {value:.4g}" for name, value in numbers.items() if value is not None)
             raise DivergedError(
-                f"training diverged in step {step + 1} of {self.options['steps']} ({found}; the first loss was "
+                f"training diverged {when} of {self.options['steps']} steps ({found}; the first loss was "
                 f"{self.state.start_loss:.4g} nats). No model was written. Lower learning_rate"
                 + (" or the strength of the penalty." if self.options["penalty"] else ".")
             )
 
     def _layers(self, layers: str | Sequence[int]) -> list[int]:
-        """The layers of the penalty; the fastest growth of the cosine is found on the texts of the first step."""
+        """The layers of the penalty; the fastest growth of the cosine is that of the held-out texts, for all seeds."""
         n_blocks = len(self.trainable.blocks)
         if layers != STEEPEST:
             return checked_layers(layers, n_blocks)
-        with torch.inference_mode(), states_taken(self.trainable.blocks, range(n_blocks + 1)) as taken:
-            _, lengths = self._loss(self._texts_of(0))
-        return steepest_layers([float(metric_of_batch(cosine, taken[layer], lengths)) for layer in range(n_blocks + 1)])
+        sums = np.zeros(n_blocks + 1)
+        for texts in self._held_out_batches():
+            with torch.inference_mode(), states_taken(self.trainable.blocks, range(n_blocks + 1)) as taken:
+                _, lengths = self._loss(texts)
+            sums += [len(texts) * float(metric_of_batch(cosine, taken[layer], lengths)) for layer in range(len(sums))]
+        return steepest_layers((sums / len(self._held_out)).tolist())
+
+    def _held_out_batches(self) -> Iterator[Sequence[np.ndarray]]:
+        size = self.options["batch_size"]
+        return (self._held_out[start : start + size] for start in range(0, len(self._held_out), size))
 
     def _texts_of(self, step: int) -> list[np.ndarray]:
         return [self._texts[place] for place in self._batches.of(step)]

@@ -97,9 +97,17 @@ def steepest_layers(cosines: Sequence[float]) -> list[int]:
 
     Args:
         cosines: the metric at the layers from 0 on.
+
+    Raises:
+        HomogenizationError: the metric grows nowhere.
     """
     growth = [after - before for before, after in pairwise(cosines)]
     top = max(range(len(growth)), key=growth.__getitem__)
+    if growth[top] <= 0:
+        raise HomogenizationError(
+            "penalty.layers: 'steepest' has no meaning here: before training, the mean cosine grows after no block of "
+            f"this model. Name layers from 1 to {len(growth)}."
+        )
     first = last = top
     while first > 0 and growth[first - 1] >= growth[top] / 2:
         first -= 1

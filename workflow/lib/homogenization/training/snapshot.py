@@ -98,6 +98,7 @@ def train_snapshot(
             logging.info(f"penalty on the layers {loop.state.layers}")
         try:
             loop.run_to(step, _every(seconds, key, checkpoints))
+            loop.check_last_step()
         except DivergedError:
             _remove(checkpoints)
             raise

@@ -18,7 +18,8 @@ def reviews_to_train_on(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The reviews that the sample and its near-duplicates leave, in two parts: to train on, and held out.
 
-    Which are held out depends on the reviews alone, so it is the same for all models and seeds of a study.
+    A near-duplicate of a held-out review is in neither. Which are held out depends on the reviews alone, so it is the
+    same for all models and seeds of a study.
 
     Args:
         clean: columns review_id and text: the corpus.
@@ -30,17 +31,24 @@ def reviews_to_train_on(
         HomogenizationError: fewer reviews are left than are held out and read in one step.
     """
     others = clean.join(sampled.select("review_id"), on="review_id", how="anti").sort("review_id")
-    alike = near_duplicates(others["text"].to_list(), sampled["text"].to_list())
-    left = others.filter(~pl.Series(alike, dtype=pl.Boolean))
-    if len(left) < held_out + batch_size:
-        raise HomogenizationError(
-            f"training: the sample of {len(sampled)} leaves {len(left)} reviews of {len(clean)} ({sum(alike)} more are "
-            f"near-duplicates of sampled ones), and {held_out + batch_size} are needed: {held_out} held out "
-            f"(held_out), {batch_size} for a step (batch_size). Lower these or n_reviews, or give a larger corpus."
-        )
+    left = _without_near_duplicates(others, sampled)
     hashes = [seeded_hash(0, "held out", name) for name in left["review_id"]]
     ranked = left.with_columns(pl.Series("hash", hashes, pl.Binary)).sort("hash").drop("hash")
-    return ranked[held_out:].sort("review_id"), ranked[:held_out].sort("review_id")
+    asked, rest = ranked[:held_out].sort("review_id"), ranked[held_out:].sort("review_id")
+    training = _without_near_duplicates(rest, asked)
+    if len(training) < batch_size:
+        raise HomogenizationError(
+            f"training: the sample of {len(sampled)} leaves {len(left)} reviews of {len(clean)} "
+            f"({len(others) - len(left)} more are near-duplicates of sampled ones, {len(rest) - len(training)} of these "
+            f"near-duplicates of held-out ones), and {held_out + batch_size} are needed: {held_out} held out "
+            f"(held_out), {batch_size} for a step (batch_size). Lower these or n_reviews, or give a larger corpus."
+        )
+    return training, asked
+
+
+def _without_near_duplicates(reviews: pl.DataFrame, of: pl.DataFrame) -> pl.DataFrame:
+    alike = near_duplicates(reviews["text"].to_list(), of["text"].to_list())
+    return reviews.filter(~pl.Series(alike, dtype=pl.Boolean))
 
 
 def near_duplicates(texts: Sequence[str], of: Sequence[str]) -> list[bool]:
