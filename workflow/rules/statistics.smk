@@ -263,6 +263,7 @@ if STUDY.judged_claims:
             pooled="<results>/tables/pooled.parquet",
             intervened="<results>/tables/intervened.parquet" if STUDY.intervention_jobs else [],
             consequences="<results>/tables/consequences.parquet" if STUDY.consequences else [],
+            extrema="<results>/tables/extrema.parquet" if STUDY.finds_extrema else [],
         output:
             claims=report(
                 "<results>/tables/claims.csv",

@@ -208,8 +208,8 @@ def tabulate(
     """The tables `claims`, `verdicts` and `answers`; `inputs` names the files of the tables that they are judged by.
 
     These are `metrics` and `similarity`; `components`, empty where the study takes no blocks apart; `pooled`, where the
-    study pools the tokens of its texts; `intervened`, where it changes attention; and `consequences`, where it
-    measures these.
+    study pools the tokens of its texts; `intervened`, where it changes attention; `consequences`, where it measures
+    these; and `extrema`, where it looks for these.
     """
     components = read_table(inputs.components) if inputs.components else None
     evidence = Evidence(
@@ -227,6 +227,7 @@ def tabulate(
         read_table(inputs.intervened) if inputs.get("intervened") else None,
         read_table(inputs.consequences) if inputs.get("consequences") else None,
         trained,
+        read_table(inputs.extrema) if inputs.get("extrema") else None,
     )
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))
