@@ -1,4 +1,4 @@
-# Tables -> contrasts, depth, extrema, the first token, interventions, consequences, verdicts.
+# Tables -> contrasts, depth, extrema, the first token, interventions, consequences, training, verdicts.
 # Matrices of known kinds -> what the metrics answer to.
 
 # parameters of the resampling of reviews, the same for every table
@@ -228,6 +228,32 @@ if STUDY.predicted_models:
             code=code("tabulate", "statistics.predictions"),
             module="statistics.predictions",
             models=STUDY.predicted_models,
+        script:
+            "../scripts/tabulate.py"
+
+
+if STUDY.trained_models:
+
+    rule describe_training:
+        """What trained models learnt, and what sets two arms apart, in words."""
+        input:
+            training="<results>/tables/training.parquet",
+            arms="<results>/tables/arms.parquet",
+        output:
+            report(
+                "<results>/tables/training.csv",
+                caption="../report/training_in_words.rst",
+                category="Training",
+                labels={"table": "what was learnt, and what sets arms apart"},
+            ),
+        log:
+            "<logs>/tables/describe_training.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "statistics.training_in_words"),
+            module="statistics.training_in_words",
+            pairs=STUDY.arms,
         script:
             "../scripts/tabulate.py"
 
