@@ -52,6 +52,7 @@ from homogenization.statistics.pooled_states import PROBES_SCHEMA, SHIFTS_SCHEMA
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
 from homogenization.statistics.predictions import CAUSES_SCHEMA, PREDICTIONS_SCHEMA
 from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
+from homogenization.statistics.training_in_words import TRAINING_ANSWERS_SCHEMA
 from homogenization.tables.arms import ARMS_SCHEMA
 from homogenization.tables.attention import ATTENTION_PROFILE_SCHEMA
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
@@ -133,6 +134,7 @@ SCHEMAS = {
     "consequences.csv": ANSWERS_SCHEMA,
     "causes.csv": CAUSES_SCHEMA,
     "training.parquet": TRAINING_SCHEMA,
+    "training.csv": TRAINING_ANSWERS_SCHEMA,
     "arms.parquet": ARMS_SCHEMA,
     "positional.parquet": POSITIONAL_SCHEMA,
     "templates.parquet": TEMPLATES_SCHEMA,

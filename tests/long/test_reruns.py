@@ -156,7 +156,7 @@ def test_a_metric_to_contrast_reads_no_states(finished):
     finished.config["contrasts"]["metrics"] = ["resultant_length", "effective_rank"]
     # the board reads which controls are out of balance beside the contrasts
     figures = {"plot_contrast": 2, "plot_claims": 1}
-    tables = {"test_contrasts": 1, "measure_depth": 1, **EXTREMA}
+    tables = {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1, **EXTREMA}
     reruns(finished, {**COMMON_LENGTH, **tables, **figures, **REPORT})
 
 
@@ -295,7 +295,8 @@ def test_another_variant_taken_apart_runs_alone(finished):
 
 def test_a_variant_whose_positions_are_left_out_runs_no_model(finished):
     finished.config["positional"]["variants"].remove("front")
-    reruns(finished, {**POSITIONAL, **SINKS, **EXTREMA, **REPORT})
+    claims = {"judge_claims": 1, "plot_claims": 1}
+    reruns(finished, {**POSITIONAL, **SINKS, **EXTREMA, **claims, **REPORT})
 
 
 def test_a_comment_or_docstring_reruns_nothing(finished):

@@ -53,6 +53,9 @@ def test_arms_are_trained_read_and_compared_and_an_edit_trains_what_it_touches(p
     assert penalised["highest"][0] == penalised["lowest"][0] == 0  # the same random weights
     assert penalised["highest"][1] < 0  # the penalty has lowered the cosine in every seed
     assert {path.name for path in (results / "figures").iterdir()} >= {"training.svg", "arms"}
+    answers = pl.read_csv(results / "tables/training.csv")
+    assert answers["arm"].to_list() == ["diverse", "none", "rotary", "rotary", "diverse"]
+    assert "after block 1, which is penalised" in answers["answer"][-1]
     assert "Nothing to be done" in project.run("--dry-run").stdout
 
     models = copy.deepcopy(project.config["models"])

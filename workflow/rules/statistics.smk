@@ -1,4 +1,4 @@
-# Tables -> contrasts, depth, extrema, the first token, interventions, consequences, verdicts.
+# Tables -> contrasts, depth, extrema, the first token, interventions, consequences, training, verdicts.
 # Matrices of known kinds -> what the metrics answer to.
 
 # parameters of the resampling of reviews, the same for every table
@@ -232,6 +232,32 @@ if STUDY.predicted_models:
             "../scripts/tabulate.py"
 
 
+if STUDY.trained_models:
+
+    rule describe_training:
+        """What trained models learnt, and what sets two arms apart, in words."""
+        input:
+            training="<results>/tables/training.parquet",
+            arms="<results>/tables/arms.parquet",
+        output:
+            report(
+                "<results>/tables/training.csv",
+                caption="../report/training_in_words.rst",
+                category="Training",
+                labels={"table": "what was learnt, and what sets arms apart"},
+            ),
+        log:
+            "<logs>/tables/describe_training.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "statistics.training_in_words"),
+            module="statistics.training_in_words",
+            pairs=STUDY.arms,
+        script:
+            "../scripts/tabulate.py"
+
+
 if STUDY.sensitivity:
 
     rule probe_metrics:
@@ -264,6 +290,7 @@ if STUDY.judged_claims:
             intervened="<results>/tables/intervened.parquet" if STUDY.intervention_jobs else [],
             consequences="<results>/tables/consequences.parquet" if STUDY.consequences else [],
             training="<results>/tables/training.parquet" if STUDY.trained_models else [],
+            extrema="<results>/tables/extrema.parquet" if STUDY.finds_extrema else [],
         output:
             claims=report(
                 "<results>/tables/claims.csv",

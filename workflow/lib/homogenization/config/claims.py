@@ -32,6 +32,7 @@ STATISTICS = (
     "slope",
     "steepest",
     "peak",
+    "extremum",
     "correlation",
     "component",
     "similarity",
@@ -132,6 +133,17 @@ class Peak(_OfMetric):
     """The layer at which the mean over reviews is largest."""
 
     of: Literal["depth", "height"] = Field("depth", description="The depth of that layer, or the mean there.")
+
+
+class Extremum(_OfMetric):
+    """The most prominent peak or trough between the ends of the curve over depth, of those that the reviews settle."""
+
+    kind: Literal["peak", "trough"] = Field(description="`peak` or `trough`.")
+    of: Literal["prominence", "height", "depth", "remains"] = Field(
+        "prominence",
+        description="How far it stands out, the mean there, the depth of its layer, or the share of its prominence "
+        "that is left without the first token.",
+    )
 
 
 class Correlation(_OfMetric):
@@ -286,6 +298,7 @@ class Claim(Section):
     slope: Slope | None = None
     steepest: Steepest | None = None
     peak: Peak | None = None
+    extremum: Extremum | None = None
     correlation: Correlation | None = None
     component: Component | None = None
     similarity: SimilarityOf | None = None

@@ -31,7 +31,9 @@ from homogenization.statistics.evidence import (
     over_pools,
     over_reviews,
     values_of,
+    without_first,
 )
+from homogenization.statistics.extremum_evidence import measure_extremum
 from homogenization.statistics.intervention_evidence import measure_intervention
 from homogenization.statistics.layers import layer_steps, layer_values, slopes, steepest_span
 from homogenization.statistics.resampling import resampled, weighted_means
@@ -151,6 +153,12 @@ def peak(claim: Claim, model: str, evidence: Evidence) -> Measurement:
 
 
 @claim_statistic
+def extremum(claim: Claim, model: str, evidence: Evidence) -> Measurement:
+    """How far the most prominent peak or trough stands out, where it is, or what the first token has to do with it."""
+    return measure_extremum(claim, model, evidence)
+
+
+@claim_statistic
 def correlation(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The Pearson correlation of two metrics over reviews within a layer, averaged over layers.
 
@@ -158,7 +166,7 @@ def correlation(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """
     other = claim["with_metric"]
     second = {**claim, "metric": other, "view": (describe_metric(other).views or VIEWS)[0]}
-    bare = _without_first(claim)
+    bare = without_first(claim)
     sides = [claim, second, *([bare] if bare else [])]
     job = layer_values(pl.concat([values_of(one, model, claim["variant"], evidence) for one in sides]))
     x, y, *rest = (job.of(one["view"], one["metric"]) for one in sides)
@@ -180,12 +188,6 @@ def correlation(claim: Claim, model: str, evidence: Evidence) -> Measurement:
 
     difference = Interval(*resampled(beyond, evidence.weights(n), evidence.confidence))
     return replace(found, without_first=found.found.estimate - difference.estimate, beyond=difference)
-
-
-def _without_first(claim: Claim) -> Claim | None:
-    """The claim with the first token left out of its metric; None where it is already, or there is no such view."""
-    view = "without_first" if claim["view"] == "all_tokens" else f"{claim['view']}_without_first"
-    return {**claim, "view": view} if view in (describe_metric(claim["metric"]).views or VIEWS) else None
 
 
 @claim_statistic

@@ -210,7 +210,7 @@ def tabulate(
 
     These are `metrics` and `similarity`; `components`, empty where the study takes no blocks apart; `pooled`, where the
     study pools the tokens of its texts; `intervened`, where it changes attention; `consequences`, where it measures
-    these; and `training`, where it trains models.
+    these; `training`, where it trains models; and `extrema`, where it looks for these.
     """
     components = read_table(inputs.components) if inputs.components else None
     evidence = Evidence(
@@ -229,6 +229,7 @@ def tabulate(
         read_table(inputs.consequences) if inputs.get("consequences") else None,
         trained,
         read_table(inputs.training) if inputs.get("training") else None,
+        read_table(inputs.extrema) if inputs.get("extrema") else None,
     )
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from homogenization.measures.views import VIEWS
+from homogenization.metrics.catalogue import describe_metric
 from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.statistics.layers import depth_ranges
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, resampled, sign_flips
@@ -83,6 +85,7 @@ class Evidence:
         consequences: tables/consequences.parquet; None where the study has no such section.
         trained: [model, arm, seed, step] of each trained model.
         training: the table `training`; None where the study trains no model.
+        extrema: tables/extrema.parquet; None where the study looks for none.
     """
 
     metrics: pl.DataFrame
@@ -100,6 +103,7 @@ class Evidence:
     consequences: pl.DataFrame | None = None
     trained: Sequence[Sequence[Any]] = ()
     training: pl.DataFrame | None = None
+    extrema: pl.DataFrame | None = None
 
     def weights(self, n: int) -> np.ndarray:
         """(draws, n) bootstrap weights of `n` reviews."""
@@ -139,6 +143,12 @@ _flips = lru_cache(maxsize=2)(sign_flips)
 def is_pooled(claim: Claim) -> bool:
     """Whether a claim is about the tokens of many texts in one centred matrix."""
     return claim["convention"] == _THESIS
+
+
+def without_first(claim: Claim) -> Claim | None:
+    """The claim with the first token left out of its metric; None where it is already, or there is no such view."""
+    view = "without_first" if claim["view"] == "all_tokens" else f"{claim['view']}_without_first"
+    return {**claim, "view": view} if view in (describe_metric(claim["metric"]).views or VIEWS) else None
 
 
 def values_of(claim: Claim, model: str, variant: str, evidence: Evidence) -> pl.DataFrame:

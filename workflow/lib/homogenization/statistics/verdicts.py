@@ -19,6 +19,7 @@ _MEASURED = {  # statistic -> the quantity that the criterion applies to
     "slope": "slope over depth",
     "steepest": "depth of the fastest change",
     "peak": "depth of the maximum",
+    "extremum": "{of} of the most prominent {kind}",
     "correlation": "correlation within layers",
     "component": "lead over the other components",
     "similarity": "mean F1",
@@ -86,6 +87,9 @@ def criterion_in_words(claim: Mapping[str, Any]) -> str:
 
 def measured_in_words(claim: Mapping[str, Any]) -> str:
     """The quantity that the criterion of a claim (`Claim.as_params()`) applies to: `mean difference at the output`."""
+    if claim["statistic"] == "extremum":
+        of = {"remains": "share without the first token"}.get(claim["of"], claim["of"])
+        return _MEASURED["extremum"].format(of=of, kind=claim["kind"])
     if claim.get("of") == "height":
         return "maximum over layers"
     measured = "mean square" if claim.get("squared") else _MEASURED[claim["statistic"]]
