@@ -23,7 +23,7 @@ from homogenization.consequences.schemas import (
     TEXTS_SCHEMA,
 )
 from homogenization.corpus.sentences import words
-from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, SLOPES_SCHEMA
+from homogenization.interventions.schemas import DELIVERED_SCHEMA, DOSES_SCHEMA, INTERVENED_SCHEMA, SLOPES_SCHEMA
 from homogenization.measures import views
 from homogenization.measures.attention import ATTENTION_SCHEMA, attention_profile, uniform_attention
 from homogenization.measures.components import COMPONENT_STATES_SCHEMA
@@ -47,6 +47,7 @@ from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.statistics.extrema import EXTREMA_SCHEMA
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA
 from homogenization.statistics.interventions import EFFECTS_SCHEMA, SLOPE_MEANS_SCHEMA
+from homogenization.statistics.mechanism import DELIVERED_MEANS_SCHEMA, MECHANISM_SCHEMA
 from homogenization.statistics.peaks_in_words import PEAKS_SCHEMA
 from homogenization.statistics.pooled_states import PROBES_SCHEMA, SHIFTS_SCHEMA
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
@@ -125,6 +126,8 @@ SCHEMAS = {
     "doses.csv": DOSE_MEANS_SCHEMA,
     "interventions.parquet": EFFECTS_SCHEMA,
     "slopes.parquet": SLOPE_MEANS_SCHEMA,
+    "delivered.parquet": DELIVERED_MEANS_SCHEMA,
+    "mechanism.csv": MECHANISM_SCHEMA,
     "predictions.csv": PREDICTIONS_SCHEMA,
     "consequences.parquet": INTERVENED_BY_REVIEW_SCHEMA,
     "probes.parquet": PROBES_SCHEMA,
@@ -150,6 +153,7 @@ SCHEMAS = {
     "interventions/{model}/{variant}/{shard}.parquet": INTERVENED_SCHEMA,
     "interventions/{model}/{variant}/{shard}.doses.parquet": DOSES_SCHEMA,
     "interventions/{model}/{variant}/{shard}.slopes.parquet": SLOPES_SCHEMA,
+    "interventions/{model}/{variant}/{shard}.delivered.parquet": DELIVERED_SCHEMA,
     "consequences/{model}/{text}/{shard}.texts.parquet": TEXTS_SCHEMA,
     "consequences/{model}/{text}/{shard}.states.parquet": POOLED_STATES_SCHEMA,
     "consequences/{model}.parquet": POOLED_READINGS_SCHEMA,

@@ -30,7 +30,13 @@ SENSITIVITY = {"probe_metrics": 1, "plot_sensitivity": 1}
 COMPONENTS = {"tabulate_components": 1, "plot_components": 1}
 POSITIONAL = {"tabulate_positional": 1, "plot_positional_heads": 1, "plot_positional_templates": 1}
 SINKS = {"tabulate_sinks": 1, "plot_sinks": 1}
-EFFECTS = {"test_interventions": 1, "plot_dose_response": 4, "plot_conditions": 4, "plot_susceptibility": 1}
+EFFECTS = {
+    "test_interventions": 1,
+    "explain_slopes": 1,
+    "plot_dose_response": 4,
+    "plot_conditions": 4,
+    "plot_susceptibility": 1,
+}
 # reviews of the first shard alone take part in interventions
 INTERVENED = {"tabulate_intervened": 1, **EFFECTS}
 HARM = {"test_consequences": 1, "plot_harm": 1, "plot_probes": 1, "plot_shifts": 1}

@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "test_contrasts": {"scipy", "scipy.stats"},
     "find_extrema": {"scipy", "scipy.stats"},
     "test_interventions": {"scipy", "scipy.stats"},
+    "explain_slopes": {"scipy", "scipy.stats"},
     "predict_variants": {"scipy", "scipy.stats"},
     "test_consequences": {"scipy", "scipy.stats"},
     "judge_claims": {"scipy", "scipy.stats"},

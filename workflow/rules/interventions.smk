@@ -18,6 +18,7 @@ if STUDY.intervention_jobs:
             metrics=update("<results>/interventions/{model}/{variant}/{shard}.parquet"),
             doses=update("<results>/interventions/{model}/{variant}/{shard}.doses.parquet"),
             slopes=update("<results>/interventions/{model}/{variant}/{shard}.slopes.parquet"),
+            delivered=update("<results>/interventions/{model}/{variant}/{shard}.delivered.parquet"),
         log:
             "<logs>/interventions/{model}/{variant}/{shard}.log",
         conda:

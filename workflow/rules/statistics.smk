@@ -149,6 +149,35 @@ if STUDY.intervention_jobs:
             "../scripts/tabulate.py"
 
 
+if STUDY.intervention_jobs and STUDY.interventions.slopes:
+
+    rule explain_slopes:
+        """Whether what a pattern delivers to tokens tells its slope, over the blocks of a model."""
+        input:
+            similarity="<results>/tables/similarity.parquet",
+            delivered=over_jobs(
+                "<results>/interventions/{model}/{variant}/{shard}.delivered.parquet", STUDY.intervention_jobs
+            ),
+        output:
+            delivered="<results>/tables/delivered.parquet",
+            mechanism=report(
+                "<results>/tables/mechanism.csv",
+                caption="../report/mechanism.rst",
+                category="Causes",
+                labels={"table": "does what a pattern delivers tell its slope?"},
+            ),
+        log:
+            "<logs>/tables/explain_slopes.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            **RESAMPLING,
+            code=code("tabulate", "statistics.mechanism"),
+            module="statistics.mechanism",
+        script:
+            "../scripts/tabulate.py"
+
+
 if STUDY.consequences:
 
     rule test_consequences:
@@ -201,6 +230,7 @@ if STUDY.predicted_models:
             metrics="<results>/tables/metrics.parquet",
             similarity="<results>/tables/similarity.parquet",
             positional="<results>/tables/positional.parquet",
+            mechanism="<results>/tables/mechanism.csv",
             slopes=over_jobs(
                 "<results>/interventions/{model}/{variant}/{shard}.slopes.parquet", STUDY.intervention_jobs
             ),

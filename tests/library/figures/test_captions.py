@@ -18,6 +18,7 @@ SAID = {
     "comparisons": ["fewer than 7 such reviews"],
     "doses": ["n_sink_moved"],
     "causes": ["The two agree"],
+    "mechanism": ["rank_correlation"],
     "peaks": ["of its prominence"],
     "predictions": ["unexplained"],
     "consequences": ["nearest to it in likeness"],

@@ -50,19 +50,19 @@ def drawn():
 
 
 def panel(row, column, layers=0):
-    """A panel: six rows and three doses, twice. Rows: the first model's views, each in two ranges; the second's."""
-    return drawn().axes[layers * 18 + row * 3 + column]
+    """A panel of a row with three doses, twice. Rows: the first model's two ranges in one view; the second's."""
+    return drawn().axes[row * 6 + layers * 3 + column]
 
 
 def test_it_keeps_the_house_style():
     require_house_style(drawn(), f"n = {N - 3} to {N} reviews")
     assert "Left out: 3 reviews of a dose, in which another token took over the sink." in texts(drawn())
-    assert "Alpha (trained); without the first token; middle blocks" in texts(drawn())
+    assert "Alpha (trained); middle blocks" in texts(drawn())
     assert "control: nowhere (removed)" in texts(drawn())
 
 
 def test_lines_are_the_changes_of_the_table_and_start_at_no_dose():
-    effects = tables()["interventions"].filter(model="alpha", view="all_tokens", layers="all", blocks="all")
+    effects = tables()["interventions"].filter(model="alpha", view="without_first", layers="all", blocks="all")
     for pattern in EFFECTS:
         rows = effects.filter(pattern=pattern, against="untouched", part="whole").sort("strength")
         drawn_line = line(panel(0, 0), pattern)
@@ -85,7 +85,7 @@ def test_a_template_has_both_signs():
 
 def test_a_model_without_next_token_or_template_has_empty_panels():
     for column in (1, 2):
-        assert "not changed" in [text.get_text() for text in panel(4, column).texts]
+        assert "not changed" in [text.get_text() for text in panel(2, column).texts]
 
 
 def test_only_patterns_that_are_no_control_have_bands():
@@ -100,16 +100,30 @@ def test_the_side_of_homogenization_is_tinted():
     assert not tinted(figure_of(homogenization=0))
 
 
-def test_each_range_of_blocks_has_a_row_and_other_views_have_none():
+def test_each_range_of_blocks_has_a_row_in_one_view():
     np.testing.assert_allclose(line(panel(1, 0), "first").get_xydata(), [[0, 0], [0.1, 9]], atol=1e-9)
-    highest = [max(np.max(curve.get_ydata()) for curve in panel(row, 0).lines) for row in range(6)]
-    assert [value > 1 for value in highest] == [False, True, False, True, False, False]
-    assert "after quarter" not in texts(drawn())
+    assert len(drawn().axes) == 18
+    highest = [max(np.max(curve.get_ydata()) for curve in panel(row, 0).lines) for row in range(3)]
+    assert [value > 1 for value in highest] == [False, True, False]
+    assert "Tokens: without the first token." in texts(drawn())
 
 
-def test_one_range_that_is_not_all_is_named_below():
+def test_one_range_has_each_view_in_a_row_and_is_named_below():
     only = {**tables(), "interventions": tables()["interventions"].filter(blocks="middle")}
-    assert "Changed: middle blocks." in texts(draw(only, shown(metric=COSINE, label="cosine")))
+    written = texts(draw(only, shown(metric=COSINE, label="cosine")))
+    assert "Changed: middle blocks." in written
+    assert "Alpha (trained); all tokens" in written
+    assert "Alpha (trained); without the first token" in written
+    assert "Tokens:" not in written
+
+
+def test_three_models_with_two_ranges_fit_on_a_page():
+    more = {
+        name: pl.concat([table.with_columns(model=pl.lit(f"{table['model'][0]}{n}")) for n in range(3)])
+        for name, table in ((name, table.filter(model="alpha")) for name, table in tables().items())
+    }
+    models = [[f"alpha{number}", f"Model {number}"] for number in range(3)]
+    assert draw(more, shown(metric=COSINE, label="cosine", models=models)).get_figheight() < 17
 
 
 def test_it_refuses_what_the_table_lacks():

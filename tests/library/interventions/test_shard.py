@@ -13,7 +13,8 @@ from homogenization.interventions import intervened, shard
 from homogenization.interventions.cells import METRICS, VIEWS, cells
 from homogenization.interventions.conditions import conditions_of
 from homogenization.interventions.readings import massive_tokens, read
-from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, SLOPES_SCHEMA
+from homogenization.interventions.schemas import DELIVERED_SCHEMA, DOSES_SCHEMA, INTERVENED_SCHEMA, SLOPES_SCHEMA
+from homogenization.measures import blocks
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.spectral import SpectrumBatch, evaluate
@@ -62,11 +63,11 @@ def job(tmp_path):
         if depth is not None:
             write_table(depth, tmp_path / "depth.parquet")
             inputs["depth"] = str(tmp_path / "depth.parquet")
-        outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in ("metrics", "doses", "slopes")}
+        outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in ("metrics", "doses", "slopes", "delivered")}
         params = {"model": {"name": "tiny", "token_budget": 2048, "max_tokens": max_tokens, **entry}}
         params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "interventions": chosen}
         run_script("apply_interventions", tmp_path / "log", inputs, outputs, params | {"seed": 0, "code": code})
-        return [read_table(path) for path in outputs.values()]
+        return [read_table(path) for path in list(outputs.values())[:3]]
 
     return run
 
@@ -123,14 +124,35 @@ def test_a_new_condition_alone_is_computed_and_the_rest_stays(saved, job, monkey
     assert [len(keys) for keys in asked[3:]] == [6, 6], "other code, other reviews"
 
 
-def test_new_patterns_of_slopes_are_added(saved, job):
+def test_new_patterns_of_slopes_are_added(saved, job, tmp_path):
     entry = saved()
     _, _, before = job(entry)
-    both = CHOSEN | {"slopes": {"patterns": ["uniform", "first"], "metrics": ["cosine_anisotropy"]}}
-    _, _, after = job(entry, both)
+    delivered = read_table(tmp_path / "delivered.out.parquet")
+    assert delivered.schema == pl.Schema(DELIVERED_SCHEMA)
+    assert len(delivered) == 2 * 3
+    at_output = before.filter(view="without_first")["slope"].to_numpy()
+    more = CHOSEN | {"slopes": {"patterns": ["removed", "uniform", "first"], "metrics": ["cosine_anisotropy"]}}
+    _, _, after = job(entry, more)
     assert after.filter(pattern="first").equals(before)
-    assert after["pattern"].unique(maintain_order=True).to_list() == ["uniform", "first"]
+    assert after["pattern"].unique(maintain_order=True).to_list() == ["removed", "uniform", "first"]
+    both = read_table(tmp_path / "delivered.out.parquet")
+    assert both["pattern"].unique(maintain_order=True).to_list() == ["uniform", "first"]
+    assert both.filter(pattern="first").equals(delivered)
+    removed = after.filter(pattern="removed", view="without_first")["slope"].to_numpy()
+    np.testing.assert_allclose(delivered["at_output"], at_output - removed, rtol=1e-9)
     assert job(entry, CHOSEN | {"slopes": None})[2].is_empty()
+    assert read_table(tmp_path / "delivered.out.parquet").is_empty()
+
+
+def test_a_model_whose_blocks_are_unknown_has_slopes_and_a_reason(saved, job, tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "LAYOUTS", blocks.LAYOUTS[2:])
+    _, _, slopes = job(saved())
+    assert len(slopes) == 2 * 3 * len(VIEWS)
+    assert read_table(tmp_path / "delivered.out.parquet").is_empty()
+    assert (
+        "LlamaModel: what patterns deliver is not measured, since its blocks are of no known"
+        in (tmp_path / "log").read_text()
+    )
 
 
 def test_reviews_too_long_for_scaled_positions_are_skipped_and_counted(saved, job):

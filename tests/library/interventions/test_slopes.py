@@ -8,10 +8,12 @@ import torch
 
 from homogenization.interventions.cells import VIEWS, cells
 from homogenization.interventions.changes import dial
+from homogenization.interventions.differentiable import DIFFERENTIABLE
 from homogenization.interventions.passes import Recorder
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import read
-from homogenization.interventions.slopes import DIFFERENTIABLE, InFloat64, in_float64, slopes_of_review
+from homogenization.interventions.recorded import InFloat64, in_float64, record
+from homogenization.interventions.slopes import slopes_of_review
 from homogenization.states.network import packed_model, run_packed
 from tiny_models import CONFIGS, network, random_texts
 
@@ -51,7 +53,7 @@ def test_slopes_equal_finite_differences_and_add_up(name, n_tokens):
     model = in_float64(packed_model(network(CONFIGS[name])))
     ids = random_texts([n_tokens])[0]
     patterns = list(PATTERNS)
-    slopes = slopes_of_review(model, ids, b"r", patterns, METRICS)
+    slopes = slopes_of_review(record(model, ids), b"r", patterns, METRICS)
     assert slopes.shape == (3, len(patterns), len(cells(METRICS)))
     scale = np.abs(slopes).max(axis=(0, 1)) + 1e-9
     for number, pattern in enumerate(patterns):
@@ -66,6 +68,6 @@ def test_slopes_equal_finite_differences_and_add_up(name, n_tokens):
 
 def test_a_single_token_has_no_slope():
     model = in_float64(packed_model(network(CONFIGS["llama"])))
-    slopes = slopes_of_review(model, [5], b"r", ["first"], ["cosine_anisotropy"])
+    slopes = slopes_of_review(record(model, [5]), b"r", ["first"], ["cosine_anisotropy"])
     assert np.isnan(slopes).all()
     assert slopes.shape[-1] == len(VIEWS)

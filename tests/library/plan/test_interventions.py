@@ -56,5 +56,5 @@ def test_without_interventions_there_is_nothing():
 def test_the_default_has_every_pattern_at_every_strength():
     default = Interventions()
     assert len(default.conditions) == 1 + 4 * len(PATTERNS) + 3 + RANDOM_DRAWS + 2
-    assert default.backward_passes == 2 * len(VIEWS)
+    assert default.backward_passes == 2 * len(VIEWS) + 2
     assert len(Interventions(**SMALL["interventions"]).conditions) == 4

@@ -7,6 +7,7 @@ import pytest
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import write_table
+from homogenization.statistics.mechanism import MECHANISM_SCHEMA
 from homogenization.statistics.predictions import (
     CAUSES_SCHEMA,
     PREDICTIONS_SCHEMA,
@@ -17,6 +18,7 @@ from homogenization.statistics.predictions import (
 from library.statistics.shared import COSINE, metric_rows, run_tabulate, similarity_rows
 
 N, N_BLOCKS = 20, 3
+NO_MECHANISM = pl.DataFrame(schema=MECHANISM_SCHEMA)
 SETTINGS = {"draws": 300, "confidence": 0.95, "seed": 0}
 TEMPLATES = ("first", "second", "self", "previous", "next", "recency_2", "recency_8", "recency_32", "uniform")
 
@@ -90,7 +92,7 @@ def study(effect=1.0, noise=0.0):
 def answer_of(**keys):
     slopes, positional, metrics, _ = study(**keys)
     table = predictions_table(slopes, positional, metrics, **SETTINGS)
-    return causes_table(table, ["m"])["answer"].item()
+    return causes_table(table, NO_MECHANISM, ["m"])["answer"].item()
 
 
 def test_predictions_are_slopes_times_doses_review_by_review():
@@ -130,7 +132,7 @@ def test_templates_without_a_slope_are_counted():
     moved = doses(positional, "m", "front")
     first = np.abs(dose_of(moved, "first")).sum()
     assert table["covered"].item() == pytest.approx(first / moved["dose"].abs().sum())
-    assert "are predicted from" in causes_table(table, ["m"])["answer"].item()
+    assert "are predicted from" in causes_table(table, NO_MECHANISM, ["m"])["answer"].item()
 
 
 def test_spectral_views_are_those_of_the_residual_stream():
@@ -147,7 +149,9 @@ def test_a_model_without_predictions_says_so():
     slopes, positional, metrics, _ = study()
     table = predictions_table(slopes, positional, metrics.filter(variant="original"), **SETTINGS)
     assert table.is_empty()
-    assert causes_table(table, ["m", "x"]).rows() == [(name, "No variant's effect was predicted.") for name in "mx"]
+    assert causes_table(table, NO_MECHANISM, ["m", "x"]).rows() == [
+        (name, "No variant's effect was predicted.") for name in "mx"
+    ]
 
 
 def test_the_script_writes_both_tables(tmp_path):
@@ -157,6 +161,8 @@ def test_the_script_writes_both_tables(tmp_path):
     paths = {name: str(tmp_path / name) for name in tables}
     for name, table in tables.items():
         write_table(table, paths[name])
+    paths["mechanism"] = str(tmp_path / "mechanism.csv")
+    NO_MECHANISM.write_csv(paths["mechanism"])
     outputs = [str(tmp_path / f"{name}.csv") for name in ("predictions", "causes")]
     run_tabulate(
         tmp_path, "statistics.predictions", paths | {"slopes": [paths["slopes"]]}, outputs, models=["m"], **SETTINGS

@@ -170,8 +170,11 @@ class Interventions(Section):
 
     @property
     def backward_passes(self) -> int:
-        """Backward passes of a review: one for each pair of view and metric whose slopes are asked for."""
-        return len(cells(self.slopes.metrics)) if self.slopes else 0
+        """Backward passes of a review: one for each pair of view and metric whose slopes are asked for, and two more.
+
+        These are for what a pattern delivers: one through all blocks, and one block by block.
+        """
+        return len(cells(self.slopes.metrics)) + 2 if self.slopes else 0
 
     @property
     def n_passes(self) -> int:

@@ -14,9 +14,9 @@ from homogenization.figures.dose_panels import (
     ALIKE_COLOUR,
     LAYERS,
     chosen,
-    root_ticks,
     rows_of_panels,
     set_root_scale,
+    set_root_ticks,
 )
 from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid, range_with_zero
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
@@ -58,7 +58,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     rows = rows_of_panels(every, shown)
     lanes = doses["lane"].unique(maintain_order=True).to_list()
     columns = [*LAYERS.items(), (_KL, "damage")]
-    figure, panels = panel_grid(columns, [(row, label) for row, (_, label) in rows.items()], 0.9 + 0.3 * len(lanes))
+    figure, panels = panel_grid(columns, [(row, label) for row, (_, label) in rows.items()], 0.62 + 0.285 * len(lanes))
     for row, (told, _) in rows.items():
         of_model = doses.filter(model=told["model"])
         for layers in LAYERS:
@@ -124,7 +124,7 @@ def _draw_damage(axes: Axes, doses: pl.DataFrame, lanes: list[str]) -> None:
         axes.annotate(number, (row["kl"], lane), (6, 0), textcoords="offset points", va="center", fontsize=8)
     largest = doses["kl"].max()
     axes.set_xlim(0, max(1.7 * largest, 1e-6))  # room for the numbers
-    axes.set_xticks(root_ticks(largest))
+    set_root_ticks(axes, largest)
 
 
 def _colour(row: dict) -> str:
@@ -140,7 +140,7 @@ def _scale(axes_of_row: list[Axes], homogenization: int) -> None:
         if homogenization:
             axes.axvspan(0, (high + room) if homogenization > 0 else (low - room), color=ALIKE_COLOUR, lw=0, zorder=0)
         axes.set_xlim(low - room, high + room)
-        axes.locator_params(axis="x", nbins=4)
+        axes.locator_params(axis="x", nbins=3)
 
 
 def _name_lanes(axes_of_row: list[Axes], doses: pl.DataFrame, lanes: list[str]) -> None:

@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 
 from homogenization.figures.shown import Shown
 from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import true_minus
 from homogenization.interventions.conditions import BLOCK_NAMES
 
 LAYERS = {"all": "mean over layers", "output": "at the output"}
@@ -21,18 +22,24 @@ def chosen(names: pl.Series, wanted: str) -> str:
 
 
 def rows_of_panels(table: pl.DataFrame, shown: Shown, by_blocks: bool = False) -> dict[str, tuple[dict[str, str], str]]:
-    """Name -> columns that a row of panels holds, and its label: models, views and, `by_blocks`, ranges of these."""
+    """Name -> columns that a row of panels holds, and its label: models and views, `by_blocks` models and ranges.
+
+    Several ranges stand in rows for the last view alone, which the label does not name.
+    """
     views = [view for view in _VIEWS.get(shown.metric, _SPECTRAL_VIEWS) if view in set(table["view"])]
+    views = views or table["view"].unique().sort().to_list()
     names = table["blocks"].unique().sort().to_list() if by_blocks else []
     ranges = [name for name in BLOCK_NAMES if name in names] + [name for name in names if name not in BLOCK_NAMES]
+    if len(ranges) > 1:
+        cells = [({"view": views[-1], "blocks": blocks}, range_label(blocks)) for blocks in ranges]
+    else:
+        cells = [({"view": view}, view_label(view)) for view in views]
     rows = {}
     for model, label in shown.models:
-        for view in views or table["view"].unique().sort():
-            for blocks in ranges if len(ranges) > 1 else [None]:
-                told = {"model": model, "view": view} | ({"blocks": blocks} if blocks else {})
-                if not table.filter(**told).is_empty():
-                    where = f"; {range_label(blocks)}" if blocks else ""
-                    rows[" ".join(told.values())] = (told, f"{label}; {view_label(view)}{where}")
+        for cell, what in cells:
+            told = {"model": model} | cell
+            if not table.filter(**told).is_empty():
+                rows[" ".join(told.values())] = (told, f"{label}; {what}")
     return rows
 
 
@@ -46,8 +53,9 @@ def set_root_scale(axes: Axes) -> None:
     axes.set_xscale("function", functions=(lambda kl: np.sqrt(np.clip(kl, 0, None)), np.square))
 
 
-def root_ticks(largest: float) -> list[float]:
-    """Ticks from 0 to `largest` that do not crowd on a root scale."""
+def set_root_ticks(axes: Axes, largest: float) -> None:
+    """Three ticks from 0 to at most `largest`, which do not crowd on a root scale."""
     size = 10.0 ** np.floor(np.log10(max(largest, 1e-12)))
-    step = size * max(factor for factor in (0.5, 1, 2, 5) if factor * size <= largest)
-    return [0.0, step / 10, step / 2.5, step] if step / 10 > 0 else [0.0]
+    step = size * max(factor for factor in (0.5, 1, 2, 5) if factor * size <= largest) if largest >= 1e-12 else 0.0
+    ticks = [0.0, step / 5, step] if step > 0 else [0.0]
+    axes.set_xticks(ticks, [true_minus(f"{tick:g}") for tick in ticks])

@@ -1,7 +1,7 @@
 """The figure of one metric's change by the dose of an intervention: against strength, and against the damage done.
 
-Rows are models, views and ranges of blocks; columns are doses (λ, KL, the signed strength of a template) at a part of
-the depth; lines are patterns and their controls.
+Rows are models and views or, where several ranges of blocks are changed, models and ranges in one view. Columns are
+doses (λ, KL, the signed strength of a template) at a part of the depth; lines are patterns and their controls.
 """
 
 import numpy as np
@@ -15,31 +15,33 @@ from homogenization.figures.dose_panels import (
     LAYERS,
     chosen,
     range_label,
-    root_ticks,
     rows_of_panels,
     set_root_scale,
+    set_root_ticks,
 )
 from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid, range_with_zero
 from homogenization.figures.pattern_styles import PatternStyle, pattern_handles, pattern_styles
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, house_style
+from homogenization.figures.view_labels import view_label
 from homogenization.interventions.conditions import ALL_BLOCKS
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
 from homogenization.variants.names import ORIGINAL
 
 COLUMNS = {"doses": DOSE_MEANS_SCHEMA}
 _DOSES = {  # column of panels -> kind, column of the table, label of the axis
-    "strength": ("dial", "strength", "λ, share of attention moved"),
-    "kl": ("dial", "kl", "KL of the next token (nats, root scale)"),
-    "signed": ("template", "strength", "s, strength of the template"),
+    "strength": ("dial", "strength", "λ, share of\nattention moved"),
+    "kl": ("dial", "kl", "KL of the next token\n(nats, root scale)"),
+    "signed": ("template", "strength", "s, strength of\nthe template"),
 }
+_PANELS_HEIGHT, _LEAST_HEIGHT = 13.0, 1.4  # inches, of all rows and of one: a page shows the figure whole
 
 
 @house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The figure of `shown.metric` from the tables interventions and doses.
 
-    Originals are drawn where they are there, else the first variant by name. A range of blocks is a row.
+    Originals are drawn where they are there, else the first variant by name.
 
     Raises:
         HomogenizationError: the table lacks the metric for these models.
@@ -56,20 +58,20 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     variant = chosen(table["variant"], ORIGINAL)
     doses = tables["doses"].select("model", "variant", *CONDITION, "kl")
     table = table.filter(variant=variant).join(doses, on=("model", "variant", *CONDITION), how="left")
-    styles = pattern_styles(table["pattern"].unique().to_list())
     rows = rows_of_panels(table, shown, by_blocks=True)
+    table = pl.concat(table.filter(**told) for told, _ in rows.values())
+    styles = pattern_styles(table["pattern"].unique().to_list())
     columns = {
         f"{layers} {dose}": (layers, dose)
         for layers in LAYERS
         for dose, (kind, column, _) in _DOSES.items()
         if not table.filter(pl.col(column).is_not_null(), kind=kind, layers=layers).is_empty()
     }
-    n_doses = len({dose for _, dose in columns.values()})
     figure, panels = panel_grid(
         [(column, LAYERS[layers]) for column, (layers, _) in columns.items()],
         [(row, label) for row, (_, label) in rows.items()],
-        row_height=2.2,
-        max_columns=4 if n_doses < 3 else n_doses,
+        row_height=min(2.2, max(_LEAST_HEIGHT, _PANELS_HEIGHT / len(rows))),
+        max_columns=6,
         share_y=True,
     )
     for (row, column), axes in panels.items():
@@ -112,7 +114,7 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, dose: str, styles: dict[str, Pa
         )
     if dose == "kl":
         axes.set_xlim(0, 1.04 * table["kl"].max())
-        axes.set_xticks(root_ticks(table["kl"].max()))
+        set_root_ticks(axes, table["kl"].max())
     elif dose == "strength":
         axes.set_xlim(0, 1.04 * table["strength"].max())
 
@@ -139,10 +141,12 @@ def _note(table: pl.DataFrame) -> str:
     moved = table.filter(pl.col("n_sink_moved") > 0)
     ranges = table["blocks"].unique().to_list()
     alone = f"Changed: {range_label(ranges[0])}. " if len(ranges) == 1 and ranges != [ALL_BLOCKS] else ""
+    views = table["view"].unique().to_list()
+    tokens = f"Tokens: {view_label(views[0])}. " if len(ranges) > 1 else ""
     note = (
         "Line: mean change Δ over reviews from the run with untouched attention; band: its 95 % interval, not drawn "
         "for controls. KL: from the untouched to the changed next-token distribution, mean over tokens, on the scale "
-        f"of its root. {alone}n = {counted(table['n_reviews'])}. Scales differ between rows."
+        f"of its root. {tokens}{alone}n = {counted(table['n_reviews'])}. Scales differ between rows."
     )
     if len(moved):
         note += f" Left out: {counted(moved['n_sink_moved'])} of a dose, in which another token took over the sink."

@@ -15,7 +15,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 from homogenization.figures.shown import Named
 from homogenization.figures.style import DARK, GREY, VariantStyle
 
-_FIGURE_WIDTH = {1: 6.6, 2: 8.4, 3: 10.0, 4: 11.0, 5: 11.0}  # inches, by number of columns
+_FIGURE_WIDTH = {1: 6.6, 2: 8.4, 3: 10.0, 4: 11.0, 5: 11.0, 6: 13.0}  # inches, by number of columns
 _MARGIN = 0.12  # inches around everything, and between title, legend, panels and note
 
 

@@ -37,7 +37,7 @@ def read(states: Sequence[np.ndarray], massive: Collection[int], metrics: Sequen
     Returns:
         float64 (layers, cells), in the order of `cells`; NaN where a view has too few tokens.
     """
-    left = _left(len(states[0]), massive)
+    left = tokens_left(len(states[0]), massive)
     found = {cell: np.empty(len(states)) for cell in cells(metrics)}
     spectral = [metric for metric in metrics if metric in SPECTRAL_METRICS]
     spectra: dict[str, list[np.ndarray]] = {view: [] for view in VIEWS}
@@ -70,13 +70,13 @@ def pooled(states: Sequence[np.ndarray], massive: Collection[int]) -> np.ndarray
     Returns:
         float32 (layers, d); NaN where no token is left.
     """
-    left = _left(len(states[0]), massive)
+    left = tokens_left(len(states[0]), massive)
     if not left:
         return np.full((len(states), states[0].shape[1]), np.nan, dtype=np.float32)
     return np.stack([tokens[left].mean(axis=0, dtype=np.float64) for tokens in states]).astype(np.float32)
 
 
-def _left(n_tokens: int, massive: Collection[int]) -> list[int]:
+def tokens_left(n_tokens: int, massive: Collection[int]) -> list[int]:
     """Places of the tokens without the first and the massive ones."""
     return sorted(set(range(n_tokens)) - set(massive) - {0})
 

@@ -44,3 +44,14 @@ SLOPES_SCHEMA = {
     "metric": pl.String,
     "slope": pl.Float64,
 }
+# what a pattern delivers in a block, to the tokens without the first and massive ones; what the numbers are is told in
+# `homogenization.interventions.delivered.delivered_of_review`
+DELIVERED_NUMBERS = ("cosine", "length", "predicted", "after_block", "at_output")
+DELIVERED_SCHEMA = {
+    "model": pl.String,
+    "variant": pl.String,
+    "review_id": pl.String,
+    "block": pl.Int32,
+    "pattern": pl.String,
+    **dict.fromkeys(DELIVERED_NUMBERS, pl.Float64),
+}

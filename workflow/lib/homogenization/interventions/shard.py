@@ -12,8 +12,8 @@ from homogenization.corpus.hashing import seeded_hash
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition, conditions_of
 from homogenization.interventions.intervened import Reviews, check_conditions, intervene
 from homogenization.interventions.kept import STAMP, earlier_rows, in_order, stamp, with_earlier
-from homogenization.interventions.schemas import SLOPES_SCHEMA
-from homogenization.interventions.slopes import slopes_table
+from homogenization.interventions.schemas import DELIVERED_SCHEMA, SLOPES_SCHEMA
+from homogenization.interventions.slopes import slopes_tables
 from homogenization.interventions.templates import templates_of_reviews
 from homogenization.run.parquet import write_table
 from homogenization.states.check import check_against_eager
@@ -142,7 +142,7 @@ def intervene_in_shard(
     depth: pl.DataFrame | None = None,
     positional: pl.DataFrame | None = None,
 ) -> None:
-    """Write the tables of a shard: metrics, doses and slopes.
+    """Write the tables of a shard: metrics, doses, slopes, and what patterns deliver.
 
     Rows of an earlier run stay, condition by condition, where weights, texts, code and all else are the same.
 
@@ -154,7 +154,7 @@ def intervene_in_shard(
         token_budget: most tokens of whole reviews in a pass.
         seed: seed of all draws.
         code: hash of the code.
-        paths: files to write, which may hold earlier rows: `metrics`, `doses`, `slopes`.
+        paths: files to write, which may hold earlier rows: `metrics`, `doses`, `slopes`, `delivered`.
         depth: tables/depth.parquet, where a condition needs it.
         positional: attention by position of all shards of this model and variant, where a condition needs it.
 
@@ -180,8 +180,9 @@ def intervene_in_shard(
         write_table(table, paths[name], {STAMP: asked.stamps, "states": asked.same["states"]})
     measured = chosen["slopes"] or {"patterns": [], "metrics": []}
     of_slopes = dict.fromkeys(measured["patterns"], stamp(**asked.same, metrics=measured["metrics"]))
-    slopes = _slopes(model, asked.reviews, measured["metrics"], identity, paths["slopes"], of_slopes)
-    write_table(slopes, paths["slopes"], {STAMP: of_slopes, "states": asked.same["states"]})
+    tables = _slopes(model, asked.reviews, measured["metrics"], identity, paths, of_slopes)
+    for name, table in tables.items():
+        write_table(table, paths[name], {STAMP: of_slopes, "states": asked.same["states"]})
 
 
 def _slopes(
@@ -189,15 +190,18 @@ def _slopes(
     reviews: Reviews,
     metrics: Sequence[str],
     identity: Mapping[str, str],
-    path: str,
+    paths: Mapping[str, str],
     stamps: Mapping[str, str],
-) -> pl.DataFrame:
-    """The table of slopes of the patterns in `stamps`; where one is new, the network is float64 afterwards."""
-    kept = earlier_rows({"slopes": path}, stamps, "pattern")
-    tables = [pl.DataFrame(schema=SLOPES_SCHEMA), *kept.values()]
-    new = [pattern for pattern in stamps if pattern not in set(tables[-1]["pattern"])]
+) -> dict[str, pl.DataFrame]:
+    """The tables `slopes` and `delivered` of the patterns in `stamps`; a new one leaves the network in float64."""
+    schemas = {"slopes": SLOPES_SCHEMA, "delivered": DELIVERED_SCHEMA}
+    kept = earlier_rows({name: paths[name] for name in schemas}, stamps, "pattern")
+    tables = {name: [pl.DataFrame(schema=schema), *([kept[name]] if kept else [])] for name, schema in schemas.items()}
+    new = [pattern for pattern in stamps if pattern not in set(tables["slopes"][-1]["pattern"])]
     if new and len(reviews.names):
         ids = np.split(reviews.tokens.token_ids, reviews.tokens.review_offsets[1:-1])
         draws = [seeded_hash(reviews.seed, name) for name in reviews.names]
-        tables.append(slopes_table(model.packed, reviews.names, ids, draws, new, metrics, identity))
-    return in_order(tables, list(stamps), "pattern")
+        made = slopes_tables(model.packed, reviews.names, ids, draws, new, metrics, identity)
+        for name, table in zip(schemas, made, strict=True):
+            tables[name].append(table)
+    return {name: in_order(parts, list(stamps), "pattern") for name, parts in tables.items()}

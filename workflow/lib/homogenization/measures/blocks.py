@@ -51,6 +51,13 @@ class Layout:
         settings = {name: getattr(block, name, None) for name in self.settings}
         return children == self.modules and settings == dict(self.settings)
 
+    @property
+    def reached_by_attention(self) -> str:
+        """The first point of the stream that holds what attention adds, after a norm that follows the addition."""
+        point = self.components.get("attention_addition", self.components.get("addition"))[1]
+        before, after = self.components["norm_1"]
+        return after if before == point else point
+
 
 def _norm_first(
     name: str,
@@ -150,15 +157,19 @@ LAYOUTS = (
 )
 
 
+def known_layout(model: PackedModel) -> Layout | None:
+    """The entry of `LAYOUTS` that all blocks of `model` fit; None without one."""
+    return next((layout for layout in LAYOUTS if all(layout.fits(block) for block in model.blocks)), None)
+
+
 def find_layout(model: PackedModel) -> Layout:
     """The entry of `LAYOUTS` that all blocks of `model` fit.
 
     Raises:
         HomogenizationError: there is none.
     """
-    for layout in LAYOUTS:
-        if all(layout.fits(block) for block in model.blocks):
-            return layout
+    if (layout := known_layout(model)) is not None:
+        return layout
     kinds = sorted({type(block).__name__ for block in model.blocks})
     children = sorted({name for block in model.blocks for name, _ in block.named_children()})
     raise _refusal(

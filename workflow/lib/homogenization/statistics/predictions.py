@@ -13,8 +13,10 @@ import polars as pl
 
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table
 from homogenization.states.points import RESIDUAL_STREAM
+from homogenization.statistics.mechanism import MECHANISM_SCHEMA, mechanism_in_words
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, means
 from homogenization.statistics.words import share_in_words, significant
 from homogenization.tables.over_reviews import keep_accepted
@@ -156,11 +158,14 @@ def _by_review(slopes: pl.DataFrame, doses: pl.DataFrame, metrics: pl.DataFrame,
     )
 
 
-def causes_table(predictions: pl.DataFrame, models: list[str]) -> pl.DataFrame:
+def causes_table(predictions: pl.DataFrame, mechanism: pl.DataFrame, models: list[str]) -> pl.DataFrame:
     """Whether each variant's effect is what the dial predicts, in words: `CAUSES_SCHEMA`, a row for each model.
+
+    A last sentence tells whether what the first token delivers says what attention to it does.
 
     Args:
         predictions: the table `predictions`.
+        mechanism: the table `mechanism`.
         models: names of the models, in the order of the rows.
     """
     rows = []
@@ -169,7 +174,8 @@ def causes_table(predictions: pl.DataFrame, models: list[str]) -> pl.DataFrame:
         sentences = [
             _of_variant(name, rows_of) for (name,), rows_of in of_model.group_by("variant", maintain_order=True)
         ]
-        rows.append((model, " ".join(filter(None, sentences)) or "No variant's effect was predicted."))
+        answer = " ".join(filter(None, sentences)) or "No variant's effect was predicted."
+        rows.append((model, " ".join(filter(None, [answer, mechanism_in_words(mechanism, model)]))))
     return pl.DataFrame(rows, schema=CAUSES_SCHEMA, orient="row")
 
 
@@ -220,8 +226,8 @@ def tabulate(
     """The tables `predictions` and `causes`.
 
     Args:
-        inputs: files of the tables `metrics`, `positional` and `similarity`, and `slopes`, the files of slopes of all
-            jobs.
+        inputs: files of the tables `metrics`, `positional`, `mechanism` and `similarity`, and `slopes`, the files of
+            slopes of all jobs.
         models: names of the models whose attention is changed.
         draws: number of bootstrap draws.
         confidence: level of the intervals.
@@ -231,4 +237,4 @@ def tabulate(
     slopes = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
     positional, metrics = read_table(inputs.positional), read_table(inputs.metrics)
     predictions = predictions_table(slopes, positional, metrics, draws, confidence, seed)
-    return predictions, causes_table(predictions, models)
+    return predictions, causes_table(predictions, read_csv(inputs.mechanism, MECHANISM_SCHEMA), models)

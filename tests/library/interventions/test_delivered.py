@@ -1,0 +1,184 @@
+"""What a pattern delivers: the formula, known answers, and plain hooks on the eager attention of transformers."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from homogenization.interventions.changes import dial
+from homogenization.interventions.delivered import added_to, delivered_of_review
+from homogenization.interventions.differentiable import DIFFERENTIABLE
+from homogenization.interventions.passes import Recorder
+from homogenization.interventions.readings import massive_tokens, mean_cosine
+from homogenization.interventions.recorded import InFloat64, in_float64, record
+from homogenization.measures.blocks import find_layout
+from homogenization.states.network import packed_model, run_packed
+from plain_interventions import run_plainly, tiny_language_model
+from tiny_models import CONFIGS, network, random_texts
+
+COSINE = DIFFERENTIABLE["cosine_anisotropy"]
+PATTERNS = ("first", "recency")
+N_TOKENS = 24
+OUTPUT_OF_ATTENTION = {
+    "gpt2": "attn",
+    "gpt_neox": "attention",
+    "gpt_neox_sequential": "attention",
+    "bert": "attention.output.dense",
+}
+STREAM = {"gpt2": "ln_2", "gpt_neox": "", "gemma2": "pre_feedforward_layernorm", "bert": "attention.output.LayerNorm"}
+
+
+def at(block, path):
+    return block.get_submodule(path)
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 9), common=st.floats(0, 3))
+def test_the_formula_is_the_derivative_and_has_the_sign_of_the_cosine_along_the_mean(seed, n, common):
+    generator = np.random.default_rng(seed)
+    tokens = generator.standard_normal((n, 5)) * generator.uniform(0.5, 4, (n, 1)) + common
+    added = generator.standard_normal((n, 5))
+    strength = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(COSINE(torch.from_numpy(tokens) + strength * torch.from_numpy(added)), strength)
+    cosine, length, predicted = added_to(torch.from_numpy(tokens), torch.from_numpy(added))
+    assert predicted == pytest.approx(float(slope), rel=1e-9, abs=1e-12)
+    step = 1e-5
+    difference = (mean_cosine(tokens + step * added) - mean_cosine(tokens - step * added)) / (2 * step)
+    assert predicted == pytest.approx(difference, rel=1e-5, abs=1e-6)
+    units = tokens / np.linalg.norm(tokens, axis=1, keepdims=True)
+    mean = units.mean(axis=0) / np.linalg.norm(units.mean(axis=0))
+    sizes = np.linalg.norm(added, axis=1)
+    assert cosine == pytest.approx((added @ mean / sizes).mean())
+    assert length == pytest.approx((sizes / np.linalg.norm(tokens, axis=1)).mean())
+    for sign in (-1, 1):
+        along = added_to(torch.from_numpy(tokens), torch.from_numpy(np.tile(sign * mean, (n, 1))))
+        assert along[0] == pytest.approx(sign)
+        assert sign * along[2] > -1e-12
+
+
+def pattern_rows(name, n, causal):
+    """P (n, n) of a text, row by row."""
+    rows = np.zeros((n, n))
+    for query in range(n):
+        for key in range(query + 1 if causal else n):
+            rows[query, key] = key == 0 if name == "first" else 0.5 ** (abs(query - key) / 4)
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+def through_norm(norm, inputs, added, centred):
+    """The derivative of a norm of the last axis: of RMSNorm, or of LayerNorm, which is `centred`."""
+    gain = norm.weight.detach().double().numpy()
+    gain = gain if centred or "Gemma" not in type(norm).__name__ else 1 + gain
+    eps = norm.eps if hasattr(norm, "eps") else norm.variance_epsilon
+    if centred:
+        inputs, added = (rows - rows.mean(axis=1, keepdims=True) for rows in (inputs, added))
+    size = np.sqrt((inputs**2).mean(axis=1, keepdims=True) + eps)
+    return gain * (added / size - inputs * (inputs * added).mean(axis=1, keepdims=True) / size**3)
+
+
+def plainly_delivered(made, name, ids, block, pattern):
+    """The stream with the attention of a block in it, and the rows that P adds there, from passes with A = P and 0."""
+    listed = next(module for module in made.base_model.modules() if isinstance(module, torch.nn.ModuleList))[block]
+    rows = pattern_rows(pattern, len(ids), name != "bert")
+    kept = {}
+
+    def keep(key, reads_input):
+        def hook(_module, inputs, output):
+            read = inputs if reads_input else output
+            kept[key] = (read[0] if isinstance(read, tuple) else read)[0].double().numpy()
+
+        return hook
+
+    def run(factor):
+        def change(number, attention):
+            return attention if number != block or factor is None else attention * 0 + factor * rows
+
+        run_plainly(made, ids, change)
+        return dict(kept)
+
+    post_norm = {"gemma2": "post_attention_layernorm", "bert": "attention.output.LayerNorm"}.get(name)
+    stream = at(listed, STREAM.get(name, "post_attention_layernorm"))
+    hooks = [
+        at(listed, OUTPUT_OF_ATTENTION.get(name, "self_attn")).register_forward_hook(keep("attention", False)),
+        stream.register_forward_hook(keep("stream", name not in ("gpt_neox", "bert"))),
+    ]
+    if post_norm:
+        hooks.append(at(listed, post_norm).register_forward_hook(keep("normed", True)))
+    untouched, whole, nothing = run(None), run(1.0), run(0.0)
+    for hook in hooks:
+        hook.remove()
+    added = whole["attention"] - nothing["attention"]
+    if post_norm:
+        added = through_norm(at(listed, post_norm), untouched["normed"], added, name == "bert")
+    return untouched["stream"], added
+
+
+@pytest.mark.parametrize(
+    "name", ["llama", "gemma", "gemma2", "qwen2", "gpt2", "gpt_neox", "gpt_neox_sequential", "bert"]
+)
+def test_rows_are_those_of_plain_hooks(name):
+    made, model = tiny_language_model(name, CONFIGS[name])
+    ids = random_texts([N_TOKENS])[0]
+    expected = {pattern: plainly_delivered(made, name, ids, 1, pattern) for pattern in PATTERNS}
+    made.set_attn_implementation("packed_reviews")
+    model = in_float64(model)
+    found = delivered_of_review(record(model, ids, find_layout(model)), b"r", PATTERNS)[1]
+    for number, (stream, added) in enumerate(expected.values()):
+        numbers = added_to(*(torch.from_numpy(rows[1:]) for rows in (stream, added)))
+        np.testing.assert_allclose(found[number, :3], numbers, rtol=2e-4, atol=1e-5)
+
+
+def slopes(model, ids, pattern, block, left):
+    """Derivatives of the mean cosine after a block and the last one by its dial, by differences in float64."""
+
+    def values(strength):
+        layers = []
+        recorder = Recorder([len(ids)], dial(pattern, strength, [b"r"]), {block}, False, torch.device("cpu"))
+        with InFloat64():
+            run_packed(model, ids, [len(ids)], False, lambda _, states: layers.append(states.numpy().copy()), recorder)
+        return np.array([mean_cosine(layers[layer][left]) for layer in (block + 1, -1)])
+
+    step = 1e-3
+    return (8 * (values(step) - values(-step)) - (values(2 * step) - values(-2 * step))) / (12 * step)
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt_neox", "bert"])
+def test_measured_slopes_are_those_of_a_pattern_less_removed(name):
+    model = in_float64(packed_model(network(CONFIGS[name])))
+    ids = random_texts([N_TOKENS])[0]
+    found = delivered_of_review(record(model, ids, find_layout(model)), b"r", ["first", "uniform"])
+    left = list(range(1, N_TOKENS))
+    nothing = slopes(model, ids, "removed", 1, left)
+    for number, pattern in enumerate(("first", "uniform")):
+        expected = slopes(model, ids, pattern, 1, left) - nothing
+        np.testing.assert_allclose(found[1, number, 3:], expected, rtol=1e-4, atol=1e-7)
+    if name == "gpt_neox":  # its branches are parallel
+        np.testing.assert_allclose(found[..., 2], found[..., 3], rtol=1e-9)
+    else:
+        assert np.abs(found[..., 2] - found[..., 3]).max() > 1e-3
+
+
+def test_one_block_without_feed_forward_does_what_is_predicted():
+    """Also with a massive token, which all of it leaves out, and with more queries than pass at a time."""
+    config = type(CONFIGS["llama"])(**{**CONFIGS["llama"].to_dict(), "num_hidden_layers": 1})
+    model = packed_model(network(config))
+    ids = random_texts([150])[0]
+    with torch.no_grad():
+        model.blocks[0].mlp.down_proj.weight.zero_()
+        model.network.embed_tokens.weight[ids[7]] *= 300
+    model = in_float64(model)
+    recorded = record(model, ids, find_layout(model))
+    places = {place for place, token in enumerate(ids) if token == ids[7]}
+    assert massive_tokens([layer.detach().numpy() for layer in recorded.layers]) == recorded.massive == places
+    found = delivered_of_review(recorded, b"r", PATTERNS)[0]
+    np.testing.assert_allclose(found[:, 2], found[:, 3], rtol=1e-9)
+    np.testing.assert_allclose(found[:, 2], found[:, 4], rtol=1e-9)
+    left = sorted(set(range(1, 150)) - places)
+    expected = slopes(model, ids, "first", 0, left) - slopes(model, ids, "removed", 0, left)
+    assert found[0, 2] == pytest.approx(expected[0], rel=1e-4)
+
+
+def test_two_tokens_are_too_few_without_the_first():
+    model = in_float64(packed_model(network(CONFIGS["llama"])))
+    found = delivered_of_review(record(model, [5, 6], find_layout(model)), b"r", ["first"])
+    assert np.isnan(found).all()

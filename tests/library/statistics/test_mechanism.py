@@ -1,0 +1,102 @@
+"""Whether what a pattern delivers tells its slope, from rows with known numbers."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import spearmanr
+
+from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA
+from homogenization.run.files import read_csv
+from homogenization.run.parquet import read_table, write_table
+from homogenization.statistics.mechanism import (
+    DELIVERED_MEANS_SCHEMA,
+    MECHANISM_SCHEMA,
+    delivered_table,
+    mechanism_in_words,
+    mechanism_table,
+)
+from library.statistics.shared import run_tabulate, similarity_rows
+
+N = 20
+SETTINGS = {"draws": 300, "confidence": 0.95, "seed": 0}
+COSINES = np.array([-0.3, 0.2, 0.4, 0.1, -0.1])
+SLOPES = np.array([-1.0, 2.0, 1.0, -0.5, -0.2])
+
+
+def delivered_rows(noise=0.0, pattern="first", cosines=COSINES, slopes=SLOPES, model="m"):
+    """Rows of jobs: `predicted` is twice the cosine, the slope at the output minus that after the block."""
+    generator = np.random.default_rng(0)
+    means = {
+        "cosine": cosines,
+        "length": np.ones(len(cosines)),
+        "predicted": 2 * cosines,
+        "after_block": slopes,
+        "at_output": -slopes,
+    }
+    review, block = (index.ravel() for index in np.indices((N, len(cosines))))
+    columns = {"model": model, "variant": "original", "review_id": [f"r{number:03d}" for number in review]}
+    columns |= {"block": block + 1, "pattern": pattern}
+    columns |= {name: means[name][block] + noise * generator.standard_normal(len(block)) for name in DELIVERED_NUMBERS}
+    return pl.DataFrame(columns, schema=DELIVERED_SCHEMA)
+
+
+def row_of(table, predictor, measured):
+    return table.row(by_predicate=(pl.col("predictor") == predictor) & (pl.col("measured") == measured), named=True)
+
+
+def test_blocks_are_compared_by_their_means():
+    rows = delivered_rows(noise=0.5).sample(fraction=1, shuffle=True, seed=1)
+    table = mechanism_table(rows, **SETTINGS)
+    assert table.schema == pl.Schema(MECHANISM_SCHEMA)
+    means = rows.group_by("block").agg(pl.col(DELIVERED_NUMBERS).mean()).sort("block")
+    for row in table.iter_rows(named=True):
+        x, y = means[row["predictor"]].to_numpy(), means[row["measured"]].to_numpy()
+        assert row["agreement"] == (np.sign(x) == np.sign(y)).mean()
+        assert row["rank_correlation"] == pytest.approx(spearmanr(x, y).statistic)
+        assert row["n_positive"] == (x > 0).sum()
+        assert (row["n_reviews"], row["n_blocks"]) == (N, 5)
+        for name in ("agreement", "rank_correlation"):
+            assert -1 <= row[f"{name}_low"] <= row[f"{name}_high"] <= 1
+    assert (table["rank_correlation_low"] < table["rank_correlation_high"]).all()
+
+
+def test_without_noise_the_numbers_are_exact_and_a_review_without_a_block_is_left_out():
+    rows = delivered_rows()
+    rows = rows.with_columns(
+        pl.when((pl.col("review_id") == "r003") & (pl.col("block") == 2))
+        .then(np.nan)
+        .otherwise("predicted")
+        .alias("predicted")
+    )
+    table = mechanism_table(rows, **SETTINGS)
+    after, output = (row_of(table, "cosine", measured) for measured in ("after_block", "at_output"))
+    assert [after[f"agreement{end}"] for end in ("", "_low", "_high")] == pytest.approx([0.8] * 3)
+    assert output["agreement"] == pytest.approx(0.2)
+    assert output["rank_correlation"] == pytest.approx(-after["rank_correlation"])
+    assert row_of(table, "predicted", "after_block")["n_reviews"] == N - 1
+    means = delivered_table(rows, **SETTINGS)
+    assert means.schema == pl.Schema(DELIVERED_MEANS_SCHEMA)
+    assert means["n_reviews"].to_list() == [N, N - 1, N, N, N]
+    assert means["predicted"].to_list() == pytest.approx(2 * COSINES)
+    assert means["cosine_low"].to_list() == means["cosine_high"].to_list()
+
+
+def test_the_sentence_says_what_the_numbers_say():
+    table = mechanism_table(pl.concat([delivered_rows(), delivered_rows(pattern="second", slopes=-SLOPES)]), **SETTINGS)
+    said = mechanism_in_words(table, "m")
+    assert "in 3 of 5 blocks; this is the sign of" in said
+    assert "in 80 % [80 %, 80 %] of them right after the block and in 20 % [20 %, 20 %] at the output" in said
+    assert "ranks blocks with a correlation of 0.8 [0.8, 0.8] and −0.8 [−0.8, −0.8]." in said
+    assert mechanism_in_words(table.filter(pattern="second"), "m") == mechanism_in_words(table, "other") == ""
+    alone = mechanism_table(delivered_rows(cosines=COSINES[:1], slopes=SLOPES[:1]), **SETTINGS)
+    assert mechanism_in_words(alone, "m").endswith("at the output.")
+
+
+def test_the_script_writes_both_tables(tmp_path):
+    paths = {name: str(tmp_path / name) for name in ("delivered", "similarity")}
+    write_table(delivered_rows(noise=0.1), paths["delivered"])
+    write_table(similarity_rows(np.ones(N)), paths["similarity"])
+    outputs = [str(tmp_path / name) for name in ("delivered.parquet", "mechanism.csv")]
+    run_tabulate(tmp_path, "statistics.mechanism", paths | {"delivered": [paths["delivered"]]}, outputs, **SETTINGS)
+    assert len(read_table(outputs[0])) == 5
+    assert len(read_csv(outputs[1], MECHANISM_SCHEMA)) == 4

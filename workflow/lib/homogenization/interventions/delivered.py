@@ -1,0 +1,100 @@
+"""What a pattern of the dial delivers to the tokens of a block, and what that does to their mean cosine.
+
+For A' = A + λ (P - A), attention adds w_i = sum over heads h of W_O,h sum_j P_ij v_hj to token i for a unit of λ,
+beside what it takes away; `first` delivers one vector to all tokens. What is taken away is the same for every pattern,
+and the pattern `removed` takes it away alone: the slope of a pattern less that of `removed` is what the delivered rows
+do.
+
+Let x_i be the n tokens in the stream, u_i = x_i / |x_i| and R = sum u_i, so that their mean cosine is
+C = (|R|² - n) / (n (n - 1)). Adding λ w_i to x_i turns u_i by λ (w_i - (w_i·u_i) u_i) / |x_i|, and to first order
+
+    dC/dλ = 2 / (n (n - 1)) sum_i (w_i·R - (w_i·u_i) (u_i·R)) / |x_i|.
+
+For one w and tokens of one length, split w and u_i along R and across it, w = |w| (cos m + t) and a_i = u_i·m with
+m = R / |R|. The sum is |w| |R| (cos sum_i (1 - a_i²) - sum_i a_i t·u_i), and sum_i t·u_i = 0: unless tokens that point
+along m also point along t, the sign of dC/dλ is that of the cosine of w and R.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from homogenization.interventions.changes import sight
+from homogenization.interventions.differentiable import DIFFERENTIABLE
+from homogenization.interventions.patterns import PATTERNS
+from homogenization.interventions.readings import tokens_left
+from homogenization.interventions.recorded import Recorded
+from homogenization.interventions.schemas import DELIVERED_NUMBERS
+
+_COSINE = DIFFERENTIABLE["cosine_anisotropy"]
+
+
+def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]) -> np.ndarray:
+    """What patterns deliver in each block, to the tokens without the first and the massive ones.
+
+    The stream is taken where the attention of the block is in it: before the feed-forward network, after a norm that
+    follows the addition, and at the end of a block whose branches are parallel. Rows that reach it through a norm are
+    those of the norm's derivative, which differ from token to token.
+
+    Args:
+        recorded: a pass over one review, with a layout.
+        draw: the name of the review's draws.
+        patterns: names of P.
+
+    Returns:
+        float64 (blocks, patterns, 5), NaN for fewer than two tokens: the mean cosine of the delivered rows with the
+        mean direction of the tokens; their length over that of their token, the mean; the first-order change of the
+        mean cosine there by the module's formula; and, measured by reverse-mode differentiation, the slope of the
+        pattern less that of `removed` after the block and after the last block.
+    """
+    found = np.full((recorded.n_blocks, len(patterns), len(DELIVERED_NUMBERS)), np.nan)
+    left = tokens_left(len(recorded.layers[0]), recorded.massive)
+    if len(left) < 2:
+        return found
+    at_output = _gradients(recorded, recorded.n_blocks, range(len(recorded.probes)))
+    for block, reached in enumerate(recorded.reached):
+        chunks = recorded.chunks_of(block)
+        after_block = _gradients(recorded, block + 1, chunks)
+        # linear in what is pulled back: its derivative by that is what a change of the weights adds to the stream
+        pulled = torch.zeros_like(reached, requires_grad=True)
+        by_weights = torch.autograd.grad(
+            reached, [recorded.probes[chunk] for chunk in chunks], pulled, create_graph=True
+        )
+        tokens = reached.detach()[left]
+        sights = [sight(recorded.maps[chunk], draw) for chunk in chunks]
+        for number, name in enumerate(patterns):
+            rows = [PATTERNS[name].rows(seen) for seen in sights]
+            (added,) = torch.autograd.grad(_inner(by_weights, rows), pulled, retain_graph=True)
+            slopes = _inner(after_block, rows), _inner([at_output[chunk] for chunk in chunks], rows)
+            cosine, length, predicted = added_to(tokens, added[left])
+            found[block, number] = cosine, length, predicted, *map(float, slopes)
+    return found
+
+
+def _gradients(recorded: Recorded, layer: int, chunks: Sequence[int]) -> tuple[torch.Tensor, ...]:
+    """Derivatives of the mean cosine after a layer by the weights of chunks."""
+    tokens = recorded.layers[layer]
+    cosine = _COSINE(tokens[tokens_left(len(tokens), recorded.massive)])
+    return torch.autograd.grad(cosine, [recorded.probes[chunk] for chunk in chunks], retain_graph=True)
+
+
+def _inner(gradients: Sequence[torch.Tensor], rows: Sequence[torch.Tensor]) -> torch.Tensor:
+    return sum((gradient * of_chunk).sum() for gradient, of_chunk in zip(gradients, rows, strict=True))
+
+
+def added_to(tokens: torch.Tensor, added: torch.Tensor) -> tuple[float, float, float]:
+    """What rows that are added to tokens do to their mean cosine, to first order; both (n, d), n > 1.
+
+    Returns:
+        The mean cosine of `added` with the mean direction of `tokens`, the mean length of `added` over that of its
+        token, and dC/dλ at 0 of tokens + λ added. A token or a row of zeros has no direction and adds 0 to the sums.
+    """
+    lengths, sizes = tokens.norm(dim=1), added.norm(dim=1)
+    inverse = torch.where(lengths > 0, 1 / lengths, 0.0)
+    units = tokens * inverse[:, None]
+    resultant = units.sum(dim=0)
+    along, n = added @ resultant, len(tokens)
+    cosine = torch.where(sizes > 0, along / (sizes * resultant.norm()), 0.0).mean()
+    turned = (along - (added * units).sum(dim=1) * (units @ resultant)) * inverse
+    return float(cosine), float((sizes * inverse).mean()), float(2 * turned.sum() / (n * (n - 1)))
