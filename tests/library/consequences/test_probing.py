@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from homogenization.consequences.probing import (
     _keeps_its_draw,
     cross_validated,
+    distances_of,
     folds_of,
     readings,
     shifts,
@@ -93,9 +94,18 @@ def test_shifts_are_shares_of_the_distance_between_different_texts():
     square = np.array([[0.0, 0], [2, 0], [2, 2], [0, 2]])
     apart = (4 + 2 * np.sqrt(2)) / 3
     moved = square + np.array([[0.0, 0], [0.5, 0], [0, -1], [np.nan, np.nan]])
-    np.testing.assert_allclose(shifts(square, moved), [0, 0.5 / apart, 1 / apart, np.nan])
-    np.testing.assert_allclose(shifts(7 * square, 7 * moved), shifts(square, moved))
-    assert np.isnan(shifts(square[:1], square[:1])).all()
+    found, in_scales = shifts(square, moved, distances_of(square))
+    np.testing.assert_allclose(found, [0, 0.5 / apart, 1 / apart, np.nan])
+    # the second review is a side from the third, which is a side from it; the first has no shift to be scaled
+    side, diagonal = 2 - apart, 2 * np.sqrt(2) - apart
+    added = np.array([0.5 * side + diagonal, side, 0.5 * side, np.nan]) / apart**2 / 2
+    np.testing.assert_allclose(in_scales, added)
+    np.testing.assert_allclose(shifts(7 * square, 7 * moved, distances_of(7 * square)), [found, in_scales])
+    assert np.isnan(shifts(square[:1], square[:1], distances_of(square[:1]))).all()
+    square[3] = np.nan
+    np.testing.assert_allclose(
+        shifts(square, square + np.array([1, 0]), distances_of(square))[0, :3], [np.sqrt(2) - 1, 0.5, np.sqrt(2) - 1]
+    )
 
 
 def test_the_job_reads_files_of_all_texts_and_shards(tmp_path):

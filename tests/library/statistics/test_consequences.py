@@ -35,7 +35,7 @@ def readings(**values) -> pl.DataFrame:
         told = DIAL if condition else UNTOUCHED
         for layer in (0, 1):
             names = {"model": "m", "variant": text, "condition": condition, "layer": layer, "depth": float(layer)}
-            empty = dict.fromkeys(list(POOLED_READINGS_SCHEMA)[6:], np.nan)
+            empty = dict.fromkeys(list(POOLED_READINGS_SCHEMA)[6:], np.nan) | {"in_scales": 0.0}
             table = pl.DataFrame({"review_id": [f"r{place:02d}" for place in range(N)]}).with_columns(
                 **{name: pl.lit(value) for name, value in {**names, **empty}.items()}
             )

@@ -19,7 +19,7 @@ from homogenization.variants.names import ORIGINAL
 logger = logging.getLogger(__name__)
 
 _STEPS = 2000  # of the solver
-_READ = ("log_loss", "correct", "null_log_loss", "null_correct", "shift")
+_READ = ("log_loss", "correct", "null_log_loss", "null_correct", "shift", "in_scales")
 
 
 class Probed(NamedTuple):
@@ -93,18 +93,37 @@ def cross_validated(
     return found
 
 
-def shifts(originals: np.ndarray, texts: np.ndarray) -> np.ndarray:
-    """(reviews,) distance of a text from its original over the mean distance of that original from the others.
+def distances_of(originals: np.ndarray) -> np.ndarray:
+    """(reviews, reviews) distances of pooled states (reviews, d), NaN from a review to itself and to a missing one."""
+    distances = cdist(originals, originals)
+    np.fill_diagonal(distances, np.nan)
+    return distances
+
+
+def shifts(originals: np.ndarray, texts: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """How far texts are from their originals, and what each review takes from all shifts by being in their scales.
+
+    The shift of review i is s_i = a_i / m_i, the distance of the text from its original over its scale, the mean
+    distance m_i of that original from the others. Review j is one of these others: to first order, it takes the mean
+    over i of (s_i / m_i) (d_ij - m_i) from the mean shift.
 
     Args:
         originals: (reviews, d) pooled states.
         texts: (reviews, d) of a text of each; NaN where a review lacks it.
+        distances: as `distances_of` gives them.
+
+    Returns:
+        (2, reviews): shift, and what the review takes; NaN where it lacks the text, or there is no other original.
     """
-    originals = originals.astype(np.float64)
     apart = np.linalg.norm(texts - originals, axis=1)
-    present = ~np.isnan(originals).any(axis=1)
-    others = cdist(originals, originals[present]).sum(axis=1) / max(present.sum() - 1, 1)
-    return np.divide(apart, others, out=np.full(len(apart), np.nan), where=others > 0)
+    n_others = (~np.isnan(distances)).sum(axis=1)
+    scales = np.nansum(distances, axis=1) / np.maximum(n_others, 1)
+    shift = np.divide(apart, scales, out=np.full(len(apart), np.nan), where=scales > 0)
+    present = ~np.isnan(shift)
+    weights = shift[present] / scales[present]
+    away = np.nan_to_num(distances[present] - scales[present, None])
+    in_scales = weights @ away / max(present.sum() - 1, 1)
+    return np.stack([shift, np.where(present, in_scales, np.nan)])
 
 
 class Task(NamedTuple):
@@ -137,9 +156,10 @@ def readings(states: Mapping[str, np.ndarray], asked: Sequence[Task], penalty: f
         penalty: strength of the probes' penalty.
 
     Returns:
-        log_loss, correct, null_log_loss, null_correct and shift, as in `POOLED_READINGS_SCHEMA`.
+        log_loss, correct, null_log_loss, null_correct, shift and in_scales, as in `POOLED_READINGS_SCHEMA`.
     """
-    originals = states[ORIGINAL]
+    originals = states[ORIGINAL].astype(np.float64)
+    distances = distances_of(originals)
     nothing = np.full(len(originals), np.nan)
     probed, null = dict.fromkeys(states, Probed(nothing, nothing)), Probed(nothing, nothing)
     if asked:
@@ -150,9 +170,9 @@ def readings(states: Mapping[str, np.ndarray], asked: Sequence[Task], penalty: f
             *np.mean([cross_validated(originals, alone, *task, penalty)[ORIGINAL] for task in others], axis=0)
         )
     return {
-        name: np.stack([*probed[name], *null, nothing])
+        name: np.stack([*probed[name], *null, nothing, nothing])
         if name == ORIGINAL
-        else np.stack([*probed[name], nothing, nothing, shifts(originals, own)])
+        else np.stack([*probed[name], nothing, nothing, *shifts(originals, own, distances)])
         for name, own in states.items()
     }
 
@@ -197,7 +217,8 @@ def tabulate(
             states = {name: _placed(table.filter(layer=layer), names) for name, table in of_texts.items()}
             for name, values in readings(states, asked, probes["penalty"] if probes else np.nan).items():
                 columns = dict(zip(_READ, values, strict=True))
-                columns["shift"] = columns["shift"] if told_apart else np.full(len(names), np.nan)
+                if not told_apart:
+                    columns |= dict.fromkeys(("shift", "in_scales"), np.full(len(names), np.nan))
                 told = {"model": model, "variant": name, "condition": condition, "layer": layer}
                 table = pl.DataFrame({"review_id": names, **columns}).with_columns(
                     **{key: pl.lit(value) for key, value in told.items()}, depth=pl.lit(layer) / n_blocks

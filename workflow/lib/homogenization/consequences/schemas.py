@@ -13,7 +13,7 @@ POOLED_STATES_SCHEMA = {
 }
 # type_token_ratio: different tokens / tokens
 TEXTS_SCHEMA = {**DOSES_SCHEMA, "type_token_ratio": pl.Float64}
-# log_loss in nats; null_*: with permuted labels, of the originals alone; shift: NaN for the originals
+# log_loss in nats; null_*: with permuted labels, of the originals alone; shift, in_scales: NaN for the originals
 POOLED_READINGS_SCHEMA = {
     "model": pl.String,
     "variant": pl.String,
@@ -26,6 +26,7 @@ POOLED_READINGS_SCHEMA = {
     "null_log_loss": pl.Float64,
     "null_correct": pl.Float64,
     "shift": pl.Float64,
+    "in_scales": pl.Float64,
 }
 _COSINE, _RANK = ("all_tokens", "cosine_anisotropy"), ("centred", "normalized_effective_rank")
 # column -> cell (layers, view, metric) of the table `consequences`

@@ -16,6 +16,7 @@ from homogenization.statistics.resampling import (
     sign_flips,
 )
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
+from homogenization.tables.over_reviews import linearised
 from homogenization.variants.names import ORIGINAL
 
 _KEYS = {
@@ -85,10 +86,11 @@ def shifts_table(
 ) -> pl.DataFrame:
     """Shifts of texts by layer, and their differences: `SHIFTS_SCHEMA`.
 
-    Variants are compared with their controls and with the perturbed texts, conditions with `untouched`. Arguments are
-    those of `probes_table`.
+    Variants are compared with their controls and with the perturbed texts, conditions with `untouched`. Intervals and
+    tests know that the scale of a shift depends on the reviews that are drawn (`linearised`). Arguments are those of
+    `probes_table`.
     """
-    rows = _by_layer(readings, "shift", controls, PERTURBATIONS, draws, confidence, seed)
+    rows = _by_layer(readings, "shift", controls, PERTURBATIONS, draws, confidence, seed, in_scales="in_scales")
     return corrected(pl.concat([pl.DataFrame(schema=SHIFTS_SCHEMA), rows.select(*SHIFTS_SCHEMA)]))
 
 
@@ -100,21 +102,25 @@ def _by_layer(
     draws: int,
     confidence: float,
     seed: int,
+    in_scales: str | None = None,
 ) -> pl.DataFrame:
     """Rows of a column of `readings`, without corrected p; `always` are variants that all others are compared with.
 
-    Without `controls`, nothing is compared.
+    Without `controls`, nothing is compared. `in_scales` is the column by which they are linearised.
     """
     parts = [pl.DataFrame(schema=SHIFTS_SCHEMA)]
     for (model,), of_model in sorted(readings.partition_by("model", as_dict=True).items()):
         values, layers = matrices(of_model, column)
+        added = matrices(of_model, in_scales)[0] if in_scales else None
         n = len(of_model["review_id"].unique())
         drawn = Draws(bootstrap_weights(n, draws, seed), sign_flips(n, draws, seed), confidence)
-        for (condition, variant), own in values.items():
+        for key in values:
+            condition, variant = key
             told = {"model": model, "variant": variant, **dict(zip(CONDITION, condition, strict=True))}
+            (own,) = _together(values, added, key)
             parts.append(_rows(layers, told, own, None, drawn))
-            for minus, other in _compared(values, (condition, variant), controls, always):
-                parts.append(_rows(layers, told, own - other, minus, drawn))
+            for minus, other in _compared(values, key, controls, always):
+                parts.append(_rows(layers, told, np.subtract(*_together(values, added, key, other)), minus, drawn))
     table = pl.concat(parts)
     keys = [*_KEYS, "minus", "layer"]
     return table.filter(pl.col("n_reviews") > 0).sort(keys, nulls_last=False)
@@ -142,22 +148,31 @@ def matrices(rows: pl.DataFrame, column: str) -> tuple[dict[_Key, np.ndarray], p
     return found, layers
 
 
+def _together(
+    values: Mapping[_Key, np.ndarray], added: Mapping[_Key, np.ndarray] | None, *keys: _Key
+) -> list[np.ndarray]:
+    """The values of conditions and variants in the reviews that have all of them; with `added`, linearised there."""
+    missing = np.logical_or.reduce([np.isnan(values[key]) for key in keys])
+    shared = [np.where(missing, np.nan, values[key]) for key in keys]
+    return [linearised(own, added[key]) for key, own in zip(keys, shared, strict=True)] if added else shared
+
+
 def _compared(
     values: Mapping[_Key, np.ndarray],
     key: _Key,
     controls: Mapping[str, Mapping[str, str]] | None,
     always: Sequence[str],
-) -> Iterator[tuple[str, np.ndarray]]:
-    """What a condition and variant is compared with: the name and the values."""
+) -> Iterator[tuple[str, _Key]]:
+    """What a condition and variant is compared with: its name and its key."""
     if controls is None:
         return
     condition, variant = key
     others = [*always, *controls.get(variant, {}).values()] if variant not in (ORIGINAL, *always) else []
     for other in dict.fromkeys(others):
         if (condition, other) in values:
-            yield other, values[condition, other]
+            yield other, (condition, other)
     if condition[0] != UNTOUCHED:
-        untouched = next((own for (one, name), own in values.items() if (one[0], name) == (UNTOUCHED, variant)), None)
+        untouched = next(((one, name) for one, name in values if (one[0], name) == (UNTOUCHED, variant)), None)
         if untouched is not None:
             yield UNTOUCHED, untouched
 

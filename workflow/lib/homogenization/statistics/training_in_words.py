@@ -41,8 +41,10 @@ class OverSeeds(NamedTuple):
         return cls(mean, mean - reach, mean + reach, float(own[0]), float(own[-1]), len(own))
 
     def in_words(self, unit: str = "") -> str:
-        """`2.75 nats [2.7, 2.8] (seeds 2.71 to 2.78)`; of one seed the number alone."""
+        """`2.75 nats [2.7, 2.8] (seeds 2.71 to 2.78)`; of one seed, and of equal ones, the number alone."""
         number = f"{significant(self.mean)}{unit}"
+        if self.lowest == self.highest and self.n > 1:
+            return f"{number} in every seed"
         return number if self.n == 1 else f"{number} {self._interval} ({self._range})"
 
     def as_difference(self, unit: str = "") -> str:

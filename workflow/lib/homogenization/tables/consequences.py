@@ -8,7 +8,7 @@ from homogenization.consequences.names import CROSS_ENTROPY, KL, PERTURBATIONS, 
 from homogenization.interventions.schemas import INTERVENED_SCHEMA
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.intervened import INTERVENED_BY_REVIEW_SCHEMA, by_review
-from homogenization.tables.over_reviews import keep_accepted
+from homogenization.tables.over_reviews import keep_accepted, linearised
 
 _KEYS = ("model", "variant", "review_id", "condition")
 
@@ -27,8 +27,15 @@ def of_predictions(texts: pl.DataFrame) -> pl.DataFrame:
 
 
 def of_pooled_states(readings: pl.DataFrame) -> pl.DataFrame:
-    """Log-loss of the probe and shift of each text, condition and layer as rows of metrics."""
-    renamed = readings.rename({"log_loss": PROBE})
+    """Log-loss of the probe and shift of each text, condition and layer as rows of metrics.
+
+    Shifts are `linearised` over the rows of a text, condition and layer: their mean is the mean shift.
+    """
+    cells = [
+        rows.with_columns(shift=linearised(*(rows[name].to_numpy()[:, None] for name in (SHIFT, "in_scales")))[:, 0])
+        for rows in readings.partition_by("model", "variant", "condition", "layer", maintain_order=True)
+    ]
+    renamed = pl.concat([readings.clear(), *cells]).rename({"log_loss": PROBE})
     rows = renamed.unpivot([PROBE, SHIFT], index=[*_KEYS, "layer", "depth"], variable_name="metric", value_name="value")
     return rows.with_columns(view=pl.lit(POOLED)).select(*INTERVENED_SCHEMA).cast(INTERVENED_SCHEMA)
 
@@ -48,7 +55,7 @@ def consequences_table(
         `INTERVENED_BY_REVIEW_SCHEMA`. The view is `pooled` for probe_log_loss and shift, and `predictions` for kl and
         cross_entropy, which stand at the last layer alone.
     """
-    rows = pl.concat([metrics, of_predictions(texts), of_pooled_states(readings)])
+    rows = pl.concat([metrics, of_predictions(texts), of_pooled_states(keep_read(readings, similarity))])
     by_run = rows.partition_by("model", "variant", as_dict=True)
     parts = [pl.DataFrame(schema=INTERVENED_BY_REVIEW_SCHEMA)]
     for (model, variant), doses in sorted(
