@@ -47,7 +47,8 @@ from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.statistics.extrema import EXTREMA_SCHEMA
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA
 from homogenization.statistics.interventions import EFFECTS_SCHEMA, SLOPE_MEANS_SCHEMA
-from homogenization.statistics.mechanism import DELIVERED_MEANS_SCHEMA, MECHANISM_SCHEMA
+from homogenization.statistics.mechanism import DELIVERED_MEANS_SCHEMA
+from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA
 from homogenization.statistics.peaks_in_words import PEAKS_SCHEMA
 from homogenization.statistics.pooled_states import PROBES_SCHEMA, SHIFTS_SCHEMA
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA

@@ -10,11 +10,10 @@ from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table, write_table
 from homogenization.statistics.mechanism import (
     DELIVERED_MEANS_SCHEMA,
-    MECHANISM_SCHEMA,
     delivered_table,
-    mechanism_in_words,
     mechanism_table,
 )
+from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA, mechanism_in_words
 from library.statistics.shared import run_tabulate, similarity_rows
 
 N = 20

@@ -7,7 +7,7 @@ import pytest
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import write_table
-from homogenization.statistics.mechanism import MECHANISM_SCHEMA
+from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA
 from homogenization.statistics.predictions import (
     CAUSES_SCHEMA,
     PREDICTIONS_SCHEMA,

@@ -15,26 +15,16 @@ from scipy.stats import rankdata
 
 from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA
 from homogenization.run.parquet import read_table
+from homogenization.statistics.mechanism_in_words import ENDS, MEASURED, MECHANISM_SCHEMA, PREDICTORS, RUN
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, means, resampled, weighted_means
-from homogenization.statistics.words import share_in_words, significant
 from homogenization.tables.over_reviews import keep_accepted
-from homogenization.variants.names import ORIGINAL
 
-PREDICTORS = ("cosine", "predicted")
-MEASURED = ("after_block", "at_output")
-_RUN = ("model", "variant", "pattern")
-_ENDS = ("", "_low", "_high")
 DELIVERED_MEANS_SCHEMA = {
     **dict.fromkeys(("model", "variant"), pl.String),
     "block": pl.Int32,
     "pattern": pl.String,
     "n_reviews": pl.Int64,
-    **dict.fromkeys((f"{name}{end}" for name in DELIVERED_NUMBERS for end in _ENDS), pl.Float64),
-}
-MECHANISM_SCHEMA = {
-    **dict.fromkeys((*_RUN, "predictor", "measured"), pl.String),
-    **dict.fromkeys(("n_reviews", "n_blocks", "n_positive"), pl.Int64),
-    **dict.fromkeys((f"{name}{end}" for name in ("agreement", "rank_correlation") for end in _ENDS), pl.Float64),
+    **dict.fromkeys((f"{name}{end}" for name in DELIVERED_NUMBERS for end in ENDS), pl.Float64),
 }
 
 
@@ -54,7 +44,7 @@ def delivered_table(delivered: pl.DataFrame, draws: int, confidence: float, seed
         columns = {
             f"{name}{end}": bound[place * len(blocks) : (place + 1) * len(blocks)]
             for place, name in enumerate(DELIVERED_NUMBERS)
-            for end, bound in zip(_ENDS, bounds, strict=True)
+            for end, bound in zip(ENDS, bounds, strict=True)
         }
         told = {name: [value] * len(blocks) for name, value in names.items()}
         told |= {"block": blocks, "n_reviews": (~np.isnan(values["predicted"])).sum(axis=0)}
@@ -83,20 +73,20 @@ def mechanism_table(delivered: pl.DataFrame, draws: int, confidence: float, seed
             told["n_positive"] = int((means(pair[0]) > 0).sum())
             for name, statistic in (("agreement", _agreement), ("rank_correlation", _rank_correlation)):
                 bounds = resampled(_of_means(statistic, *pair), weights, confidence)
-                told |= {f"{name}{end}": bound for end, bound in zip(_ENDS, bounds, strict=True)}
+                told |= {f"{name}{end}": bound for end, bound in zip(ENDS, bounds, strict=True)}
             rows.append(names | told)
     return pl.DataFrame(rows, schema=MECHANISM_SCHEMA)
 
 
 def _by_run(delivered: pl.DataFrame) -> Iterator[tuple[dict[str, str], list[int], dict[str, np.ndarray]]]:
     """Model, variant and pattern; the blocks; and each number as (reviews, blocks)."""
-    for names, rows in sorted(delivered.partition_by(*_RUN, as_dict=True).items()):
+    for names, rows in sorted(delivered.partition_by(*RUN, as_dict=True).items()):
         blocks = rows["block"].unique().sort().to_list()
         tables = {
             name: rows.pivot("block", index="review_id", values=name).sort("review_id") for name in DELIVERED_NUMBERS
         }
         arrays = {name: table.select(map(str, blocks)).to_numpy() for name, table in tables.items()}
-        yield dict(zip(_RUN, names, strict=True)), blocks, arrays
+        yield dict(zip(RUN, names, strict=True)), blocks, arrays
 
 
 def _of_means(statistic: Callable[..., np.ndarray], x: np.ndarray, y: np.ndarray) -> Callable[..., np.ndarray]:
@@ -114,39 +104,6 @@ def _rank_correlation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     ranks = [rankdata(values, axis=1) - (values.shape[1] + 1) / 2 for values in (x, y)]
     spread = np.sqrt((ranks[0] ** 2).sum(axis=1) * (ranks[1] ** 2).sum(axis=1))
     return np.divide((ranks[0] * ranks[1]).sum(axis=1), spread, out=np.full(len(x), np.nan), where=spread > 0)
-
-
-def mechanism_in_words(mechanism: pl.DataFrame, model: str) -> str:
-    """A sentence on what the first token delivers in a model; empty where no slope of `first` was asked for.
-
-    Args:
-        mechanism: the table `mechanism`.
-        model: name of the model.
-    """
-    rows = mechanism.filter(model=model, variant=ORIGINAL, pattern="first")
-    if rows.is_empty():
-        return ""
-    told = {(row["predictor"], row["measured"]): row for row in rows.iter_rows(named=True)}
-    first = told["cosine", "after_block"]
-    n = first["n_blocks"]
-    signs, orders = (
-        [_bounds(told[predictor, measured], name) for measured in MEASURED]
-        for predictor, name in (("cosine", "agreement"), ("predicted", "rank_correlation"))
-    )
-    order = f", and the change that it predicts ranks blocks with a correlation of {orders[0]} and {orders[1]}"
-    return (
-        f"What the first token delivers points along the mean direction of the other tokens in "
-        f"{first['n_positive']} of {n} block{'s' * (n > 1)}; this is the sign of its slope of cosine anisotropy less "
-        f"that of attention removed in {signs[0]} of them right after the block and in {signs[1]} at the output"
-        f"{order * (n > 2)}."
-    )
-
-
-def _bounds(row: dict[str, Any], name: str) -> str:
-    """A number with its interval."""
-    written = share_in_words if name == "agreement" else significant
-    number, low, high = (written(row[f"{name}{end}"]) for end in _ENDS)
-    return f"{number} [{low}, {high}]"
 
 
 def tabulate(inputs: Any, draws: int, confidence: float, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -16,7 +16,7 @@ from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table
 from homogenization.states.points import RESIDUAL_STREAM
-from homogenization.statistics.mechanism import MECHANISM_SCHEMA, mechanism_in_words
+from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA, mechanism_in_words
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, means
 from homogenization.statistics.words import share_in_words, significant
 from homogenization.tables.over_reviews import keep_accepted
