@@ -77,7 +77,7 @@ def test_equal_entries_share_a_run_and_others_do_not():
         (
             {"a": arm(penalty={"metric": "cosine", "strength": float("nan")})},
             [],
-            "nan is not allowed; .* finite number",
+            r"nan is not allowed; .* finite number",
         ),
         ({"a": arm(architecture={"model_type": "bert"})}, [], r"a: the model that is trained \(bert\) reads .* both"),
         (
