@@ -5,6 +5,11 @@ rule build_random_model:
     """A model with random weights, and a tokenizer trained on the corpus."""
     input:
         corpus="<results>/corpus/clean.parquet",
+        # nothing of a model that is trained, its tokenizer neither, has seen the sample
+        sampled=lambda wildcards: [
+            f"{STUDY.results}/corpus/{shard}.parquet"
+            for shard in (STUDY.shards if wildcards.model in STUDY.training_runs else [])
+        ],
     output:
         **{name: f"<results>/models/{{model}}/{file}" for name, file in BUILT_FILES.items()},
     log:

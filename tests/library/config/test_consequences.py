@@ -36,6 +36,12 @@ def test_a_mistake_names_key_value_and_what_is_allowed(consequences, said):
     assert said in str(raised.value)
 
 
+def test_a_model_without_its_head_is_refused_before_anything_runs():
+    untied = {"weights": {"random": {"model_type": "llama"}}, "device": "cpu"}
+    with pytest.raises(HomogenizationError, match=r"consequences: the model 'untied' \(llama\) lacks its .*head"):
+        study_of({"n_reviews": 10}, models={"untied": untied}, interventions=None)
+
+
 def test_conditions_need_interventions_and_names_of_perturbed_texts_are_theirs():
     with pytest.raises(HomogenizationError, match="there is no section 'interventions'"):
         study_of({"conditions": ["dial:first:0.2:all"]}, interventions=None)

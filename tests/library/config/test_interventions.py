@@ -72,7 +72,8 @@ def test_a_model_without_its_head_is_refused_before_anything_runs(tmp_path):
     for weights in (saved(tmp_path / "whole", "llama"), tied, {"hub": "some/llama"}):
         assert study_of({}, models={"tiny": {"weights": weights}}).intervention_jobs
     both = {"tiny": {"weights": bare}, "other": {"weights": tied}}
-    assert study_of({"models": ["other"]}, models=both).intervention_jobs, "the other model takes no part"
+    apart = study_of({"models": ["other"]}, models=both, consequences={"models": ["other"], "n_reviews": 10})
+    assert apart.intervention_jobs, "the other model takes no part"
 
 
 def test_learned_positions_are_refused_before_anything_runs(tmp_path):

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import LLAMA
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.parquet import write_table
 from homogenization.training.baselines import baselines
 from homogenization.training.texts import Batches, near_duplicates, reviews_to_train_on
+from script import run_script
 
 REVIEW = "The acting was splendid, the plot thin, and the music far too loud for a film about monks in the snow."
 
@@ -49,8 +52,32 @@ def test_nobody_trains_on_a_near_duplicate_of_what_is_held_out(reviews):
     assert not any(near_duplicates(training["text"].to_list(), of_both["text"].to_list()))
     assert len(of_both) == 6
     assert len(training) + 6 < len(clean) + len(copies) - len(sampled)
-    with pytest.raises(HomogenizationError, match="near-duplicates of held-out ones"):
+    with pytest.raises(
+        HomogenizationError, match=r"near-duplicates of sampled ones, and [1-6] of these of held-out ones"
+    ):
         reviews_to_train_on(pl.concat([clean, copies]), sampled, held_out=6, batch_size=30)
+
+
+def test_the_tokenizer_of_a_trained_model_has_not_seen_the_sample(reviews, tmp_path):
+    clean, sampled = reviews
+    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("clean", "rest", "sampled")}
+    for name, table in (
+        ("clean", clean),
+        ("rest", clean.join(sampled, on="review_id", how="anti")),
+        ("sampled", sampled),
+    ):
+        write_table(table, paths[name])
+    params = {"random": LLAMA, "seed": 0, "vocab_size": 300, "positions": "own", "head": True}
+    tokenizers = {}
+    for name, inputs in (
+        ("seen", {"corpus": paths["clean"], "sampled": []}),
+        ("unseen", {"corpus": paths["clean"], "sampled": [paths["sampled"]]}),
+        ("rest", {"corpus": paths["rest"]}),
+    ):
+        output = {"config": str(tmp_path / name / "config.json")}
+        run_script("build_random_model", tmp_path / "log", inputs, output, params)
+        tokenizers[name] = (tmp_path / name / "tokenizer.json").read_text()
+    assert tokenizers["unseen"] == tokenizers["rest"] != tokenizers["seen"]
 
 
 def test_too_few_reviews_are_counted(reviews):

@@ -20,7 +20,7 @@ _NO_MAPPING = ("model_type", "model_attributes_type", "dict_type")  # pydantic's
 class Section(BaseModel):
     """A mapping of the configuration: unknown keys are refused, values are not coerced."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     def params(self, *keys: str) -> dict[str, Any]:
         """Plain values that the `params` of a rule can track: those of `keys`, or of all keys.

@@ -19,6 +19,7 @@ from homogenization.config.consequences import Consequences
 from homogenization.config.hardware import Hardware
 from homogenization.config.interventions import Interventions
 from homogenization.config.models import Model, States
+from homogenization.config.networks import refuse_untrainable, refuse_without_head, refuse_without_rotation
 from homogenization.config.positional import Positional
 from homogenization.config.reading import problems
 from homogenization.config.texts import (
@@ -38,6 +39,7 @@ from homogenization.config.training import arms_of, check_pairs, single_models
 from homogenization.config.writers import AnyWriter
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
+from homogenization.models.declared import Declared
 from homogenization.run.errors import nearest
 from homogenization.variants.names import RANDOM_PAIRS
 
@@ -160,7 +162,9 @@ class Keys(Section):
                 )
             if chosen.template:
                 _check_templates(chosen, info)
-            _check_networks(chosen, info)
+            refuse_without_head(_read_by(chosen.models, info), "interventions")
+            if chosen.positions:
+                refuse_without_rotation(_read_by(chosen.models, info))
         return chosen
 
     @field_validator("consequences")
@@ -171,6 +175,7 @@ class Keys(Section):
             return chosen
         _check_names(chosen.models or (), info, "models", "models")
         _check_names(chosen.variants or (), info, "variants", "variants")
+        refuse_without_head(_read_by(chosen.models, info), "consequences")
         found = problems(chosen, info.data.get("interventions"), list(info.data["variants"]))
         if found:
             raise ValueError("; ".join(found))
@@ -185,9 +190,13 @@ class Keys(Section):
 
     @field_validator("models")
     @classmethod
-    def one_model_for_each_seed(cls, models: dict[str, Model]) -> dict[str, Model]:
-        """An entry that is trained stands for a model of each seed and snapshot."""
-        return single_models(models)
+    def one_model_for_each_seed(cls, models: dict[str, Model], info: ValidationInfo) -> dict[str, Model]:
+        """An entry that is trained stands for a model of each seed and snapshot; its start can be trained."""
+        single = single_models(models)
+        for model in single.values():
+            if model.weights.arm and "results" in info.data:
+                refuse_untrainable(model.weights, model.weights.start.declared(info.data["results"]))
+        return single
 
     @field_validator("arms")
     @classmethod
@@ -236,25 +245,10 @@ def _check_templates(chosen: Interventions, info: ValidationInfo) -> None:
             )
 
 
-def _check_networks(chosen: Interventions, info: ValidationInfo) -> None:
-    """What the files tell of the networks allows what is asked of them; their jobs say the rest."""
-    models = info.data.get("models", {})
-    for name in chosen.models or models:
-        declared = models[name].weights.declared(info.data["results"]) if "results" in info.data else None
-        if declared is None:
-            continue
-        told = f"the model {name!r} ({declared.model_type})"
-        others = "or name other models under 'interventions.models'"
-        if declared.lacks_head:
-            raise ValueError(
-                f"{told} lacks its language-model head, with which damage is measured; give files that hold it (of "
-                f"random weights, only those with 'tie_word_embeddings: true' have one), {others}"
-            )
-        if chosen.positions and declared.lacks_rotary_positions:
-            raise ValueError(
-                f"positions: {told} has no rotary positions, and learned ones have no meaning elsewhere; set "
-                f"'positions: []', {others}"
-            )
+def _read_by(names: Sequence[str] | None, info: ValidationInfo) -> dict[str, Declared | None]:
+    """What files tell of the networks of some models, or of all; their jobs say the rest."""
+    models = info.data.get("models", {}) if "results" in info.data else {}
+    return {name: models[name].weights.declared(info.data["results"]) for name in names or models if name in models}
 
 
 def _check_writer(name: str, info: ValidationInfo, where: str = "") -> None:

@@ -51,12 +51,15 @@ class Penalty(Section):
             raise ValueError("0 does nothing; leave 'penalty' out")
         return strength
 
-    @field_validator("layers")
+    @field_validator("layers", mode="before")
     @classmethod
-    def layers_once(cls, layers: list[int] | str) -> list[int] | str:
-        """At least one layer, each once, ascending."""
-        if not layers or (not isinstance(layers, str) and layers != sorted(set(layers))):
-            raise ValueError(f"{layers} is no ascending list of different layers")
+    def layers_once(cls, layers: Any) -> Any:
+        """At least one layer, each once, ascending; or the one name that there is."""
+        numbers = isinstance(layers, list) and all(type(layer) is int and layer > 0 for layer in layers)
+        if layers != "steepest" and not (numbers and layers and layers == sorted(set(layers))):
+            raise ValueError(
+                f"{layers!r} is neither 'steepest' nor an ascending list of different layers, from 1, the first block"
+            )
         return layers
 
 

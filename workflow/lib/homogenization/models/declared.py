@@ -15,13 +15,11 @@ TIED_BY_DEFAULT = {
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "gpt2", "gpt_neo", "smollm3", "opt", "starcoder2"), True),
     **dict.fromkeys(("llama", "mistral", "mixtral", "qwen2", "qwen3", "gpt_neox", "phi3", "olmo", "olmo2"), False),
 }
+ENCODERS = frozenset({"bert", "roberta", "xlm-roberta", "distilbert", "electra", "mpnet", "albert", "deberta-v2"})
 # learned positions, or biases by distance
-WITHOUT_ROTARY = frozenset(
-    {
-        *("gpt2", "gpt_neo", "gpt_bigcode", "opt", "bloom", "biogpt"),
-        *("bert", "roberta", "xlm-roberta", "distilbert", "electra", "mpnet", "albert", "deberta-v2"),
-    }
-)
+WITHOUT_ROTARY = ENCODERS | {"gpt2", "gpt_neo", "gpt_bigcode", "opt", "bloom", "biogpt"}
+_N_BLOCKS = ("num_hidden_layers", "n_layer", "n_layers")
+_CONTEXT = ("max_position_embeddings", "n_positions")
 _HEADS = ("lm_head.", "embed_out.")
 
 
@@ -46,6 +44,30 @@ class Declared:
     def lacks_rotary_positions(self) -> bool:
         """Whether the positions are known not to be rotary."""
         return self.model_type in WITHOUT_ROTARY
+
+    @property
+    def is_encoder(self) -> bool:
+        """Whether it is known to read a text in both directions."""
+        return self.model_type in ENCODERS
+
+    @property
+    def quantised_by(self) -> str:
+        """The method that quantised the weights; empty where they are not quantised."""
+        told = self.fields.get("quantization_config")
+        return str(told.get("quant_method", "unknown")) if isinstance(told, dict) else ""
+
+    @property
+    def n_blocks(self) -> int | None:
+        """Number of blocks; None where it is not given."""
+        return self._number(_N_BLOCKS)
+
+    @property
+    def context(self) -> int | None:
+        """Most positions; None where it is not given."""
+        return self._number(_CONTEXT)
+
+    def _number(self, names: tuple[str, ...]) -> int | None:
+        return next((self.fields[name] for name in names if isinstance(self.fields.get(name), int)), None)
 
     @cached_property
     def lacks_head(self) -> bool:

@@ -19,8 +19,8 @@ from homogenization.states.network import PackedModel, packed_model
 logger = logging.getLogger(__name__)
 
 _WITHOUT_HEAD = (
-    "Interventions measure damage with the language-model head. Take files that hold it; of random weights, only those "
-    "with 'tie_word_embeddings: true' have one. Or leave the model out (interventions.models)."
+    "Damage is measured with the language-model head. Take files that hold it; of random weights, only those with "
+    "'tie_word_embeddings: true' have one. Or leave the model out of 'interventions.models' and 'consequences.models'."
 )
 _LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "zarr")
 

@@ -39,8 +39,8 @@ def reviews_to_train_on(
     if len(training) < batch_size:
         raise HomogenizationError(
             f"training: the sample of {len(sampled)} leaves {len(left)} reviews of {len(clean)} "
-            f"({len(others) - len(left)} more are near-duplicates of sampled ones, {len(rest) - len(training)} of "
-            f"these near-duplicates of held-out ones), and {held_out + batch_size} are needed: {held_out} held out "
+            f"({len(others) - len(left)} are near-duplicates of sampled ones, and {len(rest) - len(training)} of these "
+            f"of held-out ones), and {held_out + batch_size} are needed: {held_out} held out "
             f"(held_out), {batch_size} for a step (batch_size). Lower these or n_reviews, or give a larger corpus."
         )
     return training, asked
