@@ -1,4 +1,4 @@
-"""A corpus of made-up reviews, a tiny network that is trained on it, and options for a short run."""
+"""A corpus of made-up reviews, and a tiny network that is trained on it."""
 
 import numpy as np
 import polars as pl
@@ -8,18 +8,6 @@ from conftest import LLAMA
 from homogenization.models.untrained import build_random_model
 
 WORDS = [first + last for first in "bdfgklmnprst" for last in ("a", "ado", "en", "ilo", "ort", "um")]
-OPTIONS = {
-    "steps": 6,
-    "batch_size": 4,
-    "max_tokens": 48,
-    "learning_rate": 3e-3,
-    "warmup": 0.2,
-    "weight_decay": 0.01,
-    "clip": 1.0,
-    "penalty": None,
-    "held_out": 6,
-    "threads": 1,
-}
 
 
 def texts(number: int, seed: int = 0) -> list[str]:
