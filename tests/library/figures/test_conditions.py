@@ -106,6 +106,17 @@ def test_a_model_whose_sinks_all_moved_has_means_alone():
     assert [curve.get_label() for curve in axes.lines] == ["zero", "massive tokens closed, all reviews"]
 
 
+def test_reviews_that_are_too_long_are_counted_and_rounding_is_no_damage():
+    offset = pl.when(pattern="constant")
+    changed = tables()["doses"].with_columns(
+        kl=offset.then(-5e-10).otherwise("kl"), n_skipped=offset.then(5).otherwise("n_skipped"), n_reviews=N - 5
+    )
+    axes = draw({**tables(), "doses": changed}, shown(metric=COSINE, label="cosine")).axes
+    lanes = [label.get_text() for label in axes[0].get_yticklabels()]
+    assert lanes[-1] == f"positions constant\n5 of {N} too long"
+    assert [text.get_text() for text in axes[2].texts].count("0") == 1
+
+
 def test_it_refuses_what_the_table_lacks():
     require_refusal(draw, tables(), shown(metric="stable_rank", label=""), "no rows for metric 'stable_rank'")
 

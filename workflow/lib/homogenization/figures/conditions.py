@@ -36,6 +36,7 @@ _KEYS = {
 _COLOURS = {"closed": "#0173b2", "capped": "#d55e00", "positions": "#029e73"}
 _CONTROL = "random"
 _KL = "kl"
+_ROUNDING = 1e-7  # nats
 
 
 @house_style()
@@ -120,7 +121,7 @@ def _draw_damage(axes: Axes, doses: pl.DataFrame, lanes: list[str]) -> None:
         lane = lanes.index(row["lane"])
         axes.hlines(lane, 0, row["kl"], color=_colour(row), lw=1.2)
         axes.plot(row["kl"], lane, "o", color=_colour(row), ms=4, label=row["lane"])
-        number = short_number(row["kl"])
+        number = short_number(row["kl"] if row["kl"] > _ROUNDING else 0)
         axes.annotate(number, (row["kl"], lane), (6, 0), textcoords="offset points", va="center", fontsize=8)
     largest = doses["kl"].max()
     axes.set_xlim(0, max(1.7 * largest, 1e-6))  # room for the numbers
@@ -144,13 +145,17 @@ def _scale(axes_of_row: list[Axes], homogenization: int) -> None:
 
 
 def _name_lanes(axes_of_row: list[Axes], doses: pl.DataFrame, lanes: list[str]) -> None:
-    """The conditions at the left of a row, with the number of reviews in which another token took over the sink."""
+    """The conditions at the left of a row, with the numbers of reviews whose sink moved or that were too long."""
     told = {row["lane"]: row for row in doses.iter_rows(named=True)}
     names = []
     for lane in lanes:
         row = told.get(lane)
-        moved = f"\nsink moved in {row['n_sink_moved']} of {row['n_reviews']}" if row and row["n_sink_moved"] else ""
-        names.append(lane + moved)
+        notes = []
+        if row and row["n_sink_moved"]:
+            notes.append(f"sink moved in {row['n_sink_moved']} of {row['n_reviews']}")
+        if row and row["n_skipped"]:
+            notes.append(f"{row['n_skipped']} of {row['n_reviews'] + row['n_skipped']} too long")
+        names.append("\n".join(filter(None, [lane, "; ".join(notes)])))
     for index, axes in enumerate(axes_of_row):
         axes.set_yticks(range(len(lanes)), names if index == 0 else [])
         axes.set_ylim(len(lanes) - 0.4, -0.6)
