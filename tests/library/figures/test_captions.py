@@ -20,6 +20,7 @@ SAID = {
     "causes": ["The two agree"],
     "mechanism": ["rank_correlation"],
     "peaks": ["of its prominence"],
+    "training_in_words": ["learnt as much"],
     "predictions": ["unexplained"],
     "consequences": ["nearest to it in likeness"],
     "harm_table": ["n_sink_moved"],

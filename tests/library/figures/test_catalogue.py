@@ -20,7 +20,7 @@ LIBRARY = ROOT / "workflow/lib/homogenization"
 SHARED = {"__init__", "accepted", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
 SHARED |= {"pattern_styles", "dose_panels", "read_texts"}
 OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts", "doses", "predictions", "causes", "peaks"}
-OF_TABLES |= {"harm_table", "consequences", "mechanism"}
+OF_TABLES |= {"harm_table", "consequences", "mechanism", "training_in_words"}
 
 
 @pytest.fixture(autouse=True)
