@@ -50,7 +50,7 @@ def test_a_correlation_needs_no_formula_of_a_metric():
 def test_a_language_model_that_rewrites_needs_its_own_backend_and_no_rule_of_rewriting(backend):
     modules = reached_by("rewrite_with_llm", f"writers.{backend}")
     assert within(modules, "writers") & {"writers.local", "writers.endpoint"} == {f"writers.{backend}"}
-    assert modules.isdisjoint({"variants.rules", "variants.atoms", "corpus.reading"})
+    assert modules.isdisjoint({"variants.rules", "variants.rearrangement", "variants.atoms", "corpus.reading"})
 
 
 def test_a_figure_reaches_no_other_figure():

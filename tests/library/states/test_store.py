@@ -1,4 +1,4 @@
-"""The store of hidden states: what is written comes back, and what is damaged is named and moved aside."""
+"""The store of hidden states: what is written comes back, and what cannot be stored is named."""
 
 import os
 import subprocess
@@ -12,59 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from homogenization.measures.reviews import iterate_reviews
-from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.points import FINAL_NORM, layer_name
+from homogenization.states.points import layer_name
 from homogenization.states.store import open_store
 from homogenization.states.writer import StoreShape, written_store
-
-ATTRIBUTES = {"model": "tiny", "variant": "front", "shard": "002"}
-N_BLOCKS = 2
-
-
-def tokens_of(lengths):
-    n = sum(lengths)
-    spans = np.stack([np.arange(n), np.arange(n) + 1], axis=1).astype(np.int32)
-    return Tokens(
-        np.arange(n, dtype=np.int64) % 7, spans, np.cumsum([0, *lengths]).astype(np.int64), np.array(lengths) + 1
-    )
-
-
-def write(
-    path,
-    states,
-    lengths,
-    dtype="float32",
-    chunk_tokens=8,
-    pieces=(5, 3),
-    received=None,
-    final_norm=None,
-    writing_threads=0,
-):
-    """Write `states` (layers, tokens, width), handed over in pieces of unequal size."""
-    layers = tuple(range(len(states)))
-    shape = StoreShape(len(states) - 1, states.shape[2], True, final_norm is not None, received is not None, layers)
-    review_ids = [f"review{index}" for index in range(len(lengths))]
-    tokens = tokens_of(lengths)
-    with written_store(path, shape, review_ids, tokens, ATTRIBUTES, dtype, chunk_tokens, writing_threads) as writer:
-        start, turn = 0, 0
-        while start < states.shape[1]:
-            stop = start + pieces[turn % len(pieces)]
-            for layer, of_layer in enumerate(states):
-                writer.append(layer_name(layer), start, torch.as_tensor(of_layer[start:stop]))
-            if final_norm is not None:
-                writer.append(FINAL_NORM, start, torch.as_tensor(final_norm[start:stop]))
-            start, turn = stop, turn + 1
-        if received is not None:
-            writer.write_attention(received)
+from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, tokens_of, write
 
 
 @pytest.fixture
 def states():
     return np.random.default_rng(0).normal(size=(N_BLOCKS + 1, 21, 4)).astype(np.float32)
-
-
-LENGTHS = [6, 1, 14]
 
 
 @pytest.mark.parametrize("writing_threads", [0, 1, 3])
@@ -226,121 +183,11 @@ def test_states_of_some_tokens_alone_make_no_store(tmp_path, states):
     assert not os.listdir(tmp_path)
 
 
-def read_all(path):
-    with open_store(path) as store:
-        arrays = [store.residual_stream(layer) for layer in store.layers]
-        arrays += [store.attention_received(), store.token_ids, store.positions, store.token_offsets]
-        return [*arrays, store.review_offsets, store.tokens_before_truncation], store.attributes
-
-
-@pytest.fixture(scope="module", params=["float32", "bfloat16"])
-def whole(request, tmp_path_factory):
-    path = tmp_path_factory.mktemp("whole") / "s.zarr.zip"
-    rng = np.random.default_rng(0)
-    states = rng.normal(size=(N_BLOCKS + 1, 21, 4)).astype(np.float32)
-    write(path, states, LENGTHS, dtype=request.param, received=rng.random((N_BLOCKS, 21), dtype=np.float32))
-    return path
-
-
-DAMAGED = r"s\.zarr\.zip: damaged or cut short .*moved to .*s\.zarr\.zip\.damaged\. Run the same command again"
-
-
-@given(position=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
-def test_a_flipped_byte_is_named_or_without_effect(whole, tmp_path_factory, position, flip):
-    content = bytearray(whole.read_bytes())
-    content[int(position * len(content))] ^= flip
-    damaged = tmp_path_factory.mktemp("damaged") / "s.zarr.zip"
-    damaged.write_bytes(content)
-    expected, expected_attributes = read_all(whole)
-    try:
-        arrays, attributes = read_all(damaged)
-    except HomogenizationError as error:
-        arrays, attributes, message = expected, expected_attributes, str(error)
-    else:
-        message = f"{damaged} is read"
-    assert str(damaged) in message
-    assert attributes == expected_attributes
-    for array, untouched in zip(arrays, expected, strict=True):
-        np.testing.assert_array_equal(array, untouched)
-
-
-def test_a_flipped_byte_in_a_chunk_is_named(whole, tmp_path):
-    with zipfile.ZipFile(whole) as archive:
-        chunk = archive.getinfo("residual_stream/001/c/1/0")
-    content = bytearray(whole.read_bytes())
-    content[chunk.header_offset + 30 + len(chunk.filename) + 17] ^= 1
-    (tmp_path / "s.zarr.zip").write_bytes(content)
-    with open_store(tmp_path / "s.zarr.zip") as store:
-        store.residual_stream(0)
-        with pytest.raises(HomogenizationError, match=DAMAGED):
-            store.residual_stream(1)
-
-
-@pytest.mark.parametrize("share", [0, 0.3, 0.9, 0.999])
-def test_a_truncated_file_is_named(whole, tmp_path, share):
-    content = whole.read_bytes()
-    (tmp_path / "s.zarr.zip").write_bytes(content[: int(share * len(content))])
-    with pytest.raises(HomogenizationError, match=DAMAGED), open_store(tmp_path / "s.zarr.zip"):
-        pass
-
-
-@pytest.mark.parametrize(
-    "member",
-    [
-        "residual_stream/001/c/1/0",
-        "residual_stream/001/zarr.json",
-        "attention_received/c/1/0",
-        "positions/c/0",
-        "zarr.json",
-    ],
-)
-def test_a_missing_part_is_named(whole, tmp_path, member):
-    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(tmp_path / "s.zarr.zip", "w") as copy:
-        assert member in archive.namelist()
-        for name in archive.namelist():
-            if name != member:
-                copy.writestr(name, archive.read(name))
-    with pytest.raises(HomogenizationError, match=DAMAGED), open_store(tmp_path / "s.zarr.zip"):
-        pass
-
-
 def test_a_store_of_another_schema_is_named(tmp_path, states, monkeypatch):
     monkeypatch.setattr("homogenization.states.writer.SCHEMA_VERSION", 99)
     write(tmp_path / "s.zarr.zip", states, LENGTHS)
     with pytest.raises(HomogenizationError, match="schema version 99"), open_store(tmp_path / "s.zarr.zip"):
         pass
-
-
-def test_a_file_that_is_not_there_is_no_damage(tmp_path):
-    with pytest.raises(HomogenizationError, match="gone"), open_store(tmp_path / "s.zarr.zip"):
-        pass
-
-
-def test_what_is_damaged_is_moved_aside_and_kept(whole, tmp_path):
-    content = whole.read_bytes()[:-100]
-    (tmp_path / "s.zarr.zip").write_bytes(content)
-    with pytest.raises(HomogenizationError, match=DAMAGED), open_store(tmp_path / "s.zarr.zip"):
-        pass
-    assert [path.name for path in tmp_path.iterdir()] == ["s.zarr.zip.damaged"]
-    assert (tmp_path / "s.zarr.zip.damaged").read_bytes() == content
-
-
-def test_a_disk_that_fails_is_no_damage(whole, tmp_path):
-    path = tmp_path / "s.zarr.zip"
-    path.write_bytes(whole.read_bytes())
-    with open_store(path) as store, open(os.devnull, "wb") as unreadable:
-        os.dup2(unreadable.fileno(), store._group.store._zf.fp.fileno())
-        with pytest.raises(OSError, match="Bad file descriptor"):
-            store.residual_stream(0)
-    assert path.exists()
-
-
-def test_layers_that_are_not_stored_are_no_damage(whole, tmp_path):
-    path = tmp_path / "s.zarr.zip"
-    path.write_bytes(whole.read_bytes())
-    with open_store(path) as store, pytest.raises(ValueError, match=r"layer 3 is not among .*0, 1, 2"):
-        store.residual_stream(3)
-    assert path.exists()
 
 
 @pytest.fixture

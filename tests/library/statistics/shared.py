@@ -10,6 +10,7 @@ from scipy import stats
 from snakemake.iocontainers import Namedlist
 
 from homogenization.config.claims import Claim
+from homogenization.statistics.claims import claims_table
 from homogenization.statistics.evidence import Evidence
 from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
@@ -130,3 +131,7 @@ def run_tabulate(folder, module, inputs, outputs, **params):
         threads=1,
     )
     runpy.run_path(str(SCRIPT), init_globals={"snakemake": snakemake})
+
+
+def judged(claims, evidence, models=("m",)):
+    return claims_table(claims, models, evidence)

@@ -6,17 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dosed import STRENGTHS, curves, dial, intervened_rows, template
-from homogenization.statistics.doses import (
-    EVEN,
-    ODD,
-    Condition,
-    Curve,
-    change,
-    compare_at_equal_kl,
-    curve_of,
-    less_at_equal_kl,
-    runs_of,
-)
+from homogenization.statistics.doses import EVEN, ODD, Condition, change, runs_of
+from homogenization.statistics.equal_kl import Curve, compare_at_equal_kl, curve_of, less_at_equal_kl
 from homogenization.statistics.resampling import bootstrap_weights, sign_flip_p, sign_flips, uniform_weights
 
 CONFIDENCE = 0.95

@@ -15,7 +15,7 @@ def test_cleaning_and_sampling_do_not_reach_each_other():
 
 
 BACKENDS = {"writers.local", "writers.endpoint"}
-BY_RULE = {"variants.rules", "variants.atoms", "variants.positions"}
+BY_RULE = {"variants.rules", "variants.rearrangement", "variants.atoms", "variants.positions"}
 BY_LLM = {"variants.llm_rewriting", "variants.llm_keyphrases", "variants.candidates", "variants.search"}
 
 

@@ -3,7 +3,7 @@
 import polars as pl
 
 from homogenization.consequences.names import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
-from homogenization.interventions.schemas import DOSES_SCHEMA
+from homogenization.interventions.schemas import DOSES_SCHEMA, LAYER_COLUMNS
 
 POOLED_STATES_SCHEMA = {
     "review_id": pl.String,
@@ -15,12 +15,7 @@ POOLED_STATES_SCHEMA = {
 TEXTS_SCHEMA = {**DOSES_SCHEMA, "type_token_ratio": pl.Float64}
 # log_loss in nats; null_*: with permuted labels, of the originals alone; shift, in_scales: NaN for the originals
 POOLED_READINGS_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
-    "condition": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
+    **LAYER_COLUMNS,
     "log_loss": pl.Float64,
     "correct": pl.Float64,
     "null_log_loss": pl.Float64,

@@ -2,13 +2,11 @@
 
 import polars as pl
 
+REVIEW_COLUMNS = dict.fromkeys(("model", "variant", "review_id"), pl.String)
+LAYER_COLUMNS = {**REVIEW_COLUMNS, "condition": pl.String, "layer": pl.Int32, "depth": pl.Float64}
+
 INTERVENED_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
-    "condition": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
+    **LAYER_COLUMNS,
     "view": pl.String,
     "metric": pl.String,
     "value": pl.Float64,
@@ -16,9 +14,7 @@ INTERVENED_SCHEMA = {
 # kind: untouched, dial, closed, capped, template or positions; strength: λ, the bound, or the signed s; kl in nats,
 # the mean over tokens of KL(untouched || intervened) of the next token, null in encoders; moved_mass: total variation
 DOSES_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
+    **REVIEW_COLUMNS,
     "condition": pl.String,
     "kind": pl.String,
     "pattern": pl.String,
@@ -34,9 +30,7 @@ DOSES_SCHEMA = {
 }
 # block: 1 is the first; slope: the derivative of the metric after block `layer` by the dial's strength in `block`, at 0
 SLOPES_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
+    **REVIEW_COLUMNS,
     "block": pl.Int32,
     "pattern": pl.String,
     "layer": pl.Int32,
@@ -48,9 +42,7 @@ SLOPES_SCHEMA = {
 # `homogenization.interventions.delivered.delivered_of_review`
 DELIVERED_NUMBERS = ("cosine", "length", "predicted", "after_block", "at_output")
 DELIVERED_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
+    **REVIEW_COLUMNS,
     "block": pl.Int32,
     "pattern": pl.String,
     **dict.fromkeys(DELIVERED_NUMBERS, pl.Float64),

@@ -5,18 +5,8 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from homogenization.statistics.doses import (
-    KL,
-    Condition,
-    Runs,
-    change,
-    compare_at_equal_kl,
-    conditions_of,
-    control_of,
-    curve_of,
-    moved_at_equal_kl,
-    runs_of,
-)
+from homogenization.statistics.doses import KL, Condition, Runs, change, conditions_of, control_of, runs_of
+from homogenization.statistics.equal_kl import compare_at_equal_kl, curve_of, moved_at_equal_kl
 from homogenization.statistics.evidence import Claim, Evidence, Interval, Measurement, UnavailableError, checked
 from homogenization.statistics.resampling import mean_interval, means
 from homogenization.tables.intervened import UNTOUCHED
@@ -28,7 +18,7 @@ _NEAR = 1e-9  # strengths that are written alike are equal
 def measure_intervention(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The change that the claim is about, over the reviews whose sink stayed where it was.
 
-    At equal KL, the values of reviews are pseudo-values of the jackknife (`doses.AtEqualKl`).
+    At equal KL, the values of reviews are pseudo-values of the jackknife (`equal_kl.AtEqualKl`).
 
     Args:
         claim: values of a claim about an intervention.

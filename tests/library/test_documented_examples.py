@@ -1,0 +1,119 @@
+"""The examples of the documentation work."""
+
+import re
+import shutil
+from importlib import import_module
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+from conftest import ROOT, SMALL
+from homogenization.config.claims import STATISTICS, Claim, Contrast, load_claims
+from homogenization.config.study import load_study
+from homogenization.corpus.sentences import words
+from homogenization.measures.spectra import singular_values
+from homogenization.metrics.spectral import SpectrumBatch
+from homogenization.variants.keyphrases import candidates, key_phrases
+from homogenization.variants.phrases import Phrase
+from homogenization.variants.rules import move_by_rules
+from pages import DOCS
+from unparsed import unparsed
+
+CLAIMS_PAGE = (DOCS / "claims.md").read_text(encoding="utf-8")
+EXAMPLE_PAGES = (
+    "corpus.md",
+    "variants.md",
+    "writers.md",
+    "states.md",
+    "training.md",
+    "extending.md",
+)  # examples of a configuration
+
+
+def blocks(language: str, page: str = "extending.md") -> list[str]:
+    """The fenced blocks of a page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", (DOCS / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def run_example(module_name: str, monkeypatch, registry: str):
+    """Run the example that docs/extending.md gives for a module, in the module's own names; its registry recovers."""
+    (code,) = blocks(f"python {module_name}")
+    module = import_module(f"homogenization.{module_name}")
+    entries = getattr(module, registry)
+    for name in set(re.findall(r"^def (\w+)", code, re.MULTILINE)) | set(re.findall(r'\["(\w+)"\]', code)):
+        monkeypatch.delitem(entries, name, raising=False)
+        monkeypatch.setitem(entries, name, None)
+    exec(compile(code, "docs/extending.md", "exec"), dict(vars(module)))
+    return module
+
+
+def test_the_example_of_a_metric_works(monkeypatch):
+    spectral = run_example("metrics.spectral", monkeypatch, "SPECTRAL_METRICS")
+    batch = SpectrumBatch(np.array([[3.0, 3.0, 0.01, 0.0], [1.0, 0, 0, 0], [0.0, 0, 0, 0]]), np.array([4, 4, 4]))
+    np.testing.assert_array_equal(spectral.evaluate("directions_for_99_percent", batch), [2, 1, np.nan])
+
+
+def test_the_example_of_a_view_works(monkeypatch):
+    run_example("measures.views", monkeypatch, "_LOOKS")
+    tokens = np.random.default_rng(0).normal(size=(7, 5)) * [1, 10, 100, 1, 0] + 3
+    spectra = singular_values(tokens, ["standardised", "standardised_without_first"])
+    for name, kept in (("standardised", tokens), ("standardised_without_first", tokens[1:])):
+        spread = kept[:, :4] - kept[:, :4].mean(axis=0)
+        expected = np.linalg.svd(spread / spread.std(axis=0), compute_uv=False)
+        np.testing.assert_allclose(spectra[name][:4], expected, rtol=1e-10)
+
+
+def test_the_example_of_a_position_works(monkeypatch):
+    run_example("variants.positions", monkeypatch, "POSITIONS")
+    text = "Splendid acting saves this slow and rather long film."
+    phrase = Phrase("splendid acting", 0, 0, 15)
+    moved, placements = move_by_rules(unparsed(text), [phrase], "middle")
+    assert sorted(words(moved)) == sorted(words(text))
+    assert placements[0].original_position == 0
+    assert placements[0].position == pytest.approx(3 / 7)
+
+
+def test_the_example_of_a_scorer_works(monkeypatch):
+    scorers = run_example("variants.scorers", monkeypatch, "SCORERS")
+    frequencies = pl.DataFrame({"word": ["slow", "train", "bridge"], "document_frequency": [2, 2, 2]})
+    scorer = scorers.make_scorer("frequency", frequencies, 10)
+    text = "The slow train left. A slow train crossed the bridge."
+    found = key_phrases(text, candidates(text, (1, 3)), scorer, 1)
+    assert [(place.term, score) for place, score in found] == [("slow train", 2.0), ("slow train", 2.0)]
+
+
+def test_the_example_of_a_cause_works(monkeypatch):
+    added = run_example("statistics.causes", monkeypatch, "CAUSES").CAUSES["repeated_tokens"]
+    tokens = np.random.default_rng(0).normal(size=(6, 4))
+    repeated = added.distort(tokens, 1.0, np.random.default_rng(0))
+    np.testing.assert_array_equal(repeated, np.tile(tokens[0], (6, 1)))
+    np.testing.assert_array_equal(added.distort(tokens, 0.0, np.random.default_rng(0)), tokens)
+
+
+@pytest.mark.parametrize("example", re.findall(r"^```yaml\n(.*?)^```$", CLAIMS_PAGE, re.MULTILINE | re.DOTALL))
+def test_the_examples_of_claims_are_valid(example, tmp_path):
+    (tmp_path / "claims.yaml").write_text(example)
+    assert load_claims(tmp_path / "claims.yaml")
+
+
+def test_statistics_and_keys_of_claims_are_documented():
+    for name in (*STATISTICS, *Claim.model_fields, *Contrast.model_fields, "with_metric", "largest"):
+        assert f"`{name}`" in CLAIMS_PAGE, name
+
+
+@pytest.mark.parametrize("example", [example for page in EXAMPLE_PAGES for example in blocks("yaml", page)])
+def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    for file in ("models/mine/config.json", "models/mine/model.safetensors", "data/my_reviews.csv"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    writers = {}
+    for written in blocks("yaml", "writers.md"):
+        writers |= yaml.safe_load(written)["writers"]
+    raw = yaml.safe_load(example)
+    if "variants" in raw:
+        raw["variants"] = SMALL["variants"] | raw["variants"]
+    load_study(SMALL | {"writers": writers} | raw)
