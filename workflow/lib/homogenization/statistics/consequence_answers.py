@@ -106,7 +106,7 @@ def _of_harm(rows: pl.DataFrame) -> list[str]:
     pattern = alike.filter(~pl.col("placebo")).sort("cosine", descending=True)
     counts = f"{len(alike)} of {len(rows)} conditions make tokens more alike (mean cosine over layers)"
     if pattern.is_empty():
-        return [f"{counts}, and none of these that is no placebo."]
+        return [f"{counts}{', all of them placebos' if len(alike) else ''}."]
     top = pattern.row(0, named=True)
     sentences = [f"{counts}. The strongest that is no placebo is {_costs(top)}."]
     placebos = alike.filter("placebo").with_columns(apart=(pl.col("cosine") - top["cosine"]).abs()).sort("apart")
