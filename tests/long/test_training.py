@@ -3,6 +3,7 @@
 import copy
 
 import polars as pl
+import pytest
 
 SMOLLM3 = {
     "model_type": "smollm3",
@@ -48,10 +49,14 @@ def test_arms_are_trained_read_and_compared_and_an_edit_trains_what_it_touches(p
 
     arms = pl.read_parquet(results / "tables/arms.parquet").filter(metric="cosine_anisotropy", view="all_tokens")
     assert set(arms["n_seeds"]) == {2}
-    penalised = arms.filter(arm="diverse", minus="rotary", layer=1, point="residual_stream").sort("step")
+    compared = arms.filter(arm="diverse", minus="rotary", layer=1, point="residual_stream")
+    penalised = compared.filter(at="step").sort("step")
     assert penalised["step"].to_list() == [0, STEPS]
     assert penalised["highest"][0] == penalised["lowest"][0] == 0  # the same random weights
     assert penalised["highest"][1] < 0  # the penalty has lowered the cosine in every seed
+    ends = losses.filter(step=STEPS).pivot(on="arm", index="seed", values="held_out_loss")
+    both = ends.select(pl.max_horizontal("diverse", "rotary")).to_series()  # the lowest that both reach
+    assert compared.filter(at="loss")["loss"].item() == pytest.approx(both.mean())
     assert {path.name for path in (results / "figures").iterdir()} >= {"training.svg", "arms"}
     answers = pl.read_csv(results / "tables/training.csv")
     assert answers["arm"].to_list() == ["diverse", "none", "rotary", "rotary", "diverse"]
