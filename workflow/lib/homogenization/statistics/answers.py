@@ -1,6 +1,6 @@
 """The table `answers`: what the claims say of a model, in words made from their numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
@@ -10,6 +10,8 @@ from homogenization.statistics.words import share_in_words
 from homogenization.variants.names import ORIGINAL
 
 ANSWERS_SCHEMA = {"model": pl.String, "answer": pl.String}
+_NO_ANSWER = "No claim on depth, position or attention was tested."
+_FEW = 3  # models that share a row and are still named
 _COUNTED = ("slope", "contrast", "intervention")
 _ATTRACTION = "cosine_to_first_token"  # close to the first token is not close to each other
 _THAN = {  # role of what is subtracted -> what it is, as the sentence names it
@@ -30,7 +32,8 @@ def answers_table(
 
     Counted are slopes, contrasts and interventions of metrics that measure homogenization, of each text by itself;
     whichever side a claim is on, tokens are *more alike* where the estimate is on the side of homogenization and the
-    verdict decided. The columns are those of `ANSWERS_SCHEMA`.
+    verdict decided. Models of which no such claim was tested share the last row. The columns are those of
+    `ANSWERS_SCHEMA`.
 
     Args:
         claims: the table `claims`.
@@ -56,10 +59,19 @@ def answers_table(
         sentences = [_over_depth(slopes), *(_at_an_edge(by_role, layers) for layers in AT_LAYERS)]
         changed = [row for row in of_model if row["statistic"] == "intervention"]
         sentences += [_under_change(changed, doses, layers) for layers in AT_LAYERS]
-        rows.append(
-            (model, " ".join(filter(None, sentences)) or "No claim on depth, position or attention was tested.")
-        )
+        if answer := " ".join(filter(None, sentences)):
+            rows.append((model, answer))
+    answered = {model for model, _ in rows}
+    if silent := [model for model in models if model not in answered]:
+        rows.append((_together(silent, answered), _NO_ANSWER))
     return pl.DataFrame(rows, schema=ANSWERS_SCHEMA, orient="row")
+
+
+def _together(silent: Sequence[str], answered: Collection[str]) -> str:
+    """The models without an answer, by name if they are few: snapshots of trained models can be dozens."""
+    if len(silent) <= _FEW:
+        return _listed(silent, "and")
+    return f"{len(silent)} other models" if answered else f"all {len(silent)} models"
 
 
 def _over_depth(slopes: Sequence[Mapping]) -> str:
