@@ -8,16 +8,15 @@ from hypothesis import strategies as st
 
 from homogenization.interventions.changes import dial
 from homogenization.interventions.delivered import added_to, delivered_of_review
-from homogenization.interventions.differentiable import DIFFERENTIABLE
 from homogenization.interventions.passes import Recorder
 from homogenization.interventions.readings import massive_tokens, mean_cosine
 from homogenization.interventions.recorded import InFloat64, in_float64, record
 from homogenization.measures.blocks import find_layout
+from homogenization.metrics.differentiable import cosine_anisotropy
 from homogenization.states.network import packed_model, run_packed
 from plain_interventions import run_plainly, tiny_language_model
 from tiny_models import CONFIGS, network, random_texts
 
-COSINE = DIFFERENTIABLE["cosine_anisotropy"]
 PATTERNS = ("first", "recency")
 N_TOKENS = 24
 OUTPUT_OF_ATTENTION = {
@@ -39,7 +38,9 @@ def test_the_formula_is_the_derivative_and_has_the_sign_of_the_cosine_along_the_
     tokens = generator.standard_normal((n, 5)) * generator.uniform(0.5, 4, (n, 1)) + common
     added = generator.standard_normal((n, 5))
     strength = torch.zeros((), dtype=torch.float64, requires_grad=True)
-    (slope,) = torch.autograd.grad(COSINE(torch.from_numpy(tokens) + strength * torch.from_numpy(added)), strength)
+    (slope,) = torch.autograd.grad(
+        cosine_anisotropy(torch.from_numpy(tokens) + strength * torch.from_numpy(added)), strength
+    )
     cosine, length, predicted = added_to(torch.from_numpy(tokens), torch.from_numpy(added))
     assert predicted == pytest.approx(float(slope), rel=1e-9, abs=1e-12)
     step = 1e-5

@@ -8,12 +8,12 @@ import torch
 
 from homogenization.interventions.cells import VIEWS, cells
 from homogenization.interventions.changes import dial
-from homogenization.interventions.differentiable import DIFFERENTIABLE
 from homogenization.interventions.passes import Recorder
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import read
 from homogenization.interventions.recorded import InFloat64, in_float64, record
 from homogenization.interventions.slopes import slopes_of_review
+from homogenization.metrics.differentiable import DIFFERENTIABLE
 from homogenization.states.network import packed_model, run_packed
 from tiny_models import CONFIGS, network, random_texts
 

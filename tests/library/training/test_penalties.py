@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import tiny_models
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
+from homogenization.metrics.differentiable import cosine_anisotropy
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch
 from homogenization.models.blocks import blocks_of
@@ -20,7 +21,6 @@ from homogenization.training.penalties import (
     METRICS,
     centred_effective_rank,
     checked_layers,
-    cosine,
     metric_of_batch,
     states_taken,
     steepest_layers,
@@ -56,7 +56,7 @@ def test_a_penalty_is_the_metric_of_the_study(name, n, width, seed, shift):
     assert float(found) == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("metric", [cosine, centred_effective_rank])
+@pytest.mark.parametrize("metric", [cosine_anisotropy, centred_effective_rank])
 @pytest.mark.parametrize("shape", [(5, 9), (9, 5)])
 def test_the_gradient_is_that_of_finite_differences(metric, shape):
     """Of centred rows one singular value is zero, where a root without a floor has none."""

@@ -21,13 +21,11 @@ import numpy as np
 import torch
 
 from homogenization.interventions.changes import sight
-from homogenization.interventions.differentiable import DIFFERENTIABLE
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import tokens_left
 from homogenization.interventions.recorded import Recorded
 from homogenization.interventions.schemas import DELIVERED_NUMBERS
-
-_COSINE = DIFFERENTIABLE["cosine_anisotropy"]
+from homogenization.metrics.differentiable import cosine_anisotropy
 
 
 def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]) -> np.ndarray:
@@ -75,7 +73,7 @@ def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]
 def _gradients(recorded: Recorded, layer: int, chunks: Sequence[int]) -> tuple[torch.Tensor, ...]:
     """Derivatives of the mean cosine after a layer by the weights of chunks."""
     tokens = recorded.layers[layer]
-    cosine = _COSINE(tokens[tokens_left(len(tokens), recorded.massive)])
+    cosine = cosine_anisotropy(tokens[tokens_left(len(tokens), recorded.massive)])
     return torch.autograd.grad(cosine, [recorded.probes[chunk] for chunk in chunks], retain_graph=True)
 
 

@@ -1,8 +1,10 @@
 """How alike the tokens of one review are in each view, from states in memory; and which tokens are massive."""
 
 from collections.abc import Collection, Sequence
+from typing import TypeVar
 
 import numpy as np
+from torch import Tensor
 
 from homogenization.interventions.cells import AFTER_QUARTER, CENTRED, COSINE, TO_FIRST, VIEWS, cells
 from homogenization.interventions.patterns import quarter
@@ -12,6 +14,8 @@ from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 
 MASSIVE = 10.0  # times the median norm
+
+Tokens = TypeVar("Tokens", np.ndarray, Tensor)
 
 
 def massive_tokens(states: Sequence[np.ndarray]) -> frozenset[int]:
@@ -43,7 +47,7 @@ def read(states: Sequence[np.ndarray], massive: Collection[int], metrics: Sequen
     spectra: dict[str, list[np.ndarray]] = {view: [] for view in VIEWS}
     for layer, tokens in enumerate(states):
         tokens = tokens.astype(np.float64)
-        rows = _views(tokens, left)
+        rows = views_of(tokens, left)
         for view in VIEWS if COSINE in metrics else ():
             found[view, COSINE][layer] = mean_cosine(rows[view])
         if TO_FIRST in metrics:
@@ -81,9 +85,9 @@ def tokens_left(n_tokens: int, massive: Collection[int]) -> list[int]:
     return sorted(set(range(n_tokens)) - set(massive) - {0})
 
 
-def _views(tokens: np.ndarray, left: Sequence[int]) -> dict[str, np.ndarray]:
-    """The rows of each view; `left` are the tokens without the first and the massive ones."""
-    rows = (tokens, tokens[left], tokens - tokens.mean(axis=0), tokens[quarter(len(tokens)) :])
+def views_of(tokens: Tokens, left: Sequence[int]) -> dict[str, Tokens]:
+    """The rows of each view of tokens (n, d); `left` are those without the first and the massive ones."""
+    rows = (tokens, tokens[left], tokens - tokens.mean(0), tokens[quarter(len(tokens)) :])
     return dict(zip(VIEWS, rows, strict=True))
 
 

@@ -15,11 +15,12 @@ import torch
 from homogenization.interventions.cells import cells
 from homogenization.interventions.changes import sight
 from homogenization.interventions.delivered import delivered_of_review
-from homogenization.interventions.differentiable import DIFFERENTIABLE, views_of
 from homogenization.interventions.patterns import PATTERNS
+from homogenization.interventions.readings import tokens_left, views_of
 from homogenization.interventions.recorded import Recorded, in_float64, record
 from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA, SLOPES_SCHEMA
 from homogenization.measures.blocks import known_layout
+from homogenization.metrics.differentiable import DIFFERENTIABLE
 from homogenization.run.progress import progress
 from homogenization.states.network import PackedModel
 
@@ -39,7 +40,8 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
         float64 (blocks, patterns, cells), cells as in `homogenization.interventions.cells.cells`; NaN where a view has
         too few tokens.
     """
-    rows = views_of(recorded.layers[-1], recorded.massive)
+    tokens = recorded.layers[-1]
+    rows = views_of(tokens, tokens_left(len(tokens), recorded.massive))
     found = np.zeros((recorded.n_blocks, len(patterns), len(cells(metrics))))
     gradients = [
         torch.autograd.grad(DIFFERENTIABLE[metric](rows[view]), recorded.probes, retain_graph=True)

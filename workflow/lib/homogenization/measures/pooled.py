@@ -14,13 +14,13 @@ import polars as pl
 from homogenization.measures.directions import unit_rows
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
+from homogenization.metrics.spectral import roots_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 
 _BLOCK_TOKENS = 4096
 COSINE_BINS = 40
 _PAIRED_TOKENS = 1024  # all pairs of a shard are too many for a histogram
-_ZERO = 8 * np.finfo(np.float64).eps  # as for single reviews (`homogenization.measures.spectra`)
 RAW, CENTRED = "pooled", "pooled_centred"
 _WITHOUT_FIRST = "_without_first"
 
@@ -132,7 +132,7 @@ def pooled(blocks: Callable[[], Iterator[Block]]) -> Iterator[dict[str, Any]]:
         n = n_others if view.endswith(_WITHOUT_FIRST) else n_tokens
         if n < 2:
             continue
-        values = _square_roots(np.linalg.eigvalsh(grams[view]))[: min(n, width)] if view in grams else []
+        values = roots_of(np.linalg.eigvalsh(grams[view]))[: min(n, width)] if view in grams else []
         yield {
             "view": view,
             "n_tokens": n,
@@ -171,9 +171,3 @@ class _Directions:
     def mean_cosine(self) -> float:
         """Mean of u_i . u_j over i != j."""
         return float((self._sum @ self._sum - self._n_directions) / (self._n * (self._n - 1)))
-
-
-def _square_roots(eigenvalues: np.ndarray) -> np.ndarray:
-    """Singular values, descending, of ascending eigenvalues, which rounding may have made negative."""
-    descending = eigenvalues[::-1].clip(min=0)
-    return np.sqrt(np.where(descending < _ZERO * descending[0], 0.0, descending))

@@ -17,11 +17,7 @@ from scipy.linalg import lapack
 
 from homogenization.measures.reviews import TokenStates, iterate_reviews, measured_table
 from homogenization.measures.views import Look, TokenGram, look_of
-
-# Eigenvalues below this share of the largest count as 0. Equal rows (a word that comes twice, at layer 0) make exact
-# zeros, which rounding turns into up to 4.4 eps (measured up to 3,000 x 3,500); their square roots, 1e-8 of the
-# largest, would add up.
-_ZERO = 8 * np.finfo(np.float64).eps
+from homogenization.metrics.spectral import roots_of
 
 SPECTRA_SCHEMA = {
     "model": pl.String,
@@ -57,7 +53,7 @@ def singular_values(tokens: np.ndarray, views: Sequence[str]) -> dict[str, np.nd
     spectra = {}
     for name, of_look in of_looks.items():
         eigenvalues = _eigenvalues(look_of(name)[0], tokens, gram, [look_of(view)[1] for view in of_look])
-        spectra.update(zip(of_look, map(_square_roots, eigenvalues), strict=True))
+        spectra.update(zip(of_look, map(roots_of, eigenvalues), strict=True))
     return {view: spectra[view] for view in views}
 
 
@@ -123,14 +119,6 @@ def _reflected(symmetric: np.ndarray, direction: np.ndarray) -> np.ndarray:
     image -= (normal @ image / 2) * normal
     crossed = np.outer(normal, image)
     return symmetric - crossed - crossed.T
-
-
-def _square_roots(eigenvalues: np.ndarray) -> np.ndarray:
-    """Singular values, descending, of ascending eigenvalues, which rounding may have made negative."""
-    if eigenvalues.size == 0:
-        return eigenvalues
-    descending = eigenvalues[::-1]
-    return np.sqrt(np.where(descending < _ZERO * descending[0], 0.0, descending.clip(min=0.0)))
 
 
 def measure(store: TokenStates, views: Sequence[str]) -> pl.DataFrame:

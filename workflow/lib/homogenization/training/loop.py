@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
+from homogenization.metrics.differentiable import cosine_anisotropy
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
 from homogenization.training.checkpoints import State
@@ -21,7 +22,6 @@ from homogenization.training.penalties import (
     METRICS,
     STEEPEST,
     checked_layers,
-    cosine,
     metric_of_batch,
     states_taken,
     steepest_layers,
@@ -195,7 +195,10 @@ class Loop:
         for texts in self._held_out_batches():
             with torch.inference_mode(), states_taken(self.trainable.blocks, range(n_blocks + 1)) as taken:
                 _, lengths = self._loss(texts)
-            sums += [len(texts) * float(metric_of_batch(cosine, taken[layer], lengths)) for layer in range(len(sums))]
+            sums += [
+                len(texts) * float(metric_of_batch(cosine_anisotropy, taken[layer], lengths))
+                for layer in range(len(sums))
+            ]
         return steepest_layers((sums / len(self._held_out)).tolist())
 
     def _held_out_batches(self) -> Iterator[Sequence[np.ndarray]]:

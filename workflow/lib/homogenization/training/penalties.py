@@ -10,36 +10,22 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from homogenization.metrics.differentiable import cosine_anisotropy, normalized_effective_rank
 from homogenization.run.errors import HomogenizationError
 
-# Eigenvalues below this share of the largest are zeros: the root of a smaller one has a gradient without bound.
-_FLOOR = 1e-14
 _LEAST_TOKENS = 3  # with the first
 STEEPEST = "steepest"
 
 Metric = Callable[[Tensor], Tensor]
 
 
-def cosine(tokens: Tensor) -> Tensor:
-    """Mean cosine of all pairs of rows of (n, width): `cosine_anisotropy`."""
-    lengths = tokens.norm(dim=1, keepdim=True)
-    units = tokens / torch.where(lengths > 0, lengths, 1)
-    n = len(tokens)
-    return (units.sum(dim=0).square().sum() - units.square().sum()) / (n * (n - 1))
-
-
 def centred_effective_rank(tokens: Tensor) -> Tensor:
-    """Effective rank of (n, width) less the mean row, over min(n, width): `normalized_effective_rank`."""
-    rows = tokens - tokens.mean(dim=0)
-    gram = rows @ rows.T if rows.shape[0] <= rows.shape[1] else rows.T @ rows
-    values = torch.linalg.eigvalsh(gram)
-    values = values[values > _FLOOR * values[-1].detach()].sqrt()
-    shares = values / values.sum()
-    return torch.exp(-(shares * shares.log()).sum()) / min(rows.shape)
+    """Effective rank of tokens (n, width) less their mean, over min(n, width)."""
+    return normalized_effective_rank(tokens - tokens.mean(dim=0))
 
 
 METRICS: dict[str, tuple[Metric, int]] = {  # and the sign of its change when tokens grow alike
-    "cosine": (cosine, 1),
+    "cosine": (cosine_anisotropy, 1),
     "centred_effective_rank": (centred_effective_rank, -1),
 }
 

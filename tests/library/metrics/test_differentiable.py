@@ -1,0 +1,34 @@
+"""Metrics that torch differentiates: values of the study's metrics, gradients of finite differences."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from homogenization.interventions.readings import read
+from homogenization.metrics.differentiable import DIFFERENTIABLE
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@given(st.integers(2, 30), st.integers(2, 20), st.integers(0, 10_000), st.sampled_from([0.0, 3.0, 100.0]))
+def test_the_value_is_that_of_the_study(name, n, width, seed, shift):
+    """Of tokens that share a direction, of which one comes twice: its singular value is zero."""
+    tokens = np.random.default_rng(seed).normal(size=(n, width)) + shift
+    tokens[-1] = tokens[0]
+    of_the_study = read([tokens], (), [name])[0, 0]
+    assert float(DIFFERENTIABLE[name](torch.from_numpy(tokens))) == pytest.approx(of_the_study, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@pytest.mark.parametrize("shape", [(5, 9), (9, 5)])
+def test_the_gradient_is_that_of_finite_differences(name, shape):
+    tokens = torch.from_numpy(np.random.default_rng(0).normal(size=shape) + 1).requires_grad_()
+    assert torch.autograd.gradcheck(DIFFERENTIABLE[name], (tokens,), eps=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_a_row_of_zeros_has_a_finite_gradient(name):
+    tokens = torch.eye(6, 4, dtype=torch.float64).requires_grad_()  # the last two
+    DIFFERENTIABLE[name](tokens).backward()
+    assert torch.isfinite(tokens.grad).all()

@@ -1,0 +1,55 @@
+"""Metrics of the tokens of one review as functions that torch differentiates: for slopes, and for penalties.
+
+Each has the value of the metric of the same name, of the rows that it is given.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from homogenization.metrics.spectral import ZERO_SHARE
+
+
+def cosine_anisotropy(rows: Tensor) -> Tensor:
+    """Mean cosine of all pairs of rows (n, d), n > 1; a row of zeros has the cosine 0 with the others."""
+    units, directed = _units(rows)
+    resultant = units.sum(dim=0)
+    return (resultant @ resultant - directed.sum()) / (len(rows) * (len(rows) - 1))
+
+
+def cosine_to_first_token(rows: Tensor) -> Tensor:
+    """Mean cosine of the first of the rows (n, d), n > 1, with each other."""
+    units, _ = _units(rows)
+    return (units[1:] @ units[0]).mean()
+
+
+def max_explainable_variance(rows: Tensor) -> Tensor:
+    """Largest squared singular value of rows (n, d) over the sum of all."""
+    eigenvalues = _eigenvalues(rows)
+    return eigenvalues[-1] / eigenvalues.sum()
+
+
+def normalized_effective_rank(rows: Tensor) -> Tensor:
+    """Exponential of the entropy of the singular values' shares (Roy & Vetterli 2007), over min(n, d)."""
+    eigenvalues = _eigenvalues(rows)
+    kept = eigenvalues[eigenvalues > ZERO_SHARE * eigenvalues[-1].detach()]  # a root of 0 has no derivative
+    shares = kept.sqrt() / kept.sqrt().sum()
+    return (-(shares * shares.log()).sum()).exp() / min(rows.shape)
+
+
+def _units(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Directions of rows (n, d), and which rows have one."""
+    lengths = rows.norm(dim=-1, keepdim=True)
+    return rows / torch.where(lengths > 0, lengths, 1.0), lengths > 0
+
+
+def _eigenvalues(rows: Tensor) -> Tensor:
+    """Squared singular values, ascending."""
+    return torch.linalg.eigvalsh(rows @ rows.T if len(rows) <= rows.shape[1] else rows.T @ rows)
+
+
+DIFFERENTIABLE: dict[str, Callable[[Tensor], Tensor]] = {
+    function.__name__: function
+    for function in (cosine_anisotropy, cosine_to_first_token, max_explainable_variance, normalized_effective_rank)
+}
