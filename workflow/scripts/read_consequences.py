@@ -2,6 +2,8 @@
 
 from homogenization.run.job import job
 from homogenization.consequences.shard import read_shard, texts_of
+from homogenization.interventions.conditions import Condition
+from homogenization.interventions.shard import asked_of_shard
 from homogenization.models.weights import with_built_weights
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.states.model import load_model
@@ -9,17 +11,18 @@ from homogenization.states.model import load_model
 with job(snakemake):
     files, params, entry = snakemake.input, snakemake.params, snakemake.params.model
     built = with_built_weights(entry, files.get("weights", []))
+    model = load_model(built, snakemake.resources.get("gpu", 0), head=True)
     variant = read_table(files.variant) if files.get("variant") else None
-    read_shard(
-        load_model(built, snakemake.resources.get("gpu", 0), head=True),
+    asked = asked_of_shard(
+        model,
         texts_of(params.text, variant, read_table(files.original), params.n_reviews, params.seed),
         {"model": entry["name"], "variant": params.text, "shard": params.shard},
-        params.conditions,
+        [Condition(*fields) for fields in params.conditions],
         params.metrics,
         entry["token_budget"],
         params.seed,
         params.code,
-        dict(snakemake.output.items()),
         read_table(files.depth) if files.get("depth") else None,
         read_tables(files.positional) if files.get("positional") else None,
     )
+    read_shard(model, asked, dict(snakemake.output.items()))

@@ -32,17 +32,13 @@ def without_bos():
     return PreTrainedTokenizerFast(tokenizer_object=type(train_tokenizer(TEXTS, 300)).from_str(json.dumps(trained)))
 
 
-def of_review(tokens, index):
-    return tokens.token_ids[tokens.review_offsets[index] : tokens.review_offsets[index + 1]].tolist()
-
-
 @pytest.mark.parametrize("tokenizer", ["bert", "llama"])
 def test_default_is_what_the_tokenizer_does(tokenizer, request):
     tokenizer = request.getfixturevalue(tokenizer)
     tokens = tokenize(tokenizer, IDS, TEXTS, "default")
     for index, text in enumerate(TEXTS):
-        assert of_review(tokens, index) == tokenizer(text)["input_ids"]
-        assert of_review(tokens, index)[0] == opening_token_id(tokenizer)
+        assert tokens.by_review[index].tolist() == tokenizer(text)["input_ids"]
+        assert tokens.by_review[index].tolist()[0] == opening_token_id(tokenizer)
 
 
 def test_always_does_not_double_and_never_takes_away_the_opening_token_alone(bert, llama):
@@ -51,11 +47,11 @@ def test_always_does_not_double_and_never_takes_away_the_opening_token_alone(ber
         always = tokenize(tokenizer, IDS, TEXTS, "always")
         never = tokenize(tokenizer, IDS, TEXTS, "never")
         for index, text in enumerate(TEXTS):
-            assert of_review(always, index) == of_review(default, index)
-            assert of_review(never, index) == of_review(default, index)[1:]
+            assert always.by_review[index].tolist() == default.by_review[index].tolist()
+            assert never.by_review[index].tolist() == default.by_review[index].tolist()[1:]
             plain = tokenizer(text, add_special_tokens=False)["input_ids"]
-            assert of_review(never, index)[: len(plain)] == plain
-            assert len(of_review(never, index)) == len(plain) + n_closing
+            assert never.by_review[index].tolist()[: len(plain)] == plain
+            assert len(never.by_review[index].tolist()) == len(plain) + n_closing
 
 
 def test_always_adds_what_the_tokenizer_leaves_out(without_bos):
@@ -63,7 +59,7 @@ def test_always_adds_what_the_tokenizer_leaves_out(without_bos):
     default = tokenize(without_bos, IDS, TEXTS, "default")
     always = tokenize(without_bos, IDS, TEXTS, "always")
     for index in range(len(TEXTS)):
-        assert of_review(always, index) == [without_bos.bos_token_id, *of_review(default, index)]
+        assert always.by_review[index].tolist() == [without_bos.bos_token_id, *default.by_review[index].tolist()]
     assert always.token_offsets[0].tolist() == [0, 0]
     assert (always.tokens_before_truncation == default.tokens_before_truncation + 1).all()
 

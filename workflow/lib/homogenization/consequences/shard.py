@@ -1,8 +1,7 @@
 """The job of one model, text and shard: texts read in every condition, their pooled states and numbers."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +12,7 @@ from homogenization.interventions.conditions import Condition
 from homogenization.interventions.kept import STAMP, with_earlier
 from homogenization.interventions.passes import Run
 from homogenization.interventions.readings import pooled
-from homogenization.interventions.shard import Asked, asked_of_shard, first_reviews, run_new
+from homogenization.interventions.shard import Asked, first_reviews, run_new
 from homogenization.run.parquet import write_table
 from homogenization.states.model import LanguageModel
 
@@ -34,39 +33,17 @@ def texts_of(
     return first_reviews(reviews.select("review_id", "text"), originals, n_reviews)
 
 
-def read_shard(
-    model: LanguageModel,
-    reviews: pl.DataFrame,
-    identity: Mapping[str, str],
-    conditions: Sequence[Sequence[Any]],
-    metrics: Sequence[str],
-    token_budget: int,
-    seed: int,
-    code: str,
-    paths: Mapping[str, str],
-    depth: pl.DataFrame | None = None,
-    positional: pl.DataFrame | None = None,
-) -> None:
+def read_shard(model: LanguageModel, asked: Asked, paths: Mapping[str, str]) -> None:
     """Write the tables of a shard: metrics, texts and pooled states; rows of conditions that are known stay.
 
     Args:
         model: language model, with its head, or encoder.
-        reviews: as `texts_of` gives them.
-        identity: `model`, `variant` (the name of the text) and `shard`.
-        conditions: fields of each `Condition`, the untouched model first.
-        metrics: metrics of the tokens, or none.
-        token_budget: most tokens of whole reviews in a pass.
-        seed: seed of all draws.
-        code: hash of the code.
+        asked: what is asked of the shard; its variant is the name of the text.
         paths: files to write, which may hold earlier rows: `metrics`, `texts`, `states`.
-        depth: tables/depth.parquet, where a condition needs it.
-        positional: attention of the model to positions in the originals, of all shards, where a condition needs it.
 
     Raises:
         HomogenizationError: as `intervene_in_shard`.
     """
-    chosen = [Condition(*fields) for fields in conditions]
-    asked = asked_of_shard(model, reviews, identity, chosen, metrics, token_budget, seed, code, depth, positional)
     written = with_earlier(paths, asked.stamps, "texts", partial(_new_tables, model, asked))
     for name, table in written.items():
         write_table(table, paths[name], {STAMP: asked.stamps, "states": asked.same["states"]})
@@ -90,9 +67,7 @@ def _new_tables(model: LanguageModel, asked: Asked, known: Collection[str]) -> d
     # numpy rows alone would make a column of arrays
     series = [pl.Series(name, values) for name, values in zip(POOLED_STATES_SCHEMA, columns, strict=True)]
     states = pl.DataFrame(series).cast(POOLED_STATES_SCHEMA)
-    tokens = asked.reviews.tokens
-    ids = np.split(tokens.token_ids, tokens.review_offsets[1:-1]) if asked.reviews.names else []
-    ratios = [len(np.unique(of_review)) / len(of_review) for of_review in ids]
+    ratios = [len(np.unique(of_review)) / len(of_review) for of_review in asked.reviews.tokens.by_review]
     of_reviews = pl.DataFrame(
         {"review_id": asked.reviews.names, "type_token_ratio": ratios},
         schema={"review_id": pl.String, "type_token_ratio": pl.Float64},

@@ -51,11 +51,10 @@ class Reviews:
 
     def pack(self, model: LanguageModel, name: str, reviews: range) -> Pack:
         """Those in `reviews`, with what the conditions need."""
-        start, stop = self.tokens.review_offsets[[reviews.start, reviews.stop]].tolist()
         return Pack(
             model.with_head,
             name,
-            self.tokens.token_ids[start:stop],
+            self.tokens.token_ids[self.tokens.span(reviews)],
             self.tokens.lengths[reviews.start : reviews.stop].tolist(),
             [seeded_hash(self.seed, self.names[review]) for review in reviews],
             self.steepest,

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
-from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition, conditions_of
+from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
 from homogenization.interventions.intervened import Reviews, check_conditions, intervene
 from homogenization.interventions.kept import STAMP, earlier_rows, in_order, stamp, with_earlier
 from homogenization.interventions.schemas import DELIVERED_SCHEMA, SLOPES_SCHEMA
@@ -81,7 +80,19 @@ def asked_of_shard(
     depth: pl.DataFrame | None = None,
     positional: pl.DataFrame | None = None,
 ) -> Asked:
-    """What a model reads in which conditions; arguments as those of `intervene_in_shard`.
+    """What a model reads in which conditions.
+
+    Args:
+        model: language model, with its head, or encoder.
+        reviews: columns review_id, text and original; for a template also rank.
+        identity: `model`, `variant` and `shard`.
+        conditions: what is done, the untouched model first.
+        metrics: metrics of the tokens, or none.
+        token_budget: most tokens of whole reviews in a pass.
+        seed: seed of all draws.
+        code: hash of the code.
+        depth: tables/depth.parquet, where a condition needs it.
+        positional: attention to positions in the originals, of all shards of this model, where a condition needs it.
 
     Raises:
         HomogenizationError: conditions that the model can't be run in.
@@ -131,16 +142,7 @@ def run_new(
 
 
 def intervene_in_shard(
-    model: LanguageModel,
-    reviews: pl.DataFrame,
-    identity: Mapping[str, str],
-    chosen: Mapping[str, Any],
-    token_budget: int,
-    seed: int,
-    code: str,
-    paths: Mapping[str, str],
-    depth: pl.DataFrame | None = None,
-    positional: pl.DataFrame | None = None,
+    model: LanguageModel, asked: Asked, slopes: Mapping[str, Sequence[str]] | None, paths: Mapping[str, str]
 ) -> None:
     """Write the tables of a shard: metrics, doses, slopes, and what patterns deliver.
 
@@ -148,60 +150,37 @@ def intervene_in_shard(
 
     Args:
         model: language model, with its head, or encoder.
-        reviews: columns review_id, text and original; for a template also rank.
-        identity: `model`, `variant` and `shard`.
-        chosen: the section `interventions`, plain values.
-        token_budget: most tokens of whole reviews in a pass.
-        seed: seed of all draws.
-        code: hash of the code.
+        asked: what is asked of the shard.
+        slopes: `patterns` and `metrics` whose slopes are taken, or None.
         paths: files to write, which may hold earlier rows: `metrics`, `doses`, `slopes`, `delivered`.
-        depth: tables/depth.parquet, where a condition needs it.
-        positional: attention by position of all shards of this model and variant, where a condition needs it.
 
     Raises:
-        HomogenizationError: conditions that the model can't be run in, an architecture that can't be honoured, states
-            that are not finite, a review that does not fit into memory.
+        HomogenizationError: an architecture that can't be honoured, states that are not finite, a review that does not
+            fit into memory.
     """
-    asked = asked_of_shard(
-        model,
-        reviews,
-        identity,
-        conditions_of(chosen),
-        chosen["metrics"],
-        token_budget,
-        seed,
-        code,
-        depth,
-        positional,
-    )
     of_conditions = {name: paths[name] for name in ("metrics", "doses")}
     written = with_earlier(of_conditions, asked.stamps, "doses", partial(run_new, model, asked))
     for name, table in written.items():
         write_table(table, paths[name], {STAMP: asked.stamps, "states": asked.same["states"]})
-    measured = chosen["slopes"] or {"patterns": [], "metrics": []}
+    measured = slopes or {"patterns": [], "metrics": []}
     of_slopes = dict.fromkeys(measured["patterns"], stamp(**asked.same, metrics=measured["metrics"]))
-    tables = _slopes(model, asked.reviews, measured["metrics"], identity, paths, of_slopes)
+    tables = _slopes(model, asked, measured["metrics"], paths, of_slopes)
     for name, table in tables.items():
         write_table(table, paths[name], {STAMP: of_slopes, "states": asked.same["states"]})
 
 
 def _slopes(
-    model: LanguageModel,
-    reviews: Reviews,
-    metrics: Sequence[str],
-    identity: Mapping[str, str],
-    paths: Mapping[str, str],
-    stamps: Mapping[str, str],
+    model: LanguageModel, asked: Asked, metrics: Sequence[str], paths: Mapping[str, str], stamps: Mapping[str, str]
 ) -> dict[str, pl.DataFrame]:
     """The tables `slopes` and `delivered` of the patterns in `stamps`; a new one leaves the network in float64."""
+    reviews = asked.reviews
     schemas = {"slopes": SLOPES_SCHEMA, "delivered": DELIVERED_SCHEMA}
     kept = earlier_rows({name: paths[name] for name in schemas}, stamps, "pattern")
     tables = {name: [pl.DataFrame(schema=schema), *([kept[name]] if kept else [])] for name, schema in schemas.items()}
     new = [pattern for pattern in stamps if pattern not in set(tables["slopes"][-1]["pattern"])]
     if new and len(reviews.names):
-        ids = np.split(reviews.tokens.token_ids, reviews.tokens.review_offsets[1:-1])
         draws = [seeded_hash(reviews.seed, name) for name in reviews.names]
-        made = slopes_tables(model.packed, reviews.names, ids, draws, new, metrics, identity)
+        made = slopes_tables(model.packed, reviews.names, reviews.tokens.by_review, draws, new, metrics, asked.identity)
         for name, table in zip(schemas, made, strict=True):
             tables[name].append(table)
     return {name: in_order(parts, list(stamps), "pattern") for name, parts in tables.items()}

@@ -91,14 +91,14 @@ def _measure(
     identity: Mapping[str, str],
 ) -> dict[tuple[int, str], torch.Tensor]:
     """`token_alignment` at each layer and point, from one forward pass over the reviews of `pack`."""
-    start, stop = tokens.review_offsets[[pack.start, pack.stop]].tolist()
+    span = tokens.span(pack)
     lengths = tokens.lengths[pack.start : pack.stop].tolist()
     measured: dict[tuple[int, str], torch.Tensor] = {}
 
     def take(layer: int, point: str, states: torch.Tensor) -> None:
         finite = torch.isfinite(states).all(dim=1)
         if not finite.all():
-            token = start + int(finite.int().argmin())
+            token = span.start + int(finite.int().argmin())
             review = review_ids[np.searchsorted(tokens.review_offsets, token, side="right") - 1]
             raise HomogenizationError(
                 f"{', '.join(f'{name} {value}' for name, value in identity.items())}, review {review}: {point} of "
@@ -108,7 +108,7 @@ def _measure(
         measured[layer, point] = token_alignment(states, lengths)
 
     with points_taken(model.packed, layout, take):
-        run_packed(model.packed, tokens.token_ids[start:stop], lengths, False, lambda _layer, _states: None)
+        run_packed(model.packed, tokens.token_ids[span], lengths, False, lambda _layer, _states: None)
     return measured
 
 

@@ -65,9 +65,8 @@ def positional_sums(
             add_attention(of_pack, attention, pack_ranks[attention.review])
             return attention.weights
 
-        start, stop = read.tokens.review_offsets[[pack.start, pack.stop]].tolist()
         lengths = read.tokens.lengths[pack.start : pack.stop].tolist()
-        token_ids = read.tokens.token_ids[start:stop]
+        token_ids = read.tokens.token_ids[read.tokens.span(pack)]
         run_packed(model.packed, token_ids, lengths, False, lambda _layer, _states: None, through)
         sums.add(of_pack)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from transformers import PreTrainedTokenizerBase
@@ -34,6 +35,15 @@ class Tokens:
     def offsets_of(self, index: int) -> np.ndarray:
         """Characters of the tokens of one review, int32 (its tokens, 2)."""
         return self.token_offsets[self.review_offsets[index] : self.review_offsets[index + 1]]
+
+    @property
+    def by_review(self) -> list[np.ndarray]:
+        """Token ids of each review, int64 (its tokens,)."""
+        return [self.token_ids[start:stop] for start, stop in pairwise(self.review_offsets)]
+
+    def span(self, reviews: range) -> slice:
+        """Where the tokens of neighbouring reviews stand."""
+        return slice(*self.review_offsets[[reviews.start, reviews.stop]].tolist())
 
     @property
     def positions(self) -> np.ndarray:

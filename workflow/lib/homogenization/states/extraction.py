@@ -144,20 +144,20 @@ def _run_pack(
     model: LanguageModel, tokens: Tokens, pack: range, writer: StateWriter, shape: StoreShape, received: np.ndarray
 ) -> None:
     """Run one forward pass over the reviews of `pack`, and fill in their columns of `received`, (blocks, tokens)."""
-    start, stop = tokens.review_offsets[[pack.start, pack.stop]].tolist()
+    span = tokens.span(pack)
 
     def take(layer: int, states: torch.Tensor) -> None:
         if layer in shape.layers:
-            writer.append(layer_name(layer), start, states)
+            writer.append(layer_name(layer), span.start, states)
 
     result = run_packed(
         model.packed,
-        tokens.token_ids[start:stop],
+        tokens.token_ids[span],
         tokens.lengths[pack.start : pack.stop].tolist(),
         shape.attention_received,
         take,
     )
     if shape.final_norm:
-        writer.append(FINAL_NORM, start, result.last_hidden_state)
+        writer.append(FINAL_NORM, span.start, result.last_hidden_state)
     if result.received is not None:
-        received[:, start:stop] = result.received.cpu()
+        received[:, span] = result.received.cpu()

@@ -136,7 +136,7 @@ def _every(seconds: float, key: str, folder: Path) -> Callable[[Loop], None]:
 def _token_ids(trainable: Trainable, reviews: pl.DataFrame, bos: str, max_tokens: int) -> list[np.ndarray]:
     """Token ids of each review, cut behind `max_tokens`."""
     tokens = tokenize(trainable.tokenizer, reviews["review_id"].to_list(), reviews["text"].to_list(), bos)
-    return [text[:max_tokens] for text in np.split(tokens.token_ids, tokens.review_offsets[1:-1])]
+    return [text[:max_tokens] for text in tokens.by_review]
 
 
 def _vocabulary(trainable: Trainable) -> int:
