@@ -72,6 +72,16 @@ def cells(figure):
     return found
 
 
+def test_claims_on_no_single_model_have_one_column():
+    """Claims on trained models are about several, of which there can be dozens."""
+    table = claims_table(models=[None]).with_columns(model=pl.lit(None, pl.String))
+    figure = figure_of(table)
+    assert [box.get_label() for box, _ in cells(figure)] == table["verdict"].to_list()
+    assert figure.get_figwidth() < drawn().get_figwidth()
+    told = [text.get_text() for text in figure.axes[0].texts]
+    assert told[:2] == ["The study", "   ".join(f"{look.sign} 2" for look in VERDICTS.values())]
+
+
 def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
     table = claims_table()
     found = cells(drawn())

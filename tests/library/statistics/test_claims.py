@@ -121,7 +121,15 @@ class TestTables:
     def test_no_claims(self):
         table = judged([], self.evidence)
         assert dict(table.schema) == CLAIMS_SCHEMA
-        assert verdicts_table(table, ["a"]).columns == ["statement", "source", "criterion", "a"]
+        assert verdicts_table(table, ["a"]).columns == ["statement", "source", "criterion", "the study"]
+
+    def test_verdicts_on_no_single_model_have_one_column(self):
+        table = judged(self.claims, self.evidence, ["a", "b"])
+        of_a = table.filter(pl.col("model").is_null() | (pl.col("model") == "a"))
+        of_all = of_a.with_columns(model=pl.lit(None, pl.String))
+        found = verdicts_table(of_all, ["a", "b"])
+        assert found.columns == ["statement", "source", "criterion", "the study"]
+        assert found["the study"].to_list() == verdicts_table(table, ["a"])["a"].to_list()
 
     def test_verdicts_have_a_column_for_each_model(self):
         table = verdicts_table(judged(self.claims, self.evidence, ["a", "b"]), ["b", "a"])

@@ -16,7 +16,7 @@ from homogenization.figures.panels import counted, finish
 from homogenization.figures.shown import Named, Shown, Tables, require_rows
 from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.words import short_number
-from homogenization.statistics.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, POOLS, SUPPORTED, UNDECIDED
+from homogenization.statistics.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, POOLS, STUDY, SUPPORTED, UNDECIDED
 from homogenization.statistics.words import probability, share_in_words
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 
@@ -96,8 +96,8 @@ class _Cell:
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The board from the table claims, grouped by source; sources and claims keep their order.
 
-    A claim whose model is null has one cell for all models; a claim without a row for a model was not tested in it. The
-    table comparisons says which controls are out of balance.
+    A claim whose model is null has one cell for all models; where all are, the board has one column. A claim without a
+    row for a model was not tested in it. The table comparisons says which controls are out of balance.
 
     Raises:
         HomogenizationError: the table holds no claim.
@@ -105,6 +105,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     table, models = tables["claims"], shown.models
     require_rows(table, shown, "any claim", table["claim"])
     table = table.filter(pl.col("model").is_null() | pl.col("model").is_in([name for name, _ in models]))
+    models = [(None, STUDY.capitalize())] if table["model"].is_null().all() else models
     table = table.join(_unbalanced(tables["comparisons"]), on=("variant", "minus"), how="left", maintain_order="left")
     twice = table.group_by("statement").agg(pl.col("convention").n_unique() > 1).filter("convention")["statement"]
     groups = {
@@ -248,7 +249,7 @@ def _write_header(axes: Axes, table: pl.DataFrame, models: Named, headers: Seque
     for index, ((model, _), header) in enumerate(zip(models, headers, strict=True)):
         centre = _STATEMENT_WIDTH + (index + 0.5) * _CELL_WIDTH
         axes.text(centre, height - _HEADER_LINE - 0.1, header, ha="center", va="bottom", fontsize=11, weight="bold")
-        verdicts = table.filter(pl.col("model") == model)["verdict"].to_list()
+        verdicts = table.filter(pl.col("model").eq_missing(model))["verdict"].to_list()
         tally = "   ".join(f"{look.sign} {verdicts.count(name)}" for name, look in VERDICTS.items() if name in verdicts)
         axes.text(centre, height - 0.08, tally, ha="center", va="bottom", fontsize=9.5, color="#444444")
 

@@ -11,6 +11,7 @@ from homogenization.variants.names import ORIGINAL
 
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTED = "supported", "contradicted", "undecided", "not tested"
 NEGLIGIBLE = "negligible"
+STUDY = "the study"  # the column of verdicts on texts or on several models, where there are no others
 REVIEWS, POOLS, SEEDS = "reviews", "pools", "seeds"  # what a statistic is taken over
 
 _MEASURED = {  # statistic -> the quantity that the criterion applies to
@@ -43,11 +44,14 @@ AT_LAYERS = {  # layers that are averaged -> where a mean is taken
 def verdicts_table(claims: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
     """The table `verdicts`: the verdicts in words, a row for each claim and a column for each model.
 
+    A verdict on texts, or on several models together, stands in all columns. Where there are no others, they have one.
+
     Args:
         claims: the table `claims`.
         models: names of the columns after statement, source and criterion.
     """
     columns = ("statement", "source", "criterion")
+    models = [STUDY] if claims["model"].is_null().all() else models
     rows = []
     for _, of_claim in claims.group_by("claim", maintain_order=True):
         found = {row["model"]: in_words(row) for row in of_claim.iter_rows(named=True)}
