@@ -26,6 +26,11 @@ SAID = {
     "harm_table": ["n_sink_moved"],
     "balance": ["The title", "±0.3"],
 }
+CONFIG = {
+    "corpus": {"source": "reviews.jsonl", "n_reviews": 64},
+    "variants": {"original": {"rewriter": "none"}, "front": {"rewriter": "rules", "position": "front"}},
+    "models": {"small": {"weights": {"hub": "someone/small"}}, "control": {"weights": {"random": {"x": 1}}}},
+}
 
 
 def rendered(caption, params, config):
@@ -34,8 +39,9 @@ def rendered(caption, params, config):
     return template.render(snakemake=SimpleNamespace(config=config, params=SimpleNamespace(**params)))
 
 
-@pytest.mark.parametrize("caption", CAPTIONS, ids=lambda path: path.stem)
-def test_captions_render(caption, tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def results(tmp_path, monkeypatch):
+    """The files that the first page includes."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results/tables").mkdir(parents=True)
     (tmp_path / "results/tables/comparisons.csv").write_text(
@@ -48,18 +54,43 @@ def test_captions_render(caption, tmp_path, monkeypatch):
     (tmp_path / "results/tables/answers.csv").write_text("model,answer\nsmall,Tokens grow alike.\n")
     (tmp_path / "results/figures").mkdir()
     (tmp_path / "results/figures/claims.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" id="board"/>')
-    config = {
-        "corpus": {"source": "reviews.jsonl", "n_reviews": 64},
-        "variants": {"original": {"rewriter": "none"}, "front": {"rewriter": "rules", "position": "front"}},
-        "models": {"small": {"weights": {"hub": "someone/small"}}, "control": {"weights": {"random": {"x": 1}}}},
-    }
-    text = rendered(caption, {"title": "The title", "threshold": 0.85, "min_reviews": 7, "max_imbalance": 0.3}, config)
+
+
+def in_html(text):
     html = publish_parts(text, writer="html", settings_overrides={"report_level": 1})["body"]
     assert "system-message" not in html
     assert not {"{{", "{%", "}}", "%}"} & {html[at : at + 2] for at in range(len(html))}
+    return html
+
+
+@pytest.mark.parametrize("caption", CAPTIONS, ids=lambda path: path.stem)
+def test_captions_render(caption):
+    text = rendered(caption, {"title": "The title", "threshold": 0.85, "min_reviews": 7, "max_imbalance": 0.3}, CONFIG)
+    html = in_html(text)
     assert ":math:" not in text
     wanted = SAID.get(caption.stem, ["The title"]) + (["The title"] if caption.stem == "claims" else [])
     assert all(word in html for word in wanted)
+
+
+TUNED = {"weights": {"tuned": {"of": {"hub": "someone/small"}, "steps": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told", "untold"),
+    [
+        ({}, ["elsewhere in their sentences"], ["<em>Training</em>", "<em>Consequences</em>"]),
+        ({"models": {"more": TUNED, "small": None}}, ["<em>Training</em>"], ["<em>Consequences</em>"]),
+        ({"consequences": {"n_reviews": 8}}, ["<em>Consequences</em>"], ["<em>Training</em>"]),
+        ({"models": {"more": TUNED}, "consequences": {}}, ["<em>Training</em>", "<em>Consequences</em>"], []),
+        ({"variants": {"original": {"rewriter": "none"}}}, ["reads each film"], ["elsewhere in their sentences"]),
+        ({"claims": None}, ["reviews.jsonl"], ["What holds", 'id="board"']),
+    ],
+)
+def test_the_first_page_is_that_of_the_study(changes, told, untold):
+    page = " ".join(in_html(rendered(ROOT / "workflow/report/workflow.rst", {}, CONFIG | changes)).split())
+    assert [words for words in told if words not in page] == []
+    assert [words for words in untold if words in page] == []
+    assert ('id="board"' in page) == ("claims" not in changes)
 
 
 def test_the_caption_of_claims_serves_the_table_too():

@@ -78,6 +78,10 @@ def test_claims_on_no_single_model_have_one_column():
     figure = figure_of(table)
     assert [box.get_label() for box, _ in cells(figure)] == table["verdict"].to_list()
     assert figure.get_figwidth() < drawn().get_figwidth()
+    assert f"n = {N} reviews" in texts(figure)
+    seeds = figure_of(table.with_columns(unit=pl.lit("seeds"), n_reviews=pl.lit(3, pl.Int64)))
+    assert "n = 3 seeds" in texts(seeds)
+    assert "reviews." not in texts(seeds)
     told = [text.get_text() for text in figure.axes[0].texts]
     assert told[:2] == ["The study", "   ".join(f"{look.sign} 2" for look in VERDICTS.values())]
 

@@ -16,7 +16,17 @@ from homogenization.figures.panels import counted, finish
 from homogenization.figures.shown import Named, Shown, Tables, require_rows
 from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.words import short_number
-from homogenization.statistics.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, POOLS, STUDY, SUPPORTED, UNDECIDED
+from homogenization.statistics.verdicts import (
+    CONTRADICTED,
+    NEGLIGIBLE,
+    NOT_TESTED,
+    POOLS,
+    REVIEWS,
+    SEEDS,
+    STUDY,
+    SUPPORTED,
+    UNDECIDED,
+)
 from homogenization.statistics.words import probability, share_in_words
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 
@@ -51,7 +61,7 @@ VERDICTS = {
     NOT_TESTED: Look("–", "white", GREY),
 }
 CONVENTIONS = {"raw": "text by text", "thesis": "pooled"}
-_SIGNED = ("contrast", "slope", "component", "correlation", "intervention")
+_SIGNED = ("contrast", "slope", "component", "correlation", "intervention", "arms")
 
 # inches; the axes of the board are in inches too, so that text and boxes fit each other
 _STATEMENT_WIDTH, _CELL_WIDTH, _GAP = 4.9, 2.15, 0.05
@@ -60,6 +70,7 @@ _LEAST_ROW, _LEAST_UNTESTED, _HEADING_HEIGHT, _HEADER_LINE = 0.58, 0.36, 0.42, 0
 _NUMBER_LINE, _DETAIL_LINE = 0.22, 0.135
 _STATEMENT_CHARACTERS, _SMALL_CHARACTERS, _HEADER_CHARACTERS = 50, 68, 17
 _REASON_CHARACTERS, _REASON_LINE = 25, 0.125
+_NO_BREAK = "\u00a0"
 _LEAST_TOGETHER = 3  # untested claims of a source that share a row
 
 
@@ -143,14 +154,16 @@ def _unbalanced(comparisons: pl.DataFrame) -> pl.DataFrame:
 
 def _note(table: pl.DataFrame) -> str:
     tested = table.filter(pl.col("verdict") != NOT_TESTED)
-    counts = tested.filter(pl.col("unit") != POOLS)["n_reviews"]
+    counts = {unit: tested.filter(unit=unit)["n_reviews"] for unit in (REVIEWS, SEEDS)}
+    counts = {unit: found for unit, found in counts.items() if len(found)} or {REVIEWS: tested["n_reviews"].clear()}
     parts = [
-        "Number: where a claim is about a difference or a change, its size as a share of what depth does to the metric "
-        "in the model; below it, or alone, the estimate and its interval in brackets. Supported or contradicted: on "
-        "the claimed or on the other side of the criterion (grey), tested over reviews and corrected for all claims "
-        "and models on the board, or, for ranges, places, correlations and components, the whole interval inside or "
-        "outside. Negligible: the whole interval is closer to no difference than the margin. Undecided: none of these. "
-        "Not tested: the study lacks what the claim is about, or has too few accepted reviews of it."
+        "Number: where a claim is about a difference or a change, its size as a share of what depth does to the "
+        "metric in the model; below it, or alone, the estimate and its interval in brackets. Supported or "
+        "contradicted: on the claimed or on the other side of the criterion (grey), tested over reviews or seeds and "
+        "corrected for all claims and models on the board, or, for ranges, places, correlations and components, the "
+        "whole interval inside or outside. Negligible: the whole interval is closer to no difference than the margin. "
+        "Undecided: none of these. Not tested: the study lacks what the claim is about, or has too few accepted "
+        "reviews of it."
     ]
     if table["fragile"].any():
         parts.append("Fragile: a robust estimate, or the reviews without the most influential, give another verdict.")
@@ -162,7 +175,8 @@ def _note(table: pl.DataFrame) -> str:
         parts.append("Pooled: tokens of many texts in one matrix, centred, with the output after the final norm.")
     if table["depends_on_length"].any():
         parts.append("†: the metric changes with the number of tokens alone.")
-    return " ".join([*parts, f"n = {counted(counts)}."])
+    numbers = ", ".join(counted(found, unit.removesuffix("s")) for unit, found in counts.items())
+    return " ".join([*parts, f"n = {numbers}."])
 
 
 def _lay_out_group(of_source: pl.DataFrame, twice: Sequence[str], n_models: int) -> list[_Row]:
@@ -184,12 +198,13 @@ def _lay_out_group(of_source: pl.DataFrame, twice: Sequence[str], n_models: int)
 def _lay_out(claim: pl.DataFrame, statement: str, names_convention: bool, n_models: int) -> _Row:
     first = claim.row(0, named=True)
     statement = _wrap_evenly(statement, _STATEMENT_CHARACTERS)
-    criterion = f"{first['measured']} {first['criterion']}{' †' if first['depends_on_length'] else ''}"
+    bound = f"{first['criterion']}{' †' if first['depends_on_length'] else ''}"
+    criterion = f"{first['measured']} {bound.replace(' ', _NO_BREAK)}"
     if names_convention:
         criterion = f"{CONVENTIONS[first['convention']]}: {criterion}"
     if first["published"]:
         criterion += f"; published: {first['published']}"
-    criterion = textwrap.fill(criterion, _SMALL_CHARACTERS)
+    criterion = textwrap.fill(criterion, _SMALL_CHARACTERS).replace(_NO_BREAK, " ")
     lines = _STATEMENT_LINE * _count_lines(statement) + _SMALL_LINE * _count_lines(criterion)
     cells = {row["model"]: _cell(row) for row in claim.iter_rows(named=True)}
     least = _LEAST_ROW
@@ -237,7 +252,7 @@ def _count_lines(text: str) -> int:
 
 def _wrap_evenly(text: str, width: int) -> str:
     """`text` in as few lines of at most `width` characters as possible, the lines about equally long."""
-    text = re.sub(r"(\d) to (\.?\d)", "\\1\u00a0to\u00a0\\2", text)  # a range stays on its line
+    text = re.sub(r"(\d) to (\.?\d)", rf"\1{_NO_BREAK}to{_NO_BREAK}\2", text)  # a range stays on its line
     n_lines = len(textwrap.wrap(text, width, break_long_words=False))
     while width > 12 and len(textwrap.wrap(text, width - 1, break_long_words=False)) == n_lines:
         width -= 1
