@@ -107,6 +107,8 @@ def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
     ("changes", "told"),
     [
         ({"share_of_depth": -0.0234}, ["−2.3 % of depth", "−0.012 [−0.019, −0.0062]"]),
+        ({"share_of_depth": 0.00004}, ["0 % of depth", "−0.012 [−0.019, −0.0062]"]),
+        ({"share_of_depth": -0.00004}, ["0 % of depth", "−0.012 [−0.019, −0.0062]"]),
         ({"fragile": True}, ["−0.012", "[−0.019, −0.0062]", "fragile"]),
         ({"fragile": True, "q_decides": True}, ["−0.012", "[−0.019, −0.0062]", "fragile · q .12"]),
         ({"variant": "end"}, ["−0.012", "[−0.019, −0.0062]", "unbalanced"]),

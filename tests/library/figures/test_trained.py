@@ -17,7 +17,11 @@ SEEDS, STEPS, LAYERS = (0, 1, 2), (0, 10), 5
 def losses() -> pl.DataFrame:
     rows = [
         {"arm": arm, "seed": seed, "step": step, "loss": None if step == 10 else 4 - 0.1 * step + 0.01 * seed}
-        | {"held_out_loss": 4 - 0.1 * step if step % 5 == 0 else None, "unigram": 5.0, "bigram": 3.3}
+        | {
+            "held_out_loss": 4 - 0.1 * step + 0.02 * seed * (step == 10) if step % 5 == 0 else None,
+            "unigram": 5.0,
+            "bigram": 3.3,
+        }
         | {"n_training": 1800, "n_held_out": 100}
         for arm, _ in ARMS
         for seed in SEEDS
@@ -60,6 +64,7 @@ def test_losses_of_every_seed_beside_those_of_counts():
     held_out = line(figure.axes[0], "held-out")
     np.testing.assert_allclose(held_out.get_xdata(), [0, 5, 10])
     np.testing.assert_allclose(held_out.get_ydata(), [4, 3.5, 3])
+    assert [text.get_text() for text in figure.axes[0].texts] == ["3.02"]  # the mean over seeds
     np.testing.assert_allclose(line(figure.axes[1], "bigram").get_ydata(), 3.3)
 
 

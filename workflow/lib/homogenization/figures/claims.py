@@ -233,7 +233,7 @@ def _cell(row: dict[str, Any]) -> _Cell:
         interval = f"[{short_number(row['ci_low'])}, {short_number(row['ci_high'])}]"
     size = row["share_of_depth"]
     if _is_number(size):
-        number, first = f"{'+' if size > 0 else ''}{share_in_words(size)} of depth", f"{estimate} {interval}"
+        number, first = f"{'+' if round(size, 4) > 0 else ''}{share_in_words(size)} of depth", f"{estimate} {interval}"
     else:
         number, first = estimate, interval
     marks = [mark for mark, shown in (("fragile", row["fragile"]), ("unbalanced", row["imbalance"])) if shown]

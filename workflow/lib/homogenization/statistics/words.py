@@ -25,7 +25,7 @@ def probability(value: float) -> str:
 
 def share_in_words(share: float) -> str:
     """A share in percent, to two significant digits and two decimals: `−3.1 %`, `0.03 %`, `120 %`."""
-    percent = round(100 * share, 2)
+    percent = round(100 * share, 2) + 0.0  # which makes -0 a 0
     if abs(percent) >= 99.5:
         return typeset(f"{percent:.0f} %")
     return typeset(np.format_float_positional(percent, precision=2, fractional=False, trim="-")) + " %"
