@@ -18,6 +18,7 @@ from homogenization.statistics.evidence import UnavailableError
 from homogenization.statistics.harm import harm_table
 from homogenization.statistics.pooled_states import probes_table, shifts_table
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
+from homogenization.statistics.words import NO_HEAD
 from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of
 
 N = 24
@@ -144,6 +145,10 @@ def test_claims_on_the_untouched_model_compare_texts_and_layers():
     assert deeper.found.estimate == pytest.approx(0.3)
     with pytest.raises(UnavailableError, match="the model does not read 'edge control'"):
         measured(outcome="shift", variant="front", minus="edge control")
+    encoder = consequences().filter(pl.col("view") != "predictions")
+    keys = {"outcome": "kl", "kind": "dial", "pattern": "first", "strength": 0.2, "minus": "uniform"}
+    with pytest.raises(UnavailableError, match=NO_HEAD):
+        measure(claim_of(consequence=keys, above=0), "m", replace(evidence_of(), consequences=encoder))
     with pytest.raises(UnavailableError, match="the study measures no consequences"):
         measure(claim_of(consequence={"outcome": "kl", "minus": "typo"}, above=0), "m", evidence_of())
 

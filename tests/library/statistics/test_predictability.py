@@ -9,13 +9,13 @@ from homogenization.consequences.schemas import TEXTS_SCHEMA
 from homogenization.interventions.schemas import INTERVENED_SCHEMA
 from homogenization.statistics.predictability import (
     CONFOUNDS,
-    NO_HEAD,
     NOTHING,
     partial_correlation,
     permutation_p,
     predictability_table,
     rank_residuals,
 )
+from homogenization.statistics.words import NO_HEAD
 
 N = 80
 NAMES = [f"r{number:03d}" for number in range(N)]

@@ -7,6 +7,7 @@ from homogenization.consequences.names import CROSS_ENTROPY, KL, POOLED, PREDICT
 from homogenization.statistics import doses
 from homogenization.statistics.evidence import Claim, Evidence, Measurement, UnavailableError, mean_over_reviews
 from homogenization.statistics.intervention_evidence import of_condition
+from homogenization.statistics.words import NO_HEAD
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.variants.names import ORIGINAL
 
@@ -54,6 +55,8 @@ def _rows_of(claim: Claim, model: str, evidence: Evidence, variant: str, layers:
         raise UnavailableError("the study measures no consequences")
     rows = evidence.consequences.filter(model=model)
     outcome = claim["outcome"]
+    if _VIEWS.get(outcome) == PREDICTIONS and len(rows) and PREDICTIONS not in rows["view"]:
+        raise UnavailableError(NO_HEAD)
     for column, value, lacking in (
         ("variant", variant, f"the model does not read '{variant}' for consequences"),
         ("metric", outcome, f"the study has no {outcome} of '{variant}' in this model"),

@@ -8,8 +8,8 @@ import polars as pl
 from homogenization.consequences.names import SHIFT
 from homogenization.consequences.schemas import ENDS, HARM_SCHEMA, OUTCOMES_OF_HARM
 from homogenization.statistics.doses import CONTROLS, Condition, Runs, change, runs_of
-from homogenization.statistics.predictability import NO_HEAD
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, means
+from homogenization.statistics.words import NO_HEAD
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.variants.names import ORIGINAL
 

@@ -9,6 +9,7 @@ from homogenization.statistics.doses import KL, Condition, Runs, change, conditi
 from homogenization.statistics.equal_kl import compare_at_equal_kl, curve_of, moved_at_equal_kl
 from homogenization.statistics.evidence import Claim, Evidence, Interval, Measurement, UnavailableError, checked
 from homogenization.statistics.resampling import mean_interval, means
+from homogenization.statistics.words import NO_HEAD
 from homogenization.tables.intervened import UNTOUCHED
 
 _KL = "KL"
@@ -83,7 +84,7 @@ def _at_equal_kl(
     if np.isnan(found.estimate[0]):
         reached, unit = means(curve.kl.T).max(), " nats" if dose == _KL else ""
         raise UnavailableError(
-            "the model predicts no next token, so that a dose has no KL"
+            f"{NO_HEAD}, so that a dose has no KL"
             if np.isnan(own)
             else f"the {dose} of '{control}' reaches {reached:.3g}{unit}, that of '{condition.pattern}' is {own:.3g}"
         )

@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 from homogenization.statistics.correlation import pooled_spearmans
 from homogenization.statistics.pooled_states import corrected
 from homogenization.statistics.resampling import bootstrap_weights, percentile_interval, uniform_weights
+from homogenization.statistics.words import NO_HEAD
 from homogenization.tables.intervened import CONDITION
 
 CELLS = (  # view and metric
@@ -33,7 +34,6 @@ PREDICTABILITY_SCHEMA = {
     **dict.fromkeys(("estimate", "ci_low", "ci_high", "p_value", "q_value"), pl.Float64),
     "reason": pl.String,
 }
-NO_HEAD = "the model predicts no next token"
 _RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
 
 

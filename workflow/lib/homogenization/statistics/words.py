@@ -1,7 +1,8 @@
-"""Numbers as people read them."""
+"""Numbers and reasons as people read them."""
 
 import numpy as np
 
+NO_HEAD = "the model predicts no next token"
 _SMALLEST_SHOWN = 1e-4
 
 
