@@ -1,5 +1,6 @@
 """The captions of the report: rendered as Snakemake renders them."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -33,10 +34,11 @@ CONFIG = {
 }
 
 
-def rendered(caption, params, config):
+def rendered(caption, params, config, files=()):
     environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
     template = environment.from_string(caption.read_text(encoding="utf-8"))
-    return template.render(snakemake=SimpleNamespace(config=config, params=SimpleNamespace(**params)))
+    told = SimpleNamespace(config=config, params=SimpleNamespace(**params))
+    return template.render(snakemake=told, files=[SimpleNamespace(path=Path(path)) for path in files])
 
 
 @pytest.fixture(autouse=True)
@@ -72,18 +74,12 @@ def test_captions_render(caption):
     assert all(word in html for word in wanted)
 
 
-TUNED = {"weights": {"tuned": {"of": {"hub": "someone/small"}, "steps": 1}}}
-
-
 @pytest.mark.parametrize(
     ("changes", "told", "untold"),
     [
-        ({}, ["elsewhere in their sentences"], ["<em>Training</em>", "<em>Consequences</em>"]),
-        ({"models": {"more": TUNED, "small": None}}, ["<em>Training</em>"], ["<em>Consequences</em>"]),
-        ({"consequences": {"n_reviews": 8}}, ["<em>Consequences</em>"], ["<em>Training</em>"]),
-        ({"models": {"more": TUNED}, "consequences": {}}, ["<em>Training</em>", "<em>Consequences</em>"], []),
+        ({}, ["elsewhere in their sentences", "What holds.", "Every number."], ["reads each film review"]),
         ({"variants": {"original": {"rewriter": "none"}}}, ["reads each film"], ["elsewhere in their sentences"]),
-        ({"claims": None}, ["reviews.jsonl"], ["What holds", 'id="board"']),
+        ({"claims": None}, ["reviews.jsonl"], ["What holds.", 'id="board"', "Every number."]),
     ],
 )
 def test_the_first_page_is_that_of_the_study(changes, told, untold):
@@ -91,6 +87,20 @@ def test_the_first_page_is_that_of_the_study(changes, told, untold):
     assert [words for words in told if words not in page] == []
     assert [words for words in untold if words in page] == []
     assert ('id="board"' in page) == ("claims" not in changes)
+
+
+@pytest.mark.parametrize("claims", ["config/claims.yaml", None])
+@pytest.mark.parametrize("name", ["peaks", "causes", "consequences", "training"])
+def test_the_first_page_has_what_tables_say_in_words(name, claims, tmp_path):
+    """Snakemake shows pictures; a table it only offers for download."""
+    path = f"results/tables/{name}.csv"
+    columns = ("arm,minus,", "tuned,,") if name == "training" else ("model,", "small,")
+    (tmp_path / path).write_text(f"{columns[0]}answer\n{columns[1]}What was found.\n")
+    files = [path, "results/tables/harm.csv", "results/figures/claims.svg"]
+    page = in_html(rendered(ROOT / "workflow/report/workflow.rst", {}, CONFIG | {"claims": claims}, files))
+    assert page.count("What was found.") == 1
+    assert f"<strong>{name.capitalize()}" in page
+    assert ('id="board"' in page) == (claims is not None)
 
 
 def test_the_caption_of_claims_serves_the_table_too():
