@@ -14,7 +14,7 @@ import polars as pl
 from homogenization.measures.directions import unit_rows
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
-from homogenization.metrics.spectral import roots_of
+from homogenization.metrics.gram import roots_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
 

@@ -17,7 +17,7 @@ from scipy.linalg import lapack
 
 from homogenization.measures.reviews import TokenStates, iterate_reviews, measured_table
 from homogenization.measures.views import Look, TokenGram, look_of
-from homogenization.metrics.spectral import roots_of
+from homogenization.metrics.gram import roots_of
 
 SPECTRA_SCHEMA = {
     "model": pl.String,

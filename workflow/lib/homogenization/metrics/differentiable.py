@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from homogenization.metrics.spectral import ZERO_SHARE
+from homogenization.metrics.gram import ZERO_SHARE
 
 
 def cosine_anisotropy(rows: Tensor) -> Tensor:
