@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from conftest import ROOT, SMALL
-from homogenization.config.claims import STATISTICS, Claim, Contrast, load_claims
+from homogenization.config.claimed import Contrast
+from homogenization.config.claims import STATISTICS, Claim, load_claims
 from homogenization.config.study import load_study
 from homogenization.corpus.sentences import words
 from homogenization.measures.spectra import singular_values
