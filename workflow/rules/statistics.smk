@@ -284,6 +284,7 @@ if STUDY.trained_models:
             code=code("tabulate", "statistics.training_in_words"),
             module="statistics.training_in_words",
             pairs=STUDY.arms,
+            with_start=STUDY.arms_and_their_start,
         script:
             "../scripts/tabulate.py"
 

@@ -103,5 +103,12 @@ def test_quantised_weights_are_refused_before_anything_runs(tmp_path):
         study_of(a={"weights": {"tuned": {"of": {"path": str(tmp_path)}, "steps": 1}}})
 
 
-def test_a_model_without_seeds_may_be_subtracted():
+def test_a_model_without_seeds_may_be_subtracted_and_the_one_that_the_arm_starts_from_is_known(tmp_path):
     assert study_of([["a", "tiny"]], a=arm()).arms == [["a", "tiny"]]
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    (tmp_path / "model.safetensors").touch()
+    start = {"path": str(tmp_path)}
+    tuned = {"weights": {"tuned": {"of": start, "steps": 1}}, "device": "cpu"}
+    pairs = [["a", "start"], ["a", "tiny"], ["b", "start"]]
+    study = study_of(pairs, a=tuned, b=arm(), start={"weights": start, "device": "cpu"})
+    assert study.arms_and_their_start == [["a", "start"]]

@@ -46,8 +46,8 @@ def differences(arm, minus, by_layer, cell=COSINE, step=STEPS, n=3, loss=None):
     return pl.DataFrame(rows, schema=ARMS_SCHEMA)
 
 
-def answers(training, *arms, pairs=(("a", "b"),)):
-    table = training_answers(training, pl.concat([pl.DataFrame(schema=ARMS_SCHEMA), *arms]), pairs)
+def answers(training, *arms, pairs=(("a", "b"),), with_start=()):
+    table = training_answers(training, pl.concat([pl.DataFrame(schema=ARMS_SCHEMA), *arms]), pairs, with_start)
     assert dict(table.schema) == TRAINING_ANSWERS_SCHEMA
     return {(arm, minus): answer for arm, minus, answer in table.rows()}
 
@@ -109,6 +109,8 @@ def test_what_is_lacking_is_said():
         "One seed, which has no interval, after 9 steps. The mean cosine without the first token differs by +0.5 at "
         "the output. What it costs is not known: plain has no held-out loss."
     )
+    of_start = answers(training, without_seeds, pairs=[["a", "plain"]], with_start=[["a", "plain"]])["a", "plain"]
+    assert of_start.endswith("The held-out loss differs by −2 nats.")  # 4 before any step
     assert told["a", "b"] == "The two have no seed and step in common."
     other = differences("a", "b", {0: 0.5}, ("stable_rank", "raw"))
     assert "Neither the mean cosine nor the centred effective rank is measured." in answers(training, other)["a", "b"]

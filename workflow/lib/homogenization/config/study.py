@@ -21,7 +21,7 @@ from homogenization.config.reading import Reading
 from homogenization.config.texts import (
     WrittenVariant,
 )
-from homogenization.config.training import Run, arms_of, runs_of
+from homogenization.config.training import Run, arms_of, pairs_with_their_start, runs_of
 from homogenization.config.weights import RandomWeights, Source
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
@@ -82,6 +82,11 @@ class Study(Keys):
     def trained_models(self) -> list[list[Any]]:
         """[model, arm, seed, step] of every trained model, sorted."""
         return arms_of(self.models)
+
+    @property
+    def arms_and_their_start(self) -> list[list[str]]:
+        """The pairs of `arms` that compare an arm with the model that it was tuned from."""
+        return pairs_with_their_start(self.arms, self.models)
 
     @property
     def planned_training(self) -> dict[str, dict[str, int]]:

@@ -302,8 +302,12 @@ def runs_of(models: Mapping[str, Any]) -> dict[str, Run]:
 
 def arms_of(models: Mapping[str, Any]) -> list[list[Any]]:
     """[model, arm, seed, step] of every single model that is trained, sorted; each arm's models belong together."""
-    arms = [(name, model.weights) for name, model in models.items() if isinstance(model.weights, _Arm)]
-    return sorted([name, weights.arm, weights.seed, weights.step] for name, weights in arms)
+    return sorted([name, weights.arm, weights.seed, weights.step] for name, weights in _arms(models).items())
+
+
+def _arms(models: Mapping[str, Any]) -> dict[str, Any]:
+    """The weights of single models that are trained, by name."""
+    return {name: model.weights for name, model in models.items() if isinstance(model.weights, _Arm)}
 
 
 def check_pairs(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> None:
@@ -325,6 +329,17 @@ def check_pairs(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> No
             raise ValueError(f"{list(pair)} share no seed and step; give both the same 'seeds' and 'snapshots'")
     if len({tuple(pair) for pair in pairs}) < len(pairs):
         raise ValueError("a pair stands twice; name each once")
+
+
+def pairs_with_their_start(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> list[list[str]]:
+    """The pairs whose second is the very model that the arm starts from, before any step."""
+    starts = {
+        (weights.arm, name)
+        for weights in _arms(models).values()
+        for name in models
+        if models[name].weights == weights.start
+    }
+    return [list(pair) for pair in pairs if tuple(pair) in starts]
 
 
 def _runs(models: Mapping[str, Any], arm: str) -> list[tuple[int, int]]:

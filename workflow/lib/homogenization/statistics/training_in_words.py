@@ -69,7 +69,12 @@ class OverSeeds(NamedTuple):
         return f"seeds {significant(self.lowest)} to {significant(self.highest)}"
 
 
-def training_answers(training: pl.DataFrame, arms: pl.DataFrame, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
+def training_answers(
+    training: pl.DataFrame,
+    arms: pl.DataFrame,
+    pairs: Sequence[Sequence[str]],
+    with_start: Sequence[Sequence[str]],
+) -> pl.DataFrame:
     """What each arm learnt, and what each pair of arms differs in, in words: `TRAINING_ANSWERS_SCHEMA`.
 
     The replicate is the seed. Losses are those of the held-out reviews; their differences are paired by seed, at the
@@ -79,10 +84,13 @@ def training_answers(training: pl.DataFrame, arms: pl.DataFrame, pairs: Sequence
         training: the table `training`.
         arms: the table `arms`.
         pairs: [arm, minus], in the order of their rows, which follow those of the arms.
+        with_start: those of them whose `minus` is the model that the arm starts from; its loss is the arm's before any
+            step.
     """
     measured = training.filter(pl.col("held_out_loss").is_not_null()).sort("arm", "seed", "step")
     rows = [(arm, None, _of_arm(own)) for (arm,), own in measured.group_by("arm", maintain_order=True)]
-    rows += [(arm, minus, _of_pair(measured, arms, arm, minus)) for arm, minus in pairs]
+    starts = {tuple(pair) for pair in with_start}
+    rows += [(arm, minus, _of_pair(measured, arms, arm, minus, (arm, minus) in starts)) for arm, minus in pairs]
     return pl.DataFrame(rows, schema=TRAINING_ANSWERS_SCHEMA, orient="row")
 
 
@@ -110,7 +118,7 @@ def _beside(name: str, loss: float, end: OverSeeds) -> str:
     return f"A {name} model has {significant(loss)}, which {where}."
 
 
-def _of_pair(measured: pl.DataFrame, arms: pl.DataFrame, arm: str, minus: str) -> str:
+def _of_pair(measured: pl.DataFrame, arms: pl.DataFrame, arm: str, minus: str, from_start: bool) -> str:
     """What changes at the penalised layers, one later and at the output, and what it costs."""
     compared = arms.filter(arm=arm, minus=minus, variant=ORIGINAL, point=RESIDUAL_STREAM)
     if compared.is_empty():
@@ -125,7 +133,9 @@ def _of_pair(measured: pl.DataFrame, arms: pl.DataFrame, arm: str, minus: str) -
             sentences.append(_of_metric(name, rows, penalised))
     if len(sentences) == 1:
         sentences.append("Neither the mean cosine nor the centred effective rank is measured.")
-    return " ".join(filter(None, [*sentences, _cost(measured, arm, minus, step), _at_equal_loss(at_loss)]))
+    one = measured.filter(arm=arm, step=step)
+    other = measured.filter(arm=arm, step=0) if from_start else measured.filter(arm=minus, step=step)
+    return " ".join(filter(None, [*sentences, _cost(one, other, minus), _at_equal_loss(at_loss)]))
 
 
 def _penalised(measured: pl.DataFrame, arm: str) -> list[int]:
@@ -165,10 +175,10 @@ def _at_equal_loss(rows: pl.DataFrame) -> str:
     return f"Where both have the same held-out loss ({loss}), they differ at the output: {'; '.join(told)}."
 
 
-def _cost(measured: pl.DataFrame, arm: str, minus: str, step: int) -> str:
+def _cost(one: pl.DataFrame, other: pl.DataFrame, minus: str) -> str:
     """The difference in the held-out loss, paired by seed."""
-    one, other = (measured.filter(arm=name, step=step).select("seed", "held_out_loss") for name in (arm, minus))
-    paired = one.join(other, on="seed", suffix="_minus").sort("seed")
+    losses = [table.select("seed", "held_out_loss") for table in (one, other)]
+    paired = losses[0].join(losses[1], on="seed", suffix="_minus").sort("seed")
     if paired.is_empty():
         return f"What it costs is not known: {minus} has no held-out loss."
     difference = OverSeeds.of(paired["held_out_loss"] - paired["held_out_loss_minus"])
@@ -183,6 +193,6 @@ def _seeds(number: int) -> str:
     return f"{number} seeds" if number > 1 else "One seed, which has no interval"
 
 
-def tabulate(inputs: Any, pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """The table `training.csv` of the tables `inputs.training` and `inputs.arms`; `pairs` as for `training_answers`."""
-    return training_answers(read_table(inputs.training), read_table(inputs.arms), pairs)
+def tabulate(inputs: Any, pairs: Sequence[Sequence[str]], with_start: Sequence[Sequence[str]]) -> pl.DataFrame:
+    """The table `training.csv` of the tables `inputs.training` and `inputs.arms`; the others: `training_answers`."""
+    return training_answers(read_table(inputs.training), read_table(inputs.arms), pairs, with_start)
