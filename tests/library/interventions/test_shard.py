@@ -8,6 +8,7 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+from tqdm import tqdm
 
 from homogenization.interventions import intervened, shard
 from homogenization.interventions.cells import METRICS, VIEWS, cells
@@ -70,6 +71,15 @@ def job(tmp_path):
         return [read_table(path) for path in list(outputs.values())[:3]]
 
     return run
+
+
+def test_the_log_counts_the_tokens_of_every_condition(saved, job, tmp_path):
+    """A shard is often one pack, which takes long in all conditions."""
+    _, doses, _ = job(saved(), CHOSEN | {"slopes": None})
+    told = (tmp_path / "log").read_text()
+    n_tokens = tqdm.format_sizeof(doses["n_tokens"].sum())
+    assert f"{n_tokens}/{n_tokens}" in told
+    assert doses["condition"][-1] in told
 
 
 def test_a_shard_has_a_row_for_all_that_is_asked(saved, job):

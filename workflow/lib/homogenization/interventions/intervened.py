@@ -27,6 +27,7 @@ from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA
 from homogenization.measures.reviews import with_origin
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.progress import progress
 from homogenization.states.model import LanguageModel
 from homogenization.states.packs import run_packs
 
@@ -114,23 +115,29 @@ def intervene(
         pack = reviews.pack(model, identity["model"], indices)
         untouched = pack.through()
         for number, condition in enumerate(conditions):
-            fitting = [review for review in range(len(indices)) if fits(condition, pack, review)]
-            if not fitting:
-                continue
-            part, before = pack, untouched
-            if len(fitting) < len(indices):
-                part = pack.part(fitting)
-                before = part.through()
-            found = before if condition.kind == UNTOUCHED else apply(condition, part, before)
-            _refuse_overflow(found, condition, [reviews.names[indices[review]] for review in fitting], identity)
-            harm = damage(before, found, part.token_ids)
-            for place, review in enumerate(fitting):
-                values[number, indices[review]] = read(found.states_of(place), found.massive[place], metrics)
-                doses[number, indices[review]] = _dose(condition, before, found, place, harm[place])
-                if also is not None:
-                    also(condition, reviews.names[indices[review]], found, place)
+            run_condition(number, condition, indices, pack, untouched)
+            advance(len(pack.token_ids), condition.key)
 
-    run_packs(model.packed.device, reviews.tokens.lengths.tolist(), token_budget, run_pack)
+    def run_condition(number: int, condition: Condition, indices: range, pack: Pack, untouched: Run) -> None:
+        fitting = [review for review in range(len(indices)) if fits(condition, pack, review)]
+        if not fitting:
+            return
+        part, before = pack, untouched
+        if len(fitting) < len(indices):
+            part = pack.part(fitting)
+            before = part.through()
+        found = before if condition.kind == UNTOUCHED else apply(condition, part, before)
+        _refuse_overflow(found, condition, [reviews.names[indices[review]] for review in fitting], identity)
+        harm = damage(before, found, part.token_ids)
+        for place, review in enumerate(fitting):
+            values[number, indices[review]] = read(found.states_of(place), found.massive[place], metrics)
+            doses[number, indices[review]] = _dose(condition, before, found, place, harm[place])
+            if also is not None:
+                also(condition, reviews.names[indices[review]], found, place)
+
+    lengths = reviews.tokens.lengths.tolist()
+    with progress(len(conditions) * sum(lengths), "tokens") as advance:
+        run_packs(model.packed.device, lengths, token_budget, run_pack, shown=False)
     done = [[(number, review) in doses for review in range(shape[1])] for number in range(shape[0])]
     table = _metrics_table(
         values, np.asarray(done, dtype=bool).reshape(shape[:2]), conditions, reviews.names, cells(metrics)

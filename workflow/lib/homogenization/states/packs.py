@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 import torch
 
@@ -36,7 +37,11 @@ def pack_reviews(lengths: Sequence[int], token_budget: int) -> list[range]:
 
 
 def run_packs(
-    device: torch.device, lengths: Sequence[int], token_budget: int, run_pack: Callable[[range], None]
+    device: torch.device,
+    lengths: Sequence[int],
+    token_budget: int,
+    run_pack: Callable[[range], None],
+    shown: bool = True,
 ) -> int:
     """Call `run_pack` with the reviews of each pack, in order.
 
@@ -49,6 +54,7 @@ def run_packs(
         token_budget: largest number of tokens in a pass; a longer review has a pass to itself.
         run_pack: function that runs one pass. If it runs out of memory, the next call must be able to overwrite all
             that it left behind.
+        shown: whether the log shows how many tokens are through; not where `run_pack` shows its own progress.
 
     Returns:
         The token budget of the last pass.
@@ -57,7 +63,7 @@ def run_packs(
         HomogenizationError: a single review does not fit into memory.
     """
     packs = pack_reviews(lengths, token_budget)
-    with progress(sum(lengths), "tokens") as advance:
+    with progress(sum(lengths), "tokens") if shown else nullcontext(lambda _n_tokens: None) as advance:
         while packs:
             pack = packs.pop(0)
             n_tokens = sum(lengths[pack.start : pack.stop])
