@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from homogenization.interventions.changes import dial
 from homogenization.interventions.delivered import added_to, delivered_of_review
 from homogenization.interventions.passes import Recorder
-from homogenization.interventions.readings import massive_tokens, mean_cosine
+from homogenization.interventions.readings import massive_tokens
 from homogenization.interventions.recorded import InFloat64, in_float64, record
 from homogenization.measures.blocks import find_layout
+from homogenization.measures.directions import mean_cosine
 from homogenization.metrics.differentiable import cosine_anisotropy
 from homogenization.states.network import packed_model, run_packed
 from plain_interventions import run_plainly, tiny_language_model

@@ -1,6 +1,7 @@
 import numpy as np
+import pytest
 
-from homogenization.measures.directions import inverse, norms, unit_rows
+from homogenization.measures.directions import inverse, mean_cosine, norms, unit_rows
 
 
 def test_scale_is_ignored():
@@ -18,3 +19,13 @@ def test_norms_are_float64_and_do_not_overflow():
 
 def test_no_length_has_no_inverse():
     np.testing.assert_array_equal(inverse(np.array([0.0, 2.0])), [0.0, 0.5])
+
+
+def test_the_mean_cosine_is_that_of_all_pairs():
+    tokens = np.random.default_rng(3).standard_normal((30, 6)) * 10.0 ** np.arange(-15, 15)[:, None] + 1e-3
+    tokens[4] = 0
+    units = unit_rows(tokens)
+    above = np.triu_indices(30, k=1)
+    assert mean_cosine(tokens) == pytest.approx((units @ units.T)[above].mean(), rel=1e-12)
+    assert np.isnan(mean_cosine(tokens[:1]))
+    assert np.isnan(mean_cosine(tokens[:0]))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from homogenization.interventions.cells import AFTER_QUARTER, CENTRED, COSINE, TO_FIRST, VIEWS, cells
 from homogenization.interventions.patterns import quarter
-from homogenization.measures.directions import norms, unit_rows
+from homogenization.measures.directions import mean_cosine, norms, unit_rows
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
@@ -100,13 +100,6 @@ def _spectra(tokens: np.ndarray, rows: dict[str, np.ndarray], only_first: bool) 
 
 def _alone(rows: np.ndarray) -> np.ndarray:
     return singular_values(rows, ["raw"])["raw"] if len(rows) else np.empty(0)
-
-
-def mean_cosine(rows: np.ndarray) -> float:
-    """Mean cosine of the pairs of rows (n, d); a zero row counts as u = 0; NaN for fewer than two."""
-    n, units = len(rows), unit_rows(rows)
-    resultant = units.sum(axis=0)
-    return float((resultant @ resultant - (norms(rows) > 0).sum()) / (n * (n - 1))) if n > 1 else np.nan
 
 
 def cosine_to_first(tokens: np.ndarray) -> float:

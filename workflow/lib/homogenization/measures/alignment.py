@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from homogenization.measures.batched_alignment import batched_alignment
-from homogenization.measures.directions import inverse, norms
+from homogenization.measures.directions import mean_cosine, norms
 from homogenization.measures.tridiagonal import tridiagonal_forms
 from homogenization.measures.views import TokenGram, look_of, view_rows
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
@@ -58,17 +58,15 @@ def token_alignment(states: torch.Tensor, lengths: Sequence[int]) -> torch.Tenso
 
 def _of_review(tokens: np.ndarray) -> np.ndarray:
     """Numbers (views, numbers) of one review's tokens, (n, d) float64, n >= 1."""
-    numbers = np.full((len(TOKEN_VIEWS), len(NUMBERS)), np.nan)
+    numbers = np.empty((len(TOKEN_VIEWS), len(NUMBERS)))
     for view, (name, largest) in enumerate(zip(_ROWS_OF.values(), _largest_eigenvalues(tokens), strict=True)):
         rows = view_rows(name, tokens)
-        lengths, n = norms(rows), len(rows)
-        if n > 0:
-            numbers[view, 0] = lengths.mean()
-        if n > 1:
-            resultant = inverse(lengths) @ rows
-            numbers[view, 1] = (resultant @ resultant - np.count_nonzero(lengths)) / (n * (n - 1))
-        if lengths.any():
-            numbers[view, 2] = min(largest / (lengths @ lengths), 1.0)
+        lengths = norms(rows)
+        numbers[view] = [
+            lengths.mean() if len(rows) else np.nan,
+            mean_cosine(rows),
+            min(largest / (lengths @ lengths), 1.0) if lengths.any() else np.nan,
+        ]
     return numbers
 
 

@@ -19,3 +19,10 @@ def inverse(lengths: np.ndarray) -> np.ndarray:
 def unit_rows(tokens: np.ndarray) -> np.ndarray:
     """(n, d) tokens of any float type -> (n, d) float64, scaled to length 1; zero tokens stay zero."""
     return tokens * inverse(norms(tokens))[:, None]
+
+
+def mean_cosine(rows: np.ndarray) -> float:
+    """Mean cosine of pairs of rows, (n, d) of any float type; that of a zero row is 0; NaN for fewer than two."""
+    lengths, n = norms(rows), len(rows)
+    resultant = inverse(lengths) @ rows
+    return float((resultant @ resultant - np.count_nonzero(lengths)) / (n * (n - 1))) if n > 1 else np.nan
