@@ -23,7 +23,9 @@ SUMMARY_FIGURES = {
 REPORT = {"make_report": 1}
 EXTREMA = {"find_extrema": 1, "plot_extrema": 1}
 # everything that is computed of the metrics of reviews
-STATISTICS = dict.fromkeys(("test_contrasts", "measure_depth", "find_extrema", "judge_claims", "predict_variants"), 1)
+STATISTICS = dict.fromkeys(
+    ("test_contrasts", "measure_depth", "find_extrema", "judge_claims", "predict_variants", "describe_causes"), 1
+)
 METRIC_TABLES = {"tabulate_metrics": 1, "tabulate_summary": 1, **STATISTICS}
 COMMON_LENGTH = {"tabulate_common_length": 1}
 SENSITIVITY = {"probe_metrics": 1, "plot_sensitivity": 1}
@@ -33,6 +35,7 @@ SINKS = {"tabulate_sinks": 1, "plot_sinks": 1}
 EFFECTS = {
     "test_interventions": 1,
     "explain_slopes": 1,
+    "describe_causes": 1,
     "plot_dose_response": 4,
     "plot_conditions": 4,
     "plot_susceptibility": 1,

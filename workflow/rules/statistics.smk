@@ -230,7 +230,6 @@ if STUDY.predicted_models:
             metrics="<results>/tables/metrics.parquet",
             similarity="<results>/tables/similarity.parquet",
             positional="<results>/tables/positional.parquet",
-            mechanism="<results>/tables/mechanism.csv",
             slopes=over_jobs(
                 "<results>/interventions/{model}/{variant}/{shard}.slopes.parquet", STUDY.intervention_jobs
             ),
@@ -240,12 +239,6 @@ if STUDY.predicted_models:
                 caption="../report/predictions.rst",
                 category="Causes",
                 labels={"table": "variants' effects, predicted and measured"},
-            ),
-            causes=report(
-                "<results>/tables/causes.csv",
-                caption="../report/causes.rst",
-                category="Causes",
-                labels={"table": "is a variant's effect what the dial predicts?"},
             ),
         log:
             "<logs>/tables/predict_variants.log",
@@ -257,7 +250,32 @@ if STUDY.predicted_models:
             **RESAMPLING,
             code=code("tabulate", "statistics.predictions"),
             module="statistics.predictions",
-            models=STUDY.predicted_models,
+        script:
+            "../scripts/tabulate.py"
+
+
+if STUDY.sloped_models:
+
+    rule describe_causes:
+        """What slopes explain, in words: variants' effects, and why attention to the first token does what it does."""
+        input:
+            mechanism="<results>/tables/mechanism.csv",
+            predictions="<results>/tables/predictions.csv" if STUDY.predicted_models else [],
+        output:
+            report(
+                "<results>/tables/causes.csv",
+                caption="../report/causes.rst",
+                category="Causes",
+                labels={"table": "what changed attention explains"},
+            ),
+        log:
+            "<logs>/tables/describe_causes.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("tabulate", "statistics.causes_in_words"),
+            module="statistics.causes_in_words",
+            models=STUDY.sloped_models,
         script:
             "../scripts/tabulate.py"
 

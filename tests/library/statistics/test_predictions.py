@@ -7,14 +7,9 @@ import pytest
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import write_table
+from homogenization.statistics.causes_in_words import CAUSES_SCHEMA, PREDICTIONS_SCHEMA, causes_table
 from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA
-from homogenization.statistics.predictions import (
-    CAUSES_SCHEMA,
-    PREDICTIONS_SCHEMA,
-    causes_table,
-    doses,
-    predictions_table,
-)
+from homogenization.statistics.predictions import doses, predictions_table
 from library.statistics.shared import COSINE, metric_rows, run_tabulate, similarity_rows
 
 N, N_BLOCKS = 20, 3
@@ -92,7 +87,7 @@ def study(effect=1.0, noise=0.0):
 def answer_of(**keys):
     slopes, positional, metrics, _ = study(**keys)
     table = predictions_table(slopes, positional, metrics, **SETTINGS)
-    return causes_table(table, NO_MECHANISM, ["m"])["answer"].item()
+    return causes_table(NO_MECHANISM, table, ["m"])["answer"].item()
 
 
 def test_predictions_are_slopes_times_doses_review_by_review():
@@ -132,7 +127,7 @@ def test_templates_without_a_slope_are_counted():
     moved = doses(positional, "m", "front")
     first = np.abs(dose_of(moved, "first")).sum()
     assert table["covered"].item() == pytest.approx(first / moved["dose"].abs().sum())
-    assert "are predicted from" in causes_table(table, NO_MECHANISM, ["m"])["answer"].item()
+    assert "are predicted from" in causes_table(NO_MECHANISM, table, ["m"])["answer"].item()
 
 
 def test_spectral_views_are_those_of_the_residual_stream():
@@ -149,23 +144,25 @@ def test_a_model_without_predictions_says_so():
     slopes, positional, metrics, _ = study()
     table = predictions_table(slopes, positional, metrics.filter(variant="original"), **SETTINGS)
     assert table.is_empty()
-    assert causes_table(table, NO_MECHANISM, ["m", "x"]).rows() == [
-        (name, "No variant's effect was predicted.") for name in "mx"
+    assert causes_table(NO_MECHANISM, table, ["m", "x"]).rows() == [
+        (name, "No variant's effect was predicted, and what the first token delivers was not measured.")
+        for name in "mx"
     ]
 
 
-def test_the_script_writes_both_tables(tmp_path):
+def test_the_scripts_write_the_tables(tmp_path):
     slopes, positional, metrics, _ = study()
     similarity = similarity_rows(np.ones(N))
     tables = {"slopes": slopes, "positional": positional, "metrics": metrics, "similarity": similarity}
     paths = {name: str(tmp_path / name) for name in tables}
     for name, table in tables.items():
         write_table(table, paths[name])
-    paths["mechanism"] = str(tmp_path / "mechanism.csv")
-    NO_MECHANISM.write_csv(paths["mechanism"])
-    outputs = [str(tmp_path / f"{name}.csv") for name in ("predictions", "causes")]
-    run_tabulate(
-        tmp_path, "statistics.predictions", paths | {"slopes": [paths["slopes"]]}, outputs, models=["m"], **SETTINGS
-    )
-    assert len(read_csv(outputs[0], PREDICTIONS_SCHEMA)) == 1
-    assert read_csv(outputs[1], CAUSES_SCHEMA)["model"].to_list() == ["m"]
+    predictions, causes, mechanism = (str(tmp_path / f"{name}.csv") for name in ("predictions", "causes", "mechanism"))
+    run_tabulate(tmp_path, "statistics.predictions", paths | {"slopes": [paths["slopes"]]}, [predictions], **SETTINGS)
+    assert len(read_csv(predictions, PREDICTIONS_SCHEMA)) == 1
+    NO_MECHANISM.write_csv(mechanism)
+    for inputs, said in (({"predictions": predictions}, "Position has"), ({}, "No variant's effect was predicted")):
+        run_tabulate(tmp_path, "statistics.causes_in_words", inputs | {"mechanism": mechanism}, [causes], models=["m"])
+        ((model, answer),) = read_csv(causes, CAUSES_SCHEMA).rows()
+        assert model == "m"
+        assert answer.startswith(said)

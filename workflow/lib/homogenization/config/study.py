@@ -211,13 +211,18 @@ class Study(Keys):
         return self.interventions.metrics if any(one.kind == "dial" for one in conditions) else []
 
     @property
+    def sloped_models(self) -> list[str]:
+        """Models of whose metrics slopes are taken, on the originals, sorted."""
+        if self.interventions is None or self.interventions.slopes is None:
+            return []
+        return sorted({model for model, variant, _ in self.intervention_jobs if variant == "original"})
+
+    @property
     def predicted_models(self) -> list[str]:
         """Models of which slopes and the positions of attention say what a variant should do, sorted."""
-        intervened = {model for model, variant, _ in self.intervention_jobs if variant == "original"}
         positional = {(model, variant) for model, variant, _ in self.positional_jobs}
-        has_slopes = self.interventions is not None and self.interventions.slopes is not None
         others = {model for model, variant in positional if variant != "original" and (model, "original") in positional}
-        return sorted(intervened & others) if has_slopes else []
+        return sorted(set(self.sloped_models) & others)
 
     @property
     def mauve_variants(self) -> list[str]:

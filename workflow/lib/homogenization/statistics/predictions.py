@@ -1,11 +1,10 @@
-"""The tables `predictions` and `causes`: the effects of variants beside what the dial predicts of them.
+"""The table `predictions`: the effects of variants beside what the dial predicts of them.
 
 Let the attention of a block be A = (1 - λ) C + sum_p w_p P_p, with content C, templates of position P_p λ = sum w_p.
 A text with weights w' has the attention A + sum_p c_p (P_p - A), c_p = (w'_p - w_p) + w_p (λ' - λ) / (1 - λ). These
 are doses of the dial: to first order, a metric changes by the sum of slope times c_p over blocks and patterns.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,10 @@ import polars as pl
 
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.metrics.catalogue import describe_metric
-from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table
 from homogenization.states.points import RESIDUAL_STREAM
-from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA, mechanism_in_words
+from homogenization.statistics.causes_in_words import INTERVALS, NUMBERS, PREDICTIONS_SCHEMA
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, means
-from homogenization.statistics.words import share_in_words, significant
 from homogenization.tables.over_reviews import keep_accepted
 from homogenization.variants.names import ORIGINAL
 
@@ -33,20 +30,6 @@ PATTERN_OF = {  # template of the dictionary -> pattern of the dial that stands 
 }
 _UNIFORM = "uniform"  # what the dictionary leaves to content
 _LEAST_CONTENT = 0.05  # share of the attention below which content is too little to divide by
-_NUMBERS = ("predicted", "measured", "unexplained")
-_INTERVALS = tuple(f"{name}{end}" for name in _NUMBERS for end in ("", "_low", "_high"))
-PREDICTIONS_SCHEMA = {
-    **dict.fromkeys(("model", "variant", "view", "metric"), pl.String),
-    "layer": pl.Int32,
-    "n_reviews": pl.Int64,
-    **dict.fromkeys((*_INTERVALS, "positional", "moved", "covered"), pl.Float64),
-}
-CAUSES_SCHEMA = {"model": pl.String, "answer": pl.String}
-_ANSWERED = {  # metric and view of the dial -> as a sentence names them
-    ("cosine_anisotropy", "all_tokens"): "the cosine anisotropy of all tokens",
-    ("cosine_anisotropy", "without_first"): "that without the first token",
-    ("normalized_effective_rank", "centred"): "the effective rank of the centred tokens",
-}
 _SPECTRAL_VIEWS = {"all_tokens": "raw", "without_first": "raw_without_first", "centred": "centred"}
 
 
@@ -123,13 +106,11 @@ def predictions_table(
         for (metric, view, layer), of_cell in sorted(
             by_review.partition_by("metric", "view", "layer", as_dict=True).items()
         ):
-            values = of_cell.sort("review_id").select(_NUMBERS).to_numpy()
+            values = of_cell.sort("review_id").select(NUMBERS).to_numpy()
             low, high = mean_interval(values, bootstrap_weights(len(values), draws, seed), confidence)
             bounds = np.stack([means(values), low, high], axis=1).ravel()
             names = {"model": model, "variant": variant, "view": view, "metric": metric, "layer": layer}
-            rows.append(
-                names | told | {"n_reviews": len(values), **dict(zip(_INTERVALS, bounds.tolist(), strict=True))}
-            )
+            rows.append(names | told | {"n_reviews": len(values), **dict(zip(INTERVALS, bounds.tolist(), strict=True))})
     return pl.DataFrame(rows, schema=PREDICTIONS_SCHEMA)
 
 
@@ -158,77 +139,12 @@ def _by_review(slopes: pl.DataFrame, doses: pl.DataFrame, metrics: pl.DataFrame,
     )
 
 
-def causes_table(predictions: pl.DataFrame, mechanism: pl.DataFrame, models: list[str]) -> pl.DataFrame:
-    """Whether each variant's effect is what the dial predicts, in words: `CAUSES_SCHEMA`, a row for each model.
-
-    A last sentence tells whether what the first token delivers says what attention to it does.
+def tabulate(inputs: Any, draws: int, confidence: float, seed: int) -> pl.DataFrame:
+    """The table `predictions`.
 
     Args:
-        predictions: the table `predictions`.
-        mechanism: the table `mechanism`.
-        models: names of the models, in the order of the rows.
-    """
-    rows = []
-    for model in models:
-        of_model = predictions.filter(model=model)
-        sentences = [
-            _of_variant(name, rows_of) for (name,), rows_of in of_model.group_by("variant", maintain_order=True)
-        ]
-        answer = " ".join(filter(None, sentences)) or "No variant's effect was predicted."
-        rows.append((model, " ".join(filter(None, [answer, mechanism_in_words(mechanism, model)]))))
-    return pl.DataFrame(rows, schema=CAUSES_SCHEMA, orient="row")
-
-
-def _of_variant(variant: str, rows: pl.DataFrame) -> str:
-    """What the templates of position do in a variant, and a clause for each metric of `_ANSWERED`."""
-    by_cell = {(row["metric"], row["view"]): row for row in rows.iter_rows(named=True)}
-    clauses = "; ".join(_clause(label, by_cell[cell]) for cell, label in _ANSWERED.items() if cell in by_cell)
-    if not clauses:
-        return ""
-    first = next(row for cell, row in by_cell.items() if cell in _ANSWERED)
-    left_out = f", of which {share_in_words(first['covered'])} are predicted from" if first["covered"] < 1 else ""
-    return (
-        f"Position has {share_in_words(first['positional'])} of the attention, and `{variant}` moves "
-        f"{share_in_words(first['moved'])} of it{left_out}. {clauses[0].upper()}{clauses[1:]}."
-    )
-
-
-def _clause(label: str, row: Mapping[str, Any]) -> str:
-    """A clause such as `it changes X at layer 30 by −0.01 [...], and the dial predicts −0.001 [...]: 10 % of it`."""
-    measured, predicted = (_with_interval(row, name) for name in ("measured", "predicted"))
-    head = f"it changes {label} at layer {row['layer']} by {measured}, and the dial predicts {predicted}: "
-    if not _decided(row, "measured") and not _decided(row, "predicted"):
-        return f"{head}there is no change to explain"
-    if not _decided(row, "unexplained"):
-        agree = "the two agree within their error"
-        return f"{head}{agree}" if _decided(row, "measured") else f"{head}{agree}, as would no change"
-    if not _decided(row, "measured"):
-        return f"{head}the predicted change is not found"
-    share = row["predicted"] / row["measured"]
-    if _decided(row, "predicted") and share < 0:
-        return f"{head}the opposite"
-    return f"{head}{share_in_words(share)} of it"
-
-
-def _decided(row: Mapping[str, Any], name: str) -> bool:
-    """Whether the interval leaves out 0."""
-    return row[f"{name}_low"] > 0 or row[f"{name}_high"] < 0
-
-
-def _with_interval(row: Mapping[str, Any], name: str) -> str:
-    low, high = (significant(row[f"{name}_{end}"]) for end in ("low", "high"))
-    return f"{significant(row[name])} [{low}, {high}]"
-
-
-def tabulate(
-    inputs: Any, models: list[str], draws: int, confidence: float, seed: int
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `predictions` and `causes`.
-
-    Args:
-        inputs: files of the tables `metrics`, `positional`, `mechanism` and `similarity`, and `slopes`, the files of
-            slopes of all jobs.
-        models: names of the models whose attention is changed.
+        inputs: files of the tables `metrics`, `positional` and `similarity`, and `slopes`, the files of slopes of all
+            jobs.
         draws: number of bootstrap draws.
         confidence: level of the intervals.
         seed: seed of the draws.
@@ -236,5 +152,4 @@ def tabulate(
     of_jobs = [pl.DataFrame(schema=SLOPES_SCHEMA), *map(read_table, inputs.slopes)]
     slopes = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
     positional, metrics = read_table(inputs.positional), read_table(inputs.metrics)
-    predictions = predictions_table(slopes, positional, metrics, draws, confidence, seed)
-    return predictions, causes_table(predictions, read_csv(inputs.mechanism, MECHANISM_SCHEMA), models)
+    return predictions_table(slopes, positional, metrics, draws, confidence, seed)
