@@ -304,8 +304,8 @@ def test_another_variant_taken_apart_runs_alone(finished):
 
 def test_a_variant_whose_positions_are_left_out_runs_no_model(finished):
     finished.config["positional"]["variants"].remove("front")
-    claims = {"judge_claims": 1, "plot_claims": 1}
-    reruns(finished, {**POSITIONAL, **SINKS, **EXTREMA, **claims, **REPORT})
+    others = {"judge_claims": 1, "plot_claims": 1, "describe_causes": 1}
+    reruns(finished, {**POSITIONAL, **SINKS, **EXTREMA, **others, **REPORT})
 
 
 def test_a_comment_or_docstring_reruns_nothing(finished):
