@@ -24,7 +24,7 @@ from homogenization.plan.costs import PLAN_SCHEMA
 from homogenization.plan.durations import DURATIONS_SCHEMA
 from homogenization.statistics.blocks import BLOCKS_SCHEMA
 from homogenization.statistics.causes import RESPONSE_SCHEMA
-from homogenization.statistics.causes_in_words import CAUSES_SCHEMA, PREDICTIONS_SCHEMA
+from homogenization.statistics.causes_in_words import CAUSES_SCHEMA
 from homogenization.statistics.claims import CLAIMS_SCHEMA
 from homogenization.statistics.consequence_answers import ANSWERS_SCHEMA
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
@@ -37,6 +37,7 @@ from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA
 from homogenization.statistics.peaks_in_words import PEAKS_SCHEMA
 from homogenization.statistics.pooled_states import PROBES_SCHEMA, SHIFTS_SCHEMA
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
+from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA
 from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA
 from homogenization.statistics.training_in_words import TRAINING_ANSWERS_SCHEMA
 from homogenization.tables.arms import ARMS_SCHEMA

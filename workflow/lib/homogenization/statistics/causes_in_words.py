@@ -1,28 +1,16 @@
-"""The columns of the table `predictions`, and what changed attention explains, in words: the table `causes.csv`."""
+"""What changed attention explains, in words made from the numbers: the table `causes.csv`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
 from homogenization.run.files import read_csv
 from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA, mechanism_in_words
-from homogenization.statistics.words import share_in_words, significant
+from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA, predictions_in_words
 
-NUMBERS = ("predicted", "measured", "unexplained")
-INTERVALS = tuple(f"{name}{end}" for name in NUMBERS for end in ("", "_low", "_high"))
-PREDICTIONS_SCHEMA = {
-    **dict.fromkeys(("model", "variant", "view", "metric"), pl.String),
-    "layer": pl.Int32,
-    "n_reviews": pl.Int64,
-    **dict.fromkeys((*INTERVALS, "positional", "moved", "covered"), pl.Float64),
-}
 CAUSES_SCHEMA = {"model": pl.String, "answer": pl.String}
-_ANSWERED = {  # metric and view of the dial -> as a sentence names them
-    ("cosine_anisotropy", "all_tokens"): "the cosine anisotropy of all tokens",
-    ("cosine_anisotropy", "without_first"): "that without the first token",
-    ("normalized_effective_rank", "centred"): "the effective rank of the centred tokens",
-}
+_NOTHING = "No variant's effect was predicted, and what the first token delivers was not measured."
 
 
 def causes_table(mechanism: pl.DataFrame, predictions: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
@@ -36,65 +24,13 @@ def causes_table(mechanism: pl.DataFrame, predictions: pl.DataFrame, models: Seq
         predictions: the table `predictions`; without rows where none were asked for.
         models: names of the models, in the order of the rows.
     """
-    return pl.DataFrame(
-        [(model, _of_model(mechanism, predictions.filter(model=model), model)) for model in models],
-        schema=CAUSES_SCHEMA,
-        orient="row",
-    )
-
-
-def _of_model(mechanism: pl.DataFrame, predictions: pl.DataFrame, model: str) -> str:
-    by_variant = predictions.group_by("variant", maintain_order=True)
-    sentences = [_of_variant(name, rows) for (name,), rows in by_variant]
-    sentences.append(mechanism_in_words(mechanism, model))
-    return " ".join(filter(None, sentences)) or (
-        "No variant's effect was predicted, and what the first token delivers was not measured."
-    )
-
-
-def _of_variant(variant: str, rows: pl.DataFrame) -> str:
-    """What the templates of position do in a variant, and a clause for each metric of `_ANSWERED`."""
-    by_cell = {(row["metric"], row["view"]): row for row in rows.iter_rows(named=True)}
-    clauses = "; ".join(_clause(label, by_cell[cell]) for cell, label in _ANSWERED.items() if cell in by_cell)
-    if not clauses:
-        return ""
-    first = next(row for cell, row in by_cell.items() if cell in _ANSWERED)
-    left_out = f", of which {share_in_words(first['covered'])} are predicted from" if first["covered"] < 1 else ""
-    return (
-        f"Position has {share_in_words(first['positional'])} of the attention, and `{variant}` moves "
-        f"{share_in_words(first['moved'])} of it{left_out}. {clauses[0].upper()}{clauses[1:]}."
-    )
-
-
-def _clause(label: str, row: Mapping[str, Any]) -> str:
-    """A clause such as `it changes X at layer 30 by −0.01 [...], and the dial predicts −0.001 [...]: 10 % of it`."""
-    measured, predicted = (_with_interval(row, name) for name in ("measured", "predicted"))
-    head = f"it changes {label} at layer {row['layer']} by {measured}, and the dial predicts {predicted}: "
-    if not _decided(row, "measured") and not _decided(row, "predicted"):
-        return f"{head}there is no change to explain"
-    if not _decided(row, "unexplained"):
-        agree = "the two agree within their error"
-        return f"{head}{agree}" if _decided(row, "measured") else f"{head}{agree}, as would no change"
-    if not _decided(row, "measured"):
-        return f"{head}the predicted change is not found"
-    share = row["predicted"] / row["measured"]
-    if _decided(row, "predicted") and share < 0:
-        return f"{head}the opposite"
-    return f"{head}{share_in_words(share)} of it"
-
-
-def _decided(row: Mapping[str, Any], name: str) -> bool:
-    """Whether the interval leaves out 0."""
-    return row[f"{name}_low"] > 0 or row[f"{name}_high"] < 0
-
-
-def _with_interval(row: Mapping[str, Any], name: str) -> str:
-    low, high = (significant(row[f"{name}_{end}"]) for end in ("low", "high"))
-    return f"{significant(row[name])} [{low}, {high}]"
+    told = [(predictions_in_words(predictions, model), mechanism_in_words(mechanism, model)) for model in models]
+    answers = [" ".join(filter(None, sentences)) or _NOTHING for sentences in told]
+    return pl.DataFrame({"model": list(models), "answer": answers}, schema=CAUSES_SCHEMA)
 
 
 def tabulate(inputs: Any, models: Sequence[str]) -> pl.DataFrame:
     """The table `causes.csv` of the tables `inputs.mechanism` and, where it is made, `inputs.predictions`."""
-    mechanism = read_csv(inputs.mechanism, MECHANISM_SCHEMA)
-    predicted = read_csv(inputs.predictions, PREDICTIONS_SCHEMA) if inputs.get("predictions") else None
-    return causes_table(mechanism, pl.DataFrame(schema=PREDICTIONS_SCHEMA) if predicted is None else predicted, models)
+    nothing = pl.DataFrame(schema=PREDICTIONS_SCHEMA)
+    predictions = read_csv(inputs.predictions, PREDICTIONS_SCHEMA) if inputs.get("predictions") else nothing
+    return causes_table(read_csv(inputs.mechanism, MECHANISM_SCHEMA), predictions, models)

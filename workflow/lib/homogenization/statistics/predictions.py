@@ -14,7 +14,7 @@ from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.parquet import read_table
 from homogenization.states.points import RESIDUAL_STREAM
-from homogenization.statistics.causes_in_words import INTERVALS, NUMBERS, PREDICTIONS_SCHEMA
+from homogenization.statistics.predictions_in_words import INTERVALS, NUMBERS, PREDICTIONS_SCHEMA
 from homogenization.statistics.resampling import bootstrap_weights, mean_interval, means
 from homogenization.tables.over_reviews import keep_accepted
 from homogenization.variants.names import ORIGINAL
