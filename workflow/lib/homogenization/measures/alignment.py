@@ -46,8 +46,8 @@ def token_alignment(states: torch.Tensor, lengths: Sequence[int]) -> torch.Tenso
         lengths: tokens of each review, each at least 1.
 
     Returns:
-        float64 (views, numbers, reviews), in the order of `TOKEN_VIEWS` and `NUMBERS`, on the device of `states` (on
-        the CPU if that device lacks float64). NaN where a view lacks the token or pair that a number needs.
+        float64 (views, numbers, reviews), in the order of `TOKEN_VIEWS` and `NUMBERS`; on CUDA if `states` are there,
+        else on the CPU. NaN where a view lacks the token or pair that a number needs.
     """
     if states.is_cuda:
         return batched_alignment(states, lengths)
