@@ -8,7 +8,6 @@ from homogenization.measures.alignment import largest_by_lanczos, token_alignmen
 from homogenization.measures.batched_alignment import batched_alignment, eigenvalues_by_squaring
 from measured import plain_numbers
 
-TOLERANCE = 1e-9  # squaring ends within 1.4e-9 of an eigenvalue of 4,096
 WAYS = pytest.mark.parametrize("aligned", [token_alignment, batched_alignment])
 
 
@@ -36,12 +35,10 @@ def test_numbers_equal_their_definitions(width, dtype, aligned):
     found = aligned(states, lengths).numpy()
     for review, tokens in enumerate(states.double().split(lengths)):
         for view, seen in enumerate((tokens, tokens[1:])):
-            np.testing.assert_allclose(found[view, :, review], plain_numbers(seen), rtol=TOLERANCE, atol=1e-12)
+            np.testing.assert_allclose(found[view, :, review], plain_numbers(seen), rtol=1e-10, atol=1e-12)
             if len(seen) > 2:  # of two centred tokens, rounding decides how opposite they are
                 centred = seen - seen.mean(dim=0)
-                np.testing.assert_allclose(
-                    found[view + 2, :, review], plain_numbers(centred), rtol=TOLERANCE, atol=1e-9
-                )
+                np.testing.assert_allclose(found[view + 2, :, review], plain_numbers(centred), rtol=1e-9, atol=1e-9)
 
 
 @WAYS

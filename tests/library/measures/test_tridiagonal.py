@@ -26,7 +26,7 @@ def test_the_largest_eigenvalue_is_that_of_the_rows_with_and_without_the_first_t
         expected = np.linalg.svd(rows, compute_uv=False) ** 2
         assert len(form.diagonal) == len(expected)
         largest = form.largest_eigenvalue()
-        assert np.isnan(largest) if not len(expected) else largest == pytest.approx(expected[0], rel=1e-10, abs=1e-12)
+        assert np.isnan(largest) if not len(expected) else largest == pytest.approx(expected[0], rel=1e-13, abs=1e-13)
         np.testing.assert_allclose(form.eigenvalues()[::-1], expected, rtol=1e-10, atol=1e-11 * expected.max(initial=1))
 
 
