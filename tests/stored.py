@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from homogenization.models.tokens import Tokens
-from homogenization.states.points import FINAL_NORM, layer_name
 from homogenization.states.writer import StoreShape, written_store
+from homogenization.vocabulary.points import FINAL_NORM, layer_name
 
 ATTRIBUTES = {"model": "tiny", "variant": "front", "shard": "002"}
 N_BLOCKS = 2

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from conftest import ROOT
+from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.consequences.schemas import (
     HARM_SCHEMA,
     POOLED_READINGS_SCHEMA,
@@ -25,7 +26,6 @@ from homogenization.plan.durations import DURATIONS_SCHEMA
 from homogenization.statistics.blocks import BLOCKS_SCHEMA
 from homogenization.statistics.causes import RESPONSE_SCHEMA
 from homogenization.statistics.causes_in_words import CAUSES_SCHEMA
-from homogenization.statistics.claims import CLAIMS_SCHEMA
 from homogenization.statistics.consequence_answers import ANSWERS_SCHEMA
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA

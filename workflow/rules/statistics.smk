@@ -359,8 +359,8 @@ if STUDY.judged_claims:
         params:
             **RESAMPLING,
             **REVIEWS,
-            code=code("tabulate", "statistics.claims"),
-            module="statistics.claims",
+            code=code("tabulate", "claims.judgement"),
+            module="claims.judgement",
             claims=STUDY.judged_claims,
             models=sorted(STUDY.models),
             variants=sorted(STUDY.variants),

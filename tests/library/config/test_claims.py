@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from conftest import ROOT, SMALL
+from homogenization.claims.claim_statistics import CLAIM_STATISTICS
 from homogenization.config.claims import STATISTICS, load_claims
 from homogenization.config.study import load_study
 from homogenization.run.errors import HomogenizationError
-from homogenization.statistics.claim_statistics import CLAIM_STATISTICS
 
 LEVEL = {"level": {"metric": "cosine_anisotropy"}, "above": 0.5}
 CONTRAST = {"contrast": {"metric": "effective_rank", "variant": "front", "minus": "original"}, "below": 0}

@@ -9,9 +9,9 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
 
 from drawings import LONG, MODELS, N, boxes, named, require_house_style, require_refusal, saved, shown, texts
+from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.figures.claims import COLUMNS, VERDICTS, draw
 from homogenization.figures.words import short_number
-from homogenization.statistics.claims import CLAIMS_SCHEMA
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 
 FINDINGS = ["supported", "contradicted", "undecided", "not tested", "negligible"]

@@ -9,7 +9,7 @@ import pytest
 from dosed import COSINE, intervened_rows
 from drawings import line, require_house_style, require_refusal, saved, shown, texts
 from homogenization.figures.conditions import draw
-from homogenization.statistics.doses import Condition
+from homogenization.inference.doses import Condition
 from homogenization.statistics.interventions import effects_table
 from homogenization.tables.intervened import DOSE_MEANS_SCHEMA, INTERVENED_LAYERS_SCHEMA
 

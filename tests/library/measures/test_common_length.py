@@ -19,12 +19,12 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.states.points import ALL_TOKENS
 from homogenization.states.store import layer_name
 from homogenization.states.writer import StoreShape, written_store
 from homogenization.tables.common_length import mean_over_draws, tabulate
 from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_reviews
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
+from homogenization.vocabulary.points import ALL_TOKENS
 from script import run_script
 
 LENGTHS = {"long": 40, "short": 9, "exact": 12, "longer": 61}

@@ -11,7 +11,7 @@ from homogenization.measures.spectra import SPECTRA_SCHEMA, measure, singular_va
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.points import ALL_TOKENS
+from homogenization.vocabulary.points import ALL_TOKENS
 
 IDENTITY = {"model": "m", "variant": "front"}
 TOLERANCE = 1e-6

@@ -14,9 +14,9 @@ import torch
 from conftest import ROOT
 from homogenization.models.tokens import Tokens
 from homogenization.states.buffers import BufferPool, ChunkBuffer, token_extremes
-from homogenization.states.points import layer_name
 from homogenization.states.store import open_store
 from homogenization.states.writer import StateWriter, StoreShape, written_store
+from homogenization.vocabulary.points import layer_name
 
 CHUNK = 4
 N_TOKENS = 10 * CHUNK

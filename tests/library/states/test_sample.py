@@ -13,10 +13,10 @@ from zarr.storage import ZipStore
 
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.points import FINAL_NORM, layer_name
 from homogenization.states.sample import sample_states, sampled_positions, sampled_rows
 from homogenization.states.store import open_store
 from homogenization.states.writer import StoreShape, written_store
+from homogenization.vocabulary.points import FINAL_NORM, layer_name
 
 LENGTHS = [30, 1, 4, 17]
 LAYERS = (0, 2, 3)

@@ -13,9 +13,9 @@ from hypothesis.extra import numpy as st_numpy
 
 from homogenization.measures.reviews import iterate_reviews
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.points import layer_name
 from homogenization.states.store import open_store
 from homogenization.states.writer import StoreShape, written_store
+from homogenization.vocabulary.points import layer_name
 from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, tokens_of, write
 
 

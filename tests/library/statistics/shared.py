@@ -9,9 +9,9 @@ import polars as pl
 from scipy import stats
 from snakemake.iocontainers import Namedlist
 
+from homogenization.claims.evidence import Evidence
+from homogenization.claims.judgement import claims_table
 from homogenization.config.claims import Claim
-from homogenization.statistics.claims import claims_table
-from homogenization.statistics.evidence import Evidence
 from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
@@ -101,7 +101,7 @@ def claim_of(name="c", statement="It is so.", source="s", convention="raw", **me
 
 
 def by_scipy(statistic, x, y):
-    """A statistic of statistics/correlation.py, of the sample, one correlation of scipy at a time."""
+    """A statistic of inference/correlation.py, of the sample, one correlation of scipy at a time."""
     correlate = stats.spearmanr if "spearman" in statistic.__name__ else stats.pearsonr
 
     def of(x, y):

@@ -8,17 +8,17 @@ import pytest
 
 from conftest import ROOT
 from dosed import COSINE, dial, intervened_rows
+from homogenization.claims.claim_statistics import measure
+from homogenization.claims.evidence import UnavailableError
+from homogenization.claims.judgement import claims_table
 from homogenization.config.claims import load_claims
 from homogenization.consequences.schemas import HARM_SCHEMA, POOLED_READINGS_SCHEMA
-from homogenization.statistics.claim_statistics import measure
-from homogenization.statistics.claims import claims_table
+from homogenization.inference.doses import Condition
 from homogenization.statistics.consequence_answers import answers_table
-from homogenization.statistics.doses import Condition
-from homogenization.statistics.evidence import UnavailableError
 from homogenization.statistics.harm import harm_table
 from homogenization.statistics.pooled_states import probes_table, shifts_table
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
-from homogenization.statistics.words import NO_HEAD
+from homogenization.vocabulary.numbers import NO_HEAD
 from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of
 
 N = 24

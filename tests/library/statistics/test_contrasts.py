@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy import stats
 
+from homogenization.inference.resampling import bootstrap_weights, mean_interval, reviews_for_power
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, contrast_table
-from homogenization.statistics.resampling import bootstrap_weights, mean_interval, reviews_for_power
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.imbalance import BALANCE_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA

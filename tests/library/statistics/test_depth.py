@@ -3,9 +3,9 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from homogenization.inference.resampling import bootstrap_weights, mean_interval
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics.depth import DEPTH_SCHEMA, depth_table
-from homogenization.statistics.resampling import bootstrap_weights, mean_interval
 from library.statistics.shared import metric_rows, run_tabulate
 
 RISING, FALLING, NEITHER = "cosine_anisotropy", "normalized_effective_rank", "cosine_dispersion"

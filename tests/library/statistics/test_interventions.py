@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 
 from dosed import COSINE, curves, dial, intervened_rows, template
+from homogenization.inference.doses import Condition
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.run.parquet import read_table, write_table
-from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import (
     EFFECTS_SCHEMA,
     SLOPE_MEANS_SCHEMA,

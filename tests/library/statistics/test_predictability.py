@@ -15,7 +15,7 @@ from homogenization.statistics.predictability import (
     predictability_table,
     rank_residuals,
 )
-from homogenization.statistics.words import NO_HEAD
+from homogenization.vocabulary.numbers import NO_HEAD
 
 N = 80
 NAMES = [f"r{number:03d}" for number in range(N)]

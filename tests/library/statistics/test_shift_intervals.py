@@ -9,8 +9,8 @@ from hypothesis.extra.numpy import arrays
 
 from homogenization.consequences.probing import distances_of, shifts
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
+from homogenization.inference.resampling import bootstrap_weights, mean_interval
 from homogenization.statistics.pooled_states import shifts_table
-from homogenization.statistics.resampling import bootstrap_weights, mean_interval
 from homogenization.tables.consequences import of_pooled_states
 from homogenization.tables.over_reviews import linearised
 from library.statistics.shared import CONFIDENCE, SEED

@@ -8,8 +8,8 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.tables.rewriting import REWRITING_SCHEMA
 from homogenization.variants.candidates import DISTANCES, FILTERS, REVIEW_SCHEMA, _Answer, judge, judge_similarity
 from homogenization.variants.keyphrases import candidates
-from homogenization.variants.names import SIDES
 from homogenization.variants.refusals import REASONS
+from homogenization.vocabulary.variants import SIDES
 from homogenization.writers.requests import Completion
 
 LIMITS = {"min_coverage": 0.8, "max_distance": 0.35, "length_ratio": [0.6, 1.5], "min_f1": 0.9}

@@ -5,11 +5,11 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from homogenization.config.base import Name, Section, one_of
-from homogenization.consequences.names import OUTCOMES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
 from homogenization.run.errors import nearest
-from homogenization.variants.names import CONTROL_ROLES
+from homogenization.vocabulary.consequences import OUTCOMES
+from homogenization.vocabulary.variants import CONTROL_ROLES
 
 
 def _metric(name: str) -> str:

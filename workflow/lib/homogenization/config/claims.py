@@ -27,7 +27,7 @@ from homogenization.config.claimed import (
     Steepest,
 )
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.names import CONTROL_ROLES
+from homogenization.vocabulary.variants import CONTROL_ROLES
 
 STATISTICS = (
     "level",

@@ -3,7 +3,7 @@
 from pydantic import Field, field_validator
 
 from homogenization.config.base import Section, one_of
-from homogenization.consequences.names import PERTURBATIONS
+from homogenization.vocabulary.consequences import PERTURBATIONS
 
 
 class Probes(Section):

@@ -41,7 +41,7 @@ from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.declared import Declared
 from homogenization.run.errors import nearest
-from homogenization.variants.names import RANDOM_PAIRS
+from homogenization.vocabulary.variants import RANDOM_PAIRS
 
 RESERVED_VARIANTS = (RANDOM_PAIRS,)
 

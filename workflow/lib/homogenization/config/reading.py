@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from homogenization.config.consequences import Consequences, Probes
 from homogenization.config.interventions import Interventions
-from homogenization.consequences.names import METRICS
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
+from homogenization.vocabulary.consequences import METRICS
 
 ORIGINAL = "original"
 

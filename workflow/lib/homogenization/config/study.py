@@ -26,7 +26,7 @@ from homogenization.config.weights import RandomWeights, Source
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.names import CONTROL_ROLES
+from homogenization.vocabulary.variants import CONTROL_ROLES
 
 
 class Study(Keys):

@@ -12,7 +12,7 @@ from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
 from homogenization.corpus.sources import BUILDERS, is_local
 from homogenization.models.dtypes import Dtype
-from homogenization.variants.names import RULE_POSITIONS, SIDES
+from homogenization.vocabulary.variants import RULE_POSITIONS, SIDES
 
 DEFAULT_PARSER_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0fa492c08c"
 

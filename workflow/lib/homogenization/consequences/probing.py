@@ -9,12 +9,12 @@ import polars as pl
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 
-from homogenization.consequences.names import DRAWN
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.consequences import DRAWN
+from homogenization.vocabulary.variants import ORIGINAL
 
 logger = logging.getLogger(__name__)
 

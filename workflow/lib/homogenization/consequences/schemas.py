@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from homogenization.consequences.names import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
 from homogenization.interventions.schemas import DOSES_SCHEMA, LAYER_COLUMNS
+from homogenization.vocabulary.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
 
 POOLED_STATES_SCHEMA = {
     "review_id": pl.String,

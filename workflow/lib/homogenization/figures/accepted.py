@@ -7,7 +7,7 @@ from matplotlib.lines import Line2D
 
 from homogenization.figures.panels import counted
 from homogenization.figures.shown import Named
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.variants import ORIGINAL
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from homogenization.figures.panels import (
 from homogenization.figures.shown import Named, Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, VariantStyle, house_style, variant_styles
 from homogenization.figures.view_labels import view_label
-from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.tables.arms import AT_LOSS, AT_STEP
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.points import RESIDUAL_STREAM
+from homogenization.vocabulary.variants import ORIGINAL
 
 _ARMS = "arms"
 _VALUES = ("mean", "lowest", "highest")

@@ -16,7 +16,9 @@ from homogenization.figures.panels import counted, finish
 from homogenization.figures.shown import Named, Shown, Tables, require_rows
 from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.words import short_number
-from homogenization.statistics.verdicts import (
+from homogenization.tables.comparisons import COMPARISONS_SCHEMA
+from homogenization.vocabulary.numbers import probability, share_in_words
+from homogenization.vocabulary.verdicts import (
     CONTRADICTED,
     NEGLIGIBLE,
     NOT_TESTED,
@@ -27,8 +29,6 @@ from homogenization.statistics.verdicts import (
     SUPPORTED,
     UNDECIDED,
 )
-from homogenization.statistics.words import probability, share_in_words
-from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 
 _CLAIMS = {  # columns of tables/claims.csv that the board shows
     **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),

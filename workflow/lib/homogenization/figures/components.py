@@ -17,7 +17,7 @@ from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import short_number
 from homogenization.tables.over_reviews import summarise
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.variants import ORIGINAL
 
 _COMPONENTS = {  # in the order of a block
     "norm_1": "first norm",

@@ -23,7 +23,7 @@ from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.words import short_number
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.variants import ORIGINAL
 
 COLUMNS = {"doses": DOSE_MEANS_SCHEMA}
 _KINDS = ("closed", "capped", "positions")

@@ -28,7 +28,7 @@ from homogenization.figures.panels import (
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import DARK, VariantStyle, house_style, variant_styles
 from homogenization.figures.view_labels import view_label
-from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 
 _ALIKE_COLOUR = "#f3f3f3"
 _COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5))}

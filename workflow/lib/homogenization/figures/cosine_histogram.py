@@ -12,7 +12,7 @@ from homogenization.figures.accepted import accepted
 from homogenization.figures.panels import finish, label_outer, mark_empty, panel_grid
 from homogenization.figures.shown import Named, Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import DARK, GREY, VariantStyle, house_style, variant_styles
-from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 
 _MAX_RIDGES = 9
 _RIDGE_HEIGHT = 0.88  # share of the distance between two ridges

@@ -26,7 +26,7 @@ from homogenization.figures.style import DARK, house_style
 from homogenization.figures.view_labels import view_label
 from homogenization.interventions.conditions import ALL_BLOCKS
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.variants import ORIGINAL
 
 COLUMNS = {"doses": DOSE_MEANS_SCHEMA}
 _DOSES = {  # column of panels -> kind, column of the table, label of the axis

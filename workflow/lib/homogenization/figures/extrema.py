@@ -17,7 +17,7 @@ from homogenization.figures.panels import counted, finish, label_outer, mark_emp
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.view_labels import view_label
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.variants import ORIGINAL
 
 _CELLS = (("max_explainable_variance", "raw"), ("cosine_anisotropy", "all_tokens"))
 _BARE = {"raw": "raw_without_first", "all_tokens": "without_first"}

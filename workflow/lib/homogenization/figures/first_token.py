@@ -15,7 +15,7 @@ from homogenization.figures.panels import (
 )
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import DARK, house_style, variant_styles
-from homogenization.states.points import RESIDUAL_STREAM
+from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 _FIRST_NORM, _OTHER_NORM = "first_token_norm", "other_token_norm"
 _ATTENTION, _ATTENTION_EXCESS = "first_token_attention_share", "first_token_attention_excess"

@@ -16,7 +16,7 @@ from homogenization.figures.panels import counted, finish, mark_empty, panel_gri
 from homogenization.figures.shown import Named, Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import DARK, house_style
 from homogenization.figures.words import percent, true_minus
-from homogenization.states.points import RESIDUAL_STREAM
+from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 SHARE, VARIANCE = "first_token_energy_share", "max_explainable_variance"
 VIEWS = {  # view of the maximum explainable variance -> label of its row

@@ -25,7 +25,7 @@ from homogenization.figures.panels import (
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import house_style, variant_styles
 from homogenization.figures.view_labels import view_label
-from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 
 
 @house_style()

@@ -8,7 +8,7 @@ from homogenization.figures.panels import counted, finish, fit_vertical_axis, la
 from homogenization.figures.read_texts import read_texts
 from homogenization.figures.shown import Shown, Tables
 from homogenization.figures.style import GREY, house_style
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.variants import ORIGINAL
 
 _QUANTITIES = {"log_loss": "log-loss of the label (nats)", "accuracy": "share of right guesses"}
 _VALUES = ("estimate", "ci_low", "ci_high")

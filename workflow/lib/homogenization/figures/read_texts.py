@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from homogenization.consequences.names import LABELS
 from homogenization.figures.shown import Named, Shown, names_of, require_rows
 from homogenization.figures.style import VariantStyle, variant_styles
 from homogenization.tables.intervened import UNTOUCHED
+from homogenization.vocabulary.consequences import LABELS
 
 
 @dataclass(frozen=True)

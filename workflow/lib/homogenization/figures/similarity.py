@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from homogenization.figures.panels import finish, panel_grid
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, GREY, house_style, variant_styles
-from homogenization.variants.names import RANDOM_PAIRS
+from homogenization.vocabulary.variants import RANDOM_PAIRS
 
 _N_BINS = 40
 

@@ -10,7 +10,7 @@ from homogenization.figures.pattern_styles import PatternStyle, pattern_handles,
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, house_style
 from homogenization.figures.view_labels import view_label
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.variants import ORIGINAL
 
 _VIEWS = {
     "cosine_anisotropy": ("all_tokens", "without_first"),

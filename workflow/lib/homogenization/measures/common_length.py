@@ -13,7 +13,7 @@ import polars as pl
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.measures import geometry, spectra
 from homogenization.measures.reviews import TokenStates
-from homogenization.states.points import ALL_TOKENS
+from homogenization.vocabulary.points import ALL_TOKENS
 
 _SEPARATOR = "/"  # between a review and the number of its draw; names of reviews are hexadecimal digits
 

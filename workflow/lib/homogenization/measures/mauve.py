@@ -17,7 +17,7 @@ from sklearn.cluster import KMeans
 from homogenization.measures.directions import unit_rows
 from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.variants import ORIGINAL
 
 _EXPLAINED_VARIANCE = 0.9
 _STARTS = 5

@@ -16,7 +16,7 @@ from homogenization.measures.geometry import token_geometry
 from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
 from homogenization.metrics.gram import roots_of
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 
 _BLOCK_TOKENS = 4096
 COSINE_BINS = 40

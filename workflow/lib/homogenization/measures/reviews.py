@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.points import ALL_TOKENS, FINAL_NORM, RESIDUAL_STREAM
+from homogenization.vocabulary.points import ALL_TOKENS, FINAL_NORM, RESIDUAL_STREAM
 
 _BLOCK_TOKENS = 16_384  # 0.27 GB of float32 at a width of 4,096; a chunk of the store at each end is read twice
 

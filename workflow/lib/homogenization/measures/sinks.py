@@ -16,7 +16,7 @@ import polars as pl
 from homogenization.measures.attention import AttendingStates, uniform_attention
 from homogenization.measures.directions import norms
 from homogenization.measures.reviews import iterate_reviews
-from homogenization.states.points import RESIDUAL_STREAM
+from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 THRESHOLD = 10.0
 ATTENTION, NORM = "attention", "norm"

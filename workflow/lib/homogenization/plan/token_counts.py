@@ -11,7 +11,7 @@ import polars as pl
 from homogenization.models.loading import checked_max_tokens, load_config, load_tokenizer
 from homogenization.run.parquet import read_table
 from homogenization.states.long_texts import windows
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.variants import ORIGINAL
 
 # a row for each job; the lists hold a number for each review that is read
 TOKEN_COUNTS_SCHEMA = {

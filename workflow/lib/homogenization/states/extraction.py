@@ -17,8 +17,8 @@ from homogenization.states.long_texts import windows
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import run_packed
 from homogenization.states.packs import run_packs
-from homogenization.states.points import FINAL_NORM, layer_name
 from homogenization.states.writer import StateWriter, StoreShape, written_store
+from homogenization.vocabulary.points import FINAL_NORM, layer_name
 
 
 def extract(

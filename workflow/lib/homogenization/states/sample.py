@@ -16,8 +16,8 @@ from zarr.storage import ZipStore
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
-from homogenization.states.points import ATTENTION_RECEIVED
 from homogenization.states.store import open_store
+from homogenization.vocabulary.points import ATTENTION_RECEIVED
 
 
 def sampled_positions(review_id: str, n_tokens: int, sample_tokens: int, seed: int) -> list[int]:

@@ -17,7 +17,7 @@ from zarr.storage import ZipStore
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, gone
-from homogenization.states.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, layer_name
+from homogenization.vocabulary.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, layer_name
 
 SCHEMA_VERSION = 2
 BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16

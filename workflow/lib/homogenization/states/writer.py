@@ -25,8 +25,8 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
 from homogenization.states.buffers import BufferPool, ChunkBuffer
-from homogenization.states.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
 from homogenization.states.store import BFLOAT16_BITS, SCHEMA_VERSION
+from homogenization.vocabulary.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
 
 _FLOAT16_MAX = 65_504.0
 

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.tables.over_reviews import summarise
+from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 BLOCKS_SCHEMA = {
     **dict.fromkeys(("model", "variant"), pl.String),

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 
 from homogenization.statistics.harm import named
-from homogenization.statistics.words import share_in_words, significant
 from homogenization.tables.intervened import UNTOUCHED
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.numbers import share_in_words, significant
+from homogenization.vocabulary.variants import ORIGINAL
 
 ANSWERS_SCHEMA = {"model": pl.String, "answer": pl.String}
 _LIKENESS = ("all_tokens", "cosine_anisotropy")

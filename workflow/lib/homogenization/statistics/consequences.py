@@ -11,7 +11,7 @@ from homogenization.statistics.harm import harm_table
 from homogenization.statistics.pooled_states import probes_table, shifts_table, with_condition
 from homogenization.statistics.predictability import predictability_table
 from homogenization.tables.consequences import keep_read
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.variants import ORIGINAL
 
 
 def tabulate(

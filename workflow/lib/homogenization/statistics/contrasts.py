@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
-from homogenization.run.files import read_csv
-from homogenization.run.parquet import read_table
-from homogenization.statistics.layers import depth_ranges
-from homogenization.statistics.resampling import (
+from homogenization.inference.layers import depth_ranges
+from homogenization.inference.resampling import (
     benjamini_hochberg,
     bootstrap_weights,
     effect_size,
@@ -24,10 +21,13 @@ from homogenization.statistics.resampling import (
     sign_flip_p,
     sign_flips,
 )
-from homogenization.statistics.robust import hodges_lehmann, without_influential
-from homogenization.statistics.verdicts import NEGLIGIBLE, NOT_TESTED, UNDECIDED
+from homogenization.inference.robust import hodges_lehmann, without_influential
+from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
+from homogenization.run.files import read_csv
+from homogenization.run.parquet import read_table
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.imbalance import BALANCE_SCHEMA
+from homogenization.vocabulary.verdicts import NEGLIGIBLE, NOT_TESTED, UNDECIDED
 
 CONTRASTS_SCHEMA = {
     "model": pl.String,

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.metrics.catalogue import describe_metric
-from homogenization.run.parquet import read_table
-from homogenization.states.points import RESIDUAL_STREAM
-from homogenization.statistics.layers import (
+from homogenization.inference.layers import (
     LayerValues,
     layer_steps,
     layer_values,
@@ -18,13 +15,16 @@ from homogenization.statistics.layers import (
     slopes,
     steepest_span,
 )
-from homogenization.statistics.resampling import (
+from homogenization.inference.resampling import (
     bootstrap_weights,
     mean_interval,
     uniform_weights,
     weighted_means,
 )
+from homogenization.metrics.catalogue import describe_metric
+from homogenization.run.parquet import read_table
 from homogenization.tables.regions import REGIONS
+from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 DEPTH_SCHEMA = {
     "model": pl.String,

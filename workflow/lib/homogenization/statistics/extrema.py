@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 from scipy.signal import find_peaks
 
+from homogenization.inference.layers import LayerValues, layer_values
+from homogenization.inference.resampling import bootstrap_weights, resampled, uniform_weights, weighted_means
 from homogenization.run.parquet import read_table
-from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.statistics.blocks import blocks_table
-from homogenization.statistics.layers import LayerValues, layer_values
 from homogenization.statistics.peaks_in_words import peaks_table
-from homogenization.statistics.resampling import bootstrap_weights, resampled, uniform_weights, weighted_means
+from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 PEAK, TROUGH = "peak", "trough"
 _SIGNS = {PEAK: 1, TROUGH: -1}

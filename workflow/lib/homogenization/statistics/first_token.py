@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.run.parquet import read_table
-from homogenization.states.points import RESIDUAL_STREAM
-from homogenization.statistics.correlation import SCOPES, paired
-from homogenization.statistics.layers import LayerValues, layer_values
-from homogenization.statistics.resampling import (
+from homogenization.inference.correlation import SCOPES, paired
+from homogenization.inference.layers import LayerValues, layer_values
+from homogenization.inference.resampling import (
     bootstrap_weights,
     percentile_interval,
     resampled,
     uniform_weights,
 )
+from homogenization.run.parquet import read_table
+from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 FIRST_TOKEN_SCHEMA = {
     "model": pl.String,

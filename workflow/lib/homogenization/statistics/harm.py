@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from homogenization.consequences.names import SHIFT
 from homogenization.consequences.schemas import ENDS, HARM_SCHEMA, OUTCOMES_OF_HARM
-from homogenization.statistics.doses import CONTROLS, Condition, Runs, change, runs_of
-from homogenization.statistics.resampling import bootstrap_weights, mean_interval, means
-from homogenization.statistics.words import NO_HEAD
+from homogenization.inference.doses import CONTROLS, Condition, Runs, change, runs_of
+from homogenization.inference.resampling import bootstrap_weights, mean_interval, means
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.consequences import SHIFT
+from homogenization.vocabulary.numbers import NO_HEAD
+from homogenization.vocabulary.variants import ORIGINAL
 
 
 def is_placebo(kind: str, pattern: str | None) -> bool:

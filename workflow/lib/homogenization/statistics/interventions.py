@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from homogenization.interventions.schemas import SLOPES_SCHEMA
-from homogenization.run.parquet import read_table
-from homogenization.statistics.doses import (
+from homogenization.inference.doses import (
     CONTROLS,
     EVEN,
     KL,
@@ -23,8 +21,8 @@ from homogenization.statistics.doses import (
     opposite_of,
     runs_of,
 )
-from homogenization.statistics.equal_kl import compare_at_equal_kl, curve_of, moved_at_equal_kl
-from homogenization.statistics.resampling import (
+from homogenization.inference.equal_kl import compare_at_equal_kl, curve_of, moved_at_equal_kl
+from homogenization.inference.resampling import (
     benjamini_hochberg,
     bootstrap_weights,
     mean_interval,
@@ -32,6 +30,8 @@ from homogenization.statistics.resampling import (
     sign_flip_p,
     sign_flips,
 )
+from homogenization.interventions.schemas import SLOPES_SCHEMA
+from homogenization.run.parquet import read_table
 from homogenization.tables.intervened import UNTOUCHED
 from homogenization.tables.over_reviews import keep_accepted
 

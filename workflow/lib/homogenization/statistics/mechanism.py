@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
+from homogenization.inference.resampling import bootstrap_weights, mean_interval, means, resampled, weighted_means
 from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA
 from homogenization.run.parquet import read_table
 from homogenization.statistics.mechanism_in_words import ENDS, MEASURED, MECHANISM_SCHEMA, PREDICTORS, RUN
-from homogenization.statistics.resampling import bootstrap_weights, mean_interval, means, resampled, weighted_means
 from homogenization.tables.over_reviews import keep_accepted
 
 DELIVERED_MEANS_SCHEMA = {

@@ -4,8 +4,8 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.statistics.words import share_in_words, significant
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.numbers import share_in_words, significant
+from homogenization.vocabulary.variants import ORIGINAL
 
 PREDICTORS = ("cosine", "predicted")
 MEASURED = ("after_block", "at_output")

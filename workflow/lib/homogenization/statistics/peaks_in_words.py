@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from homogenization.statistics.blocks import MASSIVE, POSITIONAL
-from homogenization.statistics.words import share_in_words, significant
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.numbers import share_in_words, significant
+from homogenization.vocabulary.variants import ORIGINAL
 
 PEAKS_SCHEMA = {"model": pl.String, "answer": pl.String}
 ANSWERED = {  # metric and view -> as a sentence names it

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from homogenization.consequences.names import PERTURBATIONS
-from homogenization.statistics.resampling import (
+from homogenization.inference.resampling import (
     benjamini_hochberg,
     bootstrap_weights,
     mean_interval,
@@ -17,7 +16,8 @@ from homogenization.statistics.resampling import (
 )
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.tables.over_reviews import linearised
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.consequences import PERTURBATIONS
+from homogenization.vocabulary.variants import ORIGINAL
 
 _KEYS = {
     **dict.fromkeys(("model", "kind", "pattern", "blocks"), pl.String),

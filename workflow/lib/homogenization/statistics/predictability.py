@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
-from homogenization.statistics.correlation import pooled_spearmans
+from homogenization.inference.correlation import pooled_spearmans
+from homogenization.inference.resampling import bootstrap_weights, percentile_interval, uniform_weights
 from homogenization.statistics.pooled_states import corrected
-from homogenization.statistics.resampling import bootstrap_weights, percentile_interval, uniform_weights
-from homogenization.statistics.words import NO_HEAD
 from homogenization.tables.intervened import CONDITION
+from homogenization.vocabulary.numbers import NO_HEAD
 
 CELLS = (  # view and metric
     ("all_tokens", "cosine_anisotropy"),

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from homogenization.inference.resampling import bootstrap_weights, mean_interval, means
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.parquet import read_table
-from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.statistics.predictions_in_words import INTERVALS, NUMBERS, PREDICTIONS_SCHEMA
-from homogenization.statistics.resampling import bootstrap_weights, mean_interval, means
 from homogenization.tables.over_reviews import keep_accepted
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.points import RESIDUAL_STREAM
+from homogenization.vocabulary.variants import ORIGINAL
 
 PATTERN_OF = {  # template of the dictionary -> pattern of the dial that stands for it
     "first": "first",

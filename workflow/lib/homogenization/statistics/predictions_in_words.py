@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.statistics.words import share_in_words, significant
+from homogenization.vocabulary.numbers import share_in_words, significant
 
 NUMBERS = ("predicted", "measured", "unexplained")
 INTERVALS = tuple(f"{name}{end}" for name in NUMBERS for end in ("", "_low", "_high"))

@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 
 from homogenization.run.parquet import read_table
-from homogenization.states.points import RESIDUAL_STREAM
-from homogenization.statistics.words import significant
 from homogenization.tables.arms import AT_LOSS
 from homogenization.tables.over_reviews import t_factor
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.numbers import significant
+from homogenization.vocabulary.points import RESIDUAL_STREAM
+from homogenization.vocabulary.variants import ORIGINAL
 
 TRAINING_ANSWERS_SCHEMA = {"arm": pl.String, "minus": pl.String, "answer": pl.String}
 ANSWERED = {  # metric and view -> as a sentence names it; those that penalties are made of

@@ -18,7 +18,7 @@ from homogenization.models.weights import resolve_configuration, with_built_weig
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.imbalance import BALANCE_SCHEMA, unbalanced
 from homogenization.tables.over_reviews import keep_accepted
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.variants import ORIGINAL
 
 # smaller differences and spreads, as a fraction of the values, are rounding
 _ROUNDING = 1e-12

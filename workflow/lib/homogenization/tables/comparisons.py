@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from homogenization.tables.imbalance import unbalanced
-from homogenization.variants.names import ORIGINAL
+from homogenization.vocabulary.variants import ORIGINAL
 
 COMPARISONS_SCHEMA = {
     "variant": pl.String,

@@ -4,11 +4,11 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.consequences.names import CROSS_ENTROPY, KL, PERTURBATIONS, POOLED, PREDICTIONS, PROBE, SHIFT
 from homogenization.interventions.schemas import INTERVENED_SCHEMA
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.intervened import INTERVENED_BY_REVIEW_SCHEMA, by_review
 from homogenization.tables.over_reviews import keep_accepted, linearised
+from homogenization.vocabulary.consequences import CROSS_ENTROPY, KL, PERTURBATIONS, POOLED, PREDICTIONS, PROBE, SHIFT
 
 _KEYS = ("model", "variant", "review_id", "condition")
 

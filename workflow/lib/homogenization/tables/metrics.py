@@ -11,8 +11,8 @@ from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.registry import Metric
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.run.parquet import read_table
-from homogenization.states.points import RESIDUAL_STREAM
 from homogenization.tables.over_reviews import keep_accepted
+from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 METRICS_SCHEMA = {
     "model": pl.String,

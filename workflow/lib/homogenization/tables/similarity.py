@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.parquet import read_table
-from homogenization.variants.names import ORIGINAL, RANDOM_PAIRS
 from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA
+from homogenization.vocabulary.variants import ORIGINAL, RANDOM_PAIRS
 
 SIMILARITY_SCHEMA = {
     **SCORE_SCHEMA,

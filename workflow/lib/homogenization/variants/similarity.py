@@ -14,8 +14,8 @@ from homogenization.corpus.hashing import seeded_hash
 from homogenization.models.digests import verified_digests
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.names import RANDOM_PAIRS
 from homogenization.variants.schemas import SCORE_SCHEMA
+from homogenization.vocabulary.variants import RANDOM_PAIRS
 
 LONGEST_INPUT = 512
 

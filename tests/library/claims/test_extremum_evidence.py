@@ -1,0 +1,125 @@
+"""Claims about peaks and troughs: the numbers of a planted curve, and what is not tested."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from homogenization.claims.claim_statistics import measure
+from homogenization.claims.evidence import KEPT, ROBUST, UnavailableError
+from homogenization.claims.judgement import claims_table
+from homogenization.statistics.extrema import extrema_table
+from homogenization.vocabulary.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED, UNDECIDED
+from library.statistics.shared import (
+    CONFIDENCE,
+    N_BLOCKS,
+    N_REVIEWS,
+    RANK,
+    SEED,
+    claim_of,
+    evidence_of,
+    metric_rows,
+    noise,
+)
+
+MEV = "max_explainable_variance"
+PEAK, TROUGH = 3, 6  # layers
+PLANTED = np.interp(np.arange(N_BLOCKS + 1), [0, PEAK, TROUGH, N_BLOCKS], [0.0, 1.0, 0.4, 0.8])
+REMAINING = 0.25
+RAW = PLANTED + noise(0)
+BARE = REMAINING * PLANTED + noise(1)
+
+
+def evidence(*rows):
+    metrics = pl.concat([metric_rows(RAW, MEV), metric_rows(BARE, MEV, "raw_without_first"), *rows])
+    found = extrema_table(metrics, (MEV, RANK), 0.1, 0.1, 400, CONFIDENCE, SEED)
+    return replace(evidence_of(metrics), extrema=found)
+
+
+def found(kind="peak", of="prominence", **changes):
+    claim = claim_of(extremum={"metric": MEV, "kind": kind, "of": of} | changes, above=0)
+    return measure(claim, "m", evidence())
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "base", "sign"), [("peak", PEAK, TROUGH, 1), ("trough", TROUGH, N_BLOCKS, -1)]
+)
+def test_the_prominence_is_the_mean_difference_from_its_base(kind, place, base, sign):
+    measured = found(kind)
+    own = sign * (RAW[:, place] - RAW[:, base])
+    np.testing.assert_allclose(measured.values, own)
+    reach = stats.t.interval(CONFIDENCE, N_REVIEWS - 1, own.mean(), stats.sem(own))
+    assert (measured.found.low, measured.found.high) == pytest.approx(reach, abs=0.01)
+    assert set(measured.checks) == {ROBUST, KEPT}
+    assert measured.depth_range == pytest.approx(np.ptp(np.median(RAW, axis=0)))
+
+
+def test_height_and_depth_are_those_of_its_layer():
+    assert found(of="height").found.estimate == pytest.approx(RAW[:, PEAK].mean())
+    depth = found(of="depth")
+    assert (depth.found.estimate, depth.n) == (PEAK / N_BLOCKS, N_REVIEWS)
+    assert depth.found.low <= PEAK / N_BLOCKS <= depth.found.high
+    assert depth.values is None
+
+
+def test_what_remains_is_that_of_the_table_and_of_the_curve():
+    measured = found(of="remains")
+    row = evidence().extrema.filter(view="raw", kind="peak").row(0, named=True)
+    assert measured.found.estimate == pytest.approx(row["remains"])
+    assert measured.found.low < REMAINING < measured.found.high
+    steps = np.stack([(rows[:, PEAK] - rows[:, TROUGH]) for rows in (BARE, RAW)])
+    assert measured.found.estimate == pytest.approx(steps[0].mean() / steps[1].mean())
+    assert np.isnan(measured.depth_range)
+
+
+def test_the_most_prominent_of_two_peaks_counts():
+    two = np.array([0, 0.5, 0, 0, 1, 0, 0, 0, 0.1]) + noise(2, 0.02)
+    claim = claim_of(extremum={"metric": RANK, "kind": "peak", "of": "depth"}, above=0)
+    assert measure(claim, "m", evidence(metric_rows(two))).found.estimate == 0.5
+
+
+@pytest.mark.parametrize(
+    ("of", "criterion", "verdict"),
+    [
+        ("prominence", {"above": 0.4}, SUPPORTED),
+        ("prominence", {"above": 0.8}, CONTRADICTED),
+        ("prominence", {"between": [0.5, 0.7]}, SUPPORTED),
+        ("height", {"below": 0.5}, CONTRADICTED),
+        ("depth", {"between": [0.25, 0.75]}, SUPPORTED),
+        ("remains", {"below": 0.5}, SUPPORTED),
+        ("remains", {"below": REMAINING}, UNDECIDED),
+        ("remains", {"above": 0.5}, CONTRADICTED),
+    ],
+)
+def test_verdicts_are_by_size(of, criterion, verdict):
+    claim = claim_of(extremum={"metric": MEV, "kind": "peak", "of": of}, **criterion)
+    row = claims_table([claim], ["m"], evidence()).row(0, named=True)
+    assert row["verdict"] == verdict
+    assert np.isfinite(row["p_value"]) == (of in ("prominence", "height") and "between" not in criterion)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"metric": RANK}, f"finds no peak of {RANK} between its ends"),
+        ({"view": "raw_without_first", "of": "remains"}, "no view without the first token beside 'raw_without_first'"),
+        ({"variant": "front"}, "no variant 'front'"),
+        ({"view": "centred"}, f"no view 'centred' of {MEV}"),
+    ],
+)
+def test_what_is_lacking_is_named(changes, reason):
+    rising = metric_rows(np.arange(N_BLOCKS + 1) + noise(3, 0.01))
+    claim = claim_of(extremum={"metric": MEV, "kind": "peak"} | changes, above=0)
+    row = claims_table([claim], ["m"], evidence(rising)).row(0, named=True)
+    assert row["verdict"] == NOT_TESTED
+    assert reason in row["reason"]
+
+
+def test_a_peak_that_the_reviews_do_not_settle_is_not_tested():
+    claim = claim_of(extremum={"metric": RANK, "kind": "peak"}, above=0)
+    with pytest.raises(UnavailableError, match=r"settle no peak: .* stands out by .*error .* % of the draws"):
+        measure(claim, "m", evidence(metric_rows(noise(5))))
+    with pytest.raises(UnavailableError, match="looks for no peaks and troughs"):
+        measure(claim, "m", replace(evidence(), extrema=None))

@@ -1,0 +1,175 @@
+"""Claims about interventions: what they measure, what bars a review, and why one is not tested."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from dosed import COSINE, curves, dial, intervened_rows, template
+from homogenization.claims.claim_statistics import measure
+from homogenization.claims.evidence import KEPT, ROBUST, UnavailableError
+from homogenization.claims.judgement import claims_table
+from homogenization.inference.doses import Condition
+from homogenization.inference.resampling import means
+from homogenization.statistics.interventions import effects_table
+from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED
+from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of
+
+N = 24
+FIRST = {"pattern": "first", "strength": 0.2, "metric": COSINE}
+
+
+def evidence_with(conditions, kl=None, **rows):
+    return replace(evidence_of(), intervened=intervened_rows(conditions, kl, **rows))
+
+
+def claim_on(name="c", above=0, **keys):
+    return claim_of(name, intervention=FIRST | keys, above=above)
+
+
+def judged(claims, evidence, models=("m",)):
+    return claims_table(claims, models, evidence)
+
+
+@pytest.mark.parametrize(
+    "compared",
+    [{}, {"minus": "removed"}, {"minus": "uniform", "at": "kl"}],
+    ids=lambda compared: compared.get("at", compared.get("minus", "untouched")),
+)
+def test_a_claim_has_the_numbers_of_the_table(compared):
+    """Effect sizes of all kinds, and the same p where it is the only test."""
+    effects, damage = {"first": 0.2, "uniform": 0.1, "removed": -0.1}, {"first": 0.5, "uniform": 1.0, "removed": 0.1}
+    evidence = evidence_with(*curves(effects, damage, N, 0.4), size=2.0)
+    table = effects_table(evidence.intervened, DRAWS, CONFIDENCE, SEED)
+    names = {"against": compared.get("minus", "untouched"), "at": compared.get("at", "strength")}
+    (row,) = table.filter(pattern="first", strength=0.2, **names).iter_rows(named=True)
+    (found,) = judged([claim_on(**compared)], evidence).iter_rows(named=True)
+    for column in ("estimate", "ci_low", "ci_high", "p_value", "share_of_depth", "n_reviews"):
+        assert found[column] == pytest.approx(row[column]), column
+    for column in ("robust", "robust_low", "kept", "kept_high", "effect_size", "n_80", "depth_range"):
+        assert np.isfinite(found[column]), column
+
+
+def test_verdicts_have_sign_size_and_robustness():
+    few = np.where(np.arange(N) < 2, 5.0, -0.02)  # two reviews carry the mean
+    conditions = {
+        dial("first", 0.2): np.linspace(0.1, 0.3, N),
+        dial("second", 0.2): np.linspace(-0.3, -0.1, N),
+        dial("self", 0.2): np.linspace(0.0001, 0.0002, N),
+        dial("ends", 0.2): few,
+    }
+    claims = [claim_on(name, pattern=name) for name in ("first", "second", "self", "ends")]
+    table = judged(claims, evidence_with(conditions))
+    assert table["verdict"].to_list()[:3] == [SUPPORTED, CONTRADICTED, NEGLIGIBLE]
+    assert table["fragile"].to_list()[:3] == [False] * 3
+    found = measure(claims[3], "m", evidence_with(conditions))
+    assert found.checks[KEPT].estimate == pytest.approx(-0.02)
+    assert found.checks[ROBUST].estimate < 0 < found.found.estimate
+    assert table["measured"][0] == "mean change by first 0.2 (dial, blocks: all) over all layers"
+
+
+def test_parts_of_a_template_less_those_of_its_permutation():
+    conditions = {template(s): np.full(N, 0.4 * s + s**2) for s in (-0.5, 0.5)}
+    conditions |= {template(s, "permuted_template"): np.full(N, 0.1 * s + s**2) for s in (-0.5, 0.5)}
+    claim = claim_on(kind="template", pattern="template", minus="permuted_template", part="odd", strength=0.5)
+    assert measure(claim, "m", evidence_with(conditions)).found.estimate == pytest.approx(0.15)
+
+
+def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
+    conditions, kl = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, N, 0.2)
+    moved = {dial("uniform", 0.1): np.arange(N) < 3, dial("uniform", 0.4): np.arange(N) < 9}
+    evidence = evidence_with(conditions, kl, moved=moved)
+    found = measure(claim_on(minus="uniform", at="kl"), "m", evidence)
+    assert (found.n, found.note.split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
+    table = effects_table(evidence.intervened, DRAWS, CONFIDENCE, SEED)
+    (row,) = table.filter(pattern="first", strength=0.2, against="uniform", at="kl").iter_rows(named=True)
+    assert (row["n_reviews"], row["n_sink_moved"]) == (N - 3, 3)
+
+
+def test_reviews_whose_sink_moved_are_barred_and_this_is_said():
+    values = {dial("first", 0.2): np.r_[9.0, np.full(N - 1, 0.1)], dial("removed", 0.2): np.zeros(N)}
+    moved = {dial("first", 0.2): np.arange(N) < 1, dial("removed", 0.2): np.arange(N) > N - 3}
+    evidence = evidence_with(values, moved=moved)
+    alone, less = judged([claim_on("a"), claim_on("b", minus="removed")], evidence).iter_rows(named=True)
+    assert (alone["estimate"], alone["n_reviews"]) == (pytest.approx(0.1), N - 1)
+    assert alone["reason"] == f"1 of {N} reviews left out: another token took over the sink"
+    assert (less["n_reviews"], less["reason"][:2]) == (N - 3, "3 ")
+
+
+def test_a_kind_without_strengths_needs_none():
+    closed = Condition("closed", "massive", "all")
+    claim = claim_on(kind="closed", pattern="massive", strength=None)
+    assert measure(claim, "m", evidence_with({closed: np.full(N, -0.3)})).found.estimate == pytest.approx(-0.3)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"pattern": "frist"}, "no pattern frist of this intervention; it has first, uniform"),
+        ({"strength": 0.3}, "no strength 0.3 of this intervention; it has 0.05, 0.1, 0.2, 0.4"),
+        ({"blocks": "middle"}, "no blocks middle of this intervention; it has all"),
+        ({"kind": "capped"}, "no kind capped of this intervention; it has dial"),
+        ({"minus": "removed"}, "no pattern removed"),
+        ({"minus": "removed", "at": "kl"}, "no pattern removed"),
+        ({"variant": "front"}, "on the variant 'front'"),
+        ({"metric": "stable_rank"}, "no stable_rank"),
+        ({"view": "centred"}, "no view 'centred' of cosine_anisotropy"),
+        ({"layers": "input"}, "over the layers 'input'"),
+        (
+            {"minus": "uniform", "at": "kl", "strength": 0.4},
+            "KL of 'uniform' reaches 0.16 nats, that of 'first' is",
+        ),
+    ],
+)
+def test_what_the_study_lacks_is_not_tested(keys, said):
+    evidence = evidence_with(*curves({"first": 0.5, "uniform": 0.2}, {"first": 4.1, "uniform": 1.0}, N))
+    (row,) = judged([claim_on(**keys)], evidence).iter_rows(named=True)
+    assert (row["verdict"], said in row["reason"]) == (NOT_TESTED, True), row["reason"]
+
+
+@pytest.mark.parametrize(
+    ("intervened", "claim", "said"),
+    [
+        (None, claim_on(), "the study changes no attention"),
+        (
+            intervened_rows(*curves({"first": 0.1}, {"first": 1.0})),
+            claim_on(),
+            "not change this model's attention",
+        ),
+        (
+            intervened_rows({dial(name, 0.2): np.ones(N) for name in ("first", "uniform")}, model="x"),
+            claim_on(minus="uniform", at="kl"),
+            "predicts no next token",
+        ),
+        (
+            intervened_rows(
+                {dial("first", 0.2): np.ones(N)}, moved={dial("first", 0.2): np.ones(N, dtype=bool)}, model="x"
+            ),
+            claim_on(),
+            f"another token took over the sink in {N} reviews",
+        ),
+    ],
+)
+def test_why_a_model_is_not_tested(intervened, claim, said):
+    with pytest.raises(UnavailableError, match=said):
+        measure(claim, "x", replace(evidence_of(), intervened=intervened))
+
+
+def test_a_control_that_bears_a_variants_name_is_a_pattern():
+    """`scattered` is a variant too; of it, no review needs to be accepted."""
+    conditions = {dial(name, 0.2): np.full(N, value) for name, value in (("first", 0.3), ("scattered", 0.1))}
+    evidence = replace(evidence_with(conditions), variants=["original", "scattered"])
+    found = measure(claim_on(minus="scattered"), "m", evidence)
+    assert means(found.values[:, None])[0] == pytest.approx(0.2)
+    assert found.note is None
+
+
+def test_the_rows_of_other_models_and_cells_do_not_count():
+    conditions = {dial("first", 0.2): np.full(N, 0.3)}
+    others = [
+        intervened_rows({dial("first", 0.2): np.full(N, 9.0)}, **other)
+        for other in ({"model": "x"}, {"view": "centred"}, {"layers": "output"}, {"metric": "stable_rank"})
+    ]
+    evidence = replace(evidence_of(), intervened=pl.concat([*others, intervened_rows(conditions)]))
+    assert measure(claim_on(), "m", evidence).found.estimate == pytest.approx(0.3)

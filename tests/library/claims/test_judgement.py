@@ -1,0 +1,175 @@
+"""The table of claims: its numbers, and the tables made from it."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from homogenization.claims.answers import answers_table
+from homogenization.claims.judgement import CLAIMS_SCHEMA
+from homogenization.claims.verdicts import verdicts_table
+from homogenization.run.parquet import write_table
+from homogenization.vocabulary.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED
+from library.statistics.shared import (
+    CONFIDENCE,
+    DRAWS,
+    MARGIN,
+    MIN_REVIEWS,
+    N_REVIEWS,
+    RANK,
+    SEED,
+    claim_of,
+    component_rows,
+    evidence_of,
+    judged,
+    metric_rows,
+    noise,
+    run_tabulate,
+    similarity_rows,
+)
+
+
+class TestNumbers:
+    def test_p_is_exact_for_few_reviews(self):
+        values = noise(4, 1)[:9]
+        evidence = evidence_of(metric_rows(values))
+        row = judged([claim_of(level={"metric": RANK}, below=0.2)], evidence).row(0, named=True)
+        by_review = values.mean(axis=1) - 0.2
+        exact = stats.permutation_test(
+            (by_review, np.zeros(9)), lambda x, y: (x - y).mean(), permutation_type="samples", n_resamples=np.inf
+        )
+        assert row["p_value"] == pytest.approx(exact.pvalue)
+        assert 0.01 < row["p_value"] < 1
+
+    def test_effect_size_and_power_are_of_the_distance_to_the_bound(self):
+        values = noise(0)
+        row = judged([claim_of(level={"metric": RANK}, above=-0.01)], evidence_of(metric_rows(values))).row(
+            0, named=True
+        )
+        by_review = values.mean(axis=1) + 0.01
+        effect = by_review.mean() / by_review.std(ddof=1)
+        assert row["effect_size"] == pytest.approx(effect)
+
+        def power(n):
+            critical = stats.t.ppf(0.975, n - 1)
+            return stats.nct.sf(critical, n - 1, abs(effect) * n**0.5)
+
+        assert power(row["n_80"]) >= 0.8 - 1e-6
+        assert power(row["n_80"] - 1) < 0.8
+
+    def test_q_is_that_of_scipy_over_the_tested_rows_alone(self):
+        evidence = evidence_of(
+            *(metric_rows(noise(seed) + 0.01 * seed, model=model) for seed, model in enumerate("ab")),
+            similarity=similarity_rows(0.9 + noise(9)[:, 0]),
+        )
+        claims = [
+            claim_of("level", level={"metric": RANK}, above=0),
+            claim_of("slope", slope={"metric": RANK}, below=0),
+            claim_of("range", level={"metric": RANK}, between=[0, 1]),
+            claim_of("missing", level={"metric": RANK, "variant": "front"}, above=0),
+            claim_of("similar", similarity={"variant": "front"}, above=0.89),
+        ]
+        table = judged(claims, evidence, ["a", "b"])
+        tested = table.filter(pl.col("p_value").is_not_nan())
+        assert tested["claim"].to_list() == ["level", "level", "slope", "slope", "similar"]
+        expected = stats.false_discovery_control(tested["p_value"].to_numpy())
+        np.testing.assert_allclose(tested["q_value"], expected)
+        assert table.filter(pl.col("p_value").is_nan())["q_value"].is_nan().all()
+
+    def test_similarity_is_of_all_reviews_and_of_no_model(self):
+        f1 = 0.9 + noise(0)[:, 0]
+        similarity = similarity_rows(f1).with_columns(pl.Series("accepted", np.arange(N_REVIEWS) < 20))
+        evidence = evidence_of(metric_rows(noise(1)), similarity=similarity)
+        claims = [claim_of(similarity={"variant": "front"}, above=0.5)]
+        row = judged(claims, evidence, ["a", "b"]).row(0, named=True)
+        assert (row["model"], row["n_reviews"]) == (None, N_REVIEWS)
+        assert row["estimate"] == pytest.approx(f1.mean())
+
+
+class TestTables:
+    evidence = evidence_of(
+        metric_rows(noise(0) + 1, model="a"),
+        metric_rows(noise(1) - 1, model="b"),
+        similarity=similarity_rows(0.95 + 0.1 * noise(2)[:, 0]),
+    )
+    claims = (
+        claim_of("positive", level={"metric": RANK}, above=0, published="> 0"),
+        claim_of("similar", similarity={"variant": "front"}, above=0.89),
+        claim_of("moved", contrast={"metric": RANK, "variant": "front", "minus": "original"}, below=0),
+    )
+
+    def test_schema_order_and_what_is_copied(self):
+        table = judged(self.claims, self.evidence, ["b", "a"])
+        assert dict(table.schema) == CLAIMS_SCHEMA
+        keys = [("positive", "b"), ("positive", "a"), ("similar", None), ("moved", "b"), ("moved", "a")]
+        assert table.select("claim", "model").rows() == keys
+        assert table["criterion"].to_list() == ["> 0", "> 0", "> 0.89", "< 0", "< 0"]
+        assert table["statistic"].unique(maintain_order=True).to_list() == ["level", "similarity", "contrast"]
+        assert table["published"].to_list() == ["> 0", "> 0", None, None, None]
+
+    def test_order_of_rows_and_models_does_not_matter(self):
+        shuffled = replace(
+            self.evidence,
+            metrics=self.evidence.metrics.sample(fraction=1, shuffle=True, seed=0),
+            similarity=self.evidence.similarity.sample(fraction=1, shuffle=True, seed=0),
+        )
+        table = judged(self.claims, self.evidence, ["a", "b"])
+        again = judged(self.claims, shuffled, ["b", "a"])
+        assert again.sort("claim", "model").equals(table.sort("claim", "model"))
+
+    def test_no_claims(self):
+        table = judged([], self.evidence)
+        assert dict(table.schema) == CLAIMS_SCHEMA
+        assert verdicts_table(table, ["a"]).columns == ["statement", "source", "criterion", "the study"]
+
+    def test_verdicts_on_no_single_model_have_one_column(self):
+        table = judged(self.claims, self.evidence, ["a", "b"])
+        of_a = table.filter(pl.col("model").is_null() | (pl.col("model") == "a"))
+        of_all = of_a.with_columns(model=pl.lit(None, pl.String))
+        found = verdicts_table(of_all, ["a", "b"])
+        assert found.columns == ["statement", "source", "criterion", "the study"]
+        assert found["the study"].to_list() == verdicts_table(table, ["a"])["a"].to_list()
+
+    def test_verdicts_have_a_column_for_each_model(self):
+        table = verdicts_table(judged(self.claims, self.evidence, ["a", "b"]), ["b", "a"])
+        assert table.columns == ["statement", "source", "criterion", "b", "a"]
+        assert [text.partition(":")[0] for text in table["b"]] == [CONTRADICTED, SUPPORTED, NOT_TESTED]
+        assert [text.partition(":")[0] for text in table["a"]] == [SUPPORTED, SUPPORTED, NOT_TESTED]
+        assert table["b"][1] == table["a"][1]
+        assert table["a"][2] == "not tested: the study has no variant 'front'"
+
+    @pytest.mark.parametrize("apart", [True, False])
+    def test_the_script_writes_all(self, tmp_path, apart):
+        components = component_rows({"attention": noise(3) + 1, "norm_1": noise(4)}, model="a") if apart else None
+        evidence = replace(self.evidence, components=components)
+        paths = {name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "similarity", "components")}
+        for name, path in paths.items():
+            if getattr(evidence, name) is not None:
+                write_table(getattr(evidence, name), path)
+        claims = [*self.claims, claim_of("lead", component={"metric": "cosine_anisotropy", "largest": ["attention"]})]
+        run_tabulate(
+            tmp_path,
+            "claims.judgement",
+            paths if apart else {**paths, "components": []},
+            [tmp_path / f"{name}.csv" for name in ("claims", "verdicts", "answers")],
+            claims=claims,
+            models=["a", "b"],
+            variants=evidence.variants,
+            controls={},
+            n_reviews=N_REVIEWS,
+            min_reviews=MIN_REVIEWS,
+            margin=MARGIN,
+            draws=DRAWS,
+            confidence=CONFIDENCE,
+            seed=SEED,
+        )
+        expected = judged(claims, evidence, ["a", "b"])
+        assert expected.filter(claim="lead")["verdict"][0] == (SUPPORTED if apart else NOT_TESTED)
+        assert pl.read_csv(tmp_path / "claims.csv", schema_overrides=CLAIMS_SCHEMA).equals(expected)
+        verdicts = pl.read_csv(tmp_path / "verdicts.csv", infer_schema=False)
+        assert verdicts.equals(verdicts_table(expected, ["a", "b"]))
+        answers = pl.read_csv(tmp_path / "answers.csv")
+        assert answers.equals(answers_table(expected, ["a", "b"], {}, {}))
+        assert "lead" in (tmp_path / "log").read_text()

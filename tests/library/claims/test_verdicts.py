@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from homogenization.claims.verdicts import criterion_in_words, in_words, measured_in_words
+from homogenization.vocabulary.verdicts import NOT_TESTED, SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ((-0.0123456, -0.015, -0.009, 0.000312), "supported: −0.0123 [−0.015, −0.009], n 499, q .00031"),
+        ((0.65, 0.6, 0.701, np.nan), "supported: 0.65 [0.6, 0.701], n 499"),
+        ((1234567.0, 1e-5, 2.34567e7, 1.0), "supported: 1.23e6 [1e−5, 2.35e7], n 499, q 1"),
+        ((0.0, -1.5e-10, 0.0, 1e-9), "supported: 0 [−1.5e−10, 0], n 499, q < .0001"),
+        ((100.0, 99.9, 100.1, 0.5), "supported: 100 [99.9, 100], n 499, q .5"),
+    ],
+)
+def test_a_verdict_in_words(numbers, words):
+    assert in_words(found(*numbers)) == words
+
+
+def found(estimate, low, high, q, **more):
+    """A row of the table claims."""
+    row = {"verdict": SUPPORTED, "estimate": estimate, "ci_low": low, "ci_high": high, "q_value": q, "n_reviews": 499}
+    row |= {"unit": "reviews", "share_of_depth": np.nan, "fragile": False, "why_fragile": None, "reason": None}
+    return row | more
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"share_of_depth": -0.0312}, "supported: 0.2 [0.1, 0.3], −3.1 % of depth, n 499, q .01"),
+        (
+            {"fragile": True, "why_fragile": "by ranks so"},
+            "supported: 0.2 [0.1, 0.3], n 499, q .01, fragile: by ranks so",
+        ),
+        ({"unit": "pools", "n_reviews": 4}, "supported: 0.2 [0.1, 0.3], 4 pools of texts, q .01"),
+        ({"reason": "no interval"}, "supported: 0.2 [0.1, 0.3], n 499, q .01, no interval"),
+    ],
+)
+def test_what_else_a_verdict_says(more, words):
+    assert in_words(found(0.2, 0.1, 0.3, 0.01, **more)) == words
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ({"statistic": "level", "squared": False}, "mean"),
+        ({"statistic": "level", "squared": True}, "mean square"),
+        ({"statistic": "peak", "of": "depth"}, "depth of the maximum"),
+        ({"statistic": "peak", "of": "height"}, "maximum over layers"),
+        ({"statistic": "component", "by": "rise"}, "lead over the other components"),
+        ({"statistic": "component", "by": "influence"}, "lead in influence over the other components"),
+    ],
+)
+def test_what_is_measured_in_words(claim, words):
+    assert measured_in_words(claim) == words
+
+
+def test_what_was_not_tested_in_words():
+    assert in_words({"verdict": NOT_TESTED, "reason": "no such metric"}) == "not tested: no such metric"
+
+
+@pytest.mark.parametrize(
+    ("criterion", "words"),
+    [({"above": -0.5}, "> −0.5"), ({"below": 1e-5}, "< 1e−5"), ({"between": [0.6, 0.7]}, "0.6 to 0.7")],
+)
+def test_a_criterion_in_words(criterion, words):
+    assert criterion_in_words(criterion) == words

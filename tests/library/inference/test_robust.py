@@ -1,0 +1,157 @@
+"""Robust estimates against brute force and scipy, and verdicts of simulated studies whose differences are skewed."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from homogenization.inference.robust import hodges_lehmann, without_influential
+from homogenization.statistics.contrasts import contrast_table
+from homogenization.tables.comparisons import comparisons_table
+from homogenization.tables.metrics import METRICS_SCHEMA
+from library.statistics.shared import MARGIN
+
+VALUES = st.lists(st.integers(-50, 50), min_size=1, max_size=40).map(lambda given: np.array(given, dtype=float))
+
+
+def column(estimates):
+    return [float(part[0]) for part in estimates]
+
+
+class TestHodgesLehmann:
+    @given(VALUES)
+    def test_is_the_median_of_all_averages(self, values):
+        averages = [(a + b) / 2 for number, a in enumerate(values) for b in values[number:]]
+        assert column(hodges_lehmann(values[:, None], 0.95))[0] == pytest.approx(np.median(averages))
+
+    @pytest.mark.parametrize("n", [6, 9, 25, 60, 61, 90])
+    def test_its_interval_holds_what_the_signed_rank_test_does_not_reject(self, n):
+        values = np.random.default_rng(n).normal(0.3, 1, n)
+        _, low, high = column(hodges_lehmann(values[:, None], 0.95))
+        method = "exact" if n <= 60 else "asymptotic"
+
+        def p(centre):
+            return stats.wilcoxon(values - centre, method=method, correction=True).pvalue
+
+        step = 1e-9
+        assert p(low - step) <= 0.05 < p(low + step)
+        assert p(high + step) <= 0.05 < p(high - step)
+
+    def test_five_values_have_no_interval_at_95_percent(self):
+        _, low, high = column(hodges_lehmann(np.arange(5.0)[:, None], 0.95))
+        assert np.isnan([low, high]).all()
+        assert column(hodges_lehmann(np.full((3, 1), np.nan), 0.95)) == pytest.approx([np.nan] * 3, nan_ok=True)
+
+    @given(VALUES, st.integers(-20, 20), st.sampled_from([-4.0, 0.5, 2.0]))
+    def test_moves_and_stretches_with_the_values(self, values, shift, factor):
+        own = column(hodges_lehmann(values[:, None], 0.95))
+        other = column(hodges_lehmann(factor * values[:, None] + shift, 0.95))
+        expected = [own[0], *(own[1:] if factor > 0 else own[:0:-1])]
+        assert other == pytest.approx([factor * value + shift for value in expected], nan_ok=True)
+
+
+class TestWithoutInfluential:
+    @given(VALUES)
+    def test_leaves_out_what_lies_farthest_from_the_mean(self, values):
+        order = sorted(range(len(values)), key=lambda place: -abs(values[place] - values.mean()))
+        kept = np.delete(values, order[: -(-len(values) // 20)])
+        estimate, low, high = column(without_influential(values[:, None], 0.9))
+        if not len(kept):
+            assert np.isnan(estimate)
+            return
+        assert estimate == pytest.approx(kept.mean())
+        if len(kept) > 1 and kept.std() > 0:
+            interval = stats.t.interval(0.9, len(kept) - 1, kept.mean(), stats.sem(kept))
+            assert (low, high) == pytest.approx(interval)
+
+    def test_missing_values_neither_count_nor_stay(self):
+        values = np.concatenate([np.arange(20.0), [500.0]])
+        missing = np.concatenate([values[:4], [np.nan] * 7, values[4:]])
+        found, with_missing = (column(without_influential(v[:, None], 0.95)) for v in (values, missing))
+        assert found == with_missing
+        assert found[0] == pytest.approx(np.delete(values, [20, 0]).mean())  # 5 % of 21 are two
+
+
+N_REVIEWS, STUDIES = 100, 300
+SIZE = (N_REVIEWS, STUDIES)
+
+
+def normal(generator, mean=0.0, spread=1.0):
+    return generator.normal(mean, spread, SIZE)
+
+
+def skewed(generator, mean=0.0, spread=1.0):
+    """A log-normal with a skewness of 6.2; with a negative spread, its long tail is on the left."""
+    values = generator.lognormal(0, 1, SIZE)
+    return mean + spread * (values - np.exp(0.5)) / np.sqrt((np.e - 1) * np.e)
+
+
+def few(generator, mean=0.0, spread=1.0):
+    """Four of a hundred reviews differ, the others do not."""
+    return normal(generator, mean, spread) + 10 * (np.arange(N_REVIEWS)[:, None] < 4)
+
+
+def verdicts(draw, depth_range=1e-3, **of_draw):
+    """A row for each simulated study, from the table of contrasts: `verdict`, `fragile`.
+
+    Each study stands in a view of its own. Depth moves the metric by `depth_range` in the original; the last layer,
+    which says so, has no values in front.
+    """
+    differences = draw(np.random.default_rng(0), **of_draw)
+    study, review = (index.ravel() for index in np.indices(differences.T.shape))
+    layers = []
+    for variant, layer, values in (
+        ("original", 0, np.zeros(differences.size)),
+        ("original", 1, np.full(differences.size, depth_range)),
+        ("front", 0, differences.T.ravel()),
+    ):
+        layers.append(
+            pl.DataFrame({"variant": variant, "review": review, "layer": layer, "view": study, "value": values})
+        )
+    metrics = pl.concat(layers).with_columns(
+        pl.lit("m").alias("model"),
+        pl.format("r{}", pl.col("review").cast(pl.String).str.zfill(3)).alias("review_id"),
+        pl.lit("residual_stream").alias("point"),
+        pl.col("layer").cast(pl.Float64).alias("depth"),
+        pl.format("v{}", "view").alias("view"),
+        pl.lit("cosine_anisotropy").alias("metric"),
+    )
+    metrics = metrics.select(*METRICS_SCHEMA).cast(METRICS_SCHEMA)
+    accepted = metrics.filter(variant="front").select("variant", "review_id").unique().with_columns(accepted=True)
+    comparisons = comparisons_table(accepted, [("front", "original")], N_REVIEWS, 10)
+    table = contrast_table(metrics, None, comparisons, ["cosine_anisotropy"], MARGIN, 1000, 0.95, 0)
+    return table.filter(layer=0)
+
+
+def significant(table):
+    return table.filter(pl.col("verdict").is_in(["higher", "lower"]))
+
+
+class TestVerdictsOfSkewedDifferences:
+    @pytest.mark.parametrize(("draw", "least", "most"), [(normal, 0.02, 0.08), (skewed, 0.02, 0.12)])
+    def test_without_an_effect_few_studies_find_one(self, draw, least, most):
+        assert least <= len(significant(verdicts(draw))) / STUDIES <= most
+
+    def test_what_few_reviews_carry_is_fragile(self):
+        found = significant(verdicts(few))
+        assert len(found) > 0.2 * STUDIES
+        assert found["fragile"].mean() > 0.75
+
+    @pytest.mark.parametrize("draw", [normal, skewed])
+    def test_what_all_reviews_carry_is_not(self, draw):
+        found = significant(verdicts(draw, mean=0.4))
+        assert len(found) > 0.9 * STUDIES
+        assert found["fragile"].mean() < 0.1
+
+    @pytest.mark.parametrize(("draw", "spread"), [(normal, 0.3), (skewed, 0.3), (skewed, -0.3)])
+    def test_a_difference_as_large_as_the_margin_is_seldom_negligible(self, draw, spread):
+        found = verdicts(draw, depth_range=10.0, mean=0.2, spread=spread)
+        assert (found["verdict"] == "negligible").mean() < 0.07
+
+    def test_a_significant_difference_within_the_margin_is_negligible(self):
+        found = verdicts(normal, depth_range=10.0, mean=0.1, spread=0.2)
+        assert (found["p_max_t"] < 0.05).mean() > 0.95
+        assert (found["verdict"] == "negligible").mean() > 0.95
+        assert found["share_of_depth"].mean() == pytest.approx(0.01, rel=0.05)

@@ -1,0 +1,173 @@
+"""Tests by sign flips, and their correction: closed forms, answers of scipy, and simulations whose rates are known."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from homogenization.inference.resampling import (
+    benjamini_hochberg,
+    max_t_p,
+    sign_flip_p,
+    sign_flips,
+)
+from library.statistics.simulated import ERRORS, assert_rate, skewed, with_gaps
+
+
+class TestFlips:
+    def test_all_of_them_where_they_fit(self):
+        flips = sign_flips(4, 16, seed=0)
+        assert sorted(map(tuple, flips)) == sorted(itertools.product((-1.0, 1.0), repeat=4))
+        assert (flips[0] == 1).all()
+
+    def test_random_ones_where_they_do_not(self):
+        flips = sign_flips(5, 31, seed=0)
+        assert flips.shape == (31, 5)
+        assert (flips[0] == 1).all()
+        many = sign_flips(40, 20_000, seed=1)[1:]
+        assert set(np.unique(many)) == {-1.0, 1.0}
+        assert np.abs(many.mean(axis=0)).max() < 5 / np.sqrt(len(many))
+        np.testing.assert_array_equal(many, sign_flips(40, 20_000, seed=1)[1:])
+
+
+class TestSignFlips:
+    def test_against_scipy_exactly(self):
+        values = np.random.default_rng(0).normal(0.4, 1, (9, 8))
+        values[0, 0] = np.nan
+        p = sign_flip_p(values, sign_flips(9, 512, seed=0))
+        for cell, column in enumerate(values.T):
+            reference = stats.permutation_test(
+                (column[~np.isnan(column)],), np.mean, permutation_type="samples", n_resamples=np.inf
+            )
+            assert p[cell] == pytest.approx(reference.pvalue, rel=1e-12)
+
+    def test_random_flips_approach_the_exact_p(self):
+        values = np.random.default_rng(3).normal(0.3, 1, (14, 5))
+        exact = sign_flip_p(values, sign_flips(14, 2**14, seed=0))
+        drawn = sign_flip_p(values, sign_flips(14, 16_000, seed=1))
+        assert np.abs(drawn - exact).max() <= ERRORS * np.sqrt(0.25 / 16_000)
+
+    def test_ties_and_trivial_cells(self):
+        values = np.full((8, 5), np.nan)
+        values[:, 0] = 0.1  # sums of .1 in different orders differ by rounding
+        values[:, 1] = 0.0
+        values[:, 2] = [0.1, 0.2, 0.3, -0.1, -0.2, -0.3, 0.7, -0.7]
+        values[0, 3] = 1.0
+        p = sign_flip_p(values, sign_flips(8, 256, seed=0))
+        np.testing.assert_array_equal(p, [2 / 256, 1, 1, np.nan, np.nan])
+
+    def test_never_zero(self):
+        p = sign_flip_p(np.random.default_rng(0).normal(9, 1, (60, 3)), sign_flips(60, 200, seed=0))
+        np.testing.assert_array_equal(p, 1 / 200)
+
+    def test_sign_and_scale_are_nothing_to_it(self):
+        values, flips = with_gaps(skewed(20, 6)), sign_flips(20, 500, seed=0)
+        np.testing.assert_array_equal(sign_flip_p(values, flips), sign_flip_p(-1e-9 * values, flips))
+        np.testing.assert_array_equal(max_t_p(values, flips), max_t_p(-1e9 * values, flips))
+
+    @pytest.mark.parametrize("draw", ["normal", "standard_cauchy"])
+    def test_size(self, draw):
+        values = getattr(np.random.default_rng(1), draw)(size=(30, 6000))
+        p = sign_flip_p(values, sign_flips(30, 2000, seed=2))
+        assert_rate(f"size of the sign-flip test, {draw} differences", p <= 0.05, 0.05)
+
+    @pytest.mark.parametrize(("effect", "n", "power"), [(0.2, 199, 0.8017), (0.5, 34, 0.8078)])
+    def test_power_is_that_of_the_sample_size(self, effect, n, power):
+        values = np.random.default_rng(4).normal(effect, 1, (n, 4000))
+        p = sign_flip_p(values, sign_flips(n, 2000, seed=2))
+        # `power` is the t test's (G*Power), from which a permutation test hardly differs
+        assert_rate(f"power at d = {effect}, n = {n}", p <= 0.05, power, slack=0.005)
+
+
+class TestMaxT:
+    @staticmethod
+    def by_definition(values, flips):
+        """t by scipy of every flip, its largest over cells, the share that reaches each cell's own."""
+        observed = np.abs(stats.ttest_1samp(values, 0, nan_policy="omit").statistic)
+        largest = [
+            np.abs(stats.ttest_1samp(values * signs[:, None], 0, nan_policy="omit").statistic).max() for signs in flips
+        ]
+        return (np.array(largest)[:, None] >= observed - 1e-9).mean(axis=0)
+
+    @pytest.mark.parametrize("gaps", [False, True])
+    def test_by_definition(self, gaps):
+        values = np.random.default_rng(5).normal(0.5, 1, (9, 4)) * [1, 10, 0.1, 1]
+        values = with_gaps(values) if gaps else values
+        flips = sign_flips(9, 200, seed=1)
+        np.testing.assert_allclose(max_t_p(values, flips), self.by_definition(values, flips), rtol=1e-12)
+
+    def test_one_cell_is_the_plain_test(self):
+        values, flips = with_gaps(skewed(25, 8)), sign_flips(25, 999, seed=1)
+        alone = np.concatenate([max_t_p(values[:, [cell]], flips) for cell in range(8)])
+        np.testing.assert_array_equal(alone, sign_flip_p(values, flips))
+        assert (max_t_p(values, flips) >= alone).all()
+
+    def test_copies_of_a_cell_cost_nothing(self):
+        values, flips = skewed(25, 1), sign_flips(25, 999, seed=1)
+        copies = max_t_p(np.repeat(values, 12, axis=1) * np.arange(1, 13), flips)
+        np.testing.assert_array_equal(copies, np.repeat(sign_flip_p(values, flips), 12))
+
+    def test_trivial_cells_do_not_count(self):
+        values = np.full((10, 5), np.nan)
+        values[:, 0] = np.random.default_rng(0).normal(0.5, 1, 10)
+        values[:, 1] = 0.0
+        values[0, 2] = 1.0
+        values[:, 4] = 0.1  # t is infinite
+        flips = sign_flips(10, 1024, seed=0)
+        p = max_t_p(values[:, :4], flips)
+        np.testing.assert_array_equal(p, [sign_flip_p(values[:, :1], flips)[0], 1, np.nan, np.nan])
+        assert max_t_p(values, flips)[4] == 2 / 1024
+        assert np.isnan(max_t_p(values[:, 2:4], flips)).all()
+        np.testing.assert_array_equal(max_t_p(values[:, 1:2], flips), 1)
+
+    def test_familywise_error_with_correlated_layers(self):
+        """24 layers that follow each other (neighbours correlate by .9): one false alarm in 20 studies, not more."""
+        studies, layers, n = 2500, 24, 30
+        followed = np.random.default_rng(8).normal(size=(studies, n, layers))
+        for layer in range(1, layers):
+            followed[..., layer] = 0.9 * followed[..., layer - 1] + np.sqrt(1 - 0.81) * followed[..., layer]
+        corrected, plain, bonferroni = [], [], []
+        for study, values in enumerate(followed):
+            flips = sign_flips(n, 1000, seed=study)
+            single = sign_flip_p(values, flips)
+            corrected.append((max_t_p(values, flips) <= 0.05).any())
+            plain.append((single <= 0.05).any())
+            bonferroni.append((single * layers <= 0.05).any())
+        assert_rate("familywise error, max-T over correlated layers", corrected, 0.05)
+        print(f"familywise error: uncorrected {np.mean(plain):.3f}, Bonferroni {np.mean(bonferroni):.4f}")
+        assert np.mean(plain) > 0.2
+
+
+class TestFalseDiscoveryRate:
+    def test_against_scipy_and_gaps(self):
+        p = np.random.default_rng(0).random(50) ** 3
+        np.testing.assert_array_equal(benjamini_hochberg(p), stats.false_discovery_control(p))
+        gaps = np.insert(p, [0, 10, 50], np.nan)
+        q = benjamini_hochberg(gaps)
+        np.testing.assert_array_equal(q[~np.isnan(gaps)], stats.false_discovery_control(p))
+        assert np.isnan(q[[0, 11, 52]]).all()
+        assert np.isnan(benjamini_hochberg(np.full(3, np.nan))).all()
+
+    def test_by_hand(self):
+        q = benjamini_hochberg(np.array([0.01, 0.04, 0.03, 0.5]))
+        np.testing.assert_allclose(q, [0.04, 0.04 * 4 / 3, 0.04 * 4 / 3, 0.5])
+
+    def test_rate_where_half_of_the_tests_are_null(self):
+        """Independent tests: the rate is the level times the share of nulls, exactly (Benjamini & Hochberg 1995)."""
+        studies, tests, n = 500, 200, 30
+        rng = np.random.default_rng(6)
+        null = np.arange(tests) < tests // 2
+        proportions, found = [], []
+        for study in range(studies):
+            values = rng.normal(np.where(null, 0, 0.8), 1, (n, tests))
+            rejected = benjamini_hochberg(sign_flip_p(values, sign_flips(n, 2000, seed=study))) <= 0.05
+            proportions.append((rejected & null).sum() / max(rejected.sum(), 1))
+            found.append(rejected[~null].mean())
+        error = np.std(proportions) / np.sqrt(studies)
+        print(
+            f"false discoveries: {np.mean(proportions):.4f} of .0250 ± {error:.4f}; effects found {np.mean(found):.3f}"
+        )
+        # 2,000 flips: p in steps of .0005, against thresholds near .025
+        assert abs(np.mean(proportions) - 0.025) <= ERRORS * error + 0.0005
+        assert np.mean(found) > 0.9

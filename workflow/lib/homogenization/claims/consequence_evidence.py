@@ -1,0 +1,80 @@
+"""What a claim about the consequences of homogenization is judged by."""
+
+import numpy as np
+import polars as pl
+
+from homogenization.claims.evidence import Claim, Evidence, Measurement, UnavailableError, mean_over_reviews
+from homogenization.claims.intervention_evidence import of_condition
+from homogenization.inference import doses
+from homogenization.tables.intervened import CONDITION, UNTOUCHED
+from homogenization.vocabulary.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
+from homogenization.vocabulary.numbers import NO_HEAD
+from homogenization.vocabulary.variants import ORIGINAL
+
+AT_COSINE = "cosine"
+LAYERS_OF = "layers "  # before the layers that are subtracted
+_VIEWS = {KL: PREDICTIONS, CROSS_ENTROPY: PREDICTIONS, PROBE: POOLED, SHIFT: POOLED}
+_COSINE = {"variant": ORIGINAL, "metric": "cosine_anisotropy", "view": "all_tokens", "layers": "all"}
+
+
+def measure_consequence(claim: Claim, model: str, evidence: Evidence) -> Measurement:
+    """The outcome of a text or an intervention, less that of what it is compared with, over reviews.
+
+    Args:
+        claim: values of a claim about a consequence.
+        model: name of a model.
+        evidence: what claims are judged by.
+
+    Raises:
+        UnavailableError: the study lacks the outcome, text, condition or control, or the control's dose does not reach
+            that of the condition.
+    """
+    rows = _rows_of(claim, model, evidence, claim["variant"], claim["layers"])
+    if claim["kind"] != UNTOUCHED:
+        dose = claim["at"] if claim["at"] != doses.STRENGTH else None
+        asked = {**claim, "part": doses.WHOLE, "at": doses.KL if dose else doses.STRENGTH}
+        if dose == AT_COSINE:
+            return of_condition(asked, _dosed_by_cosine(rows, model, evidence), evidence, "change of the mean cosine")
+        return of_condition(asked, rows, evidence)
+    variant, layers, minus = claim["variant"], claim["layers"], claim["minus"]
+    if minus.startswith(LAYERS_OF):
+        other = _rows_of(claim, model, evidence, variant, minus.removeprefix(LAYERS_OF))
+    else:
+        other = _rows_of(claim, model, evidence, minus, layers)
+    sides = [table.filter(kind=UNTOUCHED).select("review_id", "value") for table in (rows, other)]
+    joined = sides[0].join(sides[1], on="review_id", suffix="_minus")
+    if joined.is_empty():
+        raise UnavailableError(f"no review has {claim['outcome']} in both '{variant}' and '{minus}'")
+    difference = joined.select("review_id", value=pl.col("value") - pl.col("value_minus"))
+    return mean_over_reviews(difference, evidence, rows["depth_range"][0])
+
+
+def _rows_of(claim: Claim, model: str, evidence: Evidence, variant: str, layers: str) -> pl.DataFrame:
+    """Rows of the table `consequences` of the claim's outcome, in a text and over layers."""
+    if evidence.consequences is None:
+        raise UnavailableError("the study measures no consequences")
+    rows = evidence.consequences.filter(model=model)
+    outcome = claim["outcome"]
+    if _VIEWS.get(outcome) == PREDICTIONS and len(rows) and PREDICTIONS not in rows["view"]:
+        raise UnavailableError(NO_HEAD)
+    for column, value, lacking in (
+        ("variant", variant, f"the model does not read '{variant}' for consequences"),
+        ("metric", outcome, f"the study has no {outcome} of '{variant}' in this model"),
+        ("view", _VIEWS.get(outcome, claim["view"]), f"the study has no view '{claim['view']}' of {outcome}"),
+        ("layers", layers, f"the study has no {outcome} over the layers '{layers}'"),
+    ):
+        rows = rows.filter(pl.col(column) == value)
+        if rows.is_empty():
+            raise UnavailableError(lacking)
+    return rows
+
+
+def _dosed_by_cosine(rows: pl.DataFrame, model: str, evidence: Evidence) -> pl.DataFrame:
+    """`rows` with the change of the originals' mean cosine over all layers as their dose, in the column of the KL."""
+    own = [pl.col(name) == value for name, value in _COSINE.items()]
+    cosines = evidence.consequences.filter(*own, model=model).select("review_id", *CONDITION, "value")
+    untouched = cosines.filter(kind=UNTOUCHED).select("review_id", untouched="value")
+    change = cosines.join(untouched, on="review_id").with_columns(dose=pl.col("value") - pl.col("untouched"))
+    keys = ["review_id", *CONDITION]
+    found = rows.join(change.select(*keys, "dose"), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return found.with_columns(kl=pl.col("dose").fill_null(np.nan)).drop("dose")

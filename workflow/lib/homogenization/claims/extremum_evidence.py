@@ -1,0 +1,91 @@
+"""What a claim about a peak or a trough over depth is judged by: the table `extrema`, and the reviews at its layers."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from homogenization.claims.evidence import (
+    Claim,
+    Evidence,
+    Interval,
+    Measurement,
+    UnavailableError,
+    mean_over_reviews,
+    over_reviews,
+    values_of,
+    without_first,
+)
+from homogenization.inference.layers import layer_values
+from homogenization.inference.resampling import weighted_means
+from homogenization.vocabulary.numbers import share_in_words, significant
+
+_SIGNS = {"peak": 1, "trough": -1}
+
+
+def measure_extremum(claim: Claim, model: str, evidence: Evidence) -> Measurement:
+    """The prominence, height, depth or what remains without the first token of the most prominent settled extremum.
+
+    Layer and base are those of the table. The depth has the interval that stands there; the others are taken again,
+    of the reviews at these two layers.
+
+    Raises:
+        UnavailableError: the study looks for no extrema, has no settled one of this kind, or lacks the metric, the
+            variant or, for what remains, the view without the first token.
+    """
+    found = _settled(claim, model, evidence)
+    if claim["of"] == "depth":
+        return Measurement(Interval(*(found[f"depth{end}"] for end in ("", "_low", "_high"))), found["n_reviews"])
+    layers = [found["layer"], found["base_layer"]]
+    if claim["of"] == "remains":
+        return _remains(claim, model, evidence, layers)
+    rows = values_of(claim, model, claim["variant"], evidence)
+    there, base = (rows.filter(layer=layer).select("review_id", "value") for layer in layers)
+    if claim["of"] == "height":
+        return mean_over_reviews(there, evidence)
+    standing_out = there.join(base, on="review_id", suffix="_base").select(
+        "review_id", value=_SIGNS[claim["kind"]] * (pl.col("value") - pl.col("value_base"))
+    )
+    return mean_over_reviews(standing_out, evidence, evidence.depth_range(model, claim["view"], claim["metric"]))
+
+
+def _settled(claim: Claim, model: str, evidence: Evidence) -> Mapping[str, Any]:
+    """The row of the most prominent settled extremum of the claim's kind."""
+    if evidence.extrema is None:
+        raise UnavailableError("the study looks for no peaks and troughs")
+    values_of(claim, model, claim["variant"], evidence)  # names what the study lacks
+    keys = {name: claim[name] for name in ("variant", "metric", "view", "kind")}
+    found = evidence.extrema.filter(model=model, **keys).sort("prominence", descending=True)
+    if found.is_empty():
+        raise UnavailableError(f"the study finds no {claim['kind']} of {claim['metric']} between its ends")
+    settled = found.filter("settled")
+    if settled.is_empty():
+        most = found.row(0, named=True)
+        raise UnavailableError(
+            f"the reviews settle no {claim['kind']}: the most prominent, in layer {most['layer']}, stands out by "
+            f"{significant(most['prominence'], 2)} (error {significant(most['noise'], 2)}) and is found in "
+            f"{share_in_words(most['found_share'])} of the draws"
+        )
+    return settled.row(0, named=True)
+
+
+def _remains(claim: Claim, model: str, evidence: Evidence, layers: list[int]) -> Measurement:
+    """The share of the prominence, between the two layers, that the metric has without the first token."""
+    bare = without_first(claim)
+    if bare is None:
+        raise UnavailableError(f"{claim['metric']} has no view without the first token beside '{claim['view']}'")
+    rows = pl.concat([values_of(one, model, claim["variant"], evidence) for one in (claim, bare)])
+    job = layer_values(rows.filter(pl.col("layer").is_in(layers)))
+    at = [int(np.flatnonzero(job.layers == layer)[0]) for layer in layers]
+    steps = np.stack([np.subtract(*job.of(one["view"], one["metric"])[:, at].T) for one in (bare, claim)], axis=1)
+    steps = steps[~np.isnan(steps).any(axis=1)]
+
+    def of(reviews: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        def share(weights: np.ndarray) -> np.ndarray:
+            less, whole = weighted_means(steps[reviews], weights).T
+            return np.divide(less, whole, out=np.full_like(less, np.nan), where=whole != 0)
+
+        return share
+
+    return over_reviews(of, len(steps), evidence)

@@ -1,0 +1,234 @@
+"""The tables `claims` and `verdicts`: every claim judged on the data of every model."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from homogenization.claims.answers import answers_table
+from homogenization.claims.claim_statistics import WITHOUT_MODEL, measure
+from homogenization.claims.evidence import KEPT, ROBUST, Claim, Evidence, Interval, Measurement, UnavailableError
+from homogenization.claims.verdicts import criterion_in_words, dose_in_words, measured_in_words, verdicts_table
+from homogenization.inference.resampling import benjamini_hochberg, effect_size, reviews_for_power, sign_flip_p
+from homogenization.inference.robust import INFLUENTIAL
+from homogenization.metrics.catalogue import depends_on_length
+from homogenization.run.parquet import read_table
+from homogenization.vocabulary.numbers import significant
+from homogenization.vocabulary.verdicts import (
+    CONTRADICTED,
+    NEGLIGIBLE,
+    NOT_TESTED,
+    POOLS,
+    REVIEWS,
+    SUPPORTED,
+    UNDECIDED,
+)
+
+_INTERVALS = {  # columns of an estimate and its interval
+    "found": ("estimate", "ci_low", "ci_high"),
+    ROBUST: ("robust", "robust_low", "robust_high"),
+    KEPT: ("kept", "kept_low", "kept_high"),
+}
+_COPIED = (
+    "claim",
+    "statement",
+    "source",
+    "convention",
+    "statistic",
+    "metric",
+    "variant",
+    "minus",
+    "layers",
+    "published",
+)
+CLAIMS_SCHEMA = {
+    **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),
+    **dict.fromkeys(("metric", "variant", "minus", "layers"), pl.String),
+    "depends_on_length": pl.Boolean,
+    "verdict": pl.String,
+    "fragile": pl.Boolean,
+    "why_fragile": pl.String,
+    **dict.fromkeys(_INTERVALS["found"], pl.Float64),
+    "measured": pl.String,
+    "criterion": pl.String,
+    "n_reviews": pl.Int64,
+    "unit": pl.String,
+    "depth_range": pl.Float64,
+    "share_of_depth": pl.Float64,
+    **dict.fromkeys((*_INTERVALS[ROBUST], *_INTERVALS[KEPT]), pl.Float64),
+    **dict.fromkeys(("without_first", "beyond_low", "beyond_high"), pl.Float64),
+    **dict.fromkeys(("effect_size", "p_value", "q_value"), pl.Float64),
+    "q_decides": pl.Boolean,
+    "n_80": pl.Float64,
+    "published": pl.String,
+    "reason": pl.String,
+}
+_CHECKED = {
+    ROBUST: {True: "by the Hodges-Lehmann estimate", False: "by ranks"},
+    KEPT: dict.fromkeys((True, False), f"without the {100 * INFLUENTIAL:.0f} % most influential reviews"),
+}
+
+
+def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evidence) -> pl.DataFrame:
+    """Every claim, judged on every model: the table `claims` (`CLAIMS_SCHEMA`), in the order of `claims` and `models`.
+
+    A mean over reviews with a criterion `above` or `below` is tested: each review's value less the bound, by sign flips
+    of the reviews, two-sided; q is the p corrected for all tests of the table (Benjamini & Hochberg). Elsewhere the
+    interval decides, and p, q, effect size and n_80 are NaN. A claim about the texts alone has one row,
+    with the model null.
+
+    Args:
+        claims: claims as `config.claims.load_claims` gives them.
+        models: names of the models, each once.
+        evidence: tables and settings that claims are judged by.
+    """
+    named = {claim[key] for claim in claims for key in ("metric", "with_metric") if key in claim}
+    # what depth does to an anisotropy of components is told by that of the residual stream
+    named |= {"max_explainable_variance"} if "singular_anisotropy" in named else set()
+    evidence = replace(evidence, metrics=evidence.metrics.filter(pl.col("metric").is_in(named)))
+    judged = [
+        (claim, *_row(claim, model, evidence))
+        for claim in claims
+        for model in ([None] if claim["statistic"] in WITHOUT_MODEL else models)
+    ]
+    rows = [row for _, row, _ in judged]
+    q_values = benjamini_hochberg(np.array([row["p_value"] for row in rows], dtype=np.float64))
+    for (claim, row, found), q in zip(judged, q_values.tolist(), strict=True):
+        row["q_value"] = q
+        if found is not None:
+            row |= _verdict(claim, row, found, evidence)
+    return pl.DataFrame(rows, schema=CLAIMS_SCHEMA)
+
+
+def _row(claim: Claim, model: str | None, evidence: Evidence) -> tuple[dict[str, Any], Measurement | None]:
+    """One row of the table, without verdict and q, which depend on the other rows; what was found, None if nothing."""
+    row = dict.fromkeys(name for name, dtype in CLAIMS_SCHEMA.items() if dtype == pl.String)
+    row |= dict.fromkeys((name for name, dtype in CLAIMS_SCHEMA.items() if dtype == pl.Float64), np.nan)
+    row |= {name: claim.get(name) for name in _COPIED}
+    row |= {"model": model, "measured": measured_in_words(claim), "criterion": criterion_in_words(claim)}
+    row |= {"n_reviews": 0, "unit": REVIEWS}
+    row |= {"verdict": NOT_TESTED, "fragile": False, "q_decides": False}
+    row["depends_on_length"] = "metric" in claim and depends_on_length(claim["metric"])
+    try:
+        found = measure(claim, model, evidence)
+    except UnavailableError as unavailable:
+        return row | {"reason": str(unavailable)}, None
+    for name, interval in {"found": found.found, **found.checks}.items():
+        row |= dict(zip(_INTERVALS[name], (interval.estimate, interval.low, interval.high), strict=True))
+    row |= {"n_reviews": found.n, "unit": found.unit, "depth_range": found.depth_range}
+    row |= {"share_of_depth": found.found.estimate / found.depth_range, "without_first": found.without_first}
+    if found.beyond is not None:
+        row |= {"beyond_low": found.beyond.low, "beyond_high": found.beyond.high}
+    row["reason"] = "one pool of texts has no interval" if found.unit == POOLS and found.n == 1 else found.note
+    return row | _test(claim, found, evidence), found
+
+
+def _test(claim: Claim, found: Measurement, evidence: Evidence) -> dict[str, float]:
+    """Effect size, p of the sign flips and reviews for a power of 80 %; empty where the interval decides."""
+    if found.values is None or "between" in claim:
+        return {}
+    excess = (found.values - claim.get("above", claim.get("below")))[:, None]
+    effect = effect_size(excess)
+    return {
+        "effect_size": float(effect[0]),
+        "p_value": float(sign_flip_p(excess, evidence.flips(len(excess)))[0]),
+        "n_80": float(reviews_for_power(effect, alpha=1 - evidence.confidence)[0]),
+    }
+
+
+def _verdict(claim: Claim, row: dict[str, Any], found: Measurement, evidence: Evidence) -> dict[str, Any]:
+    """The columns verdict, fragile, why_fragile and q_decides."""
+    # a claim that names a size of its own is not about a difference from nothing
+    about_nothing = 0 in (claim.get("above"), claim.get("below"))
+    margin = evidence.margin * found.depth_range if about_nothing else np.nan
+
+    def by(interval: Interval) -> str:
+        return _by_interval(claim, interval, margin, found.beyond)
+
+    by_interval = verdict = by(found.found)
+    if verdict != NEGLIGIBLE and np.isfinite(row["p_value"]):
+        above = found.found.estimate > claim["above"] if "above" in claim else found.found.estimate < claim["below"]
+        verdict = UNDECIDED if row["q_value"] >= 1 - evidence.confidence else SUPPORTED if above else CONTRADICTED
+    decided = verdict != UNDECIDED
+    turned = {name: by(check) for name, check in found.checks.items() if decided and by(check) != verdict}
+    told = [_turned(name, found.checks[name], other, found.values is not None) for name, other in turned.items()]
+    return {
+        "verdict": verdict,
+        "fragile": bool(told),
+        "why_fragile": "; ".join(told) or None,
+        "q_decides": verdict != by_interval,
+    }
+
+
+def _turned(name: str, check: Interval, verdict: str, is_mean: bool) -> str:
+    numbers = f"{significant(check.estimate)} [{significant(check.low)}, {significant(check.high)}]"
+    return f"{_CHECKED[name][is_mean]} it is {verdict}, {numbers}"
+
+
+def _by_interval(claim: Claim, interval: Interval, margin: float, beyond: Interval | None) -> str:
+    """The verdict by an interval alone: inside the claimed range, outside it, within the margin, or none of these.
+
+    A correlation has to be stronger than without the first token (`beyond`) besides.
+    """
+    low, high = interval.low, interval.high
+    if -margin < low and high < margin:
+        return NEGLIGIBLE
+    if "between" in claim:
+        least, most = claim["between"]
+        inside, outside = least <= low and high <= most, high < least or most < low
+    elif "above" in claim:
+        inside, outside = low > claim["above"], high <= claim["above"]
+    else:
+        inside, outside = high < claim["below"], low >= claim["below"]
+    if beyond is not None:
+        sign = -1 if "below" in claim or ("between" in claim and sum(claim["between"]) < 0) else 1
+        least, most = sorted((sign * beyond.low, sign * beyond.high))
+        inside, outside = inside and least > 0, outside or most <= 0
+    return SUPPORTED if inside else CONTRADICTED if outside else UNDECIDED
+
+
+def tabulate(
+    inputs: Any,
+    claims: Sequence[Claim],
+    models: Sequence[str],
+    variants: Sequence[str],
+    controls: Mapping[str, Mapping[str, str]],
+    n_reviews: int,
+    min_reviews: int,
+    margin: float,
+    draws: int,
+    confidence: float,
+    seed: int,
+    trained: Sequence[Sequence[Any]] = (),
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The tables `claims`, `verdicts` and `answers`; `inputs` names the files of the tables that they are judged by.
+
+    These are `metrics` and `similarity`; `components`, empty where the study takes no blocks apart; `pooled`, where the
+    study pools the tokens of its texts; `intervened`, where it changes attention; `consequences`, where it measures
+    these; `training`, where it trains models; and `extrema`, where it looks for these.
+    """
+    components = read_table(inputs.components) if inputs.components else None
+    evidence = Evidence(
+        read_table(inputs.metrics),
+        read_table(inputs.similarity),
+        components,
+        draws,
+        confidence,
+        seed,
+        variants,
+        n_reviews,
+        min_reviews,
+        margin,
+        read_table(inputs.pooled) if inputs.get("pooled") else None,
+        read_table(inputs.intervened) if inputs.get("intervened") else None,
+        read_table(inputs.consequences) if inputs.get("consequences") else None,
+        trained,
+        read_table(inputs.training) if inputs.get("training") else None,
+        read_table(inputs.extrema) if inputs.get("extrema") else None,
+    )
+    judged = claims_table(claims, models, evidence)
+    print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))
+    doses = {claim["claim"]: dose_in_words(claim) for claim in claims if claim["statistic"] == "intervention"}
+    return judged, verdicts_table(judged, models), answers_table(judged, models, controls, doses)

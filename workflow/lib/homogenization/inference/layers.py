@@ -1,0 +1,167 @@
+"""The metrics table as arrays of reviews and layers, and how values change from layer to layer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from homogenization.inference.resampling import uniform_weights, weighted_means
+from homogenization.tables.regions import REGIONS, ranges_over_depth
+from homogenization.vocabulary.points import RESIDUAL_STREAM
+from homogenization.vocabulary.variants import ORIGINAL
+
+
+@dataclass(frozen=True)
+class LayerValues:
+    """Metrics of one model and variant at one point, as arrays.
+
+    Attributes:
+        cells: (view, metric) of each cell, sorted.
+        review_ids: names of the reviews, sorted.
+        layers: (layers,) int, ascending.
+        depth: (layers,) float64, layer / number of blocks.
+        values: (cells, reviews, layers) float64, NaN where there is no value.
+    """
+
+    cells: Sequence[tuple[str, str]]
+    review_ids: Sequence[str]
+    layers: np.ndarray
+    depth: np.ndarray
+    values: np.ndarray
+
+    def of(self, view: str, metric: str) -> np.ndarray | None:
+        """(reviews, layers) values of a metric in a view; None where there are none."""
+        return self.values[self.cells.index((view, metric))] if (view, metric) in self.cells else None
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Changes between neighbouring stored layers.
+
+    Attributes:
+        layers: (steps,) int, where each step ends.
+        spans: (steps,) depth that each step covers.
+        starts: (steps,) depth at which each step begins.
+        changes: (..., steps) changes of the values, NaN where either end is NaN.
+    """
+
+    layers: np.ndarray
+    spans: np.ndarray
+    starts: np.ndarray
+    changes: np.ndarray
+
+    @property
+    def ends(self) -> np.ndarray:
+        """(steps,) depth at which each step ends."""
+        return self.starts + self.spans
+
+    @property
+    def midpoints(self) -> np.ndarray:
+        """(steps,) depth in the middle of each step."""
+        return self.starts + self.spans / 2
+
+    @property
+    def rates(self) -> np.ndarray:
+        """(..., steps) change per unit depth."""
+        return self.changes / self.spans
+
+
+def layer_values(table: pl.DataFrame) -> LayerValues:
+    """Arrays of the rows of tables/metrics.parquet that belong to one model, variant and point, in any order."""
+    cells = table.select("view", "metric").unique().sort("view", "metric")
+    reviews = table.select("review_id").unique().sort("review_id")
+    layers = table.select("layer", "depth").unique().sort("layer")
+    places = (
+        table.join(cells.with_row_index("cell"), on=cells.columns)
+        .join(reviews.with_row_index("review"), on="review_id")
+        .join(layers.select("layer").with_row_index("place"), on="layer")
+    )
+    values = np.full((len(cells), len(reviews), len(layers)), np.nan)
+    values[tuple(places[index].to_numpy() for index in ("cell", "review", "place"))] = places["value"].to_numpy()
+    return LayerValues(
+        cells.rows(), reviews["review_id"].to_list(), layers["layer"].to_numpy(), layers["depth"].to_numpy(), values
+    )
+
+
+def slopes(values: np.ndarray, depth: np.ndarray) -> np.ndarray:
+    """Slope of the least-squares line of values (..., layers) over depth (layers,).
+
+    Returns:
+        (...,) float64; layers without a value are left out, NaN for fewer than two.
+    """
+    present = ~np.isnan(values)
+    counts = present.sum(axis=-1, keepdims=True)
+    number = np.where(counts > 1, counts, np.nan)
+    offsets = np.where(present, depth - (present * depth).sum(axis=-1, keepdims=True) / number, np.nan)
+    squares = np.nansum(offsets**2, axis=-1)
+    return np.nansum(offsets * values, axis=-1) / np.where(squares > 0, squares, np.nan)
+
+
+def layer_steps(values: np.ndarray, layers: np.ndarray, depth: np.ndarray) -> Steps:
+    """The steps of values (..., layers); none for fewer than two layers."""
+    return Steps(layers[1:], np.diff(depth), depth[:-1], np.diff(values, axis=-1))
+
+
+def rate(steps: Steps, region: str) -> np.ndarray:
+    """(...,) change per unit depth within a region of `REGIONS`; NaN where no step with a value reaches into it.
+
+    A step that crosses the border of two regions counts in each by its part there.
+    """
+    low, high = REGIONS[region]
+    inside = (np.minimum(steps.ends, high) - np.maximum(steps.starts, low)).clip(min=0.0)
+    span = (~np.isnan(steps.changes) * inside).sum(axis=-1)
+    return np.nansum(steps.rates * inside, axis=-1) / np.where(span > 0, span, np.nan)
+
+
+def steepest_step(steps: Steps, homogenization: int, weights: np.ndarray) -> np.ndarray:
+    """The step with the largest mean change per unit depth towards homogenization.
+
+    Args:
+        steps: steps with changes (n, steps).
+        homogenization: `Metric.homogenization`, 1 or -1; 0 stands for the largest absolute mean change.
+        weights: (draws, n) weights of the reviews.
+
+    Returns:
+        (draws,) int, the place of the step in `steps`; -1 where no step goes that way. The first of equal steps is
+        taken.
+    """
+    if not len(steps.layers):
+        return np.full(len(weights), -1)
+    means = weighted_means(steps.rates, weights)
+    towards = np.abs(means) if homogenization == 0 else homogenization * means
+    towards = np.where(np.isnan(towards), -np.inf, towards)
+    return np.where(towards.max(axis=1) > 0, towards.argmax(axis=1), -1)
+
+
+def steepest_span(
+    steps: Steps, homogenization: int, weights: np.ndarray, confidence: float
+) -> tuple[float, float, float]:
+    """Midpoint of the steepest step, and the depths between which it lies; three NaN where there is none.
+
+    A step is a span and not a point. The depths are a percentile of where the steepest step begins in the draws, and
+    one of where it ends; if all draws find the same step, they are the ends of that step.
+    """
+    own = steepest_step(steps, homogenization, uniform_weights(weights.shape[1]))[0]
+    if own < 0:
+        return (np.nan,) * 3
+    drawn = steepest_step(steps, homogenization, weights)
+    drawn = drawn[drawn >= 0]
+    low, high = (1 - confidence) / 2, (1 + confidence) / 2
+    return (
+        float(steps.midpoints[own]),
+        float(np.quantile(steps.starts[drawn], low, method="lower")) if len(drawn) else np.nan,
+        float(np.quantile(steps.ends[drawn], high, method="higher")) if len(drawn) else np.nan,
+    )
+
+
+def depth_ranges(metrics: pl.DataFrame) -> pl.DataFrame:
+    """What depth does to each metric in each model: `model`, `view`, `metric` and `depth_range`, the unit of sizes.
+
+    It is `ranges_over_depth` of the originals, along the residual stream.
+
+    Args:
+        metrics: tables/metrics.parquet.
+    """
+    originals = metrics.filter(pl.col("variant") == ORIGINAL, pl.col("point") == RESIDUAL_STREAM)
+    return ranges_over_depth(originals, ("model", "view", "metric"))

@@ -1,0 +1,6 @@
+"""The names of the verdicts, and of what a statistic is taken over."""
+
+SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTED = "supported", "contradicted", "undecided", "not tested"
+NEGLIGIBLE = "negligible"
+STUDY = "the study"  # the column of verdicts on texts or on several models, where there are no others
+REVIEWS, POOLS, SEEDS = "reviews", "pools", "seeds"  # what a statistic is taken over
