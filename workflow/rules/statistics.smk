@@ -359,7 +359,11 @@ if STUDY.judged_claims:
         params:
             **RESAMPLING,
             **REVIEWS,
-            code=code("tabulate", "claims.judgement"),
+            code=code(
+                "tabulate",
+                "claims.judgement",
+                *sorted({f"claims.statistics.{claim['statistic']}" for claim in STUDY.judged_claims}),
+            ),
             module="claims.judgement",
             claims=STUDY.judged_claims,
             models=sorted(STUDY.models),
