@@ -7,6 +7,12 @@ RESAMPLING = {"seed": STUDY.seed, **STUDY.contrasts.params("draws", "confidence"
 REVIEWS = {"n_reviews": STUDY.corpus.n_reviews, **STUDY.contrasts.params("min_reviews", "margin")}
 
 
+def words(table):
+    """The template of a table's sentences. As a parameter, an edit of it makes this table again, and no other."""
+    template = (LIBRARY.parent / "report" / "answers" / f"{table}.jinja").read_text("utf-8")
+    return lambda wildcards: template  # Snakemake looks for wildcards in a text, but not in what a function returns
+
+
 rule test_contrasts:
     """Differences between variants of a review, with intervals and tests, where enough reviews are accepted."""
     input:
@@ -94,6 +100,7 @@ if STUDY.finds_extrema:
             module="statistics.extrema",
             metrics=STUDY.contrasted_metrics,
             models=sorted(STUDY.models),
+            words=words("peaks"),
         script:
             "../scripts/tabulate.py"
 
@@ -218,6 +225,7 @@ if STUDY.consequences:
             models=STUDY.reading.models,
             perturbations=STUDY.consequences.perturbations,
             controls=STUDY.controls,
+            words=words("consequences"),
         script:
             "../scripts/tabulate.py"
 
@@ -276,6 +284,7 @@ if STUDY.sloped_models:
             code=code("tabulate", "statistics.causes_in_words"),
             module="statistics.causes_in_words",
             models=STUDY.sloped_models,
+            words=words("causes"),
         script:
             "../scripts/tabulate.py"
 
@@ -303,6 +312,7 @@ if STUDY.trained_models:
             module="statistics.training_in_words",
             pairs=STUDY.arms,
             with_start=STUDY.arms_and_their_start,
+            words=words("training"),
         script:
             "../scripts/tabulate.py"
 
@@ -370,5 +380,6 @@ if STUDY.judged_claims:
             variants=sorted(STUDY.variants),
             controls=STUDY.controls,
             trained=STUDY.trained_models,
+            words=words("claims"),
         script:
             "../scripts/tabulate.py"

@@ -29,6 +29,7 @@ from library.statistics.shared import (
     noise,
     run_tabulate,
     similarity_rows,
+    words_of,
 )
 
 
@@ -166,6 +167,7 @@ class TestTables:
             draws=DRAWS,
             confidence=CONFIDENCE,
             seed=SEED,
+            words=words_of("claims"),
         )
         expected = judged(claims, evidence, ["a", "b"])
         assert expected.filter(claim="lead")["verdict"][0] == (SUPPORTED if apart else NOT_TESTED)
@@ -173,5 +175,5 @@ class TestTables:
         verdicts = pl.read_csv(tmp_path / "verdicts.csv", infer_schema=False)
         assert verdicts.equals(verdicts_table(expected, ["a", "b"]))
         answers = pl.read_csv(tmp_path / "answers.csv")
-        assert answers.equals(answers_table(expected, ["a", "b"], {}, {}))
+        assert answers.equals(answers_table(expected, ["a", "b"], {}, {}, words_of("claims")))
         assert "lead" in (tmp_path / "log").read_text()

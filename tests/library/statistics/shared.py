@@ -16,12 +16,18 @@ from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
 
-SCRIPT = Path(__file__).parents[3] / "workflow" / "scripts" / "tabulate.py"
+WORKFLOW = Path(__file__).parents[3] / "workflow"
+SCRIPT = WORKFLOW / "scripts" / "tabulate.py"
 RANK, COSINE, NORM = "normalized_effective_rank", "cosine_anisotropy", "first_token_norm"
 N_REVIEWS, N_BLOCKS = 30, 8
 MIN_REVIEWS = 10
 MARGIN = 0.02
 DRAWS, CONFIDENCE, SEED = 2000, 0.95, 0
+
+
+def words_of(page):
+    """The template of the answers of a page."""
+    return (WORKFLOW / "report" / "answers" / f"{page}.jinja").read_text("utf-8")
 
 
 def noise(seed, scale=0.1):

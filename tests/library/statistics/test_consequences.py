@@ -16,7 +16,7 @@ from homogenization.statistics.harm import harm_table
 from homogenization.statistics.pooled_states import probes_table, shifts_table
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
 from homogenization.vocabulary.numbers import NO_HEAD
-from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of
+from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of, words_of
 
 N = 24
 PLACE = np.linspace(-0.1, 0.1, N)  # of a review among the others
@@ -165,7 +165,8 @@ def test_the_answer_puts_the_strongest_pattern_beside_its_nearest_placebo():
         {}, DRAWS, CONFIDENCE, SEED,
     )  # fmt: skip
     shifts = shifts_table(readings(typo=("shift", 0.1)), {}, DRAWS, CONFIDENCE, SEED)
-    (answer,) = answers_table(probes, pl.DataFrame(schema=PREDICTABILITY_SCHEMA), shifts, harm, ["m"])["answer"]
+    nothing = pl.DataFrame(schema=PREDICTABILITY_SCHEMA)
+    (answer,) = answers_table(probes, nothing, shifts, harm, ["m"], words_of("consequences"))["answer"]
     assert "A probe of pooled states finds the labels: at layer 0, 75 % are right" in answer
     assert "with permuted labels 1.5 nats" in answer
     assert "`typo` 10 % and 110 %" in answer

@@ -222,10 +222,11 @@ def tabulate(
     claims: Sequence[Claim],
     models: Sequence[str],
     controls: Mapping[str, Mapping[str, str]],
+    words: str,
     **settings: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The tables `claims`, `verdicts` and `answers`, of the files of `Tables` in `inputs`, with `Settings`."""
     judged = claims_table(claims, models, Evidence(Tables.read(inputs), Settings(**settings)))
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))
     doses = {claim["claim"]: dose_in_words(claim) for claim in claims if claim["statistic"] == "intervention"}
-    return judged, verdicts_table(judged, models), answers_table(judged, models, controls, doses)
+    return judged, verdicts_table(judged, models), answers_table(judged, models, controls, doses, words)

@@ -22,6 +22,7 @@ def tabulate(
     draws: int,
     confidence: float,
     seed: int,
+    words: str,
 ) -> tuple[pl.DataFrame, ...]:
     """The tables `probes`, `shifts`, `predictability`, `harm` and `consequences` (the answers), in this order.
 
@@ -33,6 +34,7 @@ def tabulate(
         draws: number of bootstrap draws, sign flips and permutations.
         confidence: level of the intervals.
         seed: seed of all draws.
+        words: the template of an answer.
     """
     texts = read_tables(list(inputs.texts))
     readings = keep_read(with_condition(read_tables(list(inputs.readings)), texts), read_table(inputs.similarity))
@@ -43,4 +45,5 @@ def tabulate(
     shifts = shifts_table(readings, controls, draws, confidence, seed)
     predictability = predictability_table(metrics, originals, draws, confidence, seed)
     harm = harm_table(read_table(inputs.consequences), perturbations, draws, confidence, seed)
-    return probes, shifts, predictability, harm, answers_table(probes, predictability, shifts, harm, models)
+    answers = answers_table(probes, predictability, shifts, harm, models, words)
+    return probes, shifts, predictability, harm, answers

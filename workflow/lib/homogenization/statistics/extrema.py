@@ -187,6 +187,7 @@ def tabulate(
     draws: int,
     confidence: float,
     seed: int,
+    words: str,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The tables `extrema`, `extrema_blocks` and `peaks`.
 
@@ -199,9 +200,10 @@ def tabulate(
         draws: number of bootstrap draws.
         confidence: level of the intervals.
         seed: seed of the draws.
+        words: the template of an answer on peaks.
     """
     table = read_table(inputs.metrics)
     extrema = extrema_table(table, metrics, prominence, window, draws, confidence, seed)
     further = {name: read_table(inputs.get(name)) for name in ("components", "positional", "sinks") if inputs.get(name)}
     blocks = blocks_table(table, **further)
-    return extrema, blocks, peaks_table(extrema, blocks, models, metrics)
+    return extrema, blocks, peaks_table(extrema, blocks, models, metrics, words)

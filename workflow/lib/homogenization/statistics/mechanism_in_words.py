@@ -1,10 +1,9 @@
-"""The columns of the table `mechanism`, and a sentence made from it."""
+"""The columns of the table `mechanism`, and the rows that its sentence needs."""
 
 from typing import Any
 
 import polars as pl
 
-from homogenization.vocabulary.numbers import share_in_words, significant
 from homogenization.vocabulary.variants import ORIGINAL
 
 PREDICTORS = ("cosine", "predicted")
@@ -18,34 +17,12 @@ MECHANISM_SCHEMA = {
 }
 
 
-def mechanism_in_words(mechanism: pl.DataFrame, model: str) -> str:
-    """A sentence on what the first token delivers in a model; empty where no slope of `first` was asked for.
+def of_first_token(mechanism: pl.DataFrame, model: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """The rows on what the first token delivers in a model, by predictor and by where slopes are measured.
 
-    Args:
-        mechanism: the table `mechanism`.
-        model: name of the model.
+    They are those of the originals; there are none where no slope of `first` was asked for.
     """
-    rows = mechanism.filter(model=model, variant=ORIGINAL, pattern="first")
-    if rows.is_empty():
-        return ""
-    told = {(row["predictor"], row["measured"]): row for row in rows.iter_rows(named=True)}
-    first = told["cosine", "after_block"]
-    n = first["n_blocks"]
-    signs, orders = (
-        [_bounds(told[predictor, measured], name) for measured in MEASURED]
-        for predictor, name in (("cosine", "agreement"), ("predicted", "rank_correlation"))
-    )
-    order = f", and the change that it predicts ranks blocks with a correlation of {orders[0]} and {orders[1]}"
-    return (
-        f"What the first token delivers points along the mean direction of the other tokens in "
-        f"{first['n_positive']} of {n} block{'s' * (n > 1)}; this is the sign of its slope of cosine anisotropy less "
-        f"that of attention removed in {signs[0]} of them right after the block and in {signs[1]} at the output"
-        f"{order * (n > 2)}."
-    )
-
-
-def _bounds(row: dict[str, Any], name: str) -> str:
-    """A number with its interval."""
-    written = share_in_words if name == "agreement" else significant
-    number, low, high = (written(row[f"{name}{end}"]) for end in ENDS)
-    return f"{number} [{low}, {high}]"
+    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in mechanism.filter(model=model, variant=ORIGINAL, pattern="first").iter_rows(named=True):
+        rows.setdefault(row["predictor"], {})[row["measured"]] = row
+    return rows
