@@ -15,22 +15,24 @@ from homogenization.plan.text import aligned, three_digits
 from homogenization.states.attention import QUERY_CHUNK
 from homogenization.states.extraction import chosen_layers
 
+#: What extraction will take: a row for each model, and a total. `snakemake plan` makes it ([plan](plan.md)); it is not
+#: part of a run. `plan.txt` is the same for readers, with the next table.
 PLAN_SCHEMA = {
-    "model": pl.String,
-    "parameters": pl.Int64,
-    "jobs": pl.Int64,
-    "gpus_per_job": pl.Int64,
-    "reviews": pl.Int64,
-    "reviews_cut": pl.Int64,
-    "reviews_left_out": pl.Int64,
-    "tokens": pl.Int64,
-    "tokens_cut_off": pl.Int64,
-    "bytes_written": pl.Int64,
-    "bytes_on_disk": pl.Int64,
-    "gpu_memory_gib": pl.Float64,
-    "petaflops": pl.Float64,
-    "petaflops_pooled": pl.Float64,
-    "estimated": pl.Boolean,
+    "model": pl.String,  #: or `total`
+    "parameters": pl.Int64,  #: parameters of the network without its head; null in the total
+    "jobs": pl.Int64,  #: extractions
+    "gpus_per_job": pl.Int64,  #: 0 on the CPU; in the total the largest
+    "reviews": pl.Int64,  #: over all variants, that will be read
+    "reviews_cut": pl.Int64,  #: reviews that are too long and will be cut
+    "reviews_left_out": pl.Int64,  #: reviews that are too long and will not be read
+    "tokens": pl.Int64,  #: that will be read
+    "tokens_cut_off": pl.Int64,  #: tokens behind the cuts
+    "bytes_written": pl.Int64,  #: bytes of stores and samples
+    "bytes_on_disk": pl.Int64,  #: bytes that stay after the run
+    "gpu_memory_gib": pl.Float64,  #: GiB of one job; null on the CPU; in the total the largest
+    "petaflops": pl.Float64,  #: 10¹⁵ floating-point operations of matrix products
+    "petaflops_pooled": pl.Float64,  #: 10¹⁵ operations of pooled tokens, in float64 on the CPU
+    "estimated": pl.Boolean,  #: whether some variants are not written yet and were counted by their originals
 }
 TOTAL = "total"
 

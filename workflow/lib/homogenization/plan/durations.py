@@ -15,19 +15,23 @@ from homogenization.plan.costs import TOTAL, matrix_operations, store_bytes
 from homogenization.plan.text import aligned, duration, three_digits
 from homogenization.states.extraction import chosen_layers
 
+#: What the jobs that load a model will take, at the rates of `hardware`: a row for the states of each model, for its
+#: components where blocks are taken apart, for its attention by position, for its interventions and consequences, for
+#: each writer that runs in its jobs, and for the model of `fluency`; and a total.
 DURATIONS_SCHEMA = {
+    #: `states`, `components`, `positional`, `interventions`, `consequences`, `texts`, `fluency` or `total`
     "work": pl.String,
-    "model": pl.String,
-    "loads": pl.Int64,
-    "gpus_per_job": pl.Int64,
-    "bytes_read": pl.Int64,
-    "seconds_starting": pl.Float64,
-    "seconds_reading": pl.Float64,
-    "seconds_computing": pl.Float64,
-    "seconds_writing": pl.Float64,
-    "seconds_total": pl.Float64,
-    "gpu_hours": pl.Float64,
-    "computing_share": pl.Float64,
+    "model": pl.String,  #: the model or writer; null for `fluency` and in the total
+    "loads": pl.Int64,  #: jobs, each of which loads the model once
+    "gpus_per_job": pl.Int64,  #: 0 on the CPU; in the total the largest
+    "bytes_read": pl.Int64,  #: bytes of weights, over all loads
+    "seconds_starting": pl.Float64,  #: s, over all jobs, as are the next four
+    "seconds_reading": pl.Float64,  #: s, weights
+    "seconds_computing": pl.Float64,  #: s, forward passes, or steps of a writer
+    "seconds_writing": pl.Float64,  #: s, states; beside a GPU at the same time as passes
+    "seconds_total": pl.Float64,  #: s
+    "gpu_hours": pl.Float64,  #: h, over all GPUs of the jobs; 0 on the CPU
+    "computing_share": pl.Float64,  #: share of the time of all GPUs (on the CPU, of jobs) in which they compute
 }
 STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
 INTERVENTIONS, CONSEQUENCES = "interventions", "consequences"
