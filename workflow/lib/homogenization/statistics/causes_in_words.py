@@ -8,8 +8,16 @@ import polars as pl
 from homogenization.run.files import read_csv
 from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA, mechanism_in_words
 from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA, predictions_in_words
+from homogenization.vocabulary.columns import columns
 
-CAUSES_SCHEMA = {"model": pl.String, "answer": pl.String}
+#: A row for each model with slopes: the answer under *Causes* on the first page of the report.
+CAUSES_SCHEMA = {
+    **columns("model"),
+    #: whether each variant’s effect is what the dial predicts, and whether what the first token delivers tells its
+    #: slope, in words
+    "answer": pl.String,
+}
+SCHEMAS = (CAUSES_SCHEMA,)
 _NOTHING = "No variant's effect was predicted, and what the first token delivers was not measured."
 
 
