@@ -77,7 +77,8 @@ def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
     verb = {"measures": "compute", "tables": "tabulate", "figures": "plot"}.get(package)
     if verb is not None:
         assert rule.name == f"{verb}_{module}"
-    assert script_of(rule).stem == {"measures": "measure", "figures": "plot"}.get(package, "tabulate")
+    scripts = {"measures": "measure", "figures": "plot", "shard": "read_in_conditions"}
+    assert script_of(rule).stem == scripts.get(package, scripts.get(module, "tabulate"))
     assert stage_of(rule) == package
 
 
