@@ -1,5 +1,9 @@
 """The columns of runs whose attention was changed: metrics, doses, and slopes at a dose of 0."""
 
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
 import polars as pl
 
 from homogenization.vocabulary.columns import columns, condition_columns
@@ -54,3 +58,14 @@ DELIVERED_SCHEMA = {
     #: the block, and after the last block
     **dict.fromkeys(DELIVERED_NUMBERS, pl.Float64),
 }
+
+
+def crossed(schema: Mapping[str, Any], *axes: Mapping[str, Sequence]) -> pl.DataFrame:
+    """A row for each entry of an array, in the array's order; of each axis, the columns with the names of its places.
+
+    Args:
+        schema: types of the columns.
+        axes: for each axis of the array, columns with a value for each place.
+    """
+    tables = [pl.DataFrame(dict(axis), schema={name: schema[name] for name in axis}) for axis in axes]
+    return reduce(lambda table, axis: table.join(axis, how="cross", maintain_order="left_right"), tables)

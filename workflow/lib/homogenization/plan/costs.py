@@ -11,7 +11,7 @@ import polars as pl
 
 from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
-from homogenization.plan.text import aligned, three_digits
+from homogenization.plan.text import aligned, count, three_digits
 from homogenization.states.attention import QUERY_CHUNK
 from homogenization.states.extraction import chosen_layers
 
@@ -214,44 +214,24 @@ def plan_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 def plan_text(plan: pl.DataFrame) -> str:
     """The table `plan` for readers: aligned, with units."""
-    lines = [
-        [
-            "",
-            "parameters",
-            "jobs",
-            "reviews",
-            "cut",
-            "left out",
-            "tokens",
-            "cut off",
-            "written",
-            "on disk",
-            "GPU memory",
-            "PFLOP",
-            "pooled",
-        ]
-    ]
-    lines += [
-        [
-            row["model"],
-            "" if row["parameters"] is None else f"{three_digits(row['parameters'] / 1e6)} M",
-            f"{row['jobs']:,}",
-            f"{row['reviews']:,}",
-            f"{row['reviews_cut']:,}",
-            f"{row['reviews_left_out']:,}",
-            f"{row['tokens']:,}{' *' if row['estimated'] else ''}",
-            f"{row['tokens_cut_off']:,}",
-            f"{three_digits(row['bytes_written'] / 1e9)} GB",
-            f"{three_digits(row['bytes_on_disk'] / 1e9)} GB",
-            "-" if row["gpu_memory_gib"] is None else f"{row['gpu_memory_gib']:.1f} GiB",
-            three_digits(row["petaflops"]),
-            three_digits(row["petaflops_pooled"]),
-        ]
-        for row in plan.iter_rows(named=True)
-    ]
+    columns = {
+        "": lambda row: row["model"],
+        "parameters": lambda row: "" if row["parameters"] is None else f"{three_digits(row['parameters'] / 1e6)} M",
+        "jobs": count("jobs"),
+        "reviews": count("reviews"),
+        "cut": count("reviews_cut"),
+        "left out": count("reviews_left_out"),
+        "tokens": lambda row: f"{row['tokens']:,}{' *' if row['estimated'] else ''}",
+        "cut off": count("tokens_cut_off"),
+        "written": lambda row: f"{three_digits(row['bytes_written'] / 1e9)} GB",
+        "on disk": lambda row: f"{three_digits(row['bytes_on_disk'] / 1e9)} GB",
+        "GPU memory": lambda row: "-" if row["gpu_memory_gib"] is None else f"{row['gpu_memory_gib']:.1f} GiB",
+        "PFLOP": lambda row: three_digits(row["petaflops"]),
+        "pooled": lambda row: three_digits(row["petaflops_pooled"]),
+    }
     notes = []
     if plan["estimated"].any():
         notes.append("* with variants that are not written yet, counted by their originals\n")
     if plan.select(pl.any_horizontal(pl.col("reviews_cut", "reviews_left_out") > 0).any()).item():
         notes.append("cut, left out: reviews longer than the model's max_tokens, as its long_texts says\n")
-    return aligned(lines) + "".join(notes)
+    return aligned(plan.iter_rows(named=True), columns) + "".join(notes)
