@@ -20,7 +20,7 @@ for made in made_tables(STUDY, "statistics"):
             **{name: per_attempt(amount) for name, amount in made.resources(STUDY).items()},
         params:
             **made.params(STUDY),
-            code=code("tabulate", made.module),
+            code=code("tabulate", made.module, *made.imports(STUDY)),
             module=made.module,
         script:
             "../scripts/tabulate.py"

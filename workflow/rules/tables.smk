@@ -19,7 +19,7 @@ for made in made_tables(STUDY, "tables"):
             **{name: per_attempt(amount) for name, amount in made.resources(STUDY).items()},
         params:
             **made.params(STUDY),
-            code=code("tabulate", made.module),
+            code=code("tabulate", made.module, *made.imports(STUDY)),
             module=made.module,
         script:
             "../scripts/tabulate.py"

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
-from homogenization.claims.verdicts import AT_LAYERS
+from homogenization.claims.statistic import AT_LAYERS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.vocabulary.numbers import share_in_words
 from homogenization.vocabulary.variants import ORIGINAL

@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from homogenization.config.base import Section, pairs_of
 from homogenization.config.weights import (
     POSITIONS_TEXT,
     SOURCES,
@@ -21,6 +20,7 @@ from homogenization.config.weights import (
 )
 from homogenization.models.built import BUILT_FILES
 from homogenization.run.errors import nearest
+from homogenization.run.sections import Section, pairs_of
 
 Step = Annotated[int, Field(ge=0)]
 Layer = Annotated[int, Field(ge=1)]

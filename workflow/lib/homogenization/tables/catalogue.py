@@ -61,6 +61,7 @@ class Tables:
         minutes: run time of an attempt; None: that of the profile.
         when: test whether a study (`config.study.Study`) makes the tables.
         rule: name of the rule; "" for `tabulate_X` of a module `tables.X`.
+        imports: modules that `module` imports by name for a study; their code is part of what the rule does.
     """
 
     module: str
@@ -73,6 +74,7 @@ class Tables:
     minutes: int | None = None
     when: Callable[[Any], Any] = lambda study: True
     rule: str = ""
+    imports: Callable[[Any], Iterable[str]] = lambda study: ()
 
     @property
     def name(self) -> str:
@@ -488,6 +490,7 @@ _ENTRIES = (
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
         minutes=120,
         when=lambda study: study.judged_claims,
+        imports=lambda study: sorted({f"claims.statistics.{claim['statistic']}" for claim in study.judged_claims}),
     ),
 )
 TABLES = {tables.name: tables for tables in _ENTRIES}

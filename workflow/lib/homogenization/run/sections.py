@@ -1,6 +1,6 @@
-"""The base of the configuration: strict sections, checked names and paths, and messages for mistakes.
+"""Strict sections of YAML files, checked names and paths, and messages for mistakes.
 
-Every parse of the Snakefile imports it.
+Every parse of the Snakefile imports them.
 """
 
 import json
