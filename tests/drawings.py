@@ -1,9 +1,8 @@
-"""What the tests of figures share: names and labels, an example table, and what is read back from a drawing."""
+"""What the tests of figures share: names and labels, and what is read back from a drawing."""
 
-from pathlib import Path
+import io
 
-import numpy as np
-import polars as pl
+import matplotlib
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,16 +10,12 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
 from homogenization.figures.shown import Shown
-from homogenization.figures.style import save_figure
-from homogenization.measures.position_cells import DICTIONARY
-from homogenization.run.errors import HomogenizationError
+from homogenization.figures.style import house_style
 
 VARIANTS = [["original", "Original"], ["front", "Front"], ["end", "End"], ["scattered", "Scattered"]]
 MODELS = [["alpha", "Alpha (trained)"], ["beta", "Beta (random)"]]
-BLOCKS = {"alpha": 6, "beta": 4}
 LONG = "a/rather-long-Model-Name-of-an-organisation-with-many-words-7B-instruct-v0.3"
 N = 40
-HEADS = 3
 
 
 def shown(**fields) -> Shown:
@@ -32,71 +27,6 @@ def shown(**fields) -> Shown:
 def named(names) -> list[list[str]]:
     """(name, label) pairs whose labels are the names."""
     return [[name, name] for name in names]
-
-
-def value_of(model: str, variant: str, depth: float, scale: float = 1.0) -> float:
-    """The mean in `summary_table`."""
-    return scale * (2 + depth + 0.1 * len(variant) + 0.01 * len(model))
-
-
-def summary_table(
-    metric="effective_rank", views=("raw", "raw_without_first"), blocks=BLOCKS, variants=VARIANTS
-) -> pl.DataFrame:
-    """Rows of tables/summary.parquet."""
-    rows = []
-    for model, n_blocks in blocks.items():
-        for variant, _ in variants:
-            for view in views:
-                places = [("residual_stream", layer) for layer in range(n_blocks + 1)] + [("final_norm", n_blocks)]
-                for point, layer in places:
-                    depth = layer / n_blocks
-                    mean = value_of(model, variant, depth, 0.5 if point == "final_norm" else 1.0)
-                    rows.append(
-                        {
-                            "model": model, "variant": variant, "point": point, "layer": layer, "depth": depth,
-                            "view": view, "metric": metric, "n_reviews": N, "mean": mean, "std": 1.0, "median": mean,
-                            "ci_low": mean - 0.2, "ci_high": mean + 0.3,
-                        }
-                    )  # fmt: skip
-    return pl.DataFrame(rows)
-
-
-def attention_table(blocks=BLOCKS, uniform=lambda place: 3 * np.exp(-4 * place)) -> pl.DataFrame:
-    """Rows of tables/attention.parquet."""
-    rows = []
-    for model, n_blocks in blocks.items():
-        for variant, _ in VARIANTS:
-            for block in range(1, n_blocks + 1):
-                for index in range(20):
-                    place = (index + 0.5) / 20
-                    base = uniform(place)
-                    received = base * 2.0 ** (block / n_blocks)
-                    interval = (received * 0.9, received * 1.2)
-                    rows.append((model, variant, block, block / n_blocks, index, place, N, received, *interval, base))
-    columns = ["model", "variant", "layer", "depth", "bin", "relative_position", "n_reviews", "received", "ci_low"]
-    return pl.DataFrame(rows, schema=[*columns, "ci_high", "uniform"], orient="row")
-
-
-def positional_mass(block: int, head: int, n_blocks: int) -> float:
-    """The positional mass in `positional_table`."""
-    return block / n_blocks * head / HEADS
-
-
-def positional_table(blocks=BLOCKS, variants=("original", "front")) -> pl.DataFrame:
-    """Rows of tables/positional.parquet."""
-    rows = [
-        {
-            **{"model": model, "variant": variant, "block": block, "depth": block / n_blocks, "head": head},
-            **{"positional_mass": positional_mass(block, head, n_blocks), "total_mass": 1.0, "null_mass": 0.01},
-            **{"ratio": positional_mass(block, head, n_blocks) / 2, "n_reviews": N},
-            **{f"weight_{name}": 1 / len(DICTIONARY) for name in DICTIONARY},
-        }
-        for model, n_blocks in blocks.items()
-        for variant in variants
-        for block in range(1, n_blocks + 1)
-        for head in range(1, HEADS + 1)
-    ]
-    return pl.DataFrame(rows)
 
 
 def texts(figure: Figure) -> str:
@@ -155,15 +85,9 @@ def require_axis_labels(figure: Figure) -> None:
     assert any(axes.get_ylabel() for axes in figure.axes)
 
 
-def require_refusal(draw, tables: dict, chosen: Shown, said: str) -> None:
-    """Nothing is drawn of these tables; the message says `said` and names the file."""
-    with pytest.raises(HomogenizationError, match=said) as refused:
-        draw(tables, chosen)
-    assert chosen.source in str(refused.value)
-
-
-def saved(figure: Figure, folder: Path) -> tuple[bytes, bytes]:
-    """The bytes of the SVG and of the PNG file of a figure."""
-    paths = folder / "figure.svg", folder / "figure.png"
-    save_figure(figure, *paths)
-    return paths[0].read_bytes(), paths[1].read_bytes()
+def as_svg(figure: Figure) -> bytes:
+    """The bytes of the SVG file of a figure."""
+    file = io.BytesIO()
+    with house_style(), matplotlib.rc_context({"svg.hashsalt": "the same"}):
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    return file.getvalue()

@@ -6,8 +6,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from conftest import ROOT
 
 LIBRARY = ROOT / "workflow/lib"
@@ -28,33 +26,24 @@ def test_imports_run_down():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def lint_with_import(folder: Path, module: str, imported: str) -> str:
-    """What import-linter prints about a copy of the library in which a module imports another one too."""
-    shutil.copytree(LIBRARY, folder / "lib", ignore=shutil.ignore_patterns("__pycache__"))
-    path = folder / "lib/homogenization" / (module.replace(".", "/") + ".py")
-    path.write_text(f"{path.read_text()}\n\nimport homogenization.{imported}\n")
-    done = lint_imports(folder / "lib")
+def test_imports_that_run_up_and_a_circle_are_named(tmp_path):
+    """In a copy of the library in which modules import others too."""
+    upward = {
+        "run.files": "metrics.registry",
+        "corpus.sentences": "variants.phrases",
+        "states.store": "measures.reviews",
+        "variants.phrases": "states.store",
+        "tables.mauve": "config.study",
+    }
+    shutil.copytree(LIBRARY, tmp_path / "lib", ignore=shutil.ignore_patterns("__pycache__"))
+    for module, imported in (upward | {"metrics.registry": "metrics.spectral"}).items():
+        with open(tmp_path / "lib/homogenization" / (module.replace(".", "/") + ".py"), "a") as file:
+            file.write(f"\n\nimport homogenization.{imported}\n")
+    done = lint_imports(tmp_path / "lib")
     assert done.returncode != 0, done.stdout
-    return done.stdout
-
-
-@pytest.mark.parametrize(
-    ("module", "imported"),
-    [
-        ("run.files", "metrics.registry"),
-        ("corpus.sentences", "variants.phrases"),
-        ("states.store", "measures.reviews"),
-        ("variants.phrases", "states.store"),
-        ("tables.mauve", "config.study"),
-    ],
-)
-def test_an_import_that_runs_up_is_named(tmp_path, module, imported):
-    assert f"homogenization.{module} -> homogenization.{imported}" in lint_with_import(tmp_path, module, imported)
-
-
-def test_a_circle_in_a_package_is_named(tmp_path):
-    printed = lint_with_import(tmp_path, "metrics.registry", "metrics.spectral")
-    assert "No cycles are allowed in homogenization.metrics." in printed
+    for module, imported in upward.items():
+        assert f"homogenization.{module} -> homogenization.{imported}" in done.stdout
+    assert "No cycles are allowed in homogenization.metrics." in done.stdout
 
 
 def test_every_package_has_its_layer():

@@ -31,7 +31,8 @@ if STUDY.intervention_jobs:
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
-            code=code("apply_interventions"),
+            code=code("read_in_conditions", "interventions.shard"),
+            module="interventions.shard",
             model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
             variant=lambda wildcards: wildcards.variant,
             shard=lambda wildcards: wildcards.shard,
@@ -39,4 +40,4 @@ if STUDY.intervention_jobs:
             interventions=STUDY.interventions.params(*STUDY.interventions.what),
             seed=STUDY.seed,
         script:
-            "../scripts/apply_interventions.py"
+            "../scripts/read_in_conditions.py"

@@ -1,43 +1,23 @@
 """The heat map of received attention."""
 
-from functools import cache
-
 import numpy as np
 import polars as pl
 
-from drawings import (
-    VARIANTS,
-    N,
-    attention_table,
-    require_axis_labels,
-    require_house_style,
-    require_refusal,
-    shown,
-    texts,
-)
-from homogenization.figures.attention_heatmap import draw
-
-
-@cache
-def drawn():
-    return draw({"attention": attention_table()}, shown())
-
-
-def test_it_keeps_the_house_style():
-    require_house_style(drawn(), f"n = {N} reviews")
-    require_axis_labels(drawn())
+from drawings import VARIANTS, texts
+from library.figures.examples import attention_table, drawn, figure_of
 
 
 def test_colours_are_doublings_over_uniform_around_zero():
-    mesh = drawn().axes[0].collections[0]
+    axes = drawn("attention_heatmap").axes
+    mesh = axes[0].collections[0]
     cells = np.asarray(mesh.get_array()).reshape(6, 20)
     np.testing.assert_allclose(cells, np.repeat(np.arange(1, 7)[:, None] / 6, 20, axis=1))  # lowest row: block 1
     assert mesh.norm.vmin == -mesh.norm.vmax
-    assert [axes.get_title() for axes in drawn().axes[:4]] == [label for _, label in VARIANTS]
+    assert [panel.get_title() for panel in axes[:4]] == [label for _, label in VARIANTS]
 
 
 def test_a_model_without_attention_says_so():
-    assert "no attention" in texts(draw({"attention": attention_table({"alpha": 2})}, shown()))
+    assert "no attention" in texts(figure_of("attention_heatmap", {"attention": attention_table({"alpha": 2})}))
 
 
 def test_attention_without_baseline_or_with_empty_bins_is_drawn():
@@ -45,12 +25,9 @@ def test_attention_without_baseline_or_with_empty_bins_is_drawn():
     table = attention_table({"alpha": 2})
     empty_bin = pl.when(pl.col("bin") == 19).then(nan).otherwise(pl.col("received")).alias("received")
     figures = [
-        draw({"attention": table.with_columns(changed)}, shown()) for changed in (empty_bin, nan.alias("uniform"))
+        figure_of("attention_heatmap", {"attention": table.with_columns(changed)})
+        for changed in (empty_bin, nan.alias("uniform"))
     ]
     cells = [np.ma.getmaskarray(figure.axes[0].collections[0].get_array()).reshape(2, 20) for figure in figures]
     assert cells[0].sum(axis=1).tolist() == [1, 1]
     assert cells[1].all()
-
-
-def test_an_empty_table_is_refused():
-    require_refusal(draw, {"attention": attention_table().clear()}, shown(), "attention received")

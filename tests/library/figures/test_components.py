@@ -1,60 +1,21 @@
 """The figure of what each component of a block adds."""
 
-from functools import cache
-
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
-from drawings import (
-    LONG,
-    MODELS,
-    line,
-    named,
-    require_house_style,
-    require_refusal,
-    require_room,
-    saved,
-    shown,
-)
-from homogenization.figures.components import draw, mean_changes
+from drawings import LONG, MODELS, as_svg, line, named, require_room
+from homogenization.figures.components import mean_changes
 from homogenization.figures.words import short_number
-from homogenization.tables.components import COMPONENTS_SCHEMA
+from library.figures import examples
+from library.figures.examples import BRANCHES, components_table, drawn, require_refusal
 
-BLOCKS = {"alpha": 8, "beta": 4}
-BRANCHES = ["norm_1", "attention", "attention_addition", "norm_2", "feed_forward", "feed_forward_addition"]
 ROW = {"metric": "cosine_anisotropy", "view": "all_tokens"}
 
 
-def components_table(blocks=BLOCKS, variants=("original",), names=BRANCHES, n=6):
-    rows = []
-    for model, n_blocks in blocks.items():
-        for variant in variants:
-            generator = np.random.default_rng(len(model) + len(variant))
-            for layer in range(1, n_blocks + 1):
-                for place, component in enumerate(names):
-                    for metric in ("cosine_anisotropy", "singular_anisotropy"):
-                        for view in ("all_tokens", "without_first"):
-                            changes = 0.1 * (place - 2) + 0.02 * layer + 0.05 * generator.normal(size=n)
-                            about = (layer, layer / n_blocks, component, view, metric)
-                            rows += [(model, variant, f"{i:012x}", *about, change) for i, change in enumerate(changes)]
-    columns = ["model", "variant", "review_id", "layer", "depth", "component", "view", "metric", "change"]
-    return pl.DataFrame(rows, schema=columns, orient="row")
-
-
 def figure_of(table, **fields):
-    return draw({"components": table}, shown(**fields))
-
-
-@cache
-def drawn():
-    return figure_of(components_table())
-
-
-def test_it_keeps_the_house_style():
-    require_house_style(drawn(), "n = 6 reviews, Original")
-    assert all(axes.get_xlabel() for axes in drawn().axes)
+    return examples.figure_of("components", {"components": table}, **fields)
 
 
 def test_means_average_layers_first_and_have_student_intervals():
@@ -100,7 +61,8 @@ def test_means_do_not_depend_on_the_order_of_rows_and_leave_missing_values_out()
 
 
 def test_bars_and_numbers_are_the_means():
-    axes = drawn().axes[0]
+    axes = drawn("components").axes[0]
+    assert all(panel.get_xlabel() for panel in drawn("components").axes)
     by_quarter, overall = (part.filter(model="alpha", **ROW) for part in mean_changes(components_table()))
     for component in BRANCHES:
         bars = [bar.get_width() for box in axes.containers if box.get_label() == component for bar in box]
@@ -113,7 +75,7 @@ def test_bars_and_numbers_are_the_means():
 
 
 def test_numbers_lie_beside_the_bars():
-    for axes in drawn().axes:
+    for axes in drawn("components").axes:
         renderer = axes.figure.canvas.get_renderer()
         right = max(bar.get_window_extent(renderer).x1 for box in axes.containers for bar in box)
         numbers = [text for text in axes.texts if text.get_text()[0] in "+−"]
@@ -150,15 +112,11 @@ def test_a_model_without_values_says_so():
     assert "no values" not in [text.get_text() for text in figure.axes[0].texts]
 
 
-def test_it_draws_its_own_variants_and_models_alone(tmp_path):
+def test_it_draws_its_own_variants_and_models_alone():
     all_of_it = components_table(variants=("original", "hidden")).filter(**ROW)
     own = figure_of(components_table({"alpha": 8}).filter(**ROW), models=MODELS[:1])
-    assert saved(figure_of(all_of_it, models=MODELS[:1]), tmp_path) == saved(own, tmp_path)
+    assert as_svg(figure_of(all_of_it, models=MODELS[:1])) == as_svg(own)
 
 
 def test_a_table_of_other_variants_is_refused():
-    require_refusal(draw, {"components": components_table()}, shown(variants=[["nobody", "Nobody"]]), "nobody")
-
-
-def test_the_table_has_the_columns_that_it_is_drawn_from():
-    assert set(components_table().columns) <= set(COMPONENTS_SCHEMA)
+    require_refusal("components", "nobody", variants=[["nobody", "Nobody"]])

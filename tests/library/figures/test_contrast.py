@@ -1,94 +1,33 @@
 """The figure of one metric's differences between variants."""
 
-from functools import cache
-
 import numpy as np
 import polars as pl
 import pytest
 
-from drawings import (
-    LONG,
-    MODELS,
-    VARIANTS,
-    N,
-    line,
-    named,
-    require_axis_labels,
-    require_house_style,
-    require_refusal,
-    require_room,
-    saved,
-    shown,
-    texts,
-)
-from homogenization.figures.contrast import draw
+from drawings import LONG, MODELS, VARIANTS, as_svg, line, named, require_room, texts
 from homogenization.figures.style import variant_styles
-from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
-
-PAIRS = [["front", "original"], ["end", "original"], ["scattered", "original"], ["front", "scattered"]]
-BLOCKS = {"alpha": 8, "beta": 4}
-VIEWS = ["raw", "raw_without_first"]
-METRIC = "max_explainable_variance"
-
-
-def difference(variant, minus, depth):
-    return 0.1 * (len(variant) - len(minus)) * (0.5 + depth) - 0.05
-
-
-def contrasts_table(blocks=BLOCKS, pairs=PAIRS, metric=METRIC, views=VIEWS):
-    rows = []
-    for model, n_blocks in blocks.items():
-        for variant, minus in pairs:
-            for view in views:
-                places = [("residual_stream", at) for at in range(n_blocks + 1)] + [("final_norm", n_blocks)]
-                for point, layer in places:
-                    mean = difference(variant, minus, layer / n_blocks)
-                    rows.append(
-                        {
-                            "model": model, "variant": variant, "minus": minus, "point": point, "layer": layer,
-                            "depth": layer / n_blocks, "view": view, "metric": metric, "n_reviews": N, "mean": mean,
-                            "ci_low": mean - 0.02, "ci_high": mean + 0.03,
-                            "verdict": "higher" if layer % 2 else "undecided",
-                            "fragile": False,
-                            "mean_common": mean / 2, "n_common": 31, "reason": None,
-                        }
-                    )  # fmt: skip
-    return pl.DataFrame(rows, schema_overrides={"reason": pl.String})
-
-
-def chosen(**fields):
-    example = {"metric": METRIC, "label": "variance", "views": VIEWS, "contrasts": PAIRS, "homogenization": 1}
-    return shown(**(example | fields))
+from library.figures import examples
+from library.figures.examples import DEEPER, PAIRS, contrasts_table, difference, drawn, require_refusal
 
 
 def figure_of(table, **fields):
-    return draw({"contrasts": table}, chosen(**fields))
-
-
-@cache
-def drawn():
-    return figure_of(contrasts_table())
+    return examples.figure_of("contrast", {"contrasts": table}, **fields)
 
 
 def labels(axes):
     return {curve.get_label() for curve in axes.lines}
 
 
-def test_it_keeps_the_house_style():
-    require_house_style(drawn(), f"n = {N} reviews")
-    require_axis_labels(drawn())
-
-
 def test_it_has_a_row_for_each_subtracted_variant_and_view():
-    assert len(drawn().axes) == 4 * len(MODELS)
-    assert labels(drawn().axes[0]) >= {"front", "end", "scattered"}
-    assert not labels(drawn().axes[4]) & {"end", "scattered"}  # front minus scattered alone
+    assert len(drawn("contrast").axes) == 4 * len(MODELS)
+    assert labels(drawn("contrast").axes[0]) >= {"front", "end", "scattered"}
+    assert not labels(drawn("contrast").axes[4]) & {"end", "scattered"}  # front minus scattered alone
     for told in ("Variants less Original; as is, all tokens", "Front less Scattered; as is, without the first token"):
-        assert told in texts(drawn())
+        assert told in texts(drawn("contrast"))
 
 
 def test_lines_bands_and_equal_lengths_are_the_values_of_the_table():
-    for axes, (_, n_blocks) in zip(drawn().axes[:2], BLOCKS.items(), strict=True):
+    for axes, (_, n_blocks) in zip(drawn("contrast").axes[:2], DEEPER.items(), strict=True):
         depth = np.arange(n_blocks + 1) / n_blocks
         wanted = difference("front", "original", depth)
         np.testing.assert_allclose(line(axes, "front").get_xdata(), depth)
@@ -101,7 +40,7 @@ def test_lines_bands_and_equal_lengths_are_the_values_of_the_table():
 
 
 def test_markers_are_filled_where_significant_and_every_layer_has_one():
-    axes = drawn().axes[0]
+    axes = drawn("contrast").axes[0]
     colour = variant_styles(VARIANTS)["front"].colour
     filled, hollow = line(axes, "front filled"), line(axes, "front open")
     np.testing.assert_allclose(filled.get_xdata(), np.array([1, 3, 5, 7]) / 8)
@@ -189,19 +128,13 @@ def test_markers_shrink_where_layers_are_many():
     assert line(deep.axes[0], "front filled").get_markersize() < 1.3 * spacing
 
 
-def test_it_draws_its_own_metric_pairs_and_models_alone(tmp_path):
+def test_it_draws_its_own_metric_pairs_and_models_alone():
     other = contrasts_table(metric="stable_rank").with_columns(pl.col("mean") + 100)
     all_of_it = pl.concat([contrasts_table(), other, contrasts_table(pairs=[["end", "front"]])])
-    part = {"models": MODELS[:1], "views": VIEWS[:1]}
-    own = figure_of(contrasts_table({"alpha": 8}), **part)
-    assert saved(figure_of(all_of_it, **part), tmp_path) == saved(own, tmp_path)
+    part = {"models": MODELS[:1], "views": ["raw"]}
+    assert as_svg(figure_of(all_of_it, **part)) == as_svg(figure_of(contrasts_table({"alpha": 8}), **part))
 
 
 def test_a_table_without_metric_or_pairs_is_refused():
-    tables = {"contrasts": contrasts_table()}
-    require_refusal(draw, tables, chosen(metric="participation_ratio"), "participation_ratio")
-    require_refusal(draw, tables, chosen(contrasts=[["scattered", "end"]]), METRIC)
-
-
-def test_the_table_has_the_columns_that_it_is_drawn_from():
-    assert set(contrasts_table().columns) <= set(CONTRASTS_SCHEMA)
+    require_refusal("contrast", "participation_ratio", metric="participation_ratio")
+    require_refusal("contrast", examples.CONTRASTED, contrasts=[["scattered", "end"]])

@@ -1,68 +1,38 @@
 """The figure of one metric against depth."""
 
-from functools import cache
-
 import numpy as np
 import polars as pl
 import pytest
 
-from drawings import (
-    BLOCKS,
-    LONG,
-    MODELS,
-    VARIANTS,
-    N,
-    boxes,
-    line,
-    named,
-    require_axis_labels,
-    require_house_style,
-    require_refusal,
-    saved,
-    shown,
-    summary_table,
-    texts,
-    value_of,
-)
-from homogenization.figures.metric import draw
-
-VIEWS = ["raw", "raw_without_first"]
+from drawings import LONG, MODELS, VARIANTS, as_svg, boxes, line, named, texts
+from library.figures import examples
+from library.figures.examples import BLOCKS, drawn, require_refusal, summary_table, value_of
 
 
 def figure_of(table, **fields):
-    return draw({"summary": table}, shown(**{"metric": "effective_rank", "label": "L", "views": ["raw"]} | fields))
-
-
-@cache
-def drawn():
-    return figure_of(summary_table(), views=VIEWS, label="Effective rank")
-
-
-def test_it_keeps_the_house_style():
-    require_house_style(drawn(), f"n = {N} reviews")
-    require_axis_labels(drawn())
+    return examples.figure_of("metric", {"summary": table}, **{"label": "L", "views": ["raw"]} | fields)
 
 
 def test_lines_are_the_values_of_the_table():
     # two views (rows), two models (columns)
-    assert [axes.get_title() for axes in drawn().axes] == ["Alpha (trained)", "Beta (random)", "", ""]
-    for axes, (model, n_blocks) in zip(drawn().axes[:2], BLOCKS.items(), strict=True):
+    assert [axes.get_title() for axes in drawn("metric").axes] == ["Alpha (trained)", "Beta (random)", "", ""]
+    for axes, (model, n_blocks) in zip(drawn("metric").axes[:2], BLOCKS.items(), strict=True):
         for variant, _ in VARIANTS:
             depth = np.arange(n_blocks + 1) / n_blocks
             np.testing.assert_allclose(line(axes, variant).get_xdata(), depth)
             np.testing.assert_allclose(line(axes, variant).get_ydata(), [value_of(model, variant, d) for d in depth])
-    assert "without the first token" in texts(drawn())
+    assert "without the first token" in texts(drawn("metric"))
 
 
 def test_bands_reach_from_low_to_high():
-    vertices = drawn().axes[0].collections[0].get_paths()[0].vertices
+    vertices = drawn("metric").axes[0].collections[0].get_paths()[0].vertices
     values = [value_of("alpha", "original", depth) for depth in np.arange(7) / 6]
     assert vertices[:, 1].min() == pytest.approx(min(values) - 0.2)
     assert vertices[:, 1].max() == pytest.approx(max(values) + 0.3)
 
 
 def test_final_norm_is_an_open_marker_right_of_the_curve_and_not_part_of_it():
-    axes = drawn().axes[0]
+    axes = drawn("metric").axes[0]
     assert line(axes, "front").get_xdata().max() == 1
     marker = line(axes, "front after final norm")
     assert len(marker.get_xdata()) == 1
@@ -124,15 +94,13 @@ def test_few_many_and_long_names_fit(blocks, variants):
     assert len(panels) == len(blocks)
 
 
-def test_it_draws_its_own_metric_variants_and_models_alone(tmp_path):
+def test_it_draws_its_own_metric_variants_and_models_alone():
     other = summary_table("stable_rank").with_columns(pl.col("mean", "ci_low", "ci_high") + 100)
     chosen = {"models": MODELS[:1], "variants": VARIANTS[:2]}
-    own = summary_table(blocks={"alpha": 6}, variants=VARIANTS[:2])
-    assert saved(figure_of(pl.concat([summary_table(), other]), **chosen), tmp_path) == saved(
-        figure_of(own, **chosen), tmp_path
-    )
+    own = figure_of(summary_table(blocks={"alpha": 6}, variants=VARIANTS[:2]), **chosen)
+    assert as_svg(figure_of(pl.concat([summary_table(), other]), **chosen)) == as_svg(own)
 
 
 def test_a_table_without_the_metric_is_refused():
     said = "no rows for metric 'no_metric'; the table holds effective_rank"
-    require_refusal(draw, {"summary": summary_table()}, shown(metric="no_metric"), said)
+    require_refusal("metric", said, metric="no_metric")

@@ -3,12 +3,11 @@
 import polars as pl
 import pytest
 
-from drawings import MODELS, VARIANTS, attention_table
-from homogenization.figures import attention_heatmap
+from drawings import MODELS, VARIANTS
 from homogenization.figures.claims import COLUMNS
-from homogenization.figures.shown import Shown
 from homogenization.figures.style import save_figure
 from homogenization.run.parquet import write_table
+from library.figures.examples import attention_table, figure_of
 from script import ScriptError, run_script
 
 
@@ -31,9 +30,8 @@ def test_it_writes_the_drawing_of_the_module_in_both_formats(tmp_path):
     table = attention_table({"alpha": 2})
     write_table(table, tmp_path / "attention.parquet")
     plot(tmp_path / "attention.parquet", "attention_heatmap", variants=VARIANTS, models=MODELS[:1])
-    chosen = Shown(source="", title="T", variants=VARIANTS, models=MODELS[:1])
     own = tmp_path / "own.svg", tmp_path / "own.png"
-    save_figure(attention_heatmap.draw({"attention": table}, chosen), *own)
+    save_figure(figure_of("attention_heatmap", {"attention": table}, models=MODELS[:1]), *own)
     for suffix, path in zip(("svg", "png"), own, strict=True):
         assert (tmp_path / f"figure.{suffix}").read_bytes() == path.read_bytes()
 

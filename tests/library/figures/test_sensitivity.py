@@ -1,50 +1,16 @@
 """The heat map of what the metrics answer to."""
 
-from functools import cache
-
 import numpy as np
 import polars as pl
 import pytest
 
-from drawings import require_refusal, saved, shown, texts
-from homogenization.figures.sensitivity import COLUMNS, draw
-from homogenization.measures.views import VIEWS
-from homogenization.metrics.geometry import GEOMETRY_METRICS
-from homogenization.metrics.spectral import SPECTRAL_METRICS
+from drawings import texts
+from homogenization.figures.sensitivity import COLUMNS
 from homogenization.run.files import read_csv, write_csv
 from homogenization.statistics.causes import CAUSES, RESPONSE_SCHEMA
+from library.figures.examples import drawn, figure_of, require_refusal, responses
 
 NAMES = list(CAUSES)
-TITLES = {name: metric.title for name, metric in (SPECTRAL_METRICS | GEOMETRY_METRICS).items()}
-SPECIAL = {  # what stands apart among responses of .1
-    ("max_explainable_variance", "raw"): {"cone": 0.834, "compression": 0.499},
-    ("schatten_inf", "raw"): {"massive_first_token": -56.4},
-    ("stable_rank", "unit"): {"antipodal_pairs": 0.5, "cone": -0.7, "matrix_shape": -0.001},
-}
-
-
-@cache
-def responses():
-    """A table like sensitivity.csv: every metric and view in the order of the registries."""
-    places = [(metric, view) for metric in SPECTRAL_METRICS for view in VIEWS]
-    places += [(name, view) for name, metric in GEOMETRY_METRICS.items() for view in metric.views]
-    rows = []
-    for place in places:
-        values = dict.fromkeys(NAMES, 0.1) | {"collapse": 1.0} | SPECIAL.get(place, {})
-        answers = "collapse"
-        if place[0] == "cosine_modes":  # a collapse does not move it
-            values, answers = dict.fromkeys(NAMES, float("nan")), "antipodal_pairs"
-        rows.append({"metric": place[0], "view": place[1], **values, "answers_to": answers, "confuses": ""})
-    return pl.DataFrame(rows, schema=RESPONSE_SCHEMA)
-
-
-def figure_of(table):
-    return draw({"sensitivity": table}, shown(source="results/tables/sensitivity.csv", metric_titles=TITLES))
-
-
-@cache
-def drawn():
-    return figure_of(responses())
 
 
 def panel(figure, heading):
@@ -57,7 +23,7 @@ def written(axes):
 
 
 def test_colours_and_numbers_are_the_responses():
-    axes = panel(drawn(), "As is, all tokens")
+    axes = panel(drawn("sensitivity"), "As is, all tokens")
     mesh = axes.collections[-1]
     table = responses().filter(view="raw")
     np.testing.assert_allclose(np.ma.getdata(mesh.get_array()).reshape(len(table), -1), table.select(NAMES).to_numpy())
@@ -78,14 +44,14 @@ def test_colours_and_numbers_are_the_responses():
 def test_half_a_collapse_is_bold_and_zero_has_no_sign():
     table = responses().filter(view="unit")
     row = table["metric"].to_list().index("stable_rank")
-    cells = written(panel(drawn(), "Unit rows, all tokens"))
+    cells = written(panel(drawn("sensitivity"), "Unit rows, all tokens"))
     assert cells[row, NAMES.index("antipodal_pairs")].get_fontweight() == "bold"
     assert cells[row, NAMES.index("cone")].get_fontweight() == "normal"
     assert cells[row, NAMES.index("matrix_shape")].get_text() == "0"
 
 
 def test_cells_without_a_response_are_grey_with_a_dot_for_what_moves_the_metric():
-    axes = panel(drawn(), "Norms and directions, all tokens")
+    axes = panel(drawn("sensitivity"), "Norms and directions, all tokens")
     metrics = [label.get_text() for label in axes.get_yticklabels()]
     row = metrics.index("Modes of the cosines")
     assert not any(y == row for y, _ in written(axes))
@@ -97,42 +63,30 @@ def test_cells_without_a_response_are_grey_with_a_dot_for_what_moves_the_metric(
     assert row in grey_rows
 
 
-def test_nothing_lies_over_anything_else():
-    figure = drawn()
-    assert figure.texts[0].get_text() == "T"
+def test_a_number_stays_within_its_cell():
+    figure = drawn("sensitivity")
     renderer = figure.canvas.get_renderer()
-    panels = [axes.get_tightbbox(renderer) for axes in figure.axes]
-    around = [text.get_window_extent(renderer) for text in figure.texts]
-    for index, box in enumerate([*panels, *around]):
-        assert box.x0 >= 0
-        assert box.x1 <= figure.bbox.width
-        assert box.y0 >= 0
-        assert box.y1 <= figure.bbox.height
-        assert not any(box.overlaps(other) for other in [*panels, *around][index + 1 :])
     for axes in figure.axes:
-        for text in axes.texts:  # a number stays within its cell
+        for text in axes.texts:
             box = text.get_window_extent(renderer).transformed(axes.transData.inverted())
             assert int(box.x0) == int(box.x1)
             assert int(box.y0) == int(box.y1)
 
 
-def test_a_table_of_few_metrics_is_drawn_with_the_same_bytes_again(tmp_path):
+def test_a_table_of_few_metrics_has_an_empty_panel():
     few = responses().filter(view="unit", metric="stable_rank")
-    figure = figure_of(few)
-    assert len(figure.axes) == 3  # two panels, one of them empty, and the colour bar
-    assert saved(figure, tmp_path) == saved(figure_of(few), tmp_path)
+    assert len(figure_of("sensitivity", {"sensitivity": few}).axes) == 3  # two panels, and the colour bar
 
 
-def test_the_note_names_the_range_of_shapes_and_the_share_from_which_a_cause_is_confused():
-    assert "from 0.125 to 2" in texts(drawn())
-    assert "Bold: at least 0.5" in texts(drawn())
+def test_the_note_names_the_range_of_shapes():
+    assert "from 0.125 to 2" in texts(drawn("sensitivity"))
 
 
 def test_a_table_without_rows_is_refused_by_name_and_moved_aside(tmp_path):
     path = tmp_path / "sensitivity.csv"
     path.write_text(",".join(RESPONSE_SCHEMA) + "\n")
     said = "with a row for each metric and view.*again"
-    require_refusal(draw, {"sensitivity": responses().clear()}, shown(source=str(path)), said)
+    require_refusal("sensitivity", said, {"sensitivity": responses().clear()}, source=str(path))
     assert [file.name for file in tmp_path.iterdir()] == ["sensitivity.csv.damaged"]
 
 

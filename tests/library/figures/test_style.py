@@ -2,9 +2,9 @@
 
 from PIL import Image
 
-from drawings import MODELS, VARIANTS, attention_table, saved, shown
-from homogenization.figures.attention_heatmap import draw
-from homogenization.figures.style import variant_styles
+from drawings import MODELS, VARIANTS
+from homogenization.figures.style import save_figure, variant_styles
+from library.figures.examples import attention_table, figure_of
 
 
 def test_variants_differ_in_colour_dashes_and_marker():
@@ -21,8 +21,12 @@ def test_a_variant_keeps_its_style_when_others_come_and_go():
 
 
 def test_a_figure_drawn_again_has_the_same_bytes_in_both_formats_and_no_date(tmp_path):
-    tables, chosen = {"attention": attention_table({"alpha": 2})}, shown(models=MODELS[:1])
-    written = [saved(draw(tables, chosen), tmp_path / run) for run in ("first", "second")]
+    written = []
+    for run in ("first", "second"):
+        paths = [tmp_path / run / f"figure.{suffix}" for suffix in ("svg", "png")]
+        figure = figure_of("attention_heatmap", {"attention": attention_table({"alpha": 2})}, models=MODELS[:1])
+        save_figure(figure, *paths)
+        written.append([path.read_bytes() for path in paths])
     assert written[0] == written[1]
     assert b"<dc:date>" not in written[0][0]
     for run in ("first", "second"):

@@ -163,7 +163,14 @@ def test_the_scripts_write_the_tables(tmp_path):
     assert len(read_csv(predictions, PREDICTIONS_SCHEMA)) == 1
     NO_MECHANISM.write_csv(mechanism)
     for inputs, said in (({"predictions": predictions}, "Position has"), ({}, "No variant's effect was predicted")):
-        run_tabulate(tmp_path, "statistics.causes_in_words", inputs | {"mechanism": mechanism}, [causes], models=["m"], words=words_of("causes"))
+        run_tabulate(
+            tmp_path,
+            "statistics.causes_in_words",
+            inputs | {"mechanism": mechanism},
+            [causes],
+            models=["m"],
+            words=words_of("causes"),
+        )
         ((model, answer),) = read_csv(causes, CAUSES_SCHEMA).rows()
         assert model == "m"
         assert answer.startswith(said)

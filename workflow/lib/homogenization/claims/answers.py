@@ -13,7 +13,16 @@ from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TES
 
 Row = Mapping[str, Any]
 
-ANSWERS_SCHEMA = {"model": pl.String, "answer": pl.String}
+#: What the claims say of each model together, in words made from their numbers: the first lines of the report. Slopes
+#: over depth, contrasts with the original and with each control, and changed attention count, of metrics that measure
+#: homogenization in single texts. Nearness to the first token does not. Models of which no such claim was tested share
+#: the last row.
+ANSWERS_SCHEMA = {
+    "model": pl.String,  #: name of the model; in the last row the names of up to three models, or how many they are
+    #: what grows alike over depth; in how many comparisons key phrases at an edge make tokens more alike than each
+    #: control does, and the largest of these differences as a share of what depth does; likewise for changed attention
+    "answer": pl.String,
+}
 _NO_ANSWER = "No claim on depth, position or attention was tested."
 _FEW = 3  # models that share a row and are still named
 _COUNTED = ("slope", "contrast", "intervention")

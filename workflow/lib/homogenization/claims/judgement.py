@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.claims.answers import answers_table
+from homogenization.claims.answers import ANSWERS_SCHEMA, answers_table
 from homogenization.claims.evidence import Evidence, Settings, Tables
 from homogenization.claims.measurement import KEPT, ROBUST, Claim, Interval, Measurement, UnavailableError
 from homogenization.claims.statistics import STATISTICS
@@ -17,6 +17,7 @@ from homogenization.inference.resampling import benjamini_hochberg, effect_size,
 from homogenization.inference.robust import INFLUENTIAL
 from homogenization.metrics.catalogue import depends_on_length
 from homogenization.tables.comparisons import too_few_accepted
+from homogenization.vocabulary.columns import columns, with_ends
 from homogenization.vocabulary.numbers import significant
 from homogenization.vocabulary.variants import ORIGINAL
 from homogenization.vocabulary.verdicts import (
@@ -46,28 +47,54 @@ _COPIED = (
     "layers",
     "published",
 )
+#: A row for each claim, each of its conventions and layers, and each model, in the order of the file of claims; a claim
+#: about texts alone (`similarity`) has one row with an empty model.
 CLAIMS_SCHEMA = {
-    **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),
-    **dict.fromkeys(("metric", "variant", "minus", "layers"), pl.String),
-    "depends_on_length": pl.Boolean,
-    "verdict": pl.String,
-    "fragile": pl.Boolean,
-    "why_fragile": pl.String,
-    **dict.fromkeys(_INTERVALS["interval"], pl.Float64),
-    "measured": pl.String,
-    "criterion": pl.String,
-    "n_reviews": pl.Int64,
-    "unit": pl.String,
+    #: its name; of several layers, all but the first follow it (`-output`), and `-thesis` in that convention
+    "claim": pl.String,
+    "statement": pl.String,  #: what is claimed
+    "source": pl.String,  #: who claims it
+    "convention": pl.String,  #: `raw` or `thesis`
+    "model": pl.String,  #: null for a claim about texts alone
+    "statistic": pl.String,  #: one of those of [claims](claims.md#add-a-claim)
+    "metric": pl.String,  #: null for `similarity`
+    **columns("variant"),
+    "minus": pl.String,  #: variant that is subtracted; null without one
+    #: layers that are averaged: `all`, `first`, `middle`, `last`, `input` or `output`; null for a statistic over depth
+    "layers": pl.String,
+    "depends_on_length": pl.Boolean,  #: whether the metric changes with the number of tokens alone
+    "verdict": pl.String,  #: `supported`, `contradicted`, `negligible`, `undecided` or `not tested`
+    "fragile": pl.Boolean,  #: whether a robust estimate, or fewer reviews, give another verdict
+    "why_fragile": pl.String,  #: which do, and what they give; null if none
+    "estimate": pl.Float64,  #: the statistic; NaN if not tested
+    #: ends of its interval over reviews: BCa for means, percentile for the others; over pools: Student's t for means,
+    #: the smallest and the largest of a single pool for the others
+    **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
+    "measured": pl.String,  #: the quantity that the criterion applies to, in words
+    "criterion": pl.String,  #: `> 0.5`, `< 0` or `0.6 to 0.7`
+    "n_reviews": pl.Int64,  #: reviews (or pools) in the estimate; 0 if not tested
+    "unit": pl.String,  #: `reviews`, or `pools` of the tokens of a shard
+    #: what depth does to the metric in the model, in units of the statistic; NaN if that is no difference or change,
+    #: also in the next column
     "depth_range": pl.Float64,
-    "share_of_depth": pl.Float64,
-    **dict.fromkeys((*_INTERVALS[ROBUST], *_INTERVALS[KEPT]), pl.Float64),
-    **dict.fromkeys(("without_first", "beyond_low", "beyond_high"), pl.Float64),
-    **dict.fromkeys(("effect_size", "p_value", "q_value"), pl.Float64),
-    "q_decides": pl.Boolean,
-    "n_80": pl.Float64,
-    "published": pl.String,
-    "reason": pl.String,
+    **columns("share_of_depth"),
+    **with_ends("robust"),  #: Hodges-Lehmann estimate of a mean; rank correlation; NaN for other statistics
+    **with_ends("kept"),  #: the statistic without the most influential 5 % of the reviews; NaN for places and pools
+    #: the correlation with the first token left out; NaN for other statistics, also in the next two columns
+    "without_first": pl.Float64,
+    #: ends of the interval of the correlation minus that one
+    **dict.fromkeys(("beyond_low", "beyond_high"), pl.Float64),
+    #: mean distance to the bound / its standard deviation over reviews (d_z); NaN if the interval decides, also in the
+    #: next two columns and in `n_80`
+    "effect_size": pl.Float64,
+    "p_value": pl.Float64,  #: two-sided test that the mean is at the bound, by sign flips of reviews
+    "q_value": pl.Float64,  #: corrected for all p-values of the table (Benjamini-Hochberg)
+    "q_decides": pl.Boolean,  #: whether the interval alone would give another verdict
+    "n_80": pl.Float64,  #: reviews with which an effect of this size is found four times out of five; `inf` above 10⁶
+    "published": pl.String,  #: the published number, as text
+    "reason": pl.String,  #: why the claim is not tested, or has no interval; otherwise null
 }
+SCHEMAS = CLAIMS_SCHEMA, None, ANSWERS_SCHEMA  # `verdicts` has a column for each model
 _CHECKED = {
     ROBUST: {True: "by the Hodges-Lehmann estimate", False: "by ranks"},
     KEPT: dict.fromkeys((True, False), f"without the {100 * INFLUENTIAL:.0f} % most influential reviews"),

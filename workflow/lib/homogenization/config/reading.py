@@ -2,36 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from homogenization.config.consequences import Consequences, Probes
 from homogenization.config.interventions import Interventions
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
 from homogenization.vocabulary.consequences import METRICS
-
-ORIGINAL = "original"
-
-
-class HasReading(Protocol):
-    """A study with the section `consequences`."""
-
-    consequences: Consequences
-    interventions: Interventions | None
-    models: Any
-    variants: Any
-    shards: list[str]
-    results: str
-    corpus: Any
-
-    def ranks(self, shard: str) -> tuple[int, int]:
-        """Rank of the first review of a shard, and the rank after its last."""
+from homogenization.vocabulary.variants import ORIGINAL
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read for the consequences; `study` is the checked configuration."""
+    """What is read for the consequences; `study` is the checked `homogenization.config.study.Study`."""
 
-    study: HasReading
+    study: Any
 
     @property
     def models(self) -> list[str]:
@@ -69,15 +53,21 @@ class Reading:
         """Passes of single reviews in a job; the untouched one is run again where conditions are added."""
         return self.n_reviews(shard) * len(self.conditions(model, text))
 
-    def costs(self, model: str) -> dict[str, Any]:
-        """What the plan has to know of a model's jobs; a perturbed text counts as the original."""
-        counted_as = {text: text if text in self.study.variants else ORIGINAL for text in self.texts}
-        jobs = [
-            [counted_as[text], shard, self.n_reviews(shard), len(self.conditions(name, text))]
+    def planned_jobs(self, model: str) -> list[list[Any]]:
+        """Variant whose tokens are counted, shard, reviews and conditions of a model's jobs.
+
+        A perturbed text counts as the original.
+        """
+        return [
+            [
+                text if text in self.study.variants else ORIGINAL,
+                shard,
+                self.n_reviews(shard),
+                len(self.conditions(name, text)),
+            ]
             for name, text, shard in self.jobs
             if name == model
         ]
-        return {"jobs": jobs, "conditions": max((job[3] for job in jobs), default=0), "backward": 0}
 
     def conditions(self, model: str, text: str) -> list[list[Any]]:
         """Fields of the conditions in which a model reads a text, the untouched one first."""

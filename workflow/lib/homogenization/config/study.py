@@ -179,15 +179,11 @@ class Study(Keys):
             for name, variant, shard in self.intervention_jobs
             if name == model
         ]
-        return {
-            "jobs": jobs,
-            "conditions": len(chosen.conditions) if jobs else 0,
-            "backward": chosen.backward_passes if jobs else 0,
-        }
+        return {"jobs": jobs, "backward": chosen.backward_passes if jobs else 0}
 
     def consequence_costs(self, model: str) -> dict[str, Any]:
         """The same of what is read for consequences; a perturbed text counts as the original."""
-        return self.reading.costs(model) if self.reading else {"jobs": [], "conditions": 0, "backward": 0}
+        return {"jobs": self.reading.planned_jobs(model) if self.reading else [], "backward": 0}
 
     @property
     def reading(self) -> Reading | None:

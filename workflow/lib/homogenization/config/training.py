@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
@@ -20,7 +20,7 @@ from homogenization.config.weights import (
 )
 from homogenization.models.built import BUILT_FILES
 from homogenization.run.errors import nearest
-from homogenization.run.sections import Section
+from homogenization.run.sections import Section, pairs_of
 
 Step = Annotated[int, Field(ge=0)]
 Layer = Annotated[int, Field(ge=1)]
@@ -123,7 +123,13 @@ class FromRandom(_Training):
 
 
 class _Arm(Source):
-    """An entry that stands for several models: one for each seed and snapshot."""
+    """An entry that stands for several models: one for each seed and snapshot.
+
+    Attributes:
+        key: the key that tells this source, which holds how the models are trained.
+    """
+
+    key: ClassVar[str]
 
     seeds: list[Step] = Field([0], min_length=1, description="Seeds: replicates, each a model named NAME-SEED.")
     snapshots: list[Step] | None = Field(
@@ -135,10 +141,15 @@ class _Arm(Source):
     _kept: tuple[int, ...] = PrivateAttr(())
     _read_as: dict[str, Any] = PrivateAttr({})
 
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The key that tells this source."""
+        return (cls.key,)
+
     @property
-    def options(self) -> _Training:
+    def options(self) -> Any:
         """How the models of this arm are trained."""
-        raise NotImplementedError
+        return getattr(self, self.key)
 
     @model_validator(mode="after")
     def snapshots_within_the_run(self) -> "_Arm":
@@ -174,8 +185,8 @@ class _Arm(Source):
     @cached_property
     def run(self) -> str:
         """Name of the training run of one model: equal entries share it, whatever their snapshots."""
-        told = json.dumps([self.params(self.names()[0]), self.seed, self._read_as], sort_keys=True)
-        return f"{self.names()[0]}-{blake2b(told.encode(), digest_size=6).hexdigest()}"
+        described = json.dumps([self.params(self.key), self.seed, self._read_as], sort_keys=True)
+        return f"{self.key}-{blake2b(described.encode(), digest_size=6).hexdigest()}"
 
     def built_files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for one model."""
@@ -196,17 +207,8 @@ class _Arm(Source):
 class TunedWeights(_Arm):
     """Weights that the workflow trains further."""
 
+    key = "tuned"
     tuned: Tuning = Field(description="Further training on reviews that are not in the sample.")
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The key that tells this source."""
-        return ("tuned",)
-
-    @property
-    def options(self) -> Tuning:
-        """How the models of this arm are trained."""
-        return self.tuned
 
     @property
     def start(self) -> Source:
@@ -217,17 +219,8 @@ class TunedWeights(_Arm):
 class ScratchWeights(_Arm):
     """Weights that the workflow trains from random ones."""
 
+    key = "trained"
     trained: FromRandom = Field(description="Training from random weights, on reviews that are not in the sample.")
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The key that tells this source."""
-        return ("trained",)
-
-    @property
-    def options(self) -> FromRandom:
-        """How the models of this arm are trained."""
-        return self.trained
 
     @property
     def start(self) -> RandomWeights:
@@ -318,17 +311,14 @@ def check_pairs(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> No
     """
     arms = list(dict.fromkeys(arm for _, arm, _, _ in arms_of(models)))
     others = [name for name, model in models.items() if not isinstance(model.weights, _Arm)]
+    pairs_of("arm")(pairs)
     for pair in pairs:
-        if len(pair) != 2 or pair[0] == pair[1]:
-            raise ValueError(f"{list(pair)} is no pair of two arms; write [arm, minus]")
         for name, allowed in zip(pair, (arms, [*arms, *others]), strict=True):
             if name not in allowed:
                 there = ", ".join(allowed) or "none; 'weights: {tuned: …}' and '{trained: …}' make arms"
                 raise ValueError(f"no arm is called {name!r}{nearest(name, allowed)}; allowed: {there}")
         if pair[1] in arms and not set(_runs(models, pair[0])) & set(_runs(models, pair[1])):
             raise ValueError(f"{list(pair)} share no seed and step; give both the same 'seeds' and 'snapshots'")
-    if len({tuple(pair) for pair in pairs}) < len(pairs):
-        raise ValueError("a pair stands twice; name each once")
 
 
 def pairs_with_their_start(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> list[list[str]]:

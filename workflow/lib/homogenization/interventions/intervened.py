@@ -23,7 +23,7 @@ from homogenization.interventions.passes import Run, damage, sink_moved
 from homogenization.interventions.positions import refuse_other_positions
 from homogenization.interventions.readings import read
 from homogenization.interventions.schedule import Pack, apply, fits
-from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA
+from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, crossed
 from homogenization.measures.reviews import with_origin
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
@@ -138,10 +138,16 @@ def intervene(
     lengths = reviews.tokens.lengths.tolist()
     with progress(len(conditions) * sum(lengths), "tokens") as advance:
         run_packs(model.packed.device, lengths, token_budget, run_pack, shown=False)
-    done = [[(number, review) in doses for review in range(shape[1])] for number in range(shape[0])]
-    table = _metrics_table(
-        values, np.asarray(done, dtype=bool).reshape(shape[:2]), conditions, reviews.names, cells(metrics)
-    )
+    views, measured = zip(*cells(metrics), strict=True) if metrics else ((), ())
+    table = crossed(
+        INTERVENED_SCHEMA,
+        {"condition": [condition.key for condition in conditions]},
+        {"review_id": reviews.names},
+        {"layer": range(shape[2])},
+        {"view": views, "metric": measured},
+    ).with_columns(value=values.ravel())
+    done = np.array([(number, review) in doses for number, review in np.ndindex(shape[:2])], dtype=bool)
+    table = table.filter(np.repeat(done, shape[2] * shape[3]))
     table = with_origin(table, identity, model.packed.n_blocks).select(*INTERVENED_SCHEMA)
     return table, _doses_table(doses, conditions, reviews, identity)
 
@@ -177,29 +183,6 @@ def closed_mass(condition: Condition, moved: float) -> float | None:
     if condition.kind == CAPPED:
         return moved if condition.pattern == "others" else 2 * moved
     return None
-
-
-def _metrics_table(
-    values: np.ndarray,
-    done: np.ndarray,
-    conditions: Sequence[Condition],
-    names: Sequence[str],
-    of_cells: Sequence[tuple[str, str]],
-) -> pl.DataFrame:
-    """The table of `values` (conditions, reviews, layers, cells) where `done` (conditions, reviews) says so."""
-    condition, review, layer, cell = np.indices(values.shape).reshape(4, -1)
-    kept = done[condition, review]
-    views, metrics = (np.asarray([pair[part] for pair in of_cells], dtype=str) for part in (0, 1))
-    keys = np.asarray([condition.key for condition in conditions], dtype=str)
-    columns = {
-        "review_id": np.asarray(names, dtype=str)[review][kept],
-        "condition": keys[condition][kept],
-        "layer": layer[kept],
-        "view": views[cell][kept],
-        "metric": metrics[cell][kept],
-        "value": values.ravel()[kept],
-    }
-    return pl.DataFrame(columns).cast({name: INTERVENED_SCHEMA[name] for name in columns})
 
 
 def _doses_table(

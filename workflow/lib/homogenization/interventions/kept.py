@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -10,66 +10,53 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.parquet import read_table, table_metadata
+from homogenization.run.parquet import read_table, table_metadata, write_table
 
 logger = logging.getLogger(__name__)
 
 STAMP = "computed_with"
 
 
-def stamp(**what: Any) -> str:
+def stamp(**dependencies: Any) -> str:
     """A hash of all that rows depend on besides their condition, as 16 hexadecimal digits; plain values."""
-    return blake2b(json.dumps(what, sort_keys=True).encode(), digest_size=8).hexdigest()
+    return blake2b(json.dumps(dependencies, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def earlier_rows(
-    paths: Mapping[str, str | Path], stamps: Mapping[str, str], column: str = "condition"
-) -> dict[str, pl.DataFrame]:
-    """The rows of earlier tables that still hold.
+def write_with_earlier(
+    paths: Mapping[str, str | Path],
+    stamps: Mapping[str, str],
+    column: str,
+    compute: Callable[[Collection[str]], Mapping[str, pl.DataFrame]],
+    metadata: Mapping[str, Any],
+) -> None:
+    """Write tables with the rows of all keys: those of an earlier run that still hold, and new ones.
 
     Args:
-        paths: files of an earlier run, by the name of the table; they may be absent.
-        stamps: for each key that is asked for, what its rows have to be computed with.
-        column: column of the keys.
-
-    Returns:
-        Each table's rows of the keys that were computed with the same; none where a file is absent or damaged.
+        paths: files of the tables, by their names; they may hold earlier rows.
+        stamps: for each key, what its rows have to be computed with; rows are in the order of these keys.
+        column: column of the keys, `condition` or `pattern`.
+        compute: function of the keys that are known, which gives the rows of the others by the name of their table.
+        metadata: further metadata of the files.
     """
+    known, tables = _earlier_rows(paths, stamps, column)
+    logger.info("%d of %d %ss are known from an earlier run", len(known), len(stamps), column)
+    if not tables or len(known) < len(stamps):
+        new = compute(known)
+        tables = {name: pl.concat([*([tables[name]] if tables else []), new[name]]) for name in paths}
+    for name, table in tables.items():
+        ordered = table.sort(pl.col(column).cast(pl.Enum(list(stamps))), maintain_order=True)
+        write_table(ordered, paths[name], {STAMP: dict(stamps), **metadata})
+
+
+def _earlier_rows(
+    paths: Mapping[str, str | Path], stamps: Mapping[str, str], column: str
+) -> tuple[frozenset[str], dict[str, pl.DataFrame]]:
+    """The keys whose earlier rows still hold, and these rows of each table; none where a file is absent or damaged."""
     try:
         earlier = [table_metadata(path)[STAMP] for path in paths.values()]
-        same = [key for key, wanted in stamps.items() if all(found.get(key) == wanted for found in earlier)]
-        if not same:  # other code may have written other columns
-            return {}
-        return {name: read_table(path).filter(pl.col(column).is_in(same)) for name, path in paths.items()}
+        known = frozenset(key for key, wanted in stamps.items() if all(of.get(key) == wanted for of in earlier))
+        if not known:  # other code may have written other columns
+            return known, {}
+        return known, {name: read_table(path).filter(pl.col(column).is_in(known)) for name, path in paths.items()}
     except (HomogenizationError, OSError, KeyError):
-        return {}
-
-
-def with_earlier(
-    paths: Mapping[str, str],
-    stamps: Mapping[str, str],
-    told_by: str,
-    make: Callable[[Collection[str]], Mapping[str, pl.DataFrame]],
-) -> dict[str, pl.DataFrame]:
-    """Tables of all conditions: the rows of an earlier run that still hold, and new ones.
-
-    Args:
-        paths: files of the tables, which may hold earlier rows, by their names.
-        stamps: for each condition, what its rows have to be computed with.
-        told_by: name of the table in which every computed condition has a row.
-        make: function of the conditions that are known, which gives the rows of the others by the name of their table.
-    """
-    kept = earlier_rows(paths, stamps)
-    known = set(kept[told_by]["condition"]) if kept else set()
-    logger.info("%d of %d conditions are known from an earlier run", len(known), len(stamps))
-    if known.issuperset(stamps):
-        return kept
-    made = make(known)
-    return {name: in_order([*([kept[name]] if kept else []), made[name]], list(stamps)) for name in paths}
-
-
-def in_order(tables: Sequence[pl.DataFrame], keys: Sequence[str], column: str = "condition") -> pl.DataFrame:
-    """Rows of several tables together, by key in the order of `keys`, otherwise in their order."""
-    order = pl.DataFrame({column: list(keys), "place": range(len(keys))}, schema={column: pl.String, "place": pl.Int64})
-    joined = pl.concat(tables).join(order, on=column, how="left", maintain_order="left")
-    return joined.sort("place", maintain_order=True).drop("place")
+        return frozenset(), {}

@@ -17,6 +17,7 @@ from sklearn.cluster import KMeans
 from homogenization.measures.directions import unit_rows
 from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
 from homogenization.run.errors import HomogenizationError
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.variants import ORIGINAL
 
 _EXPLAINED_VARIANCE = 0.9
@@ -25,18 +26,17 @@ _MAX_ITERATIONS = 100
 _TOKENS_PER_CLUSTER = 10
 _MIN_TOKENS = 20  # in each half: two clusters
 
+#: A row for each pair of layers, kind and seed.
 MAUVE_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "layer_from": pl.Int32,
-    "layer_to": pl.Int32,
-    "depth": pl.Float64,
-    "kind": pl.String,
-    "seed": pl.Int64,
-    "mauve": pl.Float64,
-    "n_tokens": pl.Int64,
-    "n_clusters": pl.Int64,
+    **columns("model", "variant", "layer_from", "layer_to"),
+    "depth": pl.Float64,  #: `layer_to` / number of blocks
+    "kind": pl.String,  #: `consecutive` or `null`
+    "seed": pl.Int64,  #: of the samples and clusters
+    "mauve": pl.Float64,  #: the value
+    "n_tokens": pl.Int64,  #: tokens of each side
+    "n_clusters": pl.Int64,  #: clusters of both together
 }
+SCHEMAS = (MAUVE_SCHEMA,)
 
 
 def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0, n_points: int = 25) -> float:

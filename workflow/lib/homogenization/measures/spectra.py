@@ -15,19 +15,14 @@ from homogenization.measures.reviews import TokenStates, iterate_reviews, measur
 from homogenization.measures.tridiagonal import tridiagonal_forms
 from homogenization.measures.views import Look, TokenGram, look_of
 from homogenization.metrics.gram import roots_of
+from homogenization.vocabulary.columns import columns
 
+#: A row for each review, point, layer and view.
 SPECTRA_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
-    "point": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    "view": pl.String,
-    "n_tokens": pl.Int32,
-    "width": pl.Int32,
-    "singular_values": pl.List(pl.Float64),
+    **columns("model", "variant", "review_id", "point", "layer", "depth", "view", "n_tokens", "width"),
+    "singular_values": pl.List(pl.Float64),  #: descending
 }
+SCHEMAS = (SPECTRA_SCHEMA,)
 
 
 def singular_values(tokens: np.ndarray, views: Sequence[str]) -> dict[str, np.ndarray]:

@@ -5,6 +5,7 @@
 
 import errno
 import glob
+import hashlib
 import json
 import os
 import shutil
@@ -131,6 +132,12 @@ def read_bytes(path: str | Path) -> bytes:
         raise gone(path) from error
     except IsADirectoryError as error:
         raise damage(path, "a folder and not a file") from error
+
+
+def sha256_of(path: str | Path) -> str:
+    """SHA-256 of a file, as 64 hexadecimal digits."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def move_aside(path: str | Path) -> Path:

@@ -73,6 +73,20 @@ def one_of(names: tuple[str, ...]) -> Callable[[list[str]], list[str]]:
     return check
 
 
+def pairs_of(kind: str) -> Callable[[Any], Any]:
+    """A validator: every pair of a list names two different things of a `kind`, and stands once."""
+
+    def check(pairs: list[list[str]] | None) -> list[list[str]] | None:
+        for pair in pairs or ():
+            if len(pair) != 2 or pair[0] == pair[1]:
+                raise ValueError(f"{pair} is no pair of two {kind}s; write [{kind}, minus]")
+        if pairs and len(set(map(tuple, pairs))) < len(pairs):
+            raise ValueError("a pair stands twice; name each once")
+        return pairs
+
+    return check
+
+
 def sections_in(annotation: Any) -> list[type[Section]]:
     """The sections that a key of this type can hold: one, the several forms of one, or none for a plain value."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -8,9 +8,17 @@ import polars as pl
 from homogenization.run.files import read_csv
 from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA, of_first_token
 from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA, of_variants
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.prose import write
 
-CAUSES_SCHEMA = {"model": pl.String, "answer": pl.String}
+#: A row for each model with slopes: the answer under *Causes* on the first page of the report.
+CAUSES_SCHEMA = {
+    **columns("model"),
+    #: whether each variant’s effect is what the dial predicts, and whether what the first token delivers tells its
+    #: slope, in words
+    "answer": pl.String,
+}
+SCHEMAS = (CAUSES_SCHEMA,)
 
 
 def causes_table(mechanism: pl.DataFrame, predictions: pl.DataFrame, models: Sequence[str], words: str) -> pl.DataFrame:

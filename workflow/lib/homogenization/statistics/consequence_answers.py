@@ -7,10 +7,15 @@ import polars as pl
 
 from homogenization.statistics.harm import named
 from homogenization.tables.intervened import UNTOUCHED
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.prose import write
 from homogenization.vocabulary.variants import ORIGINAL
 
-ANSWERS_SCHEMA = {"model": pl.String, "answer": pl.String}
+#: A row for each model: the answer under *Consequences* on the first page of the report.
+ANSWERS_SCHEMA = {
+    **columns("model"),
+    "answer": pl.String,  #: what homogenization costs, in words
+}
 _LIKENESS = ("all_tokens", "cosine_anisotropy")
 
 

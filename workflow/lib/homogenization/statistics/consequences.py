@@ -5,13 +5,22 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.consequences.schemas import HARM_SCHEMA
 from homogenization.run.parquet import read_table, read_tables
-from homogenization.statistics.consequence_answers import answers_table
+from homogenization.statistics.consequence_answers import ANSWERS_SCHEMA, answers_table
 from homogenization.statistics.harm import harm_table
-from homogenization.statistics.pooled_states import probes_table, shifts_table, with_condition
-from homogenization.statistics.predictability import predictability_table
+from homogenization.statistics.pooled_states import (
+    PROBES_SCHEMA,
+    SHIFTS_SCHEMA,
+    probes_table,
+    shifts_table,
+    with_condition,
+)
+from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA, predictability_table
 from homogenization.tables.consequences import keep_read
 from homogenization.vocabulary.variants import ORIGINAL
+
+SCHEMAS = PROBES_SCHEMA, SHIFTS_SCHEMA, PREDICTABILITY_SCHEMA, HARM_SCHEMA, ANSWERS_SCHEMA
 
 
 def tabulate(

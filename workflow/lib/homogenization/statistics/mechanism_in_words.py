@@ -4,16 +4,25 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.vocabulary.columns import columns, condition_columns, with_ends
 from homogenization.vocabulary.variants import ORIGINAL
 
 PREDICTORS = ("cosine", "predicted")
 MEASURED = ("after_block", "at_output")
 RUN = ("model", "variant", "pattern")
 ENDS = ("", "_low", "_high")
+#: A row for each pattern, predictor and measured slope: whether they go together over the blocks of a model. Blocks are
+#: compared by their means over reviews; intervals are percentiles of the bootstrap over reviews.
 MECHANISM_SCHEMA = {
-    **dict.fromkeys((*RUN, "predictor", "measured"), pl.String),
-    **dict.fromkeys(("n_reviews", "n_blocks", "n_positive"), pl.Int64),
-    **dict.fromkeys((f"{name}{end}" for name in ("agreement", "rank_correlation") for end in ENDS), pl.Float64),
+    **columns("model", "variant"),
+    **condition_columns("pattern"),
+    "predictor": pl.String,  #: `cosine` or `predicted` of `delivered.parquet`
+    "measured": pl.String,  #: `after_block` or `at_output`
+    "n_reviews": pl.Int64,  #: reviews with a value in each block
+    "n_blocks": pl.Int64,  #: blocks of the model
+    "n_positive": pl.Int64,  #: blocks whose predictor is above 0
+    **with_ends("agreement"),  #: share of blocks in which both have one sign
+    **with_ends("rank_correlation"),  #: Spearman’s correlation over blocks
 }
 
 

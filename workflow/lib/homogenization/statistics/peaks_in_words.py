@@ -6,10 +6,16 @@ from typing import Any
 import polars as pl
 
 from homogenization.statistics.blocks import MASSIVE, POSITIONAL
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.prose import write
 from homogenization.vocabulary.variants import ORIGINAL
 
-PEAKS_SCHEMA = {"model": pl.String, "answer": pl.String}
+#: A row for each model: the answer under *Peaks and troughs* on the first page of the report, from the originals.
+PEAKS_SCHEMA = {
+    **columns("model"),
+    #: how many settled extrema MEV and the mean cosine have, and what happens at the most prominent ones, in words
+    "answer": pl.String,
+}
 ANSWERED = {  # metric and view -> as a sentence names it
     ("max_explainable_variance", "raw"): "MEV",
     ("cosine_anisotropy", "all_tokens"): "the mean cosine",

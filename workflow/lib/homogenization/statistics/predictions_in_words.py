@@ -4,13 +4,25 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.vocabulary.columns import columns, condition_columns, with_ends
+
 NUMBERS = ("predicted", "measured", "unexplained")
 INTERVALS = tuple(f"{name}{end}" for name in NUMBERS for end in ("", "_low", "_high"))
+#: A row for each variant, metric and view of which both slopes and the positions of attention are measured
+#: ([how](causes.md#what-the-dial-predicts-of-a-variant)). Intervals are BCa intervals over reviews.
 PREDICTIONS_SCHEMA = {
-    **dict.fromkeys(("model", "variant", "view", "metric"), pl.String),
-    "layer": pl.Int32,
-    "n_reviews": pl.Int64,
-    **dict.fromkeys((*INTERVALS, "positional", "moved", "covered"), pl.Float64),
+    **columns("model", "variant"),
+    **condition_columns("view"),
+    **columns("metric"),
+    **condition_columns("layer"),
+    **columns("n_reviews"),
+    **with_ends("predicted"),  #: slopes times doses, mean over reviews
+    **with_ends("measured"),  #: variant less original
+    **with_ends("unexplained"),  #: measured less predicted
+    #: share of the attention that templates of position have in the original, mean over blocks
+    "positional": pl.Float64,
+    "moved": pl.Float64,  #: doses without their signs, summed over templates, mean over blocks
+    "covered": pl.Float64,  #: share of these whose pattern has a slope
 }
 _ANSWERED = {  # metric and view of the dial -> as a sentence names them
     ("cosine_anisotropy", "all_tokens"): "the cosine anisotropy of all tokens",

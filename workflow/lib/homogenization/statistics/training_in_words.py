@@ -9,11 +9,22 @@ import polars as pl
 from homogenization.run.parquet import read_table
 from homogenization.tables.arms import AT_LOSS
 from homogenization.tables.over_reviews import t_factor
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 from homogenization.vocabulary.prose import write
 from homogenization.vocabulary.variants import ORIGINAL
 
-TRAINING_ANSWERS_SCHEMA = {"arm": pl.String, "minus": pl.String, "answer": pl.String}
+#: A row for each arm, and after them for each pair of `arms`: the answer under *Training* on the first page of the
+#: report.
+TRAINING_ANSWERS_SCHEMA = {
+    **columns("arm"),
+    "minus": pl.String,  #: what the arm is compared with; null for an arm by itself
+    #: of an arm, its held-out loss at the start and at the end beside those of counts; of a pair, the differences of
+    #: the mean cosine and of the centred effective rank after the penalised blocks, a layer later and at the output,
+    #: and of the held-out loss, over seeds, in words
+    "answer": pl.String,
+}
+SCHEMAS = (TRAINING_ANSWERS_SCHEMA,)
 ANSWERED = {  # metric and view -> as a sentence names it; those that penalties are made of
     ("cosine_anisotropy", "without_first"): "the mean cosine without the first token",
     ("normalized_effective_rank", "centred_without_first"): "the centred effective rank without the first token",

@@ -12,19 +12,12 @@ from homogenization.metrics.registry import Metric
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import keep_accepted
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
-METRICS_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
-    "point": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    "view": pl.String,
-    "metric": pl.String,
-    "value": pl.Float64,
-}
+#: A row for each review accepted in the variant (every original is), point, layer, view and metric.
+METRICS_SCHEMA = columns("model", "variant", "review_id", "point", "layer", "depth", "view", "metric", "value")
+SCHEMAS = (METRICS_SCHEMA,)
 _KEYS = ("model", "variant", "review_id", "point", "layer", "depth", "view")
 _ROWS_AT_ONCE = 20_000  # spectra in memory beside their p and q
 

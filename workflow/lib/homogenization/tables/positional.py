@@ -17,29 +17,45 @@ from scipy.optimize import nnls
 from homogenization.measures.position_cells import CELLS, DICTIONARY, UNIFORM
 from homogenization.measures.positional import HEAD_SUMS, POSITION_SUMS, PositionalSums
 from homogenization.run.parquet import read_tables, table_metadata
+from homogenization.vocabulary.columns import columns
 
 WEIGHTS = tuple(f"weight_{template}" for template in DICTIONARY)
 _NUMBERS = ("positional_mass", "total_mass", "ratio", "r2_log", "lambda_dictionary", *WEIGHTS, "null_mass")
+#: A row for each model, variant, block and head; sorted by these. It exists if `positional` is configured. All reviews
+#: of a variant count, accepted or not. [Causes](causes.md#positional-attention) says what the numbers mean.
 POSITIONAL_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "block": pl.Int32,
-    "depth": pl.Float64,
-    "head": pl.Int32,
-    **dict.fromkeys(_NUMBERS, pl.Float64),
-    "n_reviews": pl.Int64,
+    **columns("model", "variant", "block", "depth"),
+    "head": pl.Int32,  #: from 1
+    #: total variation of uniform attention and of the attention that positions predict, cross-fitted; NaN with one
+    #: review
+    "positional_mass": pl.Float64,
+    "total_mass": pl.Float64,  #: total variation of uniform attention and of the attention itself, mean over queries
+    "ratio": pl.Float64,  #: `positional_mass` / `total_mass`
+    #: share of the variance of log attention within a query that the mean of the cell in the other half of the reviews
+    #: explains
+    "r2_log": pl.Float64,
+    "lambda_dictionary": pl.Float64,  #: 1 − `weight_uniform`
+    #: share of the template that gives all attention to `first`: the first token; `second`: the second; `self`: the
+    #: query's own token; `previous`: the token before; `next`: the token after, 0 in a causal model; `recency_2`,
+    #: `recency_8`, `recency_32`: near tokens, halved with every 2, 8 or 32 tokens of distance; `uniform`: all tokens
+    #: alike
+    **dict.fromkeys(WEIGHTS, pl.Float64),
+    "null_mass": pl.Float64,  #: `positional_mass` with the keys of each query in random order
+    "n_reviews": pl.Int64,  #: reviews that were read
 }
+#: A row for each model, variant, block, query bin and cell of keys that occurs: the attention that positions predict,
+#: mean over queries and heads. Attention over uniform attention is the factor by which a place is preferred.
 TEMPLATES_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "block": pl.Int32,
-    "depth": pl.Float64,
-    "query_bin": pl.Int32,
+    **columns("model", "variant", "block", "depth"),
+    "query_bin": pl.Int32,  #: b for the queries 2ᵇ − 1 to 2ᵇ⁺¹ − 2, counted from 0
+    #: `key_0`, `key_1`, `distance_0` (the query itself) to `distance_257_up`, and in a bidirectional model `ahead_1` to
+    #: `ahead_257_up`
     "cell": pl.String,
-    "n_queries": pl.Int64,
-    "attention": pl.Float64,
-    "uniform": pl.Float64,
+    "n_queries": pl.Int64,  #: queries of the bin
+    "attention": pl.Float64,  #: mean mass that a query gives to the cell; a bin sums to 1
+    "uniform": pl.Float64,  #: the same under uniform attention
 }
+SCHEMAS = POSITIONAL_SCHEMA, TEMPLATES_SCHEMA
 
 
 def head_numbers(by_head: np.ndarray, by_position: np.ndarray) -> dict[str, np.ndarray]:

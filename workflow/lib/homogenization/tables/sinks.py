@@ -6,23 +6,29 @@ import polars as pl
 
 from homogenization.run.parquet import read_tables
 from homogenization.tables.over_reviews import keep_accepted
+from homogenization.vocabulary.columns import columns
 
+#: A row for all secondary sinks of a model, variant and kind (`token` null), then one for each text of such a token;
+#: sorted by model, variant, kind and number of reviews. It exists if `positional` is configured. A model and variant
+#: without any has no row.
 SINKS_TABLE_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "kind": pl.String,
-    "token": pl.String,
-    "n_reviews": pl.Int64,
-    "n_read": pl.Int64,
-    "n_sinks": pl.Int64,
-    "position": pl.Float64,
-    "earliest": pl.Int64,
-    "latest": pl.Int64,
-    "relative_position": pl.Float64,
+    **columns("model", "variant"),
+    "kind": pl.String,  #: `attention` or `norm`
+    "token": pl.String,  #: its text without spaces around it; null for all; `(special)` for a token outside of the text
+    "n_reviews": pl.Int64,  #: accepted reviews that have such a token
+    "n_read": pl.Int64,  #: accepted reviews that were read
+    "n_sinks": pl.Int64,  #: such tokens
+    "position": pl.Float64,  #: median position in the review, 0 for the first token
+    **dict.fromkeys(("earliest", "latest"), pl.Int64),  #: least and largest position
+    "relative_position": pl.Float64,  #: median of position / (number of tokens − 1)
+    #: median of the first block; for a norm, of the layer: 0 before the first block, l after block l
     "first_block": pl.Float64,
-    "last_block": pl.Float64,
+    "last_block": pl.Float64,  #: median of the last
+    #: median of the largest excess: attention received over the larger of uniform attention and 1, norm over the median
+    #: norm
     "peak": pl.Float64,
 }
+SCHEMAS = (SINKS_TABLE_SCHEMA,)
 _GROUP = ("model", "variant", "kind")
 _SPECIAL = "(special)"  # a token outside of the text, such as the one that ends it
 

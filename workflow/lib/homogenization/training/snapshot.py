@@ -21,16 +21,9 @@ from homogenization.training.baselines import baselines
 from homogenization.training.checkpoints import keep, latest, read_state, save_state
 from homogenization.training.loop import DivergedError, Loop, deterministic
 from homogenization.training.networks import Trainable, load_trainable
+from homogenization.training.schemas import LOSSES_SCHEMA
 from homogenization.training.texts import Batches, reviews_to_train_on
 
-LOSSES_SCHEMA = {
-    "step": pl.Int64,
-    **dict.fromkeys(("loss", "held_out_loss", "penalised", "gradient_norm", "learning_rate"), pl.Float64),
-    "n_tokens": pl.Int64,
-    **dict.fromkeys(("unigram", "bigram"), pl.Float64),
-    **dict.fromkeys(("n_training", "n_held_out"), pl.Int64),
-    "layers": pl.List(pl.Int64),
-}
 CHECKPOINTS, STATE = ".checkpoints", "state"  # folders beside and in that of a model
 _SECONDS = 60.0  # between checkpoints
 
