@@ -26,6 +26,8 @@ EXAMPLE_SCHEMA = {
     **dict.fromkeys(("third", "fourth"), pl.String),  #: of both
     **with_ends("fifth"),  #: a number
 }
+#: A row that stands on one line.
+SHORT_SCHEMA = {**columns("model"), **NUMBERS}
 UNDESCRIBED_SCHEMA = {**columns("model"), "sixth": pl.Int64}
 """
 
@@ -57,6 +59,8 @@ def test_columns_stand_in_their_order_with_their_meanings(example):
         (["third", "fourth"], "of both", ""),
         (["fifth", "fifth_low", "fifth_high"], "a number", ""),
     ]
+    short = described(f"{example}.SHORT_SCHEMA")
+    assert short.columns == [table.columns[0], *table.columns[2:4]]
 
 
 def test_an_imported_schema_is_described_where_it_stands(example):

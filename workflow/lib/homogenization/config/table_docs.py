@@ -78,65 +78,57 @@ def described(name: str) -> Described:
     module, variable = _home(*name.rsplit(".", 1))
     source = _source(module)
     node = source.assigned[variable]
-    entries = zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else [(None, node)]
-    return Described(
-        source.comment(node.lineno, above=True), [one for item in entries for one in _columns(name, *item)]
-    )
-
-
-def _columns(schema: str, key: ast.expr | None, value: ast.expr) -> Iterator[Columns]:
-    """The columns that an entry of a schema adds: a column by its name, or several with `**`."""
-    module, _ = _home(*schema.rsplit(".", 1))
-    source = _source(module)
-    added = _evaluated(value if key is None else ast.Dict([key], [value]), module)
-    meaning = source.comment(value.lineno) or source.comment(value.end_lineno, above=False)
-    if meaning:
-        yield Columns(added, meaning)
-    elif key is None and isinstance(value, ast.Name):
-        yield from described(f"{module}.{value.id}").columns
-    elif key is None and isinstance(value, ast.Call) and getattr(value.func, "id", "") in _SHARED:
-        shared = _SHARED[value.func.id]
-        yield from (Columns({name: dtype}, "", shared) for name, dtype in added.items())
-    else:
-        raise ValueError(
-            f"{schema}: {', '.join(added)} has no meaning; write it as a comment `{_MARK} …` of the column"
-        )
+    found = []
+    for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else [(None, node)]:
+        added = _evaluated(value if key is None else ast.Dict([key], [value]), module)
+        # what stands above the first line is said of the whole
+        above = source.above.get(value.lineno) if value.lineno > node.lineno else None
+        if meaning := source.behind.get(value.end_lineno) or above:
+            found.append(Columns(added, meaning))
+        elif key is None and isinstance(value, ast.Name):
+            found += described(f"{module}.{value.id}").columns
+        elif key is None and isinstance(value, ast.Call) and getattr(value.func, "id", "") in _SHARED:
+            found += [Columns({name: dtype}, "", _SHARED[value.func.id]) for name, dtype in added.items()]
+        else:
+            hint = f"write it as a comment `{_MARK} …` of the column"
+            raise ValueError(f"{module}.{variable}: {', '.join(added)} has no meaning; {hint}")
+    return Described(source.above.get(node.lineno, ""), found)
 
 
 class _Source(NamedTuple):
-    """What is read of a module: expressions by the name they are assigned to, imports, and comments by their line."""
+    """What is read of a module.
+
+    Attributes:
+        assigned: expressions by the name that they are assigned to.
+        imported: modules by the name that is imported from them.
+        behind: comments by the line that they stand behind.
+        above: comments by the line that they stand above.
+    """
 
     assigned: dict[str, ast.expr]
     imported: dict[str, str]
     behind: dict[int, str]
-    alone: dict[int, str]
-
-    def comment(self, line: int, above: bool | None = None) -> str:
-        """The comment behind a line, or that in the lines above it; `above` asks for one of the two."""
-        if above is not True and line in self.behind:
-            return self.behind[line]
-        lines = []
-        while above is not False and line - 1 in self.alone:
-            line -= 1
-            lines.insert(0, self.alone[line])
-        return " ".join(lines)
+    above: dict[int, str]
 
 
 @cache
 def _source(module: str) -> _Source:
     text = Path(str(import_module(f"homogenization.{module}").__file__)).read_text(encoding="utf-8")
-    assigned, imported = {}, {}
+    source = _Source({}, {}, {}, {})
     for node in ast.parse(text).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            assigned[node.targets[0].id] = node.value
+            source.assigned[node.targets[0].id] = node.value
         elif isinstance(node, ast.ImportFrom):
-            imported |= {alias.name: str(node.module).removeprefix("homogenization.") for alias in node.names}
-    behind, alone = {}, {}
+            module = str(node.module).removeprefix("homogenization.")
+            source.imported.update({alias.name: module for alias in node.names})
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and token.string.startswith(_MARK):
-            place = behind if token.line[: token.start[1]].strip() else alone
-            place[token.start[0]] = token.string.removeprefix(_MARK).strip()
-    return _Source(assigned, imported, behind, alone)
+            line, words = token.start[0], token.string.removeprefix(_MARK).strip()
+            if token.line[: token.start[1]].strip():
+                source.behind[line] = words
+            else:
+                source.above[line + 1] = " ".join(filter(None, (source.above.pop(line, ""), words)))
+    return source
 
 
 def _home(module: str, variable: str) -> tuple[str, str]:
