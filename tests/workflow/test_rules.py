@@ -2,6 +2,7 @@
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 from statistics import mean
 
@@ -81,6 +82,13 @@ def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
     scripts = {"measures": "measure", "figures": "plot", "shard": "read_in_conditions"}
     assert script_of(rule).stem == scripts.get(package, scripts.get(module, "tabulate"))
     assert stage_of(rule) == ("statistics" if package == "claims" else package)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if named_modules(rule)], ids=str)
+def test_a_module_that_makes_tables_names_their_schemas(rule):
+    module = import_module(f"homogenization.{named_modules(rule)[0]}")
+    if hasattr(module, "tabulate") or hasattr(module, "measure"):
+        assert len(module.SCHEMAS) == len(rule.output)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES.values() if str(rule).startswith("tabulate_")], ids=str)

@@ -2,7 +2,7 @@
 
     PYTHONPATH=workflow/lib python -m homogenization.config.docs
 
-writes both; a test fails when they differ from the model.
+writes both, and docs/tables.md from the schemas of tables; a test fails when they differ.
 """
 
 import json
@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from homogenization.config.study import Study
+from homogenization.config.table_docs import PAGE, tables_page
 from homogenization.config.weights import SOURCES
 from homogenization.run.sections import sections_in
 
@@ -100,3 +101,4 @@ def _default(field: FieldInfo) -> str:
 if __name__ == "__main__":
     SCHEMA.write_text(schema(), encoding="utf-8")
     README.write_text(with_key_table(README.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(tables_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

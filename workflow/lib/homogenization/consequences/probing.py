@@ -18,6 +18,7 @@ from homogenization.vocabulary.variants import ORIGINAL
 
 logger = logging.getLogger(__name__)
 
+SCHEMAS = (POOLED_READINGS_SCHEMA,)
 _STEPS = 2000  # of the solver
 _READ = ("log_loss", "correct", "null_log_loss", "null_correct", "shift", "in_scales")
 

@@ -15,7 +15,7 @@ POOLED_STATES_SCHEMA = {
 }
 #: A row for each condition and review, made by `read_consequences`. The variant is the text: a variant, `typo` or
 #: `deleted_word`. Beside it stand `{shard}.parquet`, with the columns of
-#: [metrics](#interventionsmodelvariantshardparquet), empty for a perturbed text, and `{shard}.states.parquet`.
+#: [metrics](#files-of-jobs), empty for a perturbed text, and `{shard}.states.parquet`.
 TEXTS_SCHEMA = {
     **DOSES_SCHEMA,
     "type_token_ratio": pl.Float64,  #: different tokens / tokens
