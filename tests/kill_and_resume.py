@@ -1,14 +1,11 @@
 """Kill a real run again and again, in every stage of the workflow, resume it each time, and compare with a quiet run.
 
-    python tests/kill_and_resume.py --kills 20 --seed 0 --table kills.md
-
 Of three kills, one is Ctrl-C: the processes of the terminal get SIGINT when the chosen job has made a file of which
 Snakemake does not know yet that it is whole, and the same command goes on. In the others, all processes of the run get
 SIGKILL at once, which leaves them no time to tidy up: as when the machine loses its power or the memory killer strikes;
 half of these wait until the chosen job has begun to write a file.
 """
 
-import argparse
 import copy
 import json
 import os
@@ -16,7 +13,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from base64 import urlsafe_b64decode
 from collections import Counter
@@ -28,10 +24,8 @@ from pathlib import Path
 import psutil
 import yaml
 
-from conftest import ROOT, SMALL, Project, copy_workflow
-
-sys.path.insert(0, str(ROOT / "workflow" / "lib"))
-from compare_runs import differences, hidden, unreadable
+from compare_runs import hidden, unreadable
+from conftest import SMALL, Project
 
 
 @dataclass(frozen=True)
@@ -272,33 +266,3 @@ def as_markdown(kills: list[Kill]) -> str:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(f"`{name.removeprefix('results/')}`" for name in names) or "–"
-
-
-def main(kills: int, seed: int, table: Path | None) -> None:
-    """Make a quiet run and a killed one, print the table of kills, and say whether the results are the same."""
-    with tempfile.TemporaryDirectory() as temporary:
-        quiet, killed = Path(temporary, "quiet"), Path(temporary, "killed")
-        for folder in (quiet, killed):
-            copy_workflow(folder)
-        run = Project(quiet, copy.deepcopy(SMALL)).run("--cores", "2")
-        assert run.returncode == 0, run.stdout
-        start = time.monotonic()
-        done = kill_and_resume(killed, quiet, kills, seed)
-        seconds = time.monotonic() - start
-        different = differences(quiet / "results", killed / "results")
-        left = [str(path.relative_to(killed)) for path in hidden(killed / "results")]
-    text = as_markdown(done)
-    print(text)
-    print(f"{seconds:.0f} s with all kills. Differences: {different or 'none'}. Left over: {left or 'nothing'}.")
-    if table is not None:
-        table.write_text(text)
-    sys.exit(bool(different or left or any(kill.not_whole for kill in done)))
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--table", type=Path, help="write the table of kills to this file too")
-    arguments = parser.parse_args()
-    main(arguments.kills, arguments.seed, arguments.table)

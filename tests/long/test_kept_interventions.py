@@ -5,24 +5,23 @@ from homogenization.run.parquet import read_table
 TARGET = "results/interventions/tiny/original/000.doses.parquet"
 
 
-def test_a_rerun_computes_the_new_condition_alone(project):
-    made, log = project.folder / TARGET, project.folder / "results/logs/interventions/tiny/original/000.log"
-    assert project.run("--cores", "2", TARGET).returncode == 0
+def test_a_rerun_computes_the_new_condition_alone(finished):
+    made, log = finished.folder / TARGET, finished.folder / "results/logs/interventions/tiny/original/000.log"
     before = read_table(made)
     assert "0 of 4 conditions are known" in log.read_text()
-    assert project.planned(TARGET) == {}
+    assert finished.planned(TARGET) == {}
 
-    project.config["interventions"]["dial"]["strengths"].append(0.4)
-    assert project.planned(TARGET) == {"apply_interventions": 1}
-    done = project.run("--cores", "2", TARGET)
+    finished.config["interventions"]["dial"]["strengths"].append(0.4)
+    assert finished.planned(TARGET) == {"apply_interventions": 1}
+    done = finished.run("--cores", "2", TARGET)
     assert done.returncode == 0, done.stdout
     assert "4 of 6 conditions are known" in log.read_text()
     after = read_table(made)
     assert after["condition"].n_unique() == 6
     assert before.equals(after.filter(after["condition"].is_in(before["condition"].to_list())))
 
-    project.config["interventions"]["blocks"] = [[7]]
-    failed = project.run("--cores", "2", TARGET)
+    finished.config["interventions"]["blocks"] = [[7]]
+    failed = finished.run("--cores", "2", TARGET)
     assert failed.returncode != 0
     assert "blocks: '7' names blocks that the model tiny does not have; it has 3" in log.read_text()
     assert read_table(made).equals(after), "the earlier rows are still there"

@@ -6,6 +6,8 @@ from conftest import SMALL
 from homogenization.states.store import open_store
 
 SHARDS = ("000", "001")
+# these read the model again, or nothing of a model
+WITHOUT_STATES = ("components", "interventions", "consequences", "sensitivity")
 
 
 def table(folder, name):
@@ -14,6 +16,7 @@ def table(folder, name):
 
 def test_states_go_when_all_has_been_read_from_them(project, finished_run):
     project.config["states"] = {"keep": False, "sample_tokens": 5}
+    project.config |= dict.fromkeys(WITHOUT_STATES)
     wanted = [f"results/samples/tiny/{variant}/{shard}.zarr.zip" for variant in SMALL["variants"] for shard in SHARDS]
     done = project.run("--cores", "2", "tables", *wanted)
     assert done.returncode == 0, done.stdout

@@ -1,4 +1,4 @@
-"""A run on two cores, killed or interrupted in every stage on its way, against a quiet run on one core."""
+"""A run that is killed or interrupted in every stage on its way, against a quiet run."""
 
 import copy
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_a_run_killed_in_every_stage_leaves_nothing_half_written(killed, finishe
     assert hidden(folder / "results") == []
 
 
-def test_killed_on_two_cores_or_quiet_on_one_gives_the_same_results(killed, finished_run):
+def test_killed_or_quiet_gives_the_same_results(killed, finished_run):
     """Every file is there with the same values, and no other file is."""
     folder, _ = killed
     assert differences(finished_run / "results", folder / "results") == []

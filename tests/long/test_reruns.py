@@ -36,8 +36,8 @@ EFFECTS = {
     "test_interventions": 1,
     "explain_slopes": 1,
     "describe_causes": 1,
-    "plot_dose_response": 4,
-    "plot_conditions": 4,
+    "plot_dose_response": 2,
+    "plot_conditions": 2,
     "plot_susceptibility": 1,
 }
 # reviews of the first shard alone take part in interventions

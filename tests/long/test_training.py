@@ -28,6 +28,7 @@ def arm(**options) -> dict:
 
 def test_arms_are_trained_read_and_compared_and_an_edit_trains_what_it_touches(project):
     penalty = {"metric": "cosine", "strength": 1.0, "layers": [1]}
+    project.config["corpus"]["shard_size"] = 12  # one shard: the small run joins shards
     project.config |= dict.fromkeys(SECTIONS) | {
         "variants": {"original": {"rewriter": "none"}},
         "metrics": ["cosine_anisotropy"],
