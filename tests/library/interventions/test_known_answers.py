@@ -18,7 +18,7 @@ from homogenization.interventions.conditions import (
     Condition,
     conditions_of,
 )
-from homogenization.interventions.intervened import Reviews, intervene
+from homogenization.interventions.intervened import intervene
 from homogenization.interventions.passes import damage, run
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.schedule import Pack, apply
@@ -31,7 +31,8 @@ from tiny_models import BIDIRECTIONAL, CONFIGS, network, random_texts
 
 NAMES = [name for name in CONFIGS if name != "gpt_neox_sequential"]
 LENGTHS = [40, 7, 140]
-IDS = np.concatenate(random_texts(LENGTHS))
+TEXTS = random_texts(LENGTHS)
+IDS = np.concatenate(TEXTS)
 DRAWS = [bytes([number]) for number in range(len(LENGTHS))]
 STORIES = SHARED / "models/stories260k"
 EVERY = {
@@ -44,7 +45,7 @@ EVERY = {
 
 
 def pack_of(name):
-    return Pack(tiny_language_model(name, CONFIGS[name])[1], name, IDS, LENGTHS, DRAWS)
+    return Pack(tiny_language_model(name, CONFIGS[name])[1], name, ["a", "b", "c"], TEXTS, 0)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -166,11 +167,10 @@ def test_an_offset_of_positions_changes_no_logit(name):
 def test_massive_keys_are_closed_until_none_is_left():
     """Token 2 of every review is massive through its feed-forward network, whatever attention does."""
     pack = pack_of("llama")
-    marked = IDS.copy()
-    marked[np.cumsum([0, *LENGTHS[:-1]]) + 2] = 299
+    marked = [[*text[:2], 299, *text[3:]] for text in TEXTS]
     with torch.no_grad():
         pack.model.network.get_input_embeddings().weight[299] *= 500
-    pack = Pack(pack.model, "llama", marked, LENGTHS, DRAWS)
+    pack = Pack(pack.model, "llama", pack.names, marked, 0)
     untouched = apply(Condition(UNTOUCHED), pack, None)
     assert all(2 in massive for massive in untouched.massive)
     closed = apply(Condition(CLOSED, "massive"), pack, untouched)
@@ -186,14 +186,15 @@ def test_the_dial_on_a_trained_model():
     model = load_model(weights | {"max_tokens": None}, head=True)
     texts = EMBEDDED[:3]
     names = [f"r{number}" for number in range(3)]
-    reviews = Reviews(names, tokenize(model.tokenizer, names, texts, "always"), 0)
+    tokens = tokenize(model.tokenizer, names, texts, "always")
+    reviews = Pack(model.with_head, "stories", names, tokens.by_review, 0)
     conditions = [
         Condition(UNTOUCHED),
         *(Condition(DIAL, name, 0.1) for name in PATTERNS),
         Condition(CAPPED, "others", 0.1),
     ]
     identity = {"model": "stories", "variant": "original"}
-    table, doses = intervene(model, reviews, conditions, ["cosine_anisotropy", "cosine_to_first_token"], identity, 4096)
+    table, doses = intervene(reviews, conditions, ["cosine_anisotropy", "cosine_to_first_token"], identity, 4096)
     last = table.filter(layer=5, view="all_tokens").group_by("condition", "metric").agg(pl.col("value").mean())
     cosine = dict(last.filter(metric="cosine_anisotropy").select("condition", "value").rows())
     change = {key: value - cosine["untouched"] for key, value in cosine.items()}

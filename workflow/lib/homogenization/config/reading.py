@@ -71,7 +71,7 @@ class Reading:
 
     def conditions(self, model: str, text: str) -> list[list[Any]]:
         """Fields of the conditions in which a model reads a text, the untouched one first."""
-        return [[one.kind, one.pattern, one.strength, one.blocks] for one in self._conditions(model, text)]
+        return [one.fields for one in self._conditions(model, text)]
 
     def _conditions(self, model: str, text: str) -> list[Condition]:
         chosen, changed = self.study.consequences, self.study.interventions

@@ -42,6 +42,11 @@ class Condition:
     blocks: str = ALL_BLOCKS
 
     @property
+    def fields(self) -> list[str | float | None]:
+        """Its attributes, as plain values."""
+        return [self.kind, self.pattern, self.strength, self.blocks]
+
+    @property
     def key(self) -> str:
         """Its name in tables, such as `dial:first:0.2:all`."""
         parts = [self.kind, self.pattern, None if self.strength is None else f"{self.strength:g}"]
@@ -50,9 +55,9 @@ class Condition:
 
 def conditions_of(chosen: Mapping[str, Any]) -> list[Condition]:
     """The conditions of the section `interventions` (plain values), the untouched model first."""
-    found = [Condition(UNTOUCHED)]
+    conditions = [Condition(UNTOUCHED)]
     dial = chosen.get("dial") or {"patterns": [], "strengths": []}
-    found += [
+    conditions += [
         Condition(DIAL, pattern, strength, block_name(blocks))
         for blocks in chosen["blocks"]
         for pattern in dial["patterns"]
@@ -60,12 +65,12 @@ def conditions_of(chosen: Mapping[str, Any]) -> list[Condition]:
     ]
     for place in chosen["closed"]:
         draws = [f"random_{draw}" for draw in range(1, RANDOM_DRAWS + 1)] if place == "random" else [place]
-        found += [Condition(CLOSED, name) for name in draws]
+        conditions += [Condition(CLOSED, name) for name in draws]
     capped = chosen.get("capped") or {"bounds": [], "to": []}
-    found += [Condition(CAPPED, to, bound) for bound in capped["bounds"] for to in capped["to"]]
+    conditions += [Condition(CAPPED, to, bound) for bound in capped["bounds"] for to in capped["to"]]
     template = chosen.get("template") or {"strengths": []}
-    found += [Condition(TEMPLATE, name, strength) for strength in template["strengths"] for name in TEMPLATES]
-    return found + [Condition(POSITIONS, name) for name in chosen["positions"]]
+    conditions += [Condition(TEMPLATE, name, strength) for strength in template["strengths"] for name in TEMPLATES]
+    return conditions + [Condition(POSITIONS, name) for name in chosen["positions"]]
 
 
 def block_name(blocks: str | Sequence[int]) -> str:
@@ -92,12 +97,12 @@ def blocks_of(name: str, n_blocks: int, model: str, steepest: tuple[float, float
                 "leads towards homogenization in tables/depth.parquet. Leave it out, or name the blocks."
             )
         low, high = RANGES.get(name) or steepest
-        found = frozenset(block for block in range(n_blocks) if low <= (block + 0.5) / n_blocks < high)
+        blocks = frozenset(block for block in range(n_blocks) if low <= (block + 0.5) / n_blocks < high)
     else:
-        found = frozenset(int(number) - 1 for number in name.split(","))
-    if not found or max(found) >= n_blocks:
+        blocks = frozenset(int(number) - 1 for number in name.split(","))
+    if not blocks or max(blocks) >= n_blocks:
         raise HomogenizationError(
             f"interventions.blocks: {name!r} names blocks that the model {model} does not have; it has {n_blocks}. "
             f"Allowed: {', '.join(BLOCK_NAMES)}, or numbers from 1 to {n_blocks}."
         )
-    return found
+    return blocks
