@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from homogenization.interventions.conditions import CAPPED, CLOSED, DIAL, POSITIONS, UNTOUCHED, Condition, blocks_of
+from homogenization.interventions.conditions import CAPPED, CLOSED, DIAL, POSITIONS, Condition, blocks_of
 from homogenization.interventions.passes import divergence
 from homogenization.interventions.patterns import PATTERNS, drawn_place, scattered_place
 from homogenization.interventions.positions import POSITION_IDS
@@ -43,7 +43,7 @@ def plain_of(condition, pack, untouched, text):
 def test_every_condition_equals_its_plain_implementation(name):
     made, model = tiny_language_model(name, CONFIGS[name])
     pack = Pack(model, name, ["a", "b", "c"], TEXTS, 0)
-    untouched = apply(Condition(UNTOUCHED), pack, None)
+    untouched = pack.through()
     conditions = DIALS + OTHERS + ([] if name in {"gpt2", *BIDIRECTIONAL} else ROTARY)
     for condition in conditions:
         changed = apply(condition, pack, untouched)

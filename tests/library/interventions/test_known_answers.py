@@ -51,7 +51,7 @@ def pack_of(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_no_dose_is_no_dial_bit_for_bit_and_no_damage(name):
     pack = pack_of(name)
-    untouched = apply(Condition(UNTOUCHED), pack, None)
+    untouched = pack.through()
     plain: list[np.ndarray] = []
     # a window or a cap has the same route as the dial; elsewhere, recording the attention takes it
     run_packed(pack.model, IDS, LENGTHS, True, lambda _, states: plain.append(states.numpy().copy()))
@@ -70,7 +70,7 @@ def test_no_dose_is_no_dial_bit_for_bit_and_no_damage(name):
 def test_the_first_token_of_a_causal_model_never_moves(name):
     """It reads itself alone, so only what takes mass away (`removed`) can move it."""
     pack = pack_of(name)
-    untouched = apply(Condition(UNTOUCHED), pack, None)
+    untouched = pack.through()
     for condition in conditions_of(EVERY):
         if condition.pattern == "removed":
             continue
@@ -83,12 +83,12 @@ def test_the_first_token_of_a_causal_model_never_moves(name):
 @pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "bert"])
 def test_a_pack_gives_what_its_reviews_give_alone(name):
     pack = pack_of(name)
-    untouched = apply(Condition(UNTOUCHED), pack, None)
+    untouched = pack.through()
     for condition in conditions_of(EVERY):
         together = apply(condition, pack, untouched)
         for review in range(len(LENGTHS)):
             alone_pack = pack.part([review])
-            alone = apply(condition, alone_pack, apply(Condition(UNTOUCHED), alone_pack, None))
+            alone = apply(condition, alone_pack, alone_pack.through())
             for ours, single in zip(together.states_of(review), alone.states, strict=True):
                 assert np.array_equal(ours, single), condition.key
             assert together.massive[review] == alone.massive[0]
@@ -159,7 +159,7 @@ def test_without_content_and_residual_tokens_come_nearer_to_the_first_by_the_sam
 @pytest.mark.parametrize("name", ["llama", "gemma", "gemma2", "qwen2", "gpt_neox"])
 def test_an_offset_of_positions_changes_no_logit(name):
     pack = pack_of(name)
-    untouched = apply(Condition(UNTOUCHED), pack, None)
+    untouched = pack.through()
     moved = apply(Condition(POSITIONS, OFFSET), pack, untouched)
     assert (moved.logits - untouched.logits).abs().max() < 1e-4 * max(1.0, untouched.logits.abs().max().item())
 
@@ -171,7 +171,7 @@ def test_massive_keys_are_closed_until_none_is_left():
     with torch.no_grad():
         pack.model.network.get_input_embeddings().weight[299] *= 500
     pack = Pack(pack.model, "llama", pack.names, marked, 0)
-    untouched = apply(Condition(UNTOUCHED), pack, None)
+    untouched = pack.through()
     assert all(2 in massive for massive in untouched.massive)
     closed = apply(Condition(CLOSED, "massive"), pack, untouched)
     assert (closed.moved_mass > 0).all()

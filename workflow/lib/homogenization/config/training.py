@@ -225,9 +225,9 @@ class ScratchWeights(_Arm):
     @property
     def start(self) -> RandomWeights:
         """The random weights: those of one seed differ in positions alone if all else is equal."""
-        chosen = self.trained
+        options = self.trained
         return RandomWeights(
-            random=chosen.architecture, seed=self.seed, vocab_size=chosen.vocab_size, positions=chosen.positions
+            random=options.architecture, seed=self.seed, vocab_size=options.vocab_size, positions=options.positions
         )
 
 
@@ -260,13 +260,13 @@ def single_models(models: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: two models would have the same name.
     """
-    found: dict[str, Any] = {}
+    singles: dict[str, Any] = {}
     for name, model in models.items():
         for new, entry in _models_of(name, model):
-            if new in found or (new != name and new in models):
+            if new in singles or (new != name and new in models):
                 raise ValueError(f"{name}: one of its models is called {new!r}, as another is; rename one of both")
-            found[new] = entry
-    return found
+            singles[new] = entry
+    return singles
 
 
 def _models_of(name: str, model: Any) -> list[tuple[str, Any]]:
@@ -285,12 +285,12 @@ def _models_of(name: str, model: Any) -> list[tuple[str, Any]]:
 
 def runs_of(models: Mapping[str, Any]) -> dict[str, Run]:
     """The training runs of single models, by name."""
-    found: dict[str, Run] = {}
+    runs: dict[str, Run] = {}
     for model in models.values():
         if isinstance(model.weights, _Arm):
-            kept = set(model.weights.kept) | set(found[model.weights.run].kept if model.weights.run in found else ())
-            found[model.weights.run] = Run(model, tuple(sorted(kept)))
-    return found
+            steps = set(model.weights.kept) | set(runs[model.weights.run].kept if model.weights.run in runs else ())
+            runs[model.weights.run] = Run(model, tuple(sorted(steps)))
+    return runs
 
 
 def arms_of(models: Mapping[str, Any]) -> list[list[Any]]:

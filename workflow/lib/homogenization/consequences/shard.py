@@ -9,8 +9,8 @@ import polars as pl
 
 from homogenization.consequences.perturbations import PERTURBED, perturbed_reviews
 from homogenization.consequences.schemas import POOLED_STATES_SCHEMA, TEXTS_SCHEMA
+from homogenization.interventions.cache import update_tables
 from homogenization.interventions.conditions import Condition
-from homogenization.interventions.kept import write_with_earlier
 from homogenization.interventions.passes import Run
 from homogenization.interventions.readings import pooled
 from homogenization.interventions.shard import Job, first_reviews, job_of_shard, run_new
@@ -36,7 +36,7 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     texts = perturbed_reviews(originals, text, params.seed) if text in PERTURBED else read_table(inputs.variant)
     reviews = first_reviews(texts.select("review_id", "text"), originals, params.n_reviews)
     job = job_of_shard(model, inputs, params, reviews, text)
-    write_with_earlier(paths, job.stamps, "condition", partial(_new_tables, model, job), job.metadata)
+    update_tables(paths, job.stamps, "condition", partial(_new_tables, model, job), job.metadata)
 
 
 def _new_tables(model: LanguageModel, job: Job, known: Collection[str]) -> dict[str, pl.DataFrame]:

@@ -53,24 +53,24 @@ class Condition:
         return ":".join([part for part in parts if part is not None] + [self.blocks] * (self.kind == DIAL))
 
 
-def conditions_of(chosen: Mapping[str, Any]) -> list[Condition]:
+def conditions_of(section: Mapping[str, Any]) -> list[Condition]:
     """The conditions of the section `interventions` (plain values), the untouched model first."""
     conditions = [Condition(UNTOUCHED)]
-    dial = chosen.get("dial") or {"patterns": [], "strengths": []}
+    dial = section.get("dial") or {"patterns": [], "strengths": []}
     conditions += [
         Condition(DIAL, pattern, strength, block_name(blocks))
-        for blocks in chosen["blocks"]
+        for blocks in section["blocks"]
         for pattern in dial["patterns"]
         for strength in dial["strengths"]
     ]
-    for place in chosen["closed"]:
+    for place in section["closed"]:
         draws = [f"random_{draw}" for draw in range(1, RANDOM_DRAWS + 1)] if place == "random" else [place]
         conditions += [Condition(CLOSED, name) for name in draws]
-    capped = chosen.get("capped") or {"bounds": [], "to": []}
+    capped = section.get("capped") or {"bounds": [], "to": []}
     conditions += [Condition(CAPPED, to, bound) for bound in capped["bounds"] for to in capped["to"]]
-    template = chosen.get("template") or {"strengths": []}
+    template = section.get("template") or {"strengths": []}
     conditions += [Condition(TEMPLATE, name, strength) for strength in template["strengths"] for name in TEMPLATES]
-    return conditions + [Condition(POSITIONS, name) for name in chosen["positions"]]
+    return conditions + [Condition(POSITIONS, name) for name in section["positions"]]
 
 
 def block_name(blocks: str | Sequence[int]) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.interventions.cache import stamp, update_tables
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
 from homogenization.interventions.intervened import check_conditions, intervene
-from homogenization.interventions.kept import stamp, write_with_earlier
 from homogenization.interventions.schedule import Pack
 from homogenization.interventions.schemas import DELIVERED_SCHEMA, SLOPES_SCHEMA
 from homogenization.interventions.slopes import slopes_tables
@@ -161,11 +161,11 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     reviews = first_reviews(read_table(inputs.variant), read_table(inputs.original), params.n_reviews)
     job = job_of_shard(model, inputs, params, reviews, params.variant)
     by_condition = {name: paths[name] for name in ("metrics", "doses")}
-    write_with_earlier(by_condition, job.stamps, "condition", partial(run_new, model, job), job.metadata)
+    update_tables(by_condition, job.stamps, "condition", partial(run_new, model, job), job.metadata)
     slopes = params.slopes or {"patterns": [], "metrics": []}
     stamps = dict.fromkeys(slopes["patterns"], stamp(**job.dependencies, metrics=slopes["metrics"]))
     by_pattern = {name: paths[name] for name in ("slopes", "delivered")}
-    write_with_earlier(by_pattern, stamps, "pattern", partial(_new_slopes, model, job, slopes), job.metadata)
+    update_tables(by_pattern, stamps, "pattern", partial(_new_slopes, model, job, slopes), job.metadata)
 
 
 def _new_slopes(

@@ -43,7 +43,7 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
     """
     tokens = recorded.layers[-1]
     rows = views_of(tokens, tokens_left(len(tokens), recorded.massive))
-    found = np.zeros((recorded.n_blocks, len(patterns), len(cells(metrics))))
+    slopes = np.zeros((recorded.n_blocks, len(patterns), len(cells(metrics))))
     gradients = [
         torch.autograd.grad(DIFFERENTIABLE[metric](rows[view]), recorded.probes, retain_graph=True)
         if len(rows[view]) > 1
@@ -56,8 +56,8 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
             difference = PATTERNS[name].rows(seen) - attention.weights
             for cell, of_cell in enumerate(gradients):
                 slope = np.nan if of_cell is None else float((of_cell[chunk] * difference).sum())
-                found[attention.block, number, cell] += slope
-    return found
+                slopes[attention.block, number, cell] += slope
+    return slopes
 
 
 def slopes_tables(

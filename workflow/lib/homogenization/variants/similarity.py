@@ -130,9 +130,9 @@ def bert_scores(encoder: Encoder, candidates: Sequence[str], references: Sequenc
     lengths = [len(ids) for ids in tokenizer(list(references), truncation=False, verbose=False)["input_ids"]]
     n_cut = sum(length > limit for length in lengths)
     logging.info("%d of %d reviews are longer than the %d tokens compared", n_cut, len(lengths), limit)
-    scores, kept = np.empty((len(candidates), 3)), set(references)
+    scores, reference_texts = np.empty((len(candidates), 3)), set(references)
     for pair, (candidate, reference) in enumerate(zip(candidates, references, strict=True)):
-        states = (*encoder.states(reference, True), *encoder.states(candidate, candidate in kept))
+        states = (*encoder.states(reference, True), *encoder.states(candidate, candidate in reference_texts))
         # bert-score scales states and weights in place
         scores[pair] = [float(part) for part in greedy_cos_idf(*(tensor.clone() for tensor in states))]
     return scores
