@@ -94,9 +94,9 @@ class Study(Keys):
         planned = {}
         for run, entry in self.training_runs.items():
             last = [name for name, model in self.models.items() if getattr(model.weights, "run", None) == run]
-            model = next(name for name in last if self.models[name].weights.step == entry.kept[-1])
+            model = next(name for name in last if self.models[name].weights.step == entry.snapshot_steps[-1])
             options = entry.model.weights.options.params("batch_size", "max_tokens")
-            planned[model] = {**options, "steps": entry.kept[-1], "snapshots": len(entry.kept)}
+            planned[model] = {**options, "steps": entry.snapshot_steps[-1], "snapshots": len(entry.snapshot_steps)}
         return planned
 
     @property
@@ -106,7 +106,7 @@ class Study(Keys):
         return [
             (arm, seed, f"{self.results}/training/{run}/{step}/losses.parquet")
             for (arm, seed), run in sorted(runs.items())
-            for step in self.training_runs[run].kept
+            for step in self.training_runs[run].snapshot_steps
         ]
 
     @property

@@ -138,7 +138,7 @@ class _Arm(Source):
         description="Steps after which a model is kept, named NAME-SEED-stepSTEP, 0 for the start; null: the last.",
     )
     _arm: str = PrivateAttr("")
-    _kept: tuple[int, ...] = PrivateAttr(())
+    _snapshot_steps: tuple[int, ...] = PrivateAttr(())
     _read_as: dict[str, Any] = PrivateAttr({})
 
     @classmethod
@@ -178,15 +178,15 @@ class _Arm(Source):
         return (self.snapshots or [self.options.steps])[0]
 
     @property
-    def kept(self) -> tuple[int, ...]:
+    def snapshot_steps(self) -> tuple[int, ...]:
         """Steps at which the run of one model keeps models."""
-        return self._kept
+        return self._snapshot_steps
 
     @cached_property
     def run(self) -> str:
         """Name of the training run of one model: equal entries share it, whatever their snapshots."""
-        described = json.dumps([self.params(self.key), self.seed, self._read_as], sort_keys=True)
-        return f"{self.key}-{blake2b(described.encode(), digest_size=6).hexdigest()}"
+        content = json.dumps([self.params(self.key), self.seed, self._read_as], sort_keys=True)
+        return f"{self.key}-{blake2b(content.encode(), digest_size=6).hexdigest()}"
 
     def built_files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for one model."""
@@ -200,7 +200,7 @@ class _Arm(Source):
         """The weights of one model of the entry `arm`; `read_as` are other keys of the entry that training reads."""
         one = self.model_copy(update={"seeds": [seed], "snapshots": [step]})
         one._arm, one._read_as = arm, read_as
-        one._kept = tuple(self.snapshots or [self.options.steps])
+        one._snapshot_steps = tuple(self.snapshots or [self.options.steps])
         return one
 
 
@@ -241,15 +241,15 @@ class Run:
 
     Attributes:
         model: the entry of `models` of one of its snapshots.
-        kept: steps after which models are kept, ascending.
+        snapshot_steps: steps after which models are kept, ascending.
     """
 
     model: Any
-    kept: tuple[int, ...]
+    snapshot_steps: tuple[int, ...]
 
     def states_before(self, step: str, results: str) -> list[str]:
         """The files of the state that training to `step` goes on from: of the snapshot before it, none at the start."""
-        earlier = [kept for kept in self.kept if kept < int(step)]
+        earlier = [number for number in self.snapshot_steps if number < int(step)]
         folder = f"{results}/training/{self.model.weights.run}/{max(earlier, default=0)}/state"
         return [f"{folder}/{file}" for file in ("tensors.safetensors", "notes.json")] if earlier else []
 
@@ -288,7 +288,8 @@ def runs_of(models: Mapping[str, Any]) -> dict[str, Run]:
     runs: dict[str, Run] = {}
     for model in models.values():
         if isinstance(model.weights, _Arm):
-            steps = set(model.weights.kept) | set(runs[model.weights.run].kept if model.weights.run in runs else ())
+            known = runs.get(model.weights.run, Run(model, ()))
+            steps = {*model.weights.snapshot_steps, *known.snapshot_steps}
             runs[model.weights.run] = Run(model, tuple(sorted(steps)))
     return runs
 

@@ -152,4 +152,4 @@ def _origin(trainable: Trainable, options: Mapping[str, Any], seed: int, step: i
     if options.get("lora"):
         parts.append(f"updates of rank {options['lora']['rank']}")
     parts.append(f"torch {torch.__version__}, {trainable.device.type}, threads {options['threads']}")
-    return f"{', '.join(parts)}; from {trainable.described}, weights SHA-256 {trainable.digest}"
+    return f"{', '.join(parts)}; from {trainable.description}, weights SHA-256 {trainable.digest}"

@@ -38,7 +38,7 @@ class Encoder:
         return defaultdict(lambda: 1.0, {self.tokenizer.cls_token_id: 0.0, self.tokenizer.sep_token_id: 0.0})
 
     @cached_property
-    def _kept(self) -> dict[str, tuple[Any, Any, Any]]:
+    def _states_by_text(self) -> dict[str, tuple[Any, Any, Any]]:
         return {}
 
     def states(self, text: str, keep: bool = False) -> tuple[Any, Any, Any]:
@@ -50,11 +50,11 @@ class Encoder:
         """
         from bert_score.utils import get_bert_embedding
 
-        states = self._kept.get(text)
+        states = self._states_by_text.get(text)
         if states is None:
             states = get_bert_embedding([text], self.model, self.tokenizer, self._importance, device=self.device)
             if keep:
-                self._kept[text] = states
+                self._states_by_text[text] = states
         return states
 
 
