@@ -22,7 +22,7 @@ CHOSEN = {
     "capped": None,
     "positions": [],
 }
-CONDITIONS = [[one.kind, one.pattern, one.strength, one.blocks] for one in conditions_of(CHOSEN)]
+CONDITIONS = [condition.fields for condition in conditions_of(CHOSEN)]
 NAMES = ["a", "b", "c"]
 
 

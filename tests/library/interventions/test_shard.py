@@ -53,13 +53,9 @@ def job(tmp_path):
             inputs["depth"] = str(tmp_path / "depth.parquet")
         outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in ("metrics", "doses", "slopes", "delivered")}
         params = {"model": {"name": "tiny", "token_budget": 2048, "max_tokens": max_tokens, **entry}}
-        params |= {
-            "variant": "original",
-            "shard": "000",
-            "n_reviews": n_reviews,
-            "interventions": chosen,
-            "module": "interventions.shard",
-        }
+        params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "module": "interventions.shard"}
+        params |= {"conditions": [condition.fields for condition in conditions_of(chosen)]}
+        params |= {key: chosen[key] for key in ("metrics", "slopes")}
         run_script("read_in_conditions", tmp_path / "log", inputs, outputs, params | {"seed": 0, "code": code})
         return [read_table(path) for path in list(outputs.values())[:3]]
 
@@ -101,9 +97,9 @@ def test_a_new_condition_alone_is_computed_and_the_rest_stays(save, job, monkeyp
     before = job(entry)
     asked = []
 
-    def counted(model, reviews, conditions, *others):
+    def counted(reviews, conditions, *others):
         asked.append([condition.key for condition in conditions])
-        return intervened.intervene(model, reviews, conditions, *others)
+        return intervened.intervene(reviews, conditions, *others)
 
     monkeypatch.setattr(shard, "intervene", counted)
     assert all(old.equals(new) for old, new in zip(before, job(entry), strict=True))

@@ -159,11 +159,6 @@ class Interventions(Section):
         return _once(blocks)
 
     @property
-    def what(self) -> list[str]:
-        """The keys that say what is done and measured, and not for which reviews."""
-        return [key for key in type(self).model_fields if key not in ("models", "variants", "n_reviews")]
-
-    @property
     def conditions(self) -> list[Condition]:
         """What is done, the untouched model first."""
         return conditions_of(self.params())

@@ -71,15 +71,15 @@ class Reading:
 
     def conditions(self, model: str, text: str) -> list[list[Any]]:
         """Fields of the conditions in which a model reads a text, the untouched one first."""
-        return [[one.kind, one.pattern, one.strength, one.blocks] for one in self._conditions(model, text)]
+        return [one.fields for one in self._conditions(model, text)]
 
     def _conditions(self, model: str, text: str) -> list[Condition]:
         chosen, changed = self.study.consequences, self.study.interventions
         intervened = chosen.intervened or [ORIGINAL, *chosen.perturbations]
         if changed is None or model not in (changed.models or self.study.models) or text not in intervened:
             return [Condition(UNTOUCHED)]
-        wanted = chosen.conditions
-        return [one for one in changed.conditions if wanted is None or one.kind == UNTOUCHED or one.key in wanted]
+        keys = chosen.conditions
+        return [one for one in changed.conditions if keys is None or one.kind == UNTOUCHED or one.key in keys]
 
     def metrics(self, text: str) -> list[str]:
         """Metrics of the tokens of a text: none of a perturbed one."""
@@ -119,19 +119,19 @@ class Reading:
 
 def problems(chosen: Consequences, interventions: Interventions | None, variants: Sequence[str]) -> list[str]:
     """What does not fit the other sections, in words."""
-    found = []
-    taken = [name for name in chosen.perturbations if name in variants]
-    if taken:
-        found.append(f"the variants {taken} bear names of perturbed texts; rename them, or leave the perturbation out")
+    flaws = []
+    names = [name for name in chosen.perturbations if name in variants]
+    if names:
+        flaws.append(f"the variants {names} bear names of perturbed texts; rename them, or leave the perturbation out")
     texts = [*(chosen.variants or variants), *chosen.perturbations]
     unknown = [name for name in chosen.intervened or () if name not in texts]
     if unknown:
-        found.append(f"intervened: {unknown} are not read; allowed: {', '.join(texts)}")
+        flaws.append(f"intervened: {unknown} are not read; allowed: {', '.join(texts)}")
     if chosen.conditions is not None:
         known = [one.key for one in interventions.conditions] if interventions else []
         missing = [key for key in chosen.conditions if key not in known]
         allowed = ", ".join(known) or "none, since there is no section 'interventions'"
-        found += (
+        flaws += (
             [f"conditions: {missing} are not among those of 'interventions'; allowed: {allowed}"] if missing else []
         )
-    return found
+    return flaws

@@ -138,7 +138,7 @@ class _Arm(Source):
         description="Steps after which a model is kept, named NAME-SEED-stepSTEP, 0 for the start; null: the last.",
     )
     _arm: str = PrivateAttr("")
-    _kept: tuple[int, ...] = PrivateAttr(())
+    _snapshot_steps: tuple[int, ...] = PrivateAttr(())
     _read_as: dict[str, Any] = PrivateAttr({})
 
     @classmethod
@@ -178,15 +178,15 @@ class _Arm(Source):
         return (self.snapshots or [self.options.steps])[0]
 
     @property
-    def kept(self) -> tuple[int, ...]:
+    def snapshot_steps(self) -> tuple[int, ...]:
         """Steps at which the run of one model keeps models."""
-        return self._kept
+        return self._snapshot_steps
 
     @cached_property
     def run(self) -> str:
         """Name of the training run of one model: equal entries share it, whatever their snapshots."""
-        described = json.dumps([self.params(self.key), self.seed, self._read_as], sort_keys=True)
-        return f"{self.key}-{blake2b(described.encode(), digest_size=6).hexdigest()}"
+        content = json.dumps([self.params(self.key), self.seed, self._read_as], sort_keys=True)
+        return f"{self.key}-{blake2b(content.encode(), digest_size=6).hexdigest()}"
 
     def built_files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for one model."""
@@ -200,7 +200,7 @@ class _Arm(Source):
         """The weights of one model of the entry `arm`; `read_as` are other keys of the entry that training reads."""
         one = self.model_copy(update={"seeds": [seed], "snapshots": [step]})
         one._arm, one._read_as = arm, read_as
-        one._kept = tuple(self.snapshots or [self.options.steps])
+        one._snapshot_steps = tuple(self.snapshots or [self.options.steps])
         return one
 
 
@@ -225,9 +225,9 @@ class ScratchWeights(_Arm):
     @property
     def start(self) -> RandomWeights:
         """The random weights: those of one seed differ in positions alone if all else is equal."""
-        chosen = self.trained
+        options = self.trained
         return RandomWeights(
-            random=chosen.architecture, seed=self.seed, vocab_size=chosen.vocab_size, positions=chosen.positions
+            random=options.architecture, seed=self.seed, vocab_size=options.vocab_size, positions=options.positions
         )
 
 
@@ -241,15 +241,15 @@ class Run:
 
     Attributes:
         model: the entry of `models` of one of its snapshots.
-        kept: steps after which models are kept, ascending.
+        snapshot_steps: steps after which models are kept, ascending.
     """
 
     model: Any
-    kept: tuple[int, ...]
+    snapshot_steps: tuple[int, ...]
 
     def states_before(self, step: str, results: str) -> list[str]:
         """The files of the state that training to `step` goes on from: of the snapshot before it, none at the start."""
-        earlier = [kept for kept in self.kept if kept < int(step)]
+        earlier = [number for number in self.snapshot_steps if number < int(step)]
         folder = f"{results}/training/{self.model.weights.run}/{max(earlier, default=0)}/state"
         return [f"{folder}/{file}" for file in ("tensors.safetensors", "notes.json")] if earlier else []
 
@@ -260,13 +260,13 @@ def single_models(models: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: two models would have the same name.
     """
-    found: dict[str, Any] = {}
+    singles: dict[str, Any] = {}
     for name, model in models.items():
         for new, entry in _models_of(name, model):
-            if new in found or (new != name and new in models):
+            if new in singles or (new != name and new in models):
                 raise ValueError(f"{name}: one of its models is called {new!r}, as another is; rename one of both")
-            found[new] = entry
-    return found
+            singles[new] = entry
+    return singles
 
 
 def _models_of(name: str, model: Any) -> list[tuple[str, Any]]:
@@ -285,12 +285,13 @@ def _models_of(name: str, model: Any) -> list[tuple[str, Any]]:
 
 def runs_of(models: Mapping[str, Any]) -> dict[str, Run]:
     """The training runs of single models, by name."""
-    found: dict[str, Run] = {}
+    runs: dict[str, Run] = {}
     for model in models.values():
         if isinstance(model.weights, _Arm):
-            kept = set(model.weights.kept) | set(found[model.weights.run].kept if model.weights.run in found else ())
-            found[model.weights.run] = Run(model, tuple(sorted(kept)))
-    return found
+            known = runs.get(model.weights.run, Run(model, ()))
+            steps = {*model.weights.snapshot_steps, *known.snapshot_steps}
+            runs[model.weights.run] = Run(model, tuple(sorted(steps)))
+    return runs
 
 
 def arms_of(models: Mapping[str, Any]) -> list[list[Any]]:

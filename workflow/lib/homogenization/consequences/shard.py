@@ -9,8 +9,8 @@ import polars as pl
 
 from homogenization.consequences.perturbations import PERTURBED, perturbed_reviews
 from homogenization.consequences.schemas import POOLED_STATES_SCHEMA, TEXTS_SCHEMA
+from homogenization.interventions.cache import update_tables
 from homogenization.interventions.conditions import Condition
-from homogenization.interventions.kept import write_with_earlier
 from homogenization.interventions.passes import Run
 from homogenization.interventions.readings import pooled
 from homogenization.interventions.shard import Job, first_reviews, job_of_shard, run_new
@@ -25,8 +25,8 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
         model: language model, with its head, or encoder.
         inputs: files: `original`, the shard of the corpus, of which a perturbed text is made; `variant` for another
             text; and what `job_of_shard` reads.
-        params: parameters of the rule: `text`, a variant or one of `PERTURBED`; `n_reviews`, by rank; `conditions`, the
-            fields of each, the untouched model first; `metrics` of the tokens, or none; and what `job_of_shard` reads.
+        params: parameters of the rule: `text`, a variant or one of `PERTURBED`; `n_reviews`, by rank; and what
+            `job_of_shard` reads.
         paths: files to write, which may hold earlier rows: `metrics`, `texts`, `states`.
 
     Raises:
@@ -35,9 +35,8 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     text, originals = params.text, read_table(inputs.original)
     texts = perturbed_reviews(originals, text, params.seed) if text in PERTURBED else read_table(inputs.variant)
     reviews = first_reviews(texts.select("review_id", "text"), originals, params.n_reviews)
-    conditions = [Condition(*fields) for fields in params.conditions]
-    job = job_of_shard(model, inputs, params, reviews, text, conditions, params.metrics)
-    write_with_earlier(paths, job.stamps, "condition", partial(_new_tables, model, job), job.metadata)
+    job = job_of_shard(model, inputs, params, reviews, text)
+    update_tables(paths, job.stamps, "condition", partial(_new_tables, model, job), job.metadata)
 
 
 def _new_tables(model: LanguageModel, job: Job, known: Collection[str]) -> dict[str, pl.DataFrame]:
@@ -58,7 +57,7 @@ def _new_tables(model: LanguageModel, job: Job, known: Collection[str]) -> dict[
     # numpy rows alone would make a column of arrays
     series = [pl.Series(name, values) for name, values in zip(POOLED_STATES_SCHEMA, columns, strict=True)]
     states = pl.DataFrame(series).cast(POOLED_STATES_SCHEMA)
-    ratios = [len(np.unique(of_review)) / len(of_review) for of_review in job.reviews.tokens.by_review]
+    ratios = [len(np.unique(of_review)) / len(of_review) for of_review in job.reviews.texts]
     ratio = pl.col("review_id").replace_strict(job.reviews.names, ratios, return_dtype=pl.Float64)
     texts = made["doses"].with_columns(type_token_ratio=ratio).select(*TEXTS_SCHEMA).cast(TEXTS_SCHEMA)
     return {"metrics": made["metrics"], "texts": texts, "states": states}

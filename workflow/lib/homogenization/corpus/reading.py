@@ -110,7 +110,7 @@ def _hub_dataset(source: str, subset: str | None, revision: str | None, split: s
     """
     from datasets import load_dataset
 
-    asked = f"the hub data set '{source}'" + "".join(
+    description = f"the hub data set '{source}'" + "".join(
         f", {name} '{value}'"
         for name, value in (("subset", subset), ("revision", revision), ("split", split))
         if value is not None
@@ -134,7 +134,7 @@ def _hub_dataset(source: str, subset: str | None, revision: str | None, split: s
         else:
             local = f"give the path of a local {', '.join(sorted(BUILDERS))} file as corpus.source"
             reason = hub_advice(error, f"datasets/{source}", local)
-        raise HomogenizationError(f"corpus: {asked} could not be loaded: {reason}") from error
+        raise HomogenizationError(f"corpus: {description} could not be loaded: {reason}") from error
     if fetched is not None:
         check_cached(fetched)
     return dataset

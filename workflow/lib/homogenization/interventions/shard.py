@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.corpus.hashing import seeded_hash
-from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition, conditions_of
-from homogenization.interventions.intervened import Reviews, check_conditions, intervene
-from homogenization.interventions.kept import stamp, write_with_earlier
+from homogenization.interventions.cache import stamp, update_tables
+from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
+from homogenization.interventions.intervened import check_conditions, intervene
+from homogenization.interventions.schedule import Pack
 from homogenization.interventions.schemas import DELIVERED_SCHEMA, SLOPES_SCHEMA
 from homogenization.interventions.slopes import slopes_tables
 from homogenization.interventions.templates import templates_of_reviews
@@ -50,7 +50,7 @@ class Job:
     """What a model reads of a shard, and in which conditions.
 
     Attributes:
-        reviews: what the model reads.
+        reviews: the model, with its head, or an encoder, and what it reads.
         conditions: what is done, the untouched model first.
         metrics: names of the metrics, or none.
         identity: `model`, `variant` and `shard`.
@@ -59,7 +59,7 @@ class Job:
         stamps: for each condition, what its rows have to be computed with.
     """
 
-    reviews: Reviews
+    reviews: Pack
     conditions: Sequence[Condition]
     metrics: Sequence[str]
     identity: Mapping[str, str]
@@ -79,8 +79,6 @@ def job_of_shard(
     params: Any,
     reviews: pl.DataFrame,
     text: str,
-    conditions: Sequence[Condition],
-    metrics: Sequence[str],
 ) -> Job:
     """What a model reads in which conditions.
 
@@ -88,16 +86,16 @@ def job_of_shard(
         model: language model, with its head, or encoder.
         inputs: files: `depth`, the table, where a condition needs it, and `positional`, the attention to positions in
             the originals, of all shards of this model, where a condition needs it.
-        params: parameters of the rule: `model`, the entry; `shard`; `seed` of all draws; `code`, a hash.
+        params: parameters of the rule: `model`, the entry; `shard`; `conditions`, the fields of each, the untouched
+            model first; `metrics` of the tokens, or none; `seed` of all draws; `code`, a hash.
         reviews: columns review_id, text, original and rank.
         text: name of the variant or of the perturbed text.
-        conditions: what is done, the untouched model first.
-        metrics: metrics of the tokens, or none.
 
     Raises:
         HomogenizationError: conditions that the model can't be run in.
     """
     name, token_budget, seed = params.model["name"], params.model["token_budget"], params.seed
+    conditions = [Condition(*fields) for fields in params.conditions]
     identity = {"model": name, "variant": text, "shard": params.shard}
     texts = [reviews[column].to_list() for column in ("review_id", "text", "original")]
     read = windows(model, *texts)
@@ -108,20 +106,20 @@ def job_of_shard(
         ranks = dict(reviews.select("review_id", "rank").iter_rows())
         templates = templates_of_reviews(positional, [ranks[review] for review in read.review_ids])
         positional_sums = positional.write_csv()
-    of_shard = Reviews(read.review_ids, read.tokens, seed, templates, steepest)
-    check_conditions(model, name, conditions, of_shard)
+    whole = Pack(model.with_head, name, read.review_ids, read.tokens.by_review, seed, templates, steepest)
+    check_conditions(conditions, whole)
     states = {**model.provenance, **identity}
     dependencies = {"code": params.code, "texts": texts, "seed": seed, "token_budget": token_budget, "states": states}
     stamps = {
         condition.key: stamp(
             **dependencies,
-            metrics=metrics,
+            metrics=params.metrics,
             steepest=steepest if condition.blocks == STEEPEST else None,
             templates=positional_sums if condition.kind == TEMPLATE else None,
         )
         for condition in conditions
     }
-    return Job(of_shard, conditions, metrics, identity, token_budget, dependencies, stamps)
+    return Job(whole, conditions, params.metrics, identity, token_budget, dependencies, stamps)
 
 
 def run_new(
@@ -136,10 +134,10 @@ def run_new(
         also: as in `intervene`; it may be called of the untouched run, known or not.
     """
     if len(job.reviews.names):
-        check_against_eager(model.packed, int(job.reviews.tokens.lengths.max()), record_attention=True)
+        check_against_eager(model.packed, max(job.reviews.lengths), record_attention=True)
     # doses are measured against the untouched model, whose rows may be there already
     new = [one for one in job.conditions if one.key not in known or one.kind == UNTOUCHED]
-    made = intervene(model, job.reviews, new, job.metrics, job.identity, job.token_budget, also)
+    made = intervene(job.reviews, new, job.metrics, job.identity, job.token_budget, also)
     fresh = [table.filter(~pl.col("condition").is_in(list(known))) for table in made]
     return dict(zip(("metrics", "doses"), fresh, strict=True))
 
@@ -152,34 +150,30 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     Args:
         model: language model, with its head, or encoder.
         inputs: files: `variant`, `original`, and what `job_of_shard` reads.
-        params: parameters of the rule: `variant`; `n_reviews`, by rank; `interventions`, the section of the
-            configuration; and what `job_of_shard` reads.
+        params: parameters of the rule: `variant`; `n_reviews`, by rank; `slopes`, their `patterns` and `metrics`, or
+            None; and what `job_of_shard` reads.
         paths: files to write, which may hold earlier rows: `metrics`, `doses`, `slopes`, `delivered`.
 
     Raises:
         HomogenizationError: conditions that the model can't be run in, an architecture that can't be honoured, states
             that are not finite, a review that does not fit into memory.
     """
-    chosen = params.interventions
     reviews = first_reviews(read_table(inputs.variant), read_table(inputs.original), params.n_reviews)
-    job = job_of_shard(model, inputs, params, reviews, params.variant, conditions_of(chosen), chosen["metrics"])
+    job = job_of_shard(model, inputs, params, reviews, params.variant)
     by_condition = {name: paths[name] for name in ("metrics", "doses")}
-    write_with_earlier(by_condition, job.stamps, "condition", partial(run_new, model, job), job.metadata)
-    slopes = chosen["slopes"] or {"patterns": [], "metrics": []}
+    update_tables(by_condition, job.stamps, "condition", partial(run_new, model, job), job.metadata)
+    slopes = params.slopes or {"patterns": [], "metrics": []}
     stamps = dict.fromkeys(slopes["patterns"], stamp(**job.dependencies, metrics=slopes["metrics"]))
     by_pattern = {name: paths[name] for name in ("slopes", "delivered")}
-    write_with_earlier(by_pattern, stamps, "pattern", partial(_new_slopes, model, job, slopes), job.metadata)
+    update_tables(by_pattern, stamps, "pattern", partial(_new_slopes, model, job, slopes), job.metadata)
 
 
 def _new_slopes(
     model: LanguageModel, job: Job, slopes: Mapping[str, Sequence[str]], known: Collection[str]
 ) -> dict[str, pl.DataFrame]:
     """The tables `slopes` and `delivered` of the patterns that are not `known`; it leaves the network in float64."""
-    reviews, new = job.reviews, [pattern for pattern in slopes["patterns"] if pattern not in known]
-    if not new or not len(reviews.names):
+    new = [pattern for pattern in slopes["patterns"] if pattern not in known]
+    if not new or not len(job.reviews.names):
         return {"slopes": pl.DataFrame(schema=SLOPES_SCHEMA), "delivered": pl.DataFrame(schema=DELIVERED_SCHEMA)}
-    draws = [seeded_hash(reviews.seed, name) for name in reviews.names]
-    tables = slopes_tables(
-        model.packed, reviews.names, reviews.tokens.by_review, draws, new, slopes["metrics"], job.identity
-    )
+    tables = slopes_tables(model.packed, job.reviews, new, slopes["metrics"], job.identity)
     return dict(zip(("slopes", "delivered"), tables, strict=True))

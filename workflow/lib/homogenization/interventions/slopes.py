@@ -18,6 +18,7 @@ from homogenization.interventions.delivered import delivered_of_review
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import tokens_left, views_of
 from homogenization.interventions.recorded import Recorded, in_float64, record
+from homogenization.interventions.schedule import Pack
 from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA, SLOPES_SCHEMA, crossed
 from homogenization.measures.blocks import known_layout
 from homogenization.metrics.differentiable import DIFFERENTIABLE
@@ -42,7 +43,7 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
     """
     tokens = recorded.layers[-1]
     rows = views_of(tokens, tokens_left(len(tokens), recorded.massive))
-    found = np.zeros((recorded.n_blocks, len(patterns), len(cells(metrics))))
+    slopes = np.zeros((recorded.n_blocks, len(patterns), len(cells(metrics))))
     gradients = [
         torch.autograd.grad(DIFFERENTIABLE[metric](rows[view]), recorded.probes, retain_graph=True)
         if len(rows[view]) > 1
@@ -55,15 +56,13 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
             difference = PATTERNS[name].rows(seen) - attention.weights
             for cell, of_cell in enumerate(gradients):
                 slope = np.nan if of_cell is None else float((of_cell[chunk] * difference).sum())
-                found[attention.block, number, cell] += slope
-    return found
+                slopes[attention.block, number, cell] += slope
+    return slopes
 
 
 def slopes_tables(
     model: PackedModel,
-    names: Sequence[str],
-    token_ids: Sequence[np.ndarray],
-    draws: Sequence[bytes],
+    reviews: Pack,
     patterns: Sequence[str],
     metrics: Sequence[str],
     identity: Mapping[str, str],
@@ -72,9 +71,7 @@ def slopes_tables(
 
     Args:
         model: transformer; it is converted to float64.
-        names: names of the reviews.
-        token_ids: token ids of each.
-        draws: for each, the name of its draws.
+        reviews: what it reads.
         patterns: names of P.
         metrics: names of `DIFFERENTIABLE`.
         identity: `model` and `variant`, for the tables.
@@ -91,15 +88,15 @@ def slopes_tables(
             "entry to LAYOUTS in homogenization/measures/blocks.py",
             model.architecture,
         )
-    with progress(sum(map(len, token_ids)), "tokens") as advance:
-        for ids, draw in zip(token_ids, draws, strict=True):
+    with progress(sum(reviews.lengths), "tokens") as advance:
+        for ids, draw in zip(reviews.texts, reviews.draws, strict=True):
             recorded = record(model, ids, layout)
             slopes.append(slopes_of_review(recorded, draw, patterns, metrics))
             if layout is not None:
                 delivered.append(delivered_of_review(recorded, draw, delivering))
             advance(len(ids))
     views, measured = zip(*cells(metrics), strict=True)
-    by_block = {"review_id": names}, {"block": range(1, model.n_blocks + 1)}
+    by_block = {"review_id": reviews.names}, {"block": range(1, model.n_blocks + 1)}
     table = crossed(SLOPES_SCHEMA, *by_block, {"pattern": patterns}, {"view": views, "metric": measured})
     table = table.with_columns(slope=np.stack(slopes).ravel(), layer=pl.lit(model.n_blocks))
     columns = {name: pl.lit(identity[name]) for name in ("model", "variant")}

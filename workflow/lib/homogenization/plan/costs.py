@@ -171,8 +171,8 @@ def plan_row(
     full = store_bytes(architecture, tokens, reviews, stored_as, layers, recorded)
     sample = 0
     if sampled is not None:
-        kept = int(np.minimum(lengths, sampled).sum())
-        sample = store_bytes(architecture, kept, reviews, stored_as, layers, recorded)
+        n_kept = int(np.minimum(lengths, sampled).sum())
+        sample = store_bytes(architecture, n_kept, reviews, stored_as, layers, recorded)
     pooled = token_counts.filter(pl.col("variant").is_in(list(pooled_variants)))
     n_pooled = pooled["lengths"].explode().sum()
     # a review that is longer than the budget passes alone

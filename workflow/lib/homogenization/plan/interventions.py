@@ -10,7 +10,7 @@ from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import matrix_operations
 from homogenization.plan.durations import INTERVENTIONS, rate, row_of_jobs
-from homogenization.plan.text import aligned, count, duration, three_digits
+from homogenization.plan.text import text_of_work
 
 _FLOAT64 = 2  # times the seconds of an operation in float32
 
@@ -67,15 +67,6 @@ def intervention_costs(
 
 def interventions_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows for readers; empty where there are none."""
-    if not rows:
-        return ""
-    columns = {
-        "": lambda row: f"{row['work']}, {row['model']}",
-        "conditions": count("conditions"),
-        "reviews": count("reviews"),
-        "forward passes": count("forward"),
-        "backward passes": count("backward"),
-        "PFLOP": lambda row: three_digits(row["petaflops"]),
-        "time": lambda row: duration(row["seconds_total"]),
-    }
-    return aligned(rows, columns) + "passes of single reviews, at least; measures between them are left out\n"
+    counts = {"conditions": "conditions", "reviews": "reviews"}
+    counts |= {"forward passes": "forward", "backward passes": "backward"}
+    return text_of_work(rows, counts, "passes of single reviews, at least; measures between them are left out")

@@ -9,7 +9,7 @@ from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import matrix_operations
 from homogenization.plan.durations import TRAINING, rate, row_of_jobs
-from homogenization.plan.text import aligned, count, duration, three_digits
+from homogenization.plan.text import text_of_work
 
 _PASSES = 3  # forward, and backward twice as many operations
 
@@ -39,13 +39,4 @@ def training_costs(
 
 def training_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows for readers; empty where there are none."""
-    if not rows:
-        return ""
-    columns = {
-        "": lambda row: f"{row['work']}, {row['model']}",
-        "steps": count("steps"),
-        "tokens": count("tokens"),
-        "PFLOP": lambda row: three_digits(row["petaflops"]),
-        "time": lambda row: duration(row["seconds_total"]),
-    }
-    return aligned(rows, columns) + "at most, without losses of held-out reviews\n"
+    return text_of_work(rows, {"steps": "steps", "tokens": "tokens"}, "at most, without losses of held-out reviews")

@@ -166,18 +166,20 @@ def move_aside(path: str | Path) -> Path:
     return aside
 
 
-def damage(path: str | Path, reason: object) -> HomogenizationError:
-    """Move aside a damaged file that the workflow makes, and return the error for the caller to raise."""
+def damage(
+    path: str | Path, reason: object, what: str = "damaged or cut short", again: str = "makes it anew"
+) -> HomogenizationError:
+    """Move aside a damaged file that the workflow makes or fetches, and return the error for the caller to raise."""
     try:
-        remedy = f"It was moved to {move_aside(path)}. Run the same command again, which makes it anew."
+        remedy = f"It was moved to {move_aside(path)}. Run the same command again, which {again}."
     except FileNotFoundError:
-        remedy = "Another job has moved it aside. Run the same command again, which makes it anew."
+        remedy = f"Another job has moved it aside. Run the same command again, which {again}."
     except OSError as error:
         remedy = (
             f"It could not be moved aside ({error.strerror}). "
             f"Delete {Path(path).resolve()} and run the same command again."
         )
-    return HomogenizationError(f"{path}: damaged or cut short ({reason}). {remedy}")
+    return HomogenizationError(f"{path}: {what} ({reason}). {remedy}")
 
 
 def gone(path: str | Path) -> HomogenizationError:

@@ -6,7 +6,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import move_aside, sha256_of
+from homogenization.run.files import damage, sha256_of
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -73,11 +73,7 @@ def check_cached(folder: Path, pattern: str = "*") -> None:
 
 def damaged_in_cache(path: Path, reason: str) -> HomogenizationError:
     """Move aside a damaged file of the hub's cache, and return the error for the caller to raise."""
-    try:
-        remedy = f"It was moved to {move_aside(path)}. Run the same command again, which fetches it again."
-    except OSError as error:
-        remedy = f"It could not be moved aside ({error}). Delete {path.resolve()} and run the same command again."
-    return HomogenizationError(f"{path}: damaged ({reason}). {remedy}")
+    return damage(path, reason, "damaged", "fetches it again")
 
 
 def hub_advice(error: BaseException, page: str, alternative: str) -> str:
@@ -175,9 +171,9 @@ def _answered(error: BaseException, hub: str, login: str, elsewhere: str) -> str
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """An error and those behind it, also where it was raised `from None`."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    visited: set[int] = set()
+    while error is not None and id(error) not in visited:
+        visited.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
 

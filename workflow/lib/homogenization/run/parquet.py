@@ -25,9 +25,9 @@ _CHECKSUM_DIGITS = 64
 def write_table(table: pl.DataFrame, path: str | Path, metadata: Mapping[str, Any] | None = None) -> None:
     """Write `table` as Parquet, whole; the file's metadata (JSON) hold `metadata`, the job's record and a checksum."""
     made_by = {"made_by": job_record()} if job_record() else {}
-    described = {_CHECKSUM_KEY: "0" * _CHECKSUM_DIGITS, **(metadata or {}), **made_by}
+    header = {_CHECKSUM_KEY: "0" * _CHECKSUM_DIGITS, **(metadata or {}), **made_by}
     content = io.BytesIO()
-    table.write_parquet(content, compression="zstd", metadata={METADATA_KEY: json.dumps(described, sort_keys=True)})
+    table.write_parquet(content, compression="zstd", metadata={METADATA_KEY: json.dumps(header, sort_keys=True)})
     with written_whole(path) as partial:
         partial.write_bytes(_with_checksum(content.getvalue()))
 

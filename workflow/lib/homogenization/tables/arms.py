@@ -40,8 +40,8 @@ def seed_values(summary: pl.DataFrame, models: Sequence[Sequence[Any]], by: Sequ
         by: columns of the cells.
     """
     schema = {"model": pl.String, "arm": pl.String, "seed": pl.Int64, "step": pl.Int64}
-    named = pl.DataFrame(list(models), schema=schema, orient="row")
-    joined = summary.join(named, on="model", maintain_order="left")
+    entries = pl.DataFrame(list(models), schema=schema, orient="row")
+    joined = summary.join(entries, on="model", maintain_order="left")
     return joined.select("arm", "seed", "step", *by, value="mean")
 
 
@@ -103,9 +103,9 @@ def paired_at_loss(
         if not all(paths.values()):
             continue
         loss = max(min(value for _, value in path) for path in paths.values())
-        found = {name: _shares_at(path, loss) for name, path in paths.items()}
-        if all(found.values()):
-            shares += [(name, seed, step, loss, share) for name, of in found.items() for step, share in of]
+        by_arm = {name: _shares_at(path, loss) for name, path in paths.items()}
+        if all(by_arm.values()):
+            shares += [(name, seed, step, loss, share) for name, of in by_arm.items() for step, share in of]
     schema = {"arm": pl.String, "seed": pl.Int64, "step": pl.Int64, "loss": pl.Float64, "share": pl.Float64}
     weighed = values.join(pl.DataFrame(shares, schema=schema, orient="row"), on=["arm", "seed", "step"])
     keys = ["seed", "loss", *by]

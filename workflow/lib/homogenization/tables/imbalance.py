@@ -35,8 +35,8 @@ def unbalanced(balance: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
     Args:
         balance: tables/balance.csv, `BALANCE_SCHEMA`.
     """
-    found: dict[tuple[str, str], list[str]] = {}
+    unbalanced: dict[tuple[str, str], list[str]] = {}
     rows = balance.filter(~pl.col("balanced"))
     for variant, control, covariate, model in rows.select("variant", "control", "covariate", "model").iter_rows():
-        found.setdefault((variant, control), []).append(f"{covariate} ({model})" if model else covariate)
-    return found
+        unbalanced.setdefault((variant, control), []).append(f"{covariate} ({model})" if model else covariate)
+    return unbalanced

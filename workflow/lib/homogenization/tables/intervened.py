@@ -66,11 +66,11 @@ def by_review(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """
     rows = _with_condition(intervened, doses)
     keys = [*_RUN, "review_id", *CONDITION, "view", "metric"]
-    found = [pl.col("value").mean(), pl.col("kl").mean(), pl.col("sink_moved").max()]
+    aggregates = [pl.col("value").mean(), pl.col("kl").mean(), pl.col("sink_moved").max()]
     parts = [
         rows.filter(at_layers(layers))
         .group_by(keys, maintain_order=True)
-        .agg(*found)
+        .agg(*aggregates)
         .with_columns(pl.lit(layers).alias("layers"))
         for layers in LAYERS
     ]
@@ -134,10 +134,10 @@ def _without_draw() -> pl.Expr:
 
 def _with_condition(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """`intervened` without NaN, with what its conditions are; in an order that no order of jobs decides."""
-    told = doses.with_columns(_without_draw()).select(*_RUN, "review_id", "condition", *CONDITION, "kl", "sink_moved")
+    dose = doses.with_columns(_without_draw()).select(*_RUN, "review_id", "condition", *CONDITION, "kl", "sink_moved")
     return (
         intervened.filter(pl.col("value").is_not_nan())
-        .join(told, on=(*_RUN, "review_id", "condition"))
+        .join(dose, on=(*_RUN, "review_id", "condition"))
         .sort(*_RUN, *CONDITION, "condition", "metric", "view", "review_id", "layer", nulls_last=False)
     )
 

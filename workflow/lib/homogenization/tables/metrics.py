@@ -57,14 +57,14 @@ def spectral_values(spectra: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFra
 
 def registered_values(table: pl.DataFrame, registry: Mapping[str, Metric], metrics: Sequence[str]) -> pl.DataFrame:
     """Metrics of the columns of `table`, those of `metrics` that `registry` holds: `METRICS_SCHEMA`."""
-    chosen = [registry[name] for name in metrics if name in registry]
+    selected = [registry[name] for name in metrics if name in registry]
     if table.is_empty():
         return _empty()
     columns = {column.name: _as_array(column) for column in table.drop(_KEYS, strict=False).iter_columns()}
     parts = [_empty()]
-    for view in sorted({view for metric in chosen for view in metric.views}):
+    for view in sorted({view for metric in selected for view in metric.views}):
         keys = table.with_columns(pl.lit(view).alias("view")).select(*_KEYS)
-        values = {metric.name: metric.compute(columns, view) for metric in chosen if view in metric.views}
+        values = {metric.name: metric.compute(columns, view) for metric in selected if view in metric.views}
         parts.append(_long(keys, values))
     return pl.concat(parts)
 

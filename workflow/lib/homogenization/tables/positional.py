@@ -105,8 +105,8 @@ def _cross_fitted(attention: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     if not n_queries.all():
         return np.full(len(attention), np.nan)
     excess = attention - uniform
-    chosen = excess[:, ::-1] > 0
-    return np.where(chosen, excess, 0).sum(axis=(1, 2, 3)) / n_queries.sum()
+    above = excess[:, ::-1] > 0
+    return np.where(above, excess, 0).sum(axis=(1, 2, 3)) / n_queries.sum()
 
 
 def _explained(log: np.ndarray, squared: np.ndarray, pairs: np.ndarray) -> np.ndarray:
@@ -155,8 +155,8 @@ def tabulate(inputs: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
     All reviews of a variant count, whether or not they are accepted.
     """
     heads, templates = [pl.DataFrame(schema=POSITIONAL_SCHEMA)], [pl.DataFrame(schema=TEMPLATES_SCHEMA)]
-    described = [(table_metadata(path), path) for path in inputs.positional]
-    origins = [((of["states"]["model"], of["states"]["variant"]), of, path) for of, path in described]
+    files = [(table_metadata(path), path) for path in inputs.positional]
+    origins = [((of["states"]["model"], of["states"]["variant"]), of, path) for of, path in files]
     for (model, variant), shards in groupby(sorted(origins, key=lambda origin: origin[0]), lambda origin: origin[0]):
         _, metadata, paths = zip(*shards, strict=True)
         n_reviews = sum(of["n_reviews"] for of in metadata)

@@ -106,7 +106,7 @@ def acceptance_table(
         n_reviews: Reviews of the sample, the denominator of the rate.
         max_excess: Largest excess loss of an accepted review; None: no bound.
     """
-    counted = similarity.group_by("variant").agg(
+    counts = similarity.group_by("variant").agg(
         pl.len().alias("n_rewritten"),
         pl.col("accepted").sum().alias("n_accepted"),
         pl.col("f1").mean().alias("mean_f1"),
@@ -117,7 +117,7 @@ def acceptance_table(
     baseline = similarity.filter(pl.col("variant") == RANDOM_PAIRS)["f1"].median()
     return (
         pl.DataFrame({"variant": list(variants)}, schema={"variant": pl.String})
-        .join(counted, on="variant", how="left", maintain_order="left")
+        .join(counts, on="variant", how="left", maintain_order="left")
         .with_columns(pl.col("n_rewritten", "n_accepted").fill_null(0))
         .with_columns(
             pl.lit(n_reviews).alias("n_reviews"),

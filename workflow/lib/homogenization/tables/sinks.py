@@ -41,16 +41,16 @@ def sinks_table(sinks: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
         texts: variant, review_id, text.
     """
     n_read = sinks.group_by("model", "variant").agg(pl.col("review_id").n_unique().cast(pl.Int64).alias("n_read"))
-    found = sinks.filter(pl.col("kind").is_not_null()).join(
+    rows = sinks.filter(pl.col("kind").is_not_null()).join(
         texts, on=["variant", "review_id"], how="left", validate="m:1"
     )
     span = pl.col("text").str.slice(pl.col("token_start"), pl.col("token_end") - pl.col("token_start"))
     word = span.str.strip_chars()
-    found = found.with_columns(
+    rows = rows.with_columns(
         token=pl.when(pl.col("token_end") == 0).then(pl.lit(_SPECIAL)).when(word == "").then(span).otherwise(word),
         place=pl.col("position") / (pl.col("n_tokens") - 1),
     )
-    every = found.with_columns(token=pl.lit(None, dtype=pl.String))
+    every = rows.with_columns(token=pl.lit(None, dtype=pl.String))
     numbers = (
         pl.col("review_id").n_unique().alias("n_reviews"),
         pl.len().alias("n_sinks"),
@@ -60,7 +60,7 @@ def sinks_table(sinks: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
         pl.col("place").median().alias("relative_position"),
         *(pl.col(name).median() for name in ("first_block", "last_block", "peak")),
     )
-    table = pl.concat([every, found]).group_by(*_GROUP, "token").agg(*numbers).rename({"median_position": "position"})
+    table = pl.concat([every, rows]).group_by(*_GROUP, "token").agg(*numbers).rename({"median_position": "position"})
     table = table.join(n_read, on=["model", "variant"], how="left")
     order = [pl.col(name) for name in _GROUP] + [pl.col("token").is_not_null(), -pl.col("n_reviews"), pl.col("token")]
     return table.select(*SINKS_TABLE_SCHEMA).cast(SINKS_TABLE_SCHEMA).sort(*order)

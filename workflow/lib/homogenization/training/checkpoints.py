@@ -80,8 +80,8 @@ def keep(state: State, key: str, folder: Path) -> None:
 
 def latest(key: str, folder: Path) -> State | None:
     """The last whole checkpoint of the run `key`, or None where it has none: those before a damaged one are tried."""
-    found = sorted((path for path in folder.iterdir() if path.name.isdigit()), reverse=True) if folder.is_dir() else []
-    for path in found:
+    paths = sorted((path for path in folder.iterdir() if path.name.isdigit()), reverse=True) if folder.is_dir() else []
+    for path in paths:
         try:
             return _read(path / TENSORS, path / NOTES, key)
         except (OSError, ValueError, KeyError, SafetensorError) as error:
@@ -90,9 +90,9 @@ def latest(key: str, folder: Path) -> State | None:
 
 
 def _read(tensors: Path, notes: Path, key: str | None) -> State:
-    told = json.loads(notes.read_text(encoding="utf-8"))
-    if told.pop("key") != key and key is not None:
+    content = json.loads(notes.read_text(encoding="utf-8"))
+    if content.pop("key") != key and key is not None:
         raise ValueError("it belongs to a run with other settings")
-    if told.pop("sha256") != sha256_of(tensors):
+    if content.pop("sha256") != sha256_of(tensors):
         raise ValueError("its tensors are damaged or cut short")
-    return State(tensors=load_file(tensors), **told)
+    return State(tensors=load_file(tensors), **content)

@@ -22,7 +22,7 @@ def stamp(**dependencies: Any) -> str:
     return blake2b(json.dumps(dependencies, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def write_with_earlier(
+def update_tables(
     paths: Mapping[str, str | Path],
     stamps: Mapping[str, str],
     column: str,
