@@ -86,7 +86,8 @@ def cross_validated(
             held = np.flatnonzero((folds == fold) & ~np.isnan(states).any(axis=1))
             if not len(held):
                 continue
-            scores = probe.predict_log_proba((states[held] - centre) / spread)
+            chances = probe.predict_proba((states[held] - centre) / spread)
+            scores = np.log(chances.clip(min=np.finfo(np.float64).tiny))  # far from all originals, one can be 0
             column = np.searchsorted(probe.classes_, labels[held])
             found[name].log_loss[held] = -scores[np.arange(len(held)), column]
             found[name].correct[held] = probe.classes_[scores.argmax(axis=1)] == labels[held]
