@@ -17,7 +17,7 @@ PAIRS = {
     ("SkylakeX", "avx512"): {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
 }
 CPUINFO = Path("/proc/cpuinfo")
-NUMERIC = "claims consequences inference interventions measures metrics models states statistics tables training".split()
+FOLDERS = "claims consequences inference interventions measures metrics models states statistics tables training"
 _SHARED = {"Zen": "Haswell"}  # kernels that the wheels of numpy and scipy have for a processor of another name
 _IN_FORCE = """
 import numpy, scipy.linalg, torch
@@ -48,7 +48,7 @@ def main(pytest: list[str]) -> int:
             print(f"{name}: the libraries took others\n{loaded.stderr}", flush=True)
             failed = 1
             continue
-        folders = [f"tests/library/{folder}" for folder in NUMERIC]
+        folders = [f"tests/library/{folder}" for folder in FOLDERS.split()]
         failed |= subprocess.run([*pytest, "--quiet", *folders], env=environment).returncode != 0
     return failed
 

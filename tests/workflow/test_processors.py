@@ -25,9 +25,7 @@ def test_a_pair_that_the_processor_cannot_run_is_named_and_the_others_are_run(
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(CPUINFO.format(""))
     monkeypatch.setattr(processors, "CPUINFO", cpuinfo)
-    monkeypatch.setattr(
-        processors, "_IN_FORCE", "import os; print('Haswell', os.environ['ATEN_CPU_CAPABILITY'])"
-    )
+    monkeypatch.setattr(processors, "_IN_FORCE", "import os; print('Haswell', os.environ['ATEN_CPU_CAPABILITY'])")
     stand_in = f"import os, sys; print('run', os.environ['OPENBLAS_CORETYPE'], sys.argv[-1], flush=True); {status}"
     assert processors.main([sys.executable, "-c", stand_in]) == returned
     printed = capfd.readouterr().out
