@@ -87,7 +87,8 @@ def cross_validated(
             held_out = np.flatnonzero((folds == fold) & ~np.isnan(states).any(axis=1))
             if not len(held_out):
                 continue
-            scores = probe.predict_log_proba((states[held_out] - centre) / spread)
+            chances = probe.predict_proba((states[held_out] - centre) / spread)
+            scores = np.log(chances.clip(min=np.finfo(np.float64).tiny))  # far from all originals, one can be 0
             column = np.searchsorted(probe.classes_, labels[held_out])
             probed[name].log_loss[held_out] = -scores[np.arange(len(held_out)), column]
             probed[name].correct[held_out] = probe.classes_[scores.argmax(axis=1)] == labels[held_out]

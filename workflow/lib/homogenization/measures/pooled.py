@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.measures.directions import unit_rows
+from homogenization.measures.eigenvalues import symmetric_eigenvalues
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
 from homogenization.metrics.gram import roots_of
@@ -130,7 +131,7 @@ def pooled(blocks: Callable[[], Iterator[Block]]) -> Iterator[dict[str, Any]]:
         n = n_others if view.endswith(_WITHOUT_FIRST) else n_tokens
         if n < 2:
             continue
-        values = roots_of(np.linalg.eigvalsh(grams[view]))[: min(n, width)] if view in grams else []
+        values = roots_of(symmetric_eigenvalues(grams[view]))[: min(n, width)] if view in grams else []
         yield {
             "view": view,
             "n_tokens": n,

@@ -7,7 +7,7 @@ summed on the other, which is a lower bound in expectation.
 """
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, combinations, groupby
 from typing import Any
 
 import numpy as np
@@ -126,8 +126,25 @@ def _dictionary_weights(attention: np.ndarray, by_position: np.ndarray) -> np.nd
     sums = by_position[POSITION_SUMS.index(DICTIONARY[0]) :].sum(axis=1)
     n_queries = sums[-1].sum(axis=-1, keepdims=True)
     scale = np.sqrt(np.where(n_queries > 0, n_queries, np.inf))
-    weights, _ = nnls((sums / scale).reshape(len(sums), -1).T, (attention.sum(axis=0) / scale).ravel())
+    templates, seen = (sums / scale).reshape(len(sums), -1).T, (attention.sum(axis=0) / scale).ravel()
+    try:
+        weights, _ = nnls(templates, seen)
+    except RuntimeError:  # it can come back to the same templates again and again
+        weights = best_of_all_subsets(templates, seen)
     return _ratio(weights, weights.sum())
+
+
+def best_of_all_subsets(columns: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """The weights >= 0 of (n, k) columns that fit the target (n,) best, from least squares of each of 2^k subsets."""
+    best, least = np.zeros(columns.shape[1]), target @ target
+    for subset in chain.from_iterable(combinations(range(len(best)), size) for size in range(1, len(best) + 1)):
+        chosen = list(subset)
+        weights = np.linalg.lstsq(columns[:, chosen], target, rcond=None)[0]
+        error = ((columns[:, chosen] @ weights - target) ** 2).sum()
+        if weights.min() >= 0 and error < least:
+            best, least = np.zeros(columns.shape[1]), error
+            best[chosen] = weights
+    return best
 
 
 def mean_template(attention: np.ndarray, uniform: np.ndarray) -> Iterator[dict[str, Any]]:
