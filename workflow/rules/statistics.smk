@@ -1,15 +1,13 @@
 # Tables -> contrasts, depth, extrema, the first token, interventions, consequences, training, verdicts.
 # Matrices of known kinds -> what the metrics answer to. The catalogue describes them.
-from homogenization.tables.catalogue import made_tables
-
-for made in made_tables(STUDY, "statistics"):
+for made in [tables for tables in TABLES if tables.stage == "statistics"]:
 
     rule:
         """Tables of the catalogue."""
         name:
             made.name
         input:
-            **made.files_read(STUDY),
+            **made.files_read(STUDY, TABLES),
         output:
             *(report(file.path, **file.reported) if file.label else file.path for file in made.files),
         log:

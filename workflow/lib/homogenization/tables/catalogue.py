@@ -84,11 +84,10 @@ class Tables:
         """The rule file: `tables` for what is tabulated from measures, otherwise `statistics`."""
         return "statistics" if self.rule else "tables"
 
-    def files_read(self, study: Any) -> dict[str, str | Sequence[str]]:
-        """All that the rule reads, by name."""
-        made = {file.name: file for tables in made_tables(study) for file in tables.files}
-        paths = {name.split(".")[0]: made[name].path if name in made else [] for name in self.reads}
-        return paths | dict(self.inputs(study))
+    def files_read(self, study: Any, made: Iterable["Tables"]) -> dict[str, str | Sequence[str]]:
+        """All that the rule reads, by name; `made` are the tables of the study."""
+        paths = {file.name: file.path for tables in made for file in tables.files}
+        return {name.split(".")[0]: paths.get(name, []) for name in self.reads} | dict(self.inputs(study))
 
     def resources(self, study: Any) -> dict[str, int]:
         """What the rule asks for in each attempt besides the defaults of the profile: `mem_mb` and `runtime`."""
@@ -493,6 +492,6 @@ _ENTRIES = (
 TABLES = {tables.name: tables for tables in _ENTRIES}
 
 
-def made_tables(study: Any, stage: str | None = None) -> list[Tables]:
-    """The tables that `study` makes, of one stage if it is given."""
-    return [tables for tables in TABLES.values() if tables.when(study) and stage in (None, tables.stage)]
+def made_tables(study: Any) -> list[Tables]:
+    """The tables that `study` makes."""
+    return [tables for tables in TABLES.values() if tables.when(study)]
