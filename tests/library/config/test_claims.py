@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from conftest import ROOT, SMALL
-from homogenization.claims.claim_statistics import CLAIM_STATISTICS
-from homogenization.config.claims import STATISTICS, load_claims
+from homogenization.config.claims import load_claims
 from homogenization.config.study import load_study
 from homogenization.run.errors import HomogenizationError
 
@@ -151,10 +150,6 @@ def test_a_file_that_holds_no_claims(tmp_path, content, said):
         (tmp_path / "claims.yaml").write_text(content)
     with pytest.raises(HomogenizationError, match=said):
         load_claims(tmp_path / "claims.yaml")
-
-
-def test_every_statistic_can_be_taken():
-    assert set(CLAIM_STATISTICS) == set(STATISTICS)
 
 
 def config_of(**changes):
