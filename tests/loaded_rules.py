@@ -91,9 +91,10 @@ def script_of(rule: Rule) -> Path:
 
 
 def named_modules(rule: Rule) -> list[str]:
-    """The module that the script of a rule imports by name, where it does."""
+    """The module that the script of a rule imports by name, where it does, and those that this one imports so."""
     module = value_of(rule.params.get("module"))
-    return [] if module is None else [module]
+    statistics = {claim["statistic"] for claim in rule.params.get("claims", ())}
+    return [] if module is None else [module, *sorted(f"claims.statistics.{name}" for name in statistics)]
 
 
 def value_of(param: object) -> object:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+from hypothesis import strategies as st
 
 from homogenization.measures.attention import ATTENTION_SCHEMA, attention_profile
 from homogenization.measures.geometry import GEOMETRY_SCHEMA, token_geometry
@@ -71,4 +72,33 @@ def plain_numbers(tokens):
     above = np.triu_indices(len(tokens), k=1)
     cosine = (units @ units.T)[above].mean() if len(tokens) > 1 else np.nan
     values = np.linalg.svd(tokens, compute_uv=False)
-    return [norms.mean(), cosine, values[0] ** 2 / (values**2).sum()]
+    return [norms.mean(), cosine, values[0] ** 2 / (values**2).sum() if values.any() else np.nan]
+
+
+_DEGENERATE = {
+    "zeros": lambda random, n, width: np.zeros((n, width)),
+    "equal rows": lambda random, n, width: np.tile(random.standard_normal(width), (n, 1)),
+    "two rows": lambda random, n, width: random.standard_normal((2, width))[random.integers(0, 2, n)],
+    "nearly equal rows": lambda random, n, width: 1 + 1e-7 * random.standard_normal((n, width)),
+    "rank one": lambda random, n, width: np.outer(random.standard_normal(n), random.standard_normal(width)),
+    "equal eigenvalues": lambda random, n, width: np.linalg.qr(random.standard_normal((200, 200)))[0][:n, :width],
+    "pairs of equal eigenvalues": lambda random, n, width: np.eye(n, width) * (1 + np.arange(n) // 2)[:, None],
+    "few numbers": lambda random, n, width: random.integers(-1, 2, (n, width)).astype(float),
+    "a massive first token": lambda random, n, width: random.standard_normal((n, width)) * ([[1e6]] + [[1]] * (n - 1)),
+    "rows of any length": lambda random, n, width: (
+        random.standard_normal((n, width)) * 10.0 ** random.uniform(-6, 6, (n, 1))
+    ),
+    "columns of any length": lambda random, n, width: (
+        random.standard_normal((n, width)) * 10.0 ** random.uniform(-6, 6, width)
+    ),
+}
+_SIZES = st.one_of(st.integers(1, 4), st.integers(5, 150))
+
+
+@st.composite
+def degenerate_tokens(draw):
+    """float32 tokens (n, width) on which solvers fail where any do; the smallest ones are subnormal."""
+    kind, n, width = draw(st.sampled_from(sorted(_DEGENERATE))), draw(_SIZES), draw(_SIZES)
+    scale = draw(st.sampled_from([1.0, 1e-43, 1e-30, 1e30]))
+    tokens = _DEGENERATE[kind](np.random.default_rng(draw(st.integers(0, 1000))), n, width) * scale
+    return tokens.astype(np.float32)

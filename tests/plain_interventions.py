@@ -7,7 +7,10 @@ import numpy as np
 import torch
 import transformers
 
-from homogenization.states.network import PackedModel, packed_model
+from homogenization.interventions.changes import dial
+from homogenization.interventions.passes import Recorder
+from homogenization.interventions.recorded import InFloat64
+from homogenization.states.network import PackedModel, packed_model, run_packed
 from tiny_models import BIDIRECTIONAL
 
 
@@ -108,3 +111,17 @@ def plain_capped(sink, bound, to):
         return attention
 
     return change
+
+
+def dialled_layers(model, ids, pattern, strength, blocks):
+    """The residual stream (tokens, width) of each layer in float64, in a run of a text with the dial in `blocks`."""
+    layers = []
+    recorder = Recorder([len(ids)], dial(pattern, strength, [b"r"]), blocks, False, torch.device("cpu"))
+    with InFloat64():
+        run_packed(model, ids, [len(ids)], False, lambda _, states: layers.append(states.numpy().copy()), recorder)
+    return layers
+
+
+def derivative_at_0(values, step=1e-3):
+    """The derivative of a function of one number at 0, by differences of fourth order."""
+    return (8 * (values(step) - values(-step)) - (values(2 * step) - values(-2 * step))) / (12 * step)

@@ -47,3 +47,13 @@ def trained_tokenizer():
 def tiny(config, max_tokens=64, dtype=torch.float32):
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>")
     return LanguageModel(packed_model(network(config, dtype)), tokenizer, max_tokens, "default", {"dtype": str(dtype)})
+
+
+def saved(folder, name, head=True, **fields):
+    """Save a tiny network of `CONFIGS`, with other `fields`, and its tokenizer; returns the entry of `models`."""
+    torch.manual_seed(0)
+    config = type(CONFIGS[name])(**{**CONFIGS[name].to_dict(), **fields})
+    auto = transformers.AutoModelForCausalLM if head else transformers.AutoModel
+    auto.from_config(config).save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>").save_pretrained(folder)
+    return {"weights": {"path": str(folder)}, "dtype": "float32", "device": "cpu", "bos": "default"}

@@ -1,6 +1,7 @@
 """Every rule keeps the house rules, as Snakemake reads it; rule files and scripts stay short."""
 
 import ast
+from importlib import import_module
 from pathlib import Path
 from statistics import mean
 
@@ -70,14 +71,23 @@ def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
     named = named_modules(rule)
     # a language model that writes has a script of its own, and names its backend
     if not named or named[0].startswith("writers."):
-        assert script_of(rule).stem == rule.name
+        shared = {"score_written": "score_similarity", "score_written_fluency": "score_fluency"}
+        assert script_of(rule).stem == shared.get(rule.name, rule.name)
         return
     package, module = named[0].split(".")
     verb = {"measures": "compute", "tables": "tabulate", "figures": "plot"}.get(package)
     if verb is not None:
         assert rule.name == f"{verb}_{module}"
-    assert script_of(rule).stem == {"measures": "measure", "figures": "plot"}.get(package, "tabulate")
-    assert stage_of(rule) == package
+    scripts = {"measures": "measure", "figures": "plot", "shard": "read_in_conditions"}
+    assert script_of(rule).stem == scripts.get(package, scripts.get(module, "tabulate"))
+    assert stage_of(rule) == ("statistics" if package == "claims" else package)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if named_modules(rule)], ids=str)
+def test_a_module_that_makes_tables_names_their_schemas(rule):
+    module = import_module(f"homogenization.{named_modules(rule)[0]}")
+    if hasattr(module, "tabulate") or hasattr(module, "measure"):
+        assert len(module.SCHEMAS) == len(rule.output)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES.values() if str(rule).startswith("tabulate_")], ids=str)

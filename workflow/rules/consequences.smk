@@ -29,7 +29,8 @@ if STUDY.consequences:
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
-            code=code("read_consequences"),
+            code=code("read_in_conditions", "consequences.shard"),
+            module="consequences.shard",
             model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
             text=lambda wildcards: wildcards.text,
             shard=lambda wildcards: wildcards.shard,
@@ -38,7 +39,7 @@ if STUDY.consequences:
             metrics=lambda wildcards: STUDY.reading.metrics(wildcards.text),
             seed=STUDY.seed,
         script:
-            "../scripts/read_consequences.py"
+            "../scripts/read_in_conditions.py"
 
     rule probe_states:
         """Probes of the labels and shifts of texts, from the pooled states of a model."""

@@ -31,12 +31,14 @@ if STUDY.intervention_jobs:
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
-            code=code("apply_interventions"),
+            **STUDY.interventions.params("metrics", "slopes"),
+            code=code("read_in_conditions", "interventions.shard"),
+            module="interventions.shard",
             model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
             variant=lambda wildcards: wildcards.variant,
             shard=lambda wildcards: wildcards.shard,
             n_reviews=lambda wildcards: STUDY.n_intervened(wildcards.shard),
-            interventions=STUDY.interventions.params(*STUDY.interventions.what),
+            conditions=[condition.fields for condition in STUDY.interventions.conditions],
             seed=STUDY.seed,
         script:
-            "../scripts/apply_interventions.py"
+            "../scripts/read_in_conditions.py"

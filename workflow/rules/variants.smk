@@ -1,6 +1,16 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original, its fluency.
 ENCODER = STUDY.similarity.params("encoder", "layer", "device")
 ENCODER_FILES = STUDY.similarity.encoder.built_files(STUDY.results)
+# of jobs in which a language model writes; `resources: connections` in a profile caps the sum over all jobs
+WRITING = {
+    "mem_mb": lambda wildcards, attempt: ask.writer_memory(writer_of(wildcards), attempt),
+    "runtime": lambda wildcards, attempt: ask.writer_runtime(
+        writer_of(wildcards), STUDY.corpus.shard_size, STUDY.rewriting.candidates, attempt
+    ),
+    "connections": lambda wildcards: writer_of(wildcards).connections,
+    "timeout_seconds": lambda wildcards: writer_of(wildcards).timeout_seconds,
+    "max_retries": lambda wildcards: writer_of(wildcards).max_retries,
+}
 
 
 rule parse_reviews:
@@ -36,15 +46,8 @@ if STUDY.keyphrases.scorer == "llm":
             "../../envs/homogenization.yaml"
         threads: 2
         resources:
-            mem_mb=lambda wildcards, attempt: ask.writer_memory(writer_of(wildcards), attempt),
-            runtime=lambda wildcards, attempt: ask.writer_runtime(
-                writer_of(wildcards), STUDY.corpus.shard_size, STUDY.rewriting.candidates, attempt
-            ),
+            **WRITING,
             gpu=lambda wildcards: ask.gpus(writer_of(wildcards)),
-            # `resources: connections` in a profile caps the sum over all jobs
-            connections=lambda wildcards: writer_of(wildcards).connections,
-            timeout_seconds=lambda wildcards: writer_of(wildcards).timeout_seconds,
-            max_retries=lambda wildcards: writer_of(wildcards).max_retries,
         params:
             # the key of the between-workflow cache holds parameters, not wildcards
             code=lambda wildcards: code("extract_keyphrases_with_llm", writer_of(wildcards).module),
@@ -143,18 +146,12 @@ if STUDY.written:
             "../../envs/homogenization.yaml"
         threads: 2
         resources:
-            mem_mb=lambda wildcards, attempt: ask.writer_memory(writer_of(wildcards), attempt),
-            runtime=lambda wildcards, attempt: ask.writer_runtime(
-                writer_of(wildcards), STUDY.corpus.shard_size, STUDY.rewriting.candidates, attempt
-            ),
+            **WRITING,
             # the encoder of `similarity` judges candidates too
             gpu=lambda wildcards: max(
                 ask.gpus(writer_of(wildcards)),
                 ask.encoder_gpus(STUDY.similarity) if STUDY.rewriting.min_f1 is not None else 0,
             ),
-            connections=lambda wildcards: writer_of(wildcards).connections,
-            timeout_seconds=lambda wildcards: writer_of(wildcards).timeout_seconds,
-            max_retries=lambda wildcards: writer_of(wildcards).max_retries,
         params:
             code=lambda wildcards: code("rewrite_with_llm", writer_of(wildcards).module),
             variant=lambda wildcards: wildcards.variant,
@@ -171,7 +168,7 @@ if STUDY.written:
 
 
 rule score_similarity:
-    """Scores a shard's variants by rule against the originals by BERTScore, and pairs of unrelated reviews."""
+    """Scores variants of a shard against the originals by BERTScore; with those by rule, pairs of unrelated reviews."""
     input:
         original="<results>/corpus/{shard}.parquet",
         variants=[f"<results>/variants/{variant}/{{shard}}.parquet" for variant in STUDY.moved],
@@ -195,38 +192,27 @@ rule score_similarity:
 
 if STUDY.written:
 
-    rule score_written:
-        """Scores a shard of a variant that a language model wrote against the originals by BERTScore."""
+    # of a variant that a language model writes
+    use rule score_similarity as score_written with:
         input:
             original="<results>/corpus/{shard}.parquet",
-            variant="<results>/variants/{variant}/{shard}.parquet",
+            variants=["<results>/variants/{variant}/{shard}.parquet"],
             encoder=ENCODER_FILES,
         output:
-            similarity="<results>/similarity/{variant}/{shard}.parquet",
+            variants=["<results>/similarity/{variant}/{shard}.parquet"],
         log:
             "<logs>/similarity/{variant}/{shard}.log",
         wildcard_constraints:
             variant=any_of(STUDY.written),
-        conda:
-            "../../envs/homogenization.yaml"
-        resources:
-            gpu=ask.encoder_gpus(STUDY.similarity),
-        params:
-            code=code("score_written"),
-            encoder=ENCODER,
-        script:
-            "../scripts/score_written.py"
 
 
 if STUDY.fluency:
-    READER = STUDY.fluency.params("weights", "dtype", "device")
-    READER_FILES = STUDY.fluency.weights.built_files(STUDY.results)
 
     rule score_fluency:
-        """Scores a shard's originals and variants by rule by their loss under a language model."""
+        """Scores texts of a shard by their loss under a language model: the originals with the variants by rule."""
         input:
             variants=[f"<results>/variants/{variant}/{{shard}}.parquet" for variant in ["original", *STUDY.moved]],
-            weights=READER_FILES,
+            weights=STUDY.fluency.weights.built_files(STUDY.results),
         output:
             variants=[f"<results>/fluency/{variant}/{{shard}}.parquet" for variant in ["original", *STUDY.moved]],
         log:
@@ -235,38 +221,26 @@ if STUDY.fluency:
             "../../envs/homogenization.yaml"
         resources:
             mem_mb=lambda wildcards, attempt: ask.extraction_memory(STUDY.fluency, attempt),
-            runtime=lambda wildcards, attempt: ask.extraction_runtime(
-                STUDY.fluency, STUDY.corpus.shard_size * len(STUDY.variants), attempt
+            runtime=lambda wildcards, input, attempt: ask.extraction_runtime(
+                STUDY.fluency, STUDY.corpus.shard_size * len(input.variants), attempt
             ),
             gpu=ask.gpus(STUDY.fluency),
         params:
             code=code("score_fluency"),
-            reader=READER,
+            reader=STUDY.fluency.params("weights", "dtype", "device"),
         script:
             "../scripts/score_fluency.py"
 
 
 if STUDY.fluency and STUDY.written:
 
-    rule score_written_fluency:
-        """Scores a shard of a variant that a language model wrote by its loss under a language model."""
+    use rule score_fluency as score_written_fluency with:
         input:
-            variant="<results>/variants/{variant}/{shard}.parquet",
-            weights=READER_FILES,
+            variants=["<results>/variants/{variant}/{shard}.parquet"],
+            weights=STUDY.fluency.weights.built_files(STUDY.results),
         output:
-            fluency="<results>/fluency/{variant}/{shard}.parquet",
+            variants=["<results>/fluency/{variant}/{shard}.parquet"],
         log:
             "<logs>/fluency/{variant}/{shard}.log",
         wildcard_constraints:
             variant=any_of(STUDY.written),
-        conda:
-            "../../envs/homogenization.yaml"
-        resources:
-            mem_mb=lambda wildcards, attempt: ask.extraction_memory(STUDY.fluency, attempt),
-            runtime=lambda wildcards, attempt: ask.extraction_runtime(STUDY.fluency, STUDY.corpus.shard_size, attempt),
-            gpu=ask.gpus(STUDY.fluency),
-        params:
-            code=code("score_written_fluency"),
-            reader=READER,
-        script:
-            "../scripts/score_written_fluency.py"

@@ -10,4 +10,5 @@ from homogenization.states.store import open_store
 with job(snakemake), open_store(snakemake.input.states) as store:
     module = import_module(f"homogenization.{snakemake.params.module}")
     chosen = arguments(snakemake)
-    write_tables(module.measure(store, **chosen), snakemake.output, {**chosen, "states": provenance(store)})
+    made_by = {**chosen, "states": provenance(store)}
+    write_tables(module.measure(store, **chosen), snakemake.output, module.SCHEMAS, made_by)

@@ -1,4 +1,4 @@
-"""Loss per word of a shard's originals and variants by rule under a language model."""
+"""Loss per word of texts of a shard under a language model."""
 
 from homogenization.run.job import arguments, job
 from homogenization.models.weights import with_built_weights

@@ -1,4 +1,4 @@
-"""BERTScore of a shard's variants by rule against the originals, and of unrelated reviews: the baseline."""
+"""BERTScore of variants of a shard against the originals, and of unrelated reviews: the baseline."""
 
 from homogenization.run.job import arguments, job
 from homogenization.models.weights import with_built_weights
@@ -11,5 +11,6 @@ with job(snakemake):
     for variant, scored in zip(snakemake.input.variants, snakemake.output.variants, strict=True):
         scores = score_against_originals(encoder, originals, read_table(variant))
         write_table(scores, scored, arguments(snakemake))
-    pairs = score_random_pairs(encoder, originals, snakemake.params.seed)
-    write_table(pairs, snakemake.output.random_pairs, arguments(snakemake))
+    if snakemake.output.get("random_pairs"):
+        pairs = score_random_pairs(encoder, originals, snakemake.params.seed)
+        write_table(pairs, snakemake.output.random_pairs, arguments(snakemake))

@@ -8,4 +8,4 @@ from homogenization.run.parquet import write_tables
 with job(snakemake):
     module = import_module(f"homogenization.{snakemake.params.module}")
     chosen = arguments(snakemake)
-    write_tables(module.tabulate(snakemake.input, **chosen), snakemake.output, chosen)
+    write_tables(module.tabulate(snakemake.input, **chosen), snakemake.output, module.SCHEMAS, chosen)

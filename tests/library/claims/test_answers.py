@@ -4,6 +4,7 @@ import pytest
 
 from homogenization.claims.answers import answers_table
 from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
+from library.statistics.shared import words_of
 
 CONTROLS = {"front": {"edge": "inward", "key": "other"}}
 DOSES = {"plain": "first 0.1 (dial)", "sharp": "first 0.1 (dial) less removed at equal KL", "odd": "template 0.5"}
@@ -18,7 +19,9 @@ def claim(statistic, metric, verdict, estimate, minus=None, share=np.nan, **more
 
 
 def answer(*rows):
-    return answers_table(pl.DataFrame(rows, infer_schema_length=None), ["m"], CONTROLS, DOSES)["answer"].item()
+    return answers_table(pl.DataFrame(rows, infer_schema_length=None), ["m"], CONTROLS, DOSES, words_of("claims"))[
+        "answer"
+    ].item()
 
 
 def test_the_sentences_of_a_model():
@@ -102,12 +105,12 @@ def test_what_is_no_answer_does_not_count():
 )
 def test_models_without_an_answer_share_the_last_row(silent, named):
     claims = pl.DataFrame([claim("slope", RANK, SUPPORTED, -0.4)], infer_schema_length=None)
-    said = answers_table(claims, [*silent[:1], "m", *silent[1:]], CONTROLS, DOSES)
+    said = answers_table(claims, [*silent[:1], "m", *silent[1:]], CONTROLS, DOSES, words_of("claims"))
     assert said["model"].to_list() == ["m", named]
     assert said["answer"][1].startswith("No claim on depth")
 
 
 def test_many_models_without_any_answer_are_one_row():
     claims = pl.DataFrame([claim("slope", RANK, SUPPORTED, -0.4)], infer_schema_length=None)
-    said = answers_table(claims, ["b", "c", "d", "e"], CONTROLS, DOSES)
+    said = answers_table(claims, ["b", "c", "d", "e"], CONTROLS, DOSES, words_of("claims"))
     assert said.rows() == [("all 4 models", "No claim on depth, position or attention was tested.")]

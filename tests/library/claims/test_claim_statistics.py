@@ -1,13 +1,11 @@
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
-from homogenization.claims.claim_statistics import CLAIM_STATISTICS, COMPONENT_GROUPS, measure
-from homogenization.claims.evidence import KEPT, ROBUST, Interval, UnavailableError
-from homogenization.config.claims import STATISTICS
+from homogenization.claims.component_evidence import COMPONENT_GROUPS
+from homogenization.claims.judgement import measure
+from homogenization.claims.measurement import KEPT, ROBUST, Interval, UnavailableError
 from homogenization.inference.resampling import bootstrap_weights, mean_interval
 from library.statistics.shared import (
     CONFIDENCE,
@@ -33,10 +31,6 @@ FRONT_LESS_ORIGINAL = {"metric": RANK, "variant": "front", "minus": "original"}
 WITH_NORM = {"metric": "max_explainable_variance", "with_metric": NORM}
 
 
-def test_every_statistic_of_the_configuration_is_measured():
-    assert set(CLAIM_STATISTICS) == set(STATISTICS)
-
-
 class TestLevel:
     @pytest.mark.parametrize(
         ("layers", "counted"),
@@ -56,7 +50,7 @@ class TestLevel:
         )
         by_review = values[:, list(counted)].mean(axis=1)
         low, high = mean_interval(by_review[:, None], bootstrap_weights(N_REVIEWS, DRAWS, SEED), CONFIDENCE)
-        assert (found.found.estimate, found.found.low, found.found.high) == pytest.approx(
+        assert (found.interval.estimate, found.interval.low, found.interval.high) == pytest.approx(
             (by_review.mean(), low[0], high[0]), rel=1e-9
         )
         assert found.n == N_REVIEWS
@@ -73,14 +67,14 @@ class TestLevel:
         ]
         level = {"metric": COSINE, "view": "without_first", "variant": "front", "point": "final_norm"}
         found = measure(claim_of(level=level, above=0), "m", evidence_of(wanted, *others))
-        assert found.found.estimate == pytest.approx((noise(0) + 1).mean())
+        assert found.interval.estimate == pytest.approx((noise(0) + 1).mean())
 
     def test_undefined_values_are_left_out(self):
         values = noise(0) + 1
         values[0], values[1, :4] = np.nan, np.nan
         found = measure(claim_of(level={"metric": RANK}, above=0), "m", evidence_of(metric_rows(values)))
         assert found.n == N_REVIEWS - 1
-        assert found.found.estimate == pytest.approx(np.nanmean(values[1:], axis=1).mean())
+        assert found.interval.estimate == pytest.approx(np.nanmean(values[1:], axis=1).mean())
 
 
 class TestContrast:
@@ -117,8 +111,8 @@ def test_steepest_follows_homogenization_and_not_the_size_of_the_change():
     )
     falling = measure(claim_of(steepest={"metric": RANK}, between=[0, 1]), "m", evidence)
     rising = measure(claim_of(steepest={"metric": COSINE}, between=[0, 1]), "m", evidence)
-    assert falling.found == Interval(4.5 / 8, 4 / 8, 5 / 8)
-    assert rising.found.estimate == 1.5 / 8
+    assert falling.interval == Interval(4.5 / 8, 4 / 8, 5 / 8)
+    assert rising.interval.estimate == 1.5 / 8
     assert falling.n == N_REVIEWS
 
 
@@ -127,17 +121,17 @@ class TestPeak:
         profile = np.array([0, 1, 2, 5, 9, 5, 2, 1, 0.0])
         evidence = evidence_of(metric_rows(profile + noise(0)))
         depth = measure(claim_of(peak={"metric": RANK}, between=[0, 1]), "m", evidence)
-        assert depth.found == Interval(0.5, 0.5, 0.5)
+        assert depth.interval == Interval(0.5, 0.5, 0.5)
         height = measure(claim_of(peak={"metric": RANK, "of": "height"}, between=[0, 1]), "m", evidence)
         at_peak = (profile + noise(0))[:, 4]
         low, high = np.quantile(bootstrap_weights(N_REVIEWS, DRAWS, SEED) @ at_peak, [0.025, 0.975])
-        assert height.found.estimate == pytest.approx(at_peak.mean())
-        assert (height.found.low, height.found.high) == pytest.approx((low, high), abs=1e-6)
+        assert height.interval.estimate == pytest.approx(at_peak.mean())
+        assert (height.interval.low, height.interval.high) == pytest.approx((low, high), abs=1e-6)
 
     def test_an_uncertain_place_spans_the_layers_that_draws_find(self):
         profile = np.array([0, 0, 1, 0, 0, 0, 1, 0, 0.0])
         evidence = evidence_of(metric_rows(profile + noise(0, 0.5)))
-        found = measure(claim_of(peak={"metric": RANK}, between=[0, 1]), "m", evidence).found
+        found = measure(claim_of(peak={"metric": RANK}, between=[0, 1]), "m", evidence).interval
         assert (found.low, found.high) == (2 / 8, 6 / 8)
 
 
@@ -167,16 +161,16 @@ class TestCorrelation:
             layers = [(x[there[:, layer], layer], y[there[:, layer], layer]) for layer in range(N_BLOCKS + 1)]
             return np.mean([stats.pearsonr(*pair).statistic for pair in layers])
 
-        assert found.found.estimate == pytest.approx(within(x, y))
+        assert found.interval.estimate == pytest.approx(within(x, y))
         assert found.n == N_REVIEWS - 1
         assert found.without_first == pytest.approx(within(bare[1:], y[1:]))
-        assert found.beyond.estimate == pytest.approx(found.found.estimate - found.without_first)
+        assert found.beyond.estimate == pytest.approx(found.interval.estimate - found.without_first)
         draws = []
         for weights in bootstrap_weights(N_REVIEWS - 1, DRAWS, SEED)[:300]:
             drawn = 1 + np.repeat(np.arange(N_REVIEWS - 1), np.rint(weights * (N_REVIEWS - 1)).astype(int))
             draws.append(within(x[drawn], y[drawn]))
         expected = tuple(np.quantile(draws, [0.025, 0.975]))
-        assert (found.found.low, found.found.high) == pytest.approx(expected, abs=0.03)
+        assert (found.interval.low, found.interval.high) == pytest.approx(expected, abs=0.03)
 
     def test_its_checks_are_ranks_and_fewer_reviews(self):
         x = noise(0, 1)
@@ -184,14 +178,14 @@ class TestCorrelation:
         x[7] += 60  # one review makes the correlation
         y[7] += 60
         found = measure(claim_of(correlation=WITH_NORM, above=0), "m", evidence_of(*self.rows(x, y, noise(2, 1))))
-        assert found.found.estimate > 0.8
+        assert found.interval.estimate > 0.8
         assert abs(found.checks[ROBUST].estimate) < 0.2
         assert abs(found.checks[KEPT].estimate) < 0.2
 
     def test_of_a_metric_with_itself_is_one(self):
         evidence = evidence_of(metric_rows(noise(0), NORM, "all_tokens"))
         found = measure(claim_of(correlation={"metric": NORM, "with_metric": NORM}, above=0), "m", evidence)
-        assert (found.found.estimate, found.found.low, found.found.high) == pytest.approx((1, 1, 1))
+        assert (found.interval.estimate, found.interval.low, found.interval.high) == pytest.approx((1, 1, 1))
         assert found.beyond is None
 
     def test_of_what_differs_between_layers_alone_is_not_tested(self):
@@ -220,8 +214,8 @@ class TestComponent:
 
         draws = [lead(weights) for weights in bootstrap_weights(N_REVIEWS, DRAWS, SEED)]
         expected = (lead(np.ones(N_REVIEWS)), *np.quantile(draws, [0.025, 0.975]))
-        assert (found.found.estimate, found.found.low, found.found.high) == pytest.approx(expected, rel=1e-9)
-        assert found.found.estimate == pytest.approx(0.15, abs=0.1)
+        assert (found.interval.estimate, found.interval.low, found.interval.high) == pytest.approx(expected, rel=1e-9)
+        assert found.interval.estimate == pytest.approx(0.15, abs=0.1)
         assert found.n == N_REVIEWS
 
     def test_influence_is_the_size_of_a_change_whatever_its_sign(self):
@@ -233,9 +227,9 @@ class TestComponent:
         found = measure(claim_of(component=component), "m", evidence)
         residual = np.abs(changes["attention_addition"] + changes["feed_forward_addition"]).mean()
         others = [residual, np.abs(changes["attention"]).mean(), np.abs(changes["norm_1"] + changes["norm_2"]).mean()]
-        assert found.found.estimate == pytest.approx(9 - max(others))
+        assert found.interval.estimate == pytest.approx(9 - max(others))
         rise = measure(claim_of(component=component | {"by": "rise"}), "m", evidence)
-        assert rise.found.high < 0
+        assert rise.interval.high < 0
         # of one block, where depth has eight; sizes without a sign have no share of it
         assert np.isnan(found.depth_range)
         assert rise.depth_range == pytest.approx(np.ptp(np.median(noise(0) + 5 * DEPTH, axis=0)) / N_BLOCKS)
@@ -246,7 +240,7 @@ class TestComponent:
         norm = np.nanmean(changes["norm_1"] + changes["norm_2"], axis=1).mean()  # the largest of the others
         residual = (changes["attention_addition"] + changes["feed_forward_addition"]).mean()
         found = self.measured(changes, ["residual", "attention"])
-        assert found.found.estimate == pytest.approx(min(residual, changes["attention"].mean()) - norm)
+        assert found.interval.estimate == pytest.approx(min(residual, changes["attention"].mean()) - norm)
 
     def test_what_the_blocks_lack(self):
         changes = {name: change for name, change in component_changes().items() if not name.startswith("norm")}
@@ -270,7 +264,7 @@ def test_a_model_that_reads_too_few_accepted_reviews_tests_no_claim_on_their_var
 class TestArms:
     """Three seeds of two arms: the replicate is the seed."""
 
-    def evidence(self):
+    def evidence(self, with_start=False):
         shifts = {"a-0": 1.0, "a-1": 2.0, "a-2": 4.0, "b-0": 0.0, "b-1": 0.5, "b-2": 0.0}
         rows = [
             metric_rows(noise(seed) + np.arange(9) + shift, model=name)
@@ -280,25 +274,21 @@ class TestArms:
         losses = pl.DataFrame(
             [{"arm": arm, "seed": seed, "step": 9, "held_out_loss": 2.0 + (arm == "b")} for _, arm, seed, _ in trained]
         )
-        return replace(evidence_of(*rows), trained=trained, training=losses)
+        if with_start:
+            trained += [[f"a-{seed}-step0", "a", seed, 0] for seed in range(3)]
+            rows += [metric_rows(noise(seed) + np.arange(9), model=f"a-{seed}-step0") for seed in range(3)]
+            before = [{"arm": "a", "seed": seed, "step": 0, "held_out_loss": 4.0} for seed in range(3)]
+            losses = pl.concat([losses, pl.DataFrame(before)])
+        return evidence_of(*rows, trained=trained, training=losses)
 
     def test_at_equal_loss_the_other_arm_is_taken_between_its_snapshots(self):
         """Arm a went from a loss of 4 to 2 while its rank went from 0 to 1, 2 and 4; b stands at a loss of 3."""
-        evidence = self.evidence()
-        start = [metric_rows(noise(seed) + np.arange(9), model=f"a-{seed}-step0") for seed in range(3)]
-        before = pl.DataFrame([{"arm": "a", "seed": seed, "step": 0, "held_out_loss": 4.0} for seed in range(3)])
-        evidence = replace(
-            evidence,
-            metrics=pl.concat([evidence.metrics, *start]),
-            trained=[*evidence.trained, *[[f"a-{seed}-step0", "a", seed, 0] for seed in range(3)]],
-            training=pl.concat([evidence.training, before]),
-        )
         arms = {"arm": "a", "minus": "b", "metric": RANK, "layers": "output", "at": "loss"}
-        found = measure(claim_of(arms=arms, above=0), None, evidence)
+        found = measure(claim_of(arms=arms, above=0), None, self.evidence(with_start=True))
         last = [noise(seed)[:, -1].mean() for seed in range(6)]
         values = np.array([0.5, 0.5, 2.0]) + last[:3] - np.array(last[3:])
         assert found.n == 3
-        assert found.found.estimate == pytest.approx(values.mean())
+        assert found.interval.estimate == pytest.approx(values.mean())
 
     def test_the_interval_is_students_over_seeds(self):
         claim = claim_of(arms={"arm": "a", "minus": "b", "metric": RANK, "layers": "output"}, above=0)
@@ -307,7 +297,7 @@ class TestArms:
         values = np.array([1.0, 1.5, 4.0]) + last[:3] - np.array(last[3:])
         expected = stats.t.interval(CONFIDENCE, 2, values.mean(), stats.sem(values))
         assert (found.n, found.unit) == (3, "seeds")
-        np.testing.assert_allclose([found.found.low, found.found.high], expected)
+        np.testing.assert_allclose([found.interval.low, found.interval.high], expected)
         assert found.depth_range == pytest.approx(8, abs=0.2)
 
     @pytest.mark.parametrize(

@@ -155,7 +155,8 @@ class TestSizes:
         assert judged_contrast(evidence, above=0.15)["verdict"] == CONTRADICTED
 
     def test_without_a_margin_nothing_is_negligible(self):
-        evidence = replace(changed(spread_evenly(0.1, 0.02)), margin=0.0)
+        evidence = changed(spread_evenly(0.1, 0.02))
+        evidence = replace(evidence, settings=replace(evidence.settings, margin=0.0))
         assert judged_contrast(evidence, above=0)["verdict"] == SUPPORTED
 
     def test_a_slope_is_a_share_of_what_depth_does_and_a_level_is_none(self):

@@ -1,15 +1,12 @@
 """Claims about peaks and troughs: the numbers of a planted curve, and what is not tested."""
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
-from homogenization.claims.claim_statistics import measure
-from homogenization.claims.evidence import KEPT, ROBUST, UnavailableError
-from homogenization.claims.judgement import claims_table
+from homogenization.claims.judgement import claims_table, measure
+from homogenization.claims.measurement import KEPT, ROBUST, UnavailableError
 from homogenization.statistics.extrema import extrema_table
 from homogenization.vocabulary.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED, UNDECIDED
 from library.statistics.shared import (
@@ -35,7 +32,7 @@ BARE = REMAINING * PLANTED + noise(1)
 def evidence(*rows):
     metrics = pl.concat([metric_rows(RAW, MEV), metric_rows(BARE, MEV, "raw_without_first"), *rows])
     found = extrema_table(metrics, (MEV, RANK), 0.1, 0.1, 400, CONFIDENCE, SEED)
-    return replace(evidence_of(metrics), extrema=found)
+    return evidence_of(metrics, extrema=found)
 
 
 def found(kind="peak", of="prominence", **changes):
@@ -51,33 +48,33 @@ def test_the_prominence_is_the_mean_difference_from_its_base(kind, place, base, 
     own = sign * (RAW[:, place] - RAW[:, base])
     np.testing.assert_allclose(measured.values, own)
     reach = stats.t.interval(CONFIDENCE, N_REVIEWS - 1, own.mean(), stats.sem(own))
-    assert (measured.found.low, measured.found.high) == pytest.approx(reach, abs=0.01)
+    assert (measured.interval.low, measured.interval.high) == pytest.approx(reach, abs=0.01)
     assert set(measured.checks) == {ROBUST, KEPT}
     assert measured.depth_range == pytest.approx(np.ptp(np.median(RAW, axis=0)))
 
 
 def test_height_and_depth_are_those_of_its_layer():
-    assert found(of="height").found.estimate == pytest.approx(RAW[:, PEAK].mean())
+    assert found(of="height").interval.estimate == pytest.approx(RAW[:, PEAK].mean())
     depth = found(of="depth")
-    assert (depth.found.estimate, depth.n) == (PEAK / N_BLOCKS, N_REVIEWS)
-    assert depth.found.low <= PEAK / N_BLOCKS <= depth.found.high
+    assert (depth.interval.estimate, depth.n) == (PEAK / N_BLOCKS, N_REVIEWS)
+    assert depth.interval.low <= PEAK / N_BLOCKS <= depth.interval.high
     assert depth.values is None
 
 
 def test_what_remains_is_that_of_the_table_and_of_the_curve():
     measured = found(of="remains")
-    row = evidence().extrema.filter(view="raw", kind="peak").row(0, named=True)
-    assert measured.found.estimate == pytest.approx(row["remains"])
-    assert measured.found.low < REMAINING < measured.found.high
+    row = evidence().tables.extrema.filter(view="raw", kind="peak").row(0, named=True)
+    assert measured.interval.estimate == pytest.approx(row["remains"])
+    assert measured.interval.low < REMAINING < measured.interval.high
     steps = np.stack([(rows[:, PEAK] - rows[:, TROUGH]) for rows in (BARE, RAW)])
-    assert measured.found.estimate == pytest.approx(steps[0].mean() / steps[1].mean())
+    assert measured.interval.estimate == pytest.approx(steps[0].mean() / steps[1].mean())
     assert np.isnan(measured.depth_range)
 
 
 def test_the_most_prominent_of_two_peaks_counts():
     two = np.array([0, 0.5, 0, 0, 1, 0, 0, 0, 0.1]) + noise(2, 0.02)
     claim = claim_of(extremum={"metric": RANK, "kind": "peak", "of": "depth"}, above=0)
-    assert measure(claim, "m", evidence(metric_rows(two))).found.estimate == 0.5
+    assert measure(claim, "m", evidence(metric_rows(two))).interval.estimate == 0.5
 
 
 @pytest.mark.parametrize(
@@ -122,4 +119,4 @@ def test_a_peak_that_the_reviews_do_not_settle_is_not_tested():
     with pytest.raises(UnavailableError, match=r"settle no peak: .* stands out by .*error .* % of the draws"):
         measure(claim, "m", evidence(metric_rows(noise(5))))
     with pytest.raises(UnavailableError, match="looks for no peaks and troughs"):
-        measure(claim, "m", replace(evidence(), extrema=None))
+        measure(claim, "m", evidence_of(metric_rows(noise(5))))

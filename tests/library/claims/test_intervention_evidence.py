@@ -1,15 +1,12 @@
 """Claims about interventions: what they measure, what bars a review, and why one is not tested."""
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
 
 from dosed import COSINE, curves, dial, intervened_rows, template
-from homogenization.claims.claim_statistics import measure
-from homogenization.claims.evidence import KEPT, ROBUST, UnavailableError
-from homogenization.claims.judgement import claims_table
+from homogenization.claims.judgement import claims_table, measure
+from homogenization.claims.measurement import KEPT, ROBUST, UnavailableError
 from homogenization.inference.doses import Condition
 from homogenization.inference.resampling import means
 from homogenization.statistics.interventions import effects_table
@@ -21,7 +18,7 @@ FIRST = {"pattern": "first", "strength": 0.2, "metric": COSINE}
 
 
 def evidence_with(conditions, kl=None, **rows):
-    return replace(evidence_of(), intervened=intervened_rows(conditions, kl, **rows))
+    return evidence_of(intervened=intervened_rows(conditions, kl, **rows))
 
 
 def claim_on(name="c", above=0, **keys):
@@ -41,7 +38,7 @@ def test_a_claim_has_the_numbers_of_the_table(compared):
     """Effect sizes of all kinds, and the same p where it is the only test."""
     effects, damage = {"first": 0.2, "uniform": 0.1, "removed": -0.1}, {"first": 0.5, "uniform": 1.0, "removed": 0.1}
     evidence = evidence_with(*curves(effects, damage, N, 0.4), size=2.0)
-    table = effects_table(evidence.intervened, DRAWS, CONFIDENCE, SEED)
+    table = effects_table(evidence.tables.intervened, DRAWS, CONFIDENCE, SEED)
     names = {"against": compared.get("minus", "untouched"), "at": compared.get("at", "strength")}
     (row,) = table.filter(pattern="first", strength=0.2, **names).iter_rows(named=True)
     (found,) = judged([claim_on(**compared)], evidence).iter_rows(named=True)
@@ -65,7 +62,7 @@ def test_verdicts_have_sign_size_and_robustness():
     assert table["fragile"].to_list()[:3] == [False] * 3
     found = measure(claims[3], "m", evidence_with(conditions))
     assert found.checks[KEPT].estimate == pytest.approx(-0.02)
-    assert found.checks[ROBUST].estimate < 0 < found.found.estimate
+    assert found.checks[ROBUST].estimate < 0 < found.interval.estimate
     assert table["measured"][0] == "mean change by first 0.2 (dial, blocks: all) over all layers"
 
 
@@ -73,7 +70,7 @@ def test_parts_of_a_template_less_those_of_its_permutation():
     conditions = {template(s): np.full(N, 0.4 * s + s**2) for s in (-0.5, 0.5)}
     conditions |= {template(s, "permuted_template"): np.full(N, 0.1 * s + s**2) for s in (-0.5, 0.5)}
     claim = claim_on(kind="template", pattern="template", minus="permuted_template", part="odd", strength=0.5)
-    assert measure(claim, "m", evidence_with(conditions)).found.estimate == pytest.approx(0.15)
+    assert measure(claim, "m", evidence_with(conditions)).interval.estimate == pytest.approx(0.15)
 
 
 def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
@@ -82,7 +79,7 @@ def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
     evidence = evidence_with(conditions, kl, moved=moved)
     found = measure(claim_on(minus="uniform", at="kl"), "m", evidence)
     assert (found.n, found.note.split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
-    table = effects_table(evidence.intervened, DRAWS, CONFIDENCE, SEED)
+    table = effects_table(evidence.tables.intervened, DRAWS, CONFIDENCE, SEED)
     (row,) = table.filter(pattern="first", strength=0.2, against="uniform", at="kl").iter_rows(named=True)
     assert (row["n_reviews"], row["n_sink_moved"]) == (N - 3, 3)
 
@@ -100,7 +97,7 @@ def test_reviews_whose_sink_moved_are_barred_and_this_is_said():
 def test_a_kind_without_strengths_needs_none():
     closed = Condition("closed", "massive", "all")
     claim = claim_on(kind="closed", pattern="massive", strength=None)
-    assert measure(claim, "m", evidence_with({closed: np.full(N, -0.3)})).found.estimate == pytest.approx(-0.3)
+    assert measure(claim, "m", evidence_with({closed: np.full(N, -0.3)})).interval.estimate == pytest.approx(-0.3)
 
 
 @pytest.mark.parametrize(
@@ -153,13 +150,13 @@ def test_what_the_study_lacks_is_not_tested(keys, said):
 )
 def test_why_a_model_is_not_tested(intervened, claim, said):
     with pytest.raises(UnavailableError, match=said):
-        measure(claim, "x", replace(evidence_of(), intervened=intervened))
+        measure(claim, "x", evidence_of(intervened=intervened))
 
 
 def test_a_control_that_bears_a_variants_name_is_a_pattern():
     """`scattered` is a variant too; of it, no review needs to be accepted."""
     conditions = {dial(name, 0.2): np.full(N, value) for name, value in (("first", 0.3), ("scattered", 0.1))}
-    evidence = replace(evidence_with(conditions), variants=["original", "scattered"])
+    evidence = evidence_of(intervened=intervened_rows(conditions), variants=["original", "scattered"])
     found = measure(claim_on(minus="scattered"), "m", evidence)
     assert means(found.values[:, None])[0] == pytest.approx(0.2)
     assert found.note is None
@@ -171,5 +168,5 @@ def test_the_rows_of_other_models_and_cells_do_not_count():
         intervened_rows({dial("first", 0.2): np.full(N, 9.0)}, **other)
         for other in ({"model": "x"}, {"view": "centred"}, {"layers": "output"}, {"metric": "stable_rank"})
     ]
-    evidence = replace(evidence_of(), intervened=pl.concat([*others, intervened_rows(conditions)]))
-    assert measure(claim_on(), "m", evidence).found.estimate == pytest.approx(0.3)
+    evidence = evidence_of(intervened=pl.concat([*others, intervened_rows(conditions)]))
+    assert measure(claim_on(), "m", evidence).interval.estimate == pytest.approx(0.3)

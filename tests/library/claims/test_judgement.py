@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from homogenization.claims.answers import answers_table
+from homogenization.claims.evidence import Tables
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.verdicts import verdicts_table
 from homogenization.run.parquet import write_table
@@ -28,6 +29,7 @@ from library.statistics.shared import (
     noise,
     run_tabulate,
     similarity_rows,
+    words_of,
 )
 
 
@@ -110,11 +112,11 @@ class TestTables:
         assert table["published"].to_list() == ["> 0", "> 0", None, None, None]
 
     def test_order_of_rows_and_models_does_not_matter(self):
-        shuffled = replace(
-            self.evidence,
-            metrics=self.evidence.metrics.sample(fraction=1, shuffle=True, seed=0),
-            similarity=self.evidence.similarity.sample(fraction=1, shuffle=True, seed=0),
+        tables = self.evidence.tables
+        metrics, similarity = (
+            table.sample(fraction=1, shuffle=True, seed=0) for table in (tables.metrics, tables.similarity)
         )
+        shuffled = replace(self.evidence, tables=Tables(metrics, similarity))
         table = judged(self.claims, self.evidence, ["a", "b"])
         again = judged(self.claims, shuffled, ["b", "a"])
         assert again.sort("claim", "model").equals(table.sort("claim", "model"))
@@ -143,11 +145,12 @@ class TestTables:
     @pytest.mark.parametrize("apart", [True, False])
     def test_the_script_writes_all(self, tmp_path, apart):
         components = component_rows({"attention": noise(3) + 1, "norm_1": noise(4)}, model="a") if apart else None
-        evidence = replace(self.evidence, components=components)
+        tables = replace(self.evidence.tables, components=components)
+        evidence = replace(self.evidence, tables=tables)
         paths = {name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "similarity", "components")}
         for name, path in paths.items():
-            if getattr(evidence, name) is not None:
-                write_table(getattr(evidence, name), path)
+            if getattr(tables, name) is not None:
+                write_table(getattr(tables, name), path)
         claims = [*self.claims, claim_of("lead", component={"metric": "cosine_anisotropy", "largest": ["attention"]})]
         run_tabulate(
             tmp_path,
@@ -156,7 +159,7 @@ class TestTables:
             [tmp_path / f"{name}.csv" for name in ("claims", "verdicts", "answers")],
             claims=claims,
             models=["a", "b"],
-            variants=evidence.variants,
+            variants=evidence.settings.variants,
             controls={},
             n_reviews=N_REVIEWS,
             min_reviews=MIN_REVIEWS,
@@ -164,6 +167,7 @@ class TestTables:
             draws=DRAWS,
             confidence=CONFIDENCE,
             seed=SEED,
+            words=words_of("claims"),
         )
         expected = judged(claims, evidence, ["a", "b"])
         assert expected.filter(claim="lead")["verdict"][0] == (SUPPORTED if apart else NOT_TESTED)
@@ -171,5 +175,5 @@ class TestTables:
         verdicts = pl.read_csv(tmp_path / "verdicts.csv", infer_schema=False)
         assert verdicts.equals(verdicts_table(expected, ["a", "b"]))
         answers = pl.read_csv(tmp_path / "answers.csv")
-        assert answers.equals(answers_table(expected, ["a", "b"], {}, {}))
+        assert answers.equals(answers_table(expected, ["a", "b"], {}, {}, words_of("claims")))
         assert "lead" in (tmp_path / "log").read_text()

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from homogenization.claims.verdicts import criterion_in_words, in_words, measured_in_words
+from homogenization.claims.statistics import STATISTICS
+from homogenization.claims.verdicts import criterion_in_words, in_words
 from homogenization.vocabulary.verdicts import NOT_TESTED, SUPPORTED
 
 
@@ -45,8 +46,8 @@ def test_what_else_a_verdict_says(more, words):
 @pytest.mark.parametrize(
     ("claim", "words"),
     [
-        ({"statistic": "level", "squared": False}, "mean"),
-        ({"statistic": "level", "squared": True}, "mean square"),
+        ({"statistic": "level", "squared": False, "layers": "all"}, "mean over all layers"),
+        ({"statistic": "level", "squared": True, "layers": "output"}, "mean square at the output"),
         ({"statistic": "peak", "of": "depth"}, "depth of the maximum"),
         ({"statistic": "peak", "of": "height"}, "maximum over layers"),
         ({"statistic": "component", "by": "rise"}, "lead over the other components"),
@@ -54,7 +55,7 @@ def test_what_else_a_verdict_says(more, words):
     ],
 )
 def test_what_is_measured_in_words(claim, words):
-    assert measured_in_words(claim) == words
+    assert STATISTICS[claim["statistic"]].in_words(claim) == words
 
 
 def test_what_was_not_tested_in_words():

@@ -92,7 +92,7 @@ def test_a_component_is_held_against_the_others(write):
         ({"above": None}, "the criteria none; a level takes exactly one"),
         ({"above": None, "between": [0.7, 0.6]}, "[0.7, 0.6] is no range; write [lower, upper]"),
         ({"slope": {"metric": "stable_rank"}}, "names ['level', 'slope']; give exactly one"),
-        ({"level": None}, "names no statistic; give exactly one of level"),
+        ({"level": None}, "names no statistic; give exactly one of arms, component"),
         ({"statement": ""}, "statement"),
         ({"conventions": ["theses"]}, "conventions[0]: 'theses' is not allowed"),
         (

@@ -59,9 +59,9 @@ def test_originals_and_perturbed_texts_are_read_in_all_conditions_and_variants_u
     assert len(reading.conditions("tiny", "typo")) == 4
     assert [one[0] for one in reading.conditions("tiny", "front")] == ["untouched"]
     assert reading.n_passes("tiny", "original", "001") == 16
-    costs = reading.costs("tiny")
-    assert costs["jobs"][:3] == [["original", "000", 6, 4], ["original", "001", 4, 4], ["front", "000", 6, 1]]
-    assert costs["jobs"][4] == ["original", "000", 6, 4]  # the typo
+    costs = reading.planned_jobs("tiny")
+    assert costs[:3] == [["original", "000", 6, 4], ["original", "001", 4, 4], ["front", "000", 6, 1]]
+    assert costs[4] == ["original", "000", 6, 4]  # the typo
     assert (len(reading.metrics("front")), reading.metrics("typo")) == (2, [])
     chosen = study_of({"n_reviews": 10, "conditions": ["closed:first"], "intervened": ["original", "front"]}).reading
     assert [one[:2] for one in chosen.conditions("tiny", "front")] == [["untouched", None], ["closed", "first"]]

@@ -8,7 +8,6 @@ import pytest
 from pydantic import ValidationError
 
 from conftest import LLAMA, SMALL
-from homogenization.config.base import sections_in
 from homogenization.config.models import Model
 from homogenization.config.study import Study, load_study
 from homogenization.config.training import MODEL_SOURCES
@@ -18,6 +17,7 @@ from homogenization.models.built import BUILT_FILES
 from homogenization.models.dtypes import BYTES, Dtype
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.sections import sections_in
 from homogenization.variants.scorers import SCORERS
 
 pytestmark = pytest.mark.usefixtures("in_project")

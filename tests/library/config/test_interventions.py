@@ -126,4 +126,4 @@ def test_the_first_reviews_by_rank_are_read_over_shards():
     assert study.intervention_costs("tiny")["jobs"] == jobs
     assert study.read_again("tiny") == {"components": ["original"], "positional": ["front", "original"]}
     assert study_of(None).intervention_jobs == []
-    assert study_of(None).intervention_costs("tiny") == {"jobs": [], "conditions": 0, "backward": 0}
+    assert study_of(None).intervention_costs("tiny") == {"jobs": [], "backward": 0}

@@ -9,9 +9,9 @@ import yaml
 
 from conftest import LLAMA, ROOT, SMALL, with_changes
 from homogenization.config import docs as config_docs
-from homogenization.config.base import sections_in
 from homogenization.config.study import Study, load_study
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.sections import sections_in
 
 pytestmark = pytest.mark.usefixtures("in_project")
 

@@ -64,6 +64,13 @@ def test_a_probe_is_the_penalised_regression_of_the_training_folds():
     np.testing.assert_array_equal(found.correct[held], expected < np.log(2))
 
 
+def test_a_text_far_from_all_originals_has_a_finite_log_loss():
+    """Its guess is certain to the last bit of float64, and may be wrong."""
+    states, folds = planted(6.0), folds_of(NAMES, LABELS.tolist(), 3, 0)
+    far = cross_validated(states, {"far": states * -1e6}, LABELS, folds, 1e-3)["far"]
+    assert far.log_loss.max() == -np.log(np.finfo(np.float64).tiny)
+
+
 def test_no_text_of_a_held_out_review_is_seen_in_training():
     """A label that only the review itself tells is not found, though its texts are almost equal."""
     states = np.random.default_rng(0).standard_normal((N, N)) + 20 * np.eye(N)

@@ -12,8 +12,7 @@ from homogenization.interventions.conditions import conditions_of
 from homogenization.interventions.readings import pooled
 from homogenization.run.parquet import read_table, write_table
 from script import run_script
-from tiny_blocks import EMBEDDED, trained_tokenizer
-from tiny_models import CONFIGS
+from tiny_blocks import EMBEDDED, saved
 
 METRICS = ["cosine_anisotropy", "normalized_effective_rank"]
 CHOSEN = {
@@ -23,17 +22,8 @@ CHOSEN = {
     "capped": None,
     "positions": [],
 }
-CONDITIONS = [[one.kind, one.pattern, one.strength, one.blocks] for one in conditions_of(CHOSEN)]
+CONDITIONS = [condition.fields for condition in conditions_of(CHOSEN)]
 NAMES = ["a", "b", "c"]
-
-
-def saved(folder, name):
-    torch.manual_seed(0)
-    auto = transformers.AutoModel if name == "bert" else transformers.AutoModelForCausalLM
-    auto.from_config(CONFIGS[name]).save_pretrained(folder)
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>")
-    tokenizer.save_pretrained(folder)
-    return {"weights": {"path": str(folder)}, "dtype": "float32", "device": "cpu", "bos": "default"}
 
 
 @pytest.fixture
@@ -44,14 +34,21 @@ def job(tmp_path):
     entries = {}
 
     def run(text="original", conditions=CONDITIONS, model="llama", code="1", metrics=METRICS):
-        entry = entries.setdefault(model, saved(tmp_path / model, model))
+        entry = entries.setdefault(model, saved(tmp_path / model, model, model != "bert"))
         inputs = {"original": str(tmp_path / "original.parquet"), "variant": []}
         if text == "original":
             inputs["variant"] = inputs["original"]
         outputs = {name: str(tmp_path / f"{model}.{text}.{name}.parquet") for name in ("metrics", "texts", "states")}
         params = {"model": {"name": model, "token_budget": 2048, "max_tokens": None, **entry}, "text": text}
-        params |= {"shard": "000", "n_reviews": 3, "conditions": conditions, "metrics": metrics, "seed": 0}
-        run_script("read_consequences", tmp_path / "log", inputs, outputs, params | {"code": code})
+        params |= {
+            "shard": "000",
+            "n_reviews": 3,
+            "conditions": conditions,
+            "metrics": metrics,
+            "seed": 0,
+            "module": "consequences.shard",
+        }
+        run_script("read_in_conditions", tmp_path / "log", inputs, outputs, params | {"code": code})
         return [read_table(path) for path in outputs.values()]
 
     run.folder = tmp_path

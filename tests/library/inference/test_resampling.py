@@ -187,8 +187,8 @@ class TestSampleSize:
             assert found == n
 
     def test_extremes(self):
-        sizes = reviews_for_power(np.array([0, np.nan, 1e-4, 1e-3, 0.01, 100, 1e6]))
-        np.testing.assert_array_equal(sizes, [np.inf, np.nan, np.inf, np.inf, 78491, 2, 2])
+        sizes = reviews_for_power(np.array([0, np.nan, 1e-4, 1e-3, 0.01, 100, 1e6, 1e14]))
+        np.testing.assert_array_equal(sizes, [np.inf, np.nan, np.inf, np.inf, 78491, 2, 2, 2])
         assert reviews_for_power(np.array([])).shape == (0,)
 
     def test_larger_effects_need_fewer(self):

@@ -6,16 +6,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.interventions.changes import dial
 from homogenization.interventions.delivered import added_to, delivered_of_review
-from homogenization.interventions.passes import Recorder
 from homogenization.interventions.readings import massive_tokens
-from homogenization.interventions.recorded import InFloat64, in_float64, record
+from homogenization.interventions.recorded import in_float64, record
 from homogenization.measures.blocks import find_layout
 from homogenization.measures.directions import mean_cosine
 from homogenization.metrics.differentiable import cosine_anisotropy
-from homogenization.states.network import packed_model, run_packed
-from plain_interventions import run_plainly, tiny_language_model
+from homogenization.states.network import packed_model
+from plain_interventions import derivative_at_0, dialled_layers, run_plainly, tiny_language_model
 from tiny_models import CONFIGS, network, random_texts
 
 PATTERNS = ("first", "recency")
@@ -134,14 +132,10 @@ def slopes(model, ids, pattern, block, left):
     """Derivatives of the mean cosine after a block and the last one by its dial, by differences in float64."""
 
     def values(strength):
-        layers = []
-        recorder = Recorder([len(ids)], dial(pattern, strength, [b"r"]), {block}, False, torch.device("cpu"))
-        with InFloat64():
-            run_packed(model, ids, [len(ids)], False, lambda _, states: layers.append(states.numpy().copy()), recorder)
+        layers = dialled_layers(model, ids, pattern, strength, {block})
         return np.array([mean_cosine(layers[layer][left]) for layer in (block + 1, -1)])
 
-    step = 1e-3
-    return (8 * (values(step) - values(-step)) - (values(2 * step) - values(-2 * step))) / (12 * step)
+    return derivative_at_0(values)
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma2", "gpt_neox", "bert"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from homogenization.interventions.conditions import CAPPED, CLOSED, DIAL, POSITIONS, UNTOUCHED, Condition, blocks_of
+from homogenization.interventions.conditions import CAPPED, CLOSED, DIAL, POSITIONS, Condition, blocks_of
 from homogenization.interventions.passes import divergence
 from homogenization.interventions.patterns import PATTERNS, drawn_place, scattered_place
 from homogenization.interventions.positions import POSITION_IDS
@@ -13,7 +13,6 @@ from tiny_models import BIDIRECTIONAL, CONFIGS, random_texts
 
 LENGTHS = [41, 9, 150]  # one alone, one shorter than a window, one of two chunks of queries
 TEXTS = random_texts(LENGTHS)
-DRAWS = [bytes([number]) for number in range(len(LENGTHS))]
 DIALS = [Condition(DIAL, name, 0.3, "2,3") for name in PATTERNS if name != "permuted"]
 OTHERS = [
     Condition(CLOSED, "first"),
@@ -29,20 +28,22 @@ def plain_of(condition, pack, untouched, text):
     n_tokens = LENGTHS[text]
     if condition.kind == DIAL:
         blocks = blocks_of(condition.blocks, pack.model.n_blocks, "tiny")
-        return plain_dial(condition.pattern, condition.strength, blocks, scattered_place(n_tokens, DRAWS[text])), None
+        return plain_dial(
+            condition.pattern, condition.strength, blocks, scattered_place(n_tokens, pack.draws[text])
+        ), None
     if condition.kind == CLOSED:
-        place = 0 if condition.pattern == "first" else drawn_place(1, n_tokens, DRAWS[text], condition.pattern)
+        place = 0 if condition.pattern == "first" else drawn_place(1, n_tokens, pack.draws[text], condition.pattern)
         return plain_closed([place]), None
     if condition.kind == CAPPED:
         return plain_capped(int(untouched.received[text].argmax()), condition.strength, condition.pattern), None
-    return lambda _block, attention: attention, POSITION_IDS[condition.pattern](n_tokens, DRAWS[text])
+    return lambda _block, attention: attention, POSITION_IDS[condition.pattern](n_tokens, pack.draws[text])
 
 
 @pytest.mark.parametrize("name", [name for name in CONFIGS if name != "gpt_neox_sequential"])
 def test_every_condition_equals_its_plain_implementation(name):
     made, model = tiny_language_model(name, CONFIGS[name])
-    pack = Pack(model, name, np.concatenate(TEXTS), LENGTHS, DRAWS)
-    untouched = apply(Condition(UNTOUCHED), pack, None)
+    pack = Pack(model, name, ["a", "b", "c"], TEXTS, 0)
+    untouched = pack.through()
     conditions = DIALS + OTHERS + ([] if name in {"gpt2", *BIDIRECTIONAL} else ROTARY)
     for condition in conditions:
         changed = apply(condition, pack, untouched)

@@ -18,7 +18,7 @@ from homogenization.interventions.conditions import (
     Condition,
     conditions_of,
 )
-from homogenization.interventions.intervened import Reviews, intervene
+from homogenization.interventions.intervened import intervene
 from homogenization.interventions.passes import damage, run
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.schedule import Pack, apply
@@ -31,7 +31,8 @@ from tiny_models import BIDIRECTIONAL, CONFIGS, network, random_texts
 
 NAMES = [name for name in CONFIGS if name != "gpt_neox_sequential"]
 LENGTHS = [40, 7, 140]
-IDS = np.concatenate(random_texts(LENGTHS))
+TEXTS = random_texts(LENGTHS)
+IDS = np.concatenate(TEXTS)
 DRAWS = [bytes([number]) for number in range(len(LENGTHS))]
 STORIES = SHARED / "models/stories260k"
 EVERY = {
@@ -44,13 +45,13 @@ EVERY = {
 
 
 def pack_of(name):
-    return Pack(tiny_language_model(name, CONFIGS[name])[1], name, IDS, LENGTHS, DRAWS)
+    return Pack(tiny_language_model(name, CONFIGS[name])[1], name, ["a", "b", "c"], TEXTS, 0)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_dose_is_no_dial_bit_for_bit_and_no_damage(name):
     pack = pack_of(name)
-    untouched = apply(Condition(UNTOUCHED), pack, None)
+    untouched = pack.through()
     plain: list[np.ndarray] = []
     # a window or a cap has the same route as the dial; elsewhere, recording the attention takes it
     run_packed(pack.model, IDS, LENGTHS, True, lambda _, states: plain.append(states.numpy().copy()))
@@ -69,7 +70,7 @@ def test_no_dose_is_no_dial_bit_for_bit_and_no_damage(name):
 def test_the_first_token_of_a_causal_model_never_moves(name):
     """It reads itself alone, so only what takes mass away (`removed`) can move it."""
     pack = pack_of(name)
-    untouched = apply(Condition(UNTOUCHED), pack, None)
+    untouched = pack.through()
     for condition in conditions_of(EVERY):
         if condition.pattern == "removed":
             continue
@@ -82,12 +83,12 @@ def test_the_first_token_of_a_causal_model_never_moves(name):
 @pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "bert"])
 def test_a_pack_gives_what_its_reviews_give_alone(name):
     pack = pack_of(name)
-    untouched = apply(Condition(UNTOUCHED), pack, None)
+    untouched = pack.through()
     for condition in conditions_of(EVERY):
         together = apply(condition, pack, untouched)
         for review in range(len(LENGTHS)):
             alone_pack = pack.part([review])
-            alone = apply(condition, alone_pack, apply(Condition(UNTOUCHED), alone_pack, None))
+            alone = apply(condition, alone_pack, alone_pack.through())
             for ours, single in zip(together.states_of(review), alone.states, strict=True):
                 assert np.array_equal(ours, single), condition.key
             assert together.massive[review] == alone.massive[0]
@@ -158,7 +159,7 @@ def test_without_content_and_residual_tokens_come_nearer_to_the_first_by_the_sam
 @pytest.mark.parametrize("name", ["llama", "gemma", "gemma2", "qwen2", "gpt_neox"])
 def test_an_offset_of_positions_changes_no_logit(name):
     pack = pack_of(name)
-    untouched = apply(Condition(UNTOUCHED), pack, None)
+    untouched = pack.through()
     moved = apply(Condition(POSITIONS, OFFSET), pack, untouched)
     assert (moved.logits - untouched.logits).abs().max() < 1e-4 * max(1.0, untouched.logits.abs().max().item())
 
@@ -166,12 +167,11 @@ def test_an_offset_of_positions_changes_no_logit(name):
 def test_massive_keys_are_closed_until_none_is_left():
     """Token 2 of every review is massive through its feed-forward network, whatever attention does."""
     pack = pack_of("llama")
-    marked = IDS.copy()
-    marked[np.cumsum([0, *LENGTHS[:-1]]) + 2] = 299
+    marked = [[*text[:2], 299, *text[3:]] for text in TEXTS]
     with torch.no_grad():
         pack.model.network.get_input_embeddings().weight[299] *= 500
-    pack = Pack(pack.model, "llama", marked, LENGTHS, DRAWS)
-    untouched = apply(Condition(UNTOUCHED), pack, None)
+    pack = Pack(pack.model, "llama", pack.names, marked, 0)
+    untouched = pack.through()
     assert all(2 in massive for massive in untouched.massive)
     closed = apply(Condition(CLOSED, "massive"), pack, untouched)
     assert (closed.moved_mass > 0).all()
@@ -186,14 +186,15 @@ def test_the_dial_on_a_trained_model():
     model = load_model(weights | {"max_tokens": None}, head=True)
     texts = EMBEDDED[:3]
     names = [f"r{number}" for number in range(3)]
-    reviews = Reviews(names, tokenize(model.tokenizer, names, texts, "always"), 0)
+    tokens = tokenize(model.tokenizer, names, texts, "always")
+    reviews = Pack(model.with_head, "stories", names, tokens.by_review, 0)
     conditions = [
         Condition(UNTOUCHED),
         *(Condition(DIAL, name, 0.1) for name in PATTERNS),
         Condition(CAPPED, "others", 0.1),
     ]
     identity = {"model": "stories", "variant": "original"}
-    table, doses = intervene(model, reviews, conditions, ["cosine_anisotropy", "cosine_to_first_token"], identity, 4096)
+    table, doses = intervene(reviews, conditions, ["cosine_anisotropy", "cosine_to_first_token"], identity, 4096)
     last = table.filter(layer=5, view="all_tokens").group_by("condition", "metric").agg(pl.col("value").mean())
     cosine = dict(last.filter(metric="cosine_anisotropy").select("condition", "value").rows())
     change = {key: value - cosine["untouched"] for key, value in cosine.items()}

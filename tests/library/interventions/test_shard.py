@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-import transformers
 from safetensors.torch import load_file, save_file
 from tqdm import tqdm
 
@@ -21,8 +20,7 @@ from homogenization.measures.spectra import singular_values
 from homogenization.metrics.spectral import SpectrumBatch, evaluate
 from homogenization.run.parquet import read_table, write_table
 from script import ScriptError, run_script
-from tiny_blocks import EMBEDDED, trained_tokenizer
-from tiny_models import CONFIGS
+from tiny_blocks import EMBEDDED, saved, trained_tokenizer
 
 CHOSEN = {
     "blocks": ["all", [1, 3]],
@@ -37,20 +35,9 @@ KEYS = ["untouched", "dial:first:0.1:all", "dial:removed:0.1:all", "dial:first:0
 
 
 @pytest.fixture
-def saved(tmp_path):
+def save(tmp_path):
     """Saves a tiny language model and its tokenizer; returns the entry of `models`."""
-
-    def save(name="llama", head=True, **fields):
-        torch.manual_seed(0)
-        config = type(CONFIGS[name])(**{**CONFIGS[name].to_dict(), **fields})
-        auto = transformers.AutoModelForCausalLM if head else transformers.AutoModel
-        folder = tmp_path / f"{name}{head}"
-        auto.from_config(config).save_pretrained(folder)
-        tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>")
-        tokenizer.save_pretrained(folder)
-        return {"weights": {"path": str(folder)}, "dtype": "float32", "device": "cpu", "bos": "default"}
-
-    return save
+    return lambda name="llama", head=True, **fields: saved(tmp_path / f"{name}{head}", name, head, **fields)
 
 
 @pytest.fixture
@@ -66,24 +53,26 @@ def job(tmp_path):
             inputs["depth"] = str(tmp_path / "depth.parquet")
         outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in ("metrics", "doses", "slopes", "delivered")}
         params = {"model": {"name": "tiny", "token_budget": 2048, "max_tokens": max_tokens, **entry}}
-        params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "interventions": chosen}
-        run_script("apply_interventions", tmp_path / "log", inputs, outputs, params | {"seed": 0, "code": code})
+        params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "module": "interventions.shard"}
+        params |= {"conditions": [condition.fields for condition in conditions_of(chosen)]}
+        params |= {key: chosen[key] for key in ("metrics", "slopes")}
+        run_script("read_in_conditions", tmp_path / "log", inputs, outputs, params | {"seed": 0, "code": code})
         return [read_table(path) for path in list(outputs.values())[:3]]
 
     return run
 
 
-def test_the_log_counts_the_tokens_of_every_condition(saved, job, tmp_path):
+def test_the_log_counts_the_tokens_of_every_condition(save, job, tmp_path):
     """A shard is often one pack, which takes long in all conditions."""
-    _, doses, _ = job(saved(), CHOSEN | {"slopes": None})
+    _, doses, _ = job(save(), CHOSEN | {"slopes": None})
     told = (tmp_path / "log").read_text()
     n_tokens = tqdm.format_sizeof(doses["n_tokens"].sum())
     assert f"{n_tokens}/{n_tokens}" in told
     assert doses["condition"][-1] in told
 
 
-def test_a_shard_has_a_row_for_all_that_is_asked(saved, job):
-    metrics, doses, slopes = job(saved())
+def test_a_shard_has_a_row_for_all_that_is_asked(save, job):
+    metrics, doses, slopes = job(save())
     assert [metrics.schema, doses.schema, slopes.schema] == [
         pl.Schema(schema) for schema in (INTERVENED_SCHEMA, DOSES_SCHEMA, SLOPES_SCHEMA)
     ]
@@ -103,14 +92,14 @@ def test_a_shard_has_a_row_for_all_that_is_asked(saved, job):
     assert at_start["value"].unique().to_list() == [1], "nothing has changed before the first block"
 
 
-def test_a_new_condition_alone_is_computed_and_the_rest_stays(saved, job, monkeypatch):
-    entry = saved()
+def test_a_new_condition_alone_is_computed_and_the_rest_stays(save, job, monkeypatch):
+    entry = save()
     before = job(entry)
     asked = []
 
-    def counted(model, reviews, conditions, *others):
+    def counted(reviews, conditions, *others):
         asked.append([condition.key for condition in conditions])
-        return intervened.intervene(model, reviews, conditions, *others)
+        return intervened.intervene(reviews, conditions, *others)
 
     monkeypatch.setattr(shard, "intervene", counted)
     assert all(old.equals(new) for old, new in zip(before, job(entry), strict=True))
@@ -118,7 +107,7 @@ def test_a_new_condition_alone_is_computed_and_the_rest_stays(saved, job, monkey
     more = CHOSEN | {"dial": {"patterns": ["first", "removed"], "strengths": [0.1, 0.2]}, "blocks": ["all"]}
     metrics, doses, slopes = job(entry, more)
     assert asked == [["untouched", "dial:first:0.2:all", "dial:removed:0.2:all"]]
-    whole = job(saved("qwen2"), more)  # other weights: nothing stays
+    whole = job(save("qwen2"), more)  # other weights: nothing stays
     assert len(asked[1]) == 6
     keys = [condition.key for condition in conditions_of(more)]
     for table, of_other in ((metrics, whole[0]), (doses, whole[1])):
@@ -134,8 +123,8 @@ def test_a_new_condition_alone_is_computed_and_the_rest_stays(saved, job, monkey
     assert [len(keys) for keys in asked[3:]] == [6, 6], "other code, other reviews"
 
 
-def test_new_patterns_of_slopes_are_added(saved, job, tmp_path):
-    entry = saved()
+def test_new_patterns_of_slopes_are_added(save, job, tmp_path):
+    entry = save()
     _, _, before = job(entry)
     delivered = read_table(tmp_path / "delivered.out.parquet")
     assert delivered.schema == pl.Schema(DELIVERED_SCHEMA)
@@ -154,9 +143,9 @@ def test_new_patterns_of_slopes_are_added(saved, job, tmp_path):
     assert read_table(tmp_path / "delivered.out.parquet").is_empty()
 
 
-def test_a_model_whose_blocks_are_unknown_has_slopes_and_a_reason(saved, job, tmp_path, monkeypatch):
+def test_a_model_whose_blocks_are_unknown_has_slopes_and_a_reason(save, job, tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "LAYOUTS", blocks.LAYOUTS[2:])
-    _, _, slopes = job(saved())
+    _, _, slopes = job(save())
     assert len(slopes) == 2 * 3 * len(VIEWS)
     assert read_table(tmp_path / "delivered.out.parquet").is_empty()
     assert (
@@ -165,8 +154,8 @@ def test_a_model_whose_blocks_are_unknown_has_slopes_and_a_reason(saved, job, tm
     )
 
 
-def test_reviews_too_long_for_scaled_positions_are_skipped_and_counted(saved, job):
-    entry = saved(max_position_embeddings=800)
+def test_reviews_too_long_for_scaled_positions_are_skipped_and_counted(save, job):
+    entry = save(max_position_embeddings=800)
     metrics, doses, _ = job(entry, CHOSEN | {"positions": ["scaled", "shuffled"], "slopes": None}, n_reviews=3)
     lengths = dict(doses.filter(condition="untouched").select("review_id", "n_tokens").rows())
     fits = {review for review, length in lengths.items() if 2 * (length - 1) < 800}
@@ -179,22 +168,22 @@ def test_reviews_too_long_for_scaled_positions_are_skipped_and_counted(saved, jo
     assert doses.filter(condition="positions:shuffled")["kl"].null_count() == 0
 
 
-def test_an_encoder_has_no_damage(saved, job):
-    metrics, doses, _ = job(saved("bert", head=False), CHOSEN | {"slopes": None})
+def test_an_encoder_has_no_damage(save, job):
+    metrics, doses, _ = job(save("bert", head=False), CHOSEN | {"slopes": None})
     assert doses["kl"].null_count() == doses["cross_entropy"].null_count() == len(doses)
     assert (doses.filter(kind="dial")["moved_mass"] > 0).all()
     assert metrics["value"].is_finite().all()
 
 
-def test_the_steepest_blocks_come_from_the_depth_table(saved, job):
+def test_the_steepest_blocks_come_from_the_depth_table(save, job):
     row = {"model": "tiny", "variant": "original", "view": "all_tokens", "metric": "cosine_anisotropy"}
     depth = pl.DataFrame([row | {"statistic": "steepest", "estimate": 0.5, "ci_low": 1 / 3, "ci_high": 2 / 3}])
     chosen = CHOSEN | {"blocks": ["steepest", [2]], "slopes": None}
-    metrics, *_ = job(saved(), chosen, depth=depth)
+    metrics, *_ = job(save(), chosen, depth=depth)
     found = [metrics.filter(condition=f"dial:first:0.1:{blocks}")["value"].to_list() for blocks in ("steepest", "2")]
     assert found[0] == found[1]
     with pytest.raises(ScriptError, match=r"'steepest' has no meaning for the model tiny"):
-        job(saved(), chosen, depth=depth.with_columns(estimate=float("nan")))
+        job(save(), chosen, depth=depth.with_columns(estimate=float("nan")))
 
 
 @pytest.mark.parametrize(
@@ -206,10 +195,10 @@ def test_the_steepest_blocks_come_from_the_depth_table(saved, job):
         ("llama", False, {}, r"lack 1 tensors of LlamaForCausalLM, such as lm_head.weight.*tie_word_embeddings: true"),
     ],
 )
-def test_what_a_model_can_not_do_is_refused_before_it_runs(saved, job, monkeypatch, name, head, changed, said):
+def test_what_a_model_can_not_do_is_refused_before_it_runs(save, job, monkeypatch, name, head, changed, said):
     monkeypatch.setattr(intervened, "run_packs", None)
     with pytest.raises(ScriptError, match=said):
-        job(saved(name, head=head), CHOSEN | changed)
+        job(save(name, head=head), CHOSEN | changed)
 
 
 def test_numbers_of_states_are_those_of_the_measures():
@@ -241,8 +230,8 @@ def test_numbers_of_states_are_those_of_the_measures():
                 assert values[layer, cell] == pytest.approx(expected, rel=1e-6, abs=1e-9), (metric, view)
 
 
-def test_a_shard_without_reviews_has_tables_without_rows(saved, job):
-    tables = job(saved(), n_reviews=0)
+def test_a_shard_without_reviews_has_tables_without_rows(save, job):
+    tables = job(save(), n_reviews=0)
     assert [table.height for table in tables] == [0, 0, 0]
     assert [table.schema for table in tables] == [
         pl.Schema(s) for s in (INTERVENED_SCHEMA, DOSES_SCHEMA, SLOPES_SCHEMA)
@@ -258,8 +247,8 @@ def test_the_shortest_reviews_have_the_numbers_that_exist(n_tokens):
     assert np.isfinite(numbers["all_tokens", "max_explainable_variance"]).all()
 
 
-def test_states_that_are_not_finite_name_the_review_and_the_condition(saved, job):
-    entry = saved()
+def test_states_that_are_not_finite_name_the_review_and_the_condition(save, job):
+    entry = save()
     token = next(
         iter(set(trained_tokenizer().encode(EMBEDDED[1]).ids) - set(trained_tokenizer().encode(EMBEDDED[0]).ids))
     )

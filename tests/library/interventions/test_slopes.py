@@ -1,39 +1,30 @@
 """Slopes are derivatives: they equal finite differences in float64, and those of single blocks add up."""
 
-from functools import partial
-
 import numpy as np
 import pytest
-import torch
 
 from homogenization.interventions.cells import VIEWS, cells
-from homogenization.interventions.changes import dial
-from homogenization.interventions.passes import Recorder
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import read
-from homogenization.interventions.recorded import InFloat64, in_float64, record
+from homogenization.interventions.recorded import in_float64, record
 from homogenization.interventions.slopes import slopes_of_review
 from homogenization.metrics.differentiable import DIFFERENTIABLE
-from homogenization.states.network import packed_model, run_packed
+from homogenization.states.network import packed_model
+from plain_interventions import derivative_at_0, dialled_layers
 from tiny_models import CONFIGS, network, random_texts
 
 METRICS = list(DIFFERENTIABLE)
-STEP = 1e-3
-
-
-def values_at(model, ids, pattern, strength, blocks):
-    """Metrics after the last block in a run with the dial, from the numpy side of the library."""
-    layers = []
-    recorder = Recorder([len(ids)], dial(pattern, strength, [b"r"]), blocks, False, torch.device("cpu"))
-    with InFloat64():
-        run_packed(model, ids, [len(ids)], False, lambda _, states: layers.append(states.numpy().copy()), recorder)
-    assert layers[-1].dtype == np.float64
-    return read(layers, (), METRICS)[-1]
 
 
 def difference(model, ids, pattern, blocks):
-    at = partial(values_at, model, ids, pattern, blocks=blocks)
-    return (8 * (at(STEP) - at(-STEP)) - (at(2 * STEP) - at(-2 * STEP))) / (12 * STEP)
+    """The slope of the metrics after the last block, from the numpy side of the library."""
+
+    def values(strength):
+        layers = dialled_layers(model, ids, pattern, strength, blocks)
+        assert layers[-1].dtype == np.float64
+        return read(layers, (), METRICS)[-1]
+
+    return derivative_at_0(values)
 
 
 @pytest.mark.parametrize(

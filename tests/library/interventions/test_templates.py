@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from homogenization.interventions.conditions import TEMPLATE, UNTOUCHED, Condition
-from homogenization.interventions.intervened import Reviews, intervene
+from homogenization.interventions.intervened import intervene
+from homogenization.interventions.schedule import Pack
 from homogenization.interventions.templates import templates_of_reviews
 from homogenization.measures.positional import PositionalSums, template_of
 from homogenization.measures.positional_pass import add_attention
@@ -48,10 +49,10 @@ def test_a_review_is_changed_by_the_template_of_the_other_half():
 def test_templates_of_both_signs_move_as_much_and_no_strength_moves_nothing(name):
     model = tiny(CONFIGS[name], max_tokens=400)
     tokens, table = read_with_sums(model)
-    reviews = Reviews(NAMES, tokens, 0, templates_of_reviews(table, range(4)))
+    reviews = Pack(model.with_head, "tiny", NAMES, tokens.by_review, 0, templates_of_reviews(table, range(4)))
     kinds = ("template", "permuted_template")
     conditions = [Condition(UNTOUCHED), *(Condition(TEMPLATE, kind, s) for kind in kinds for s in (-0.5, 0.0, 0.5))]
-    metrics, doses = intervene(model, reviews, conditions, ["cosine_anisotropy"], IDENTITY, 2048)
+    metrics, doses = intervene(reviews, conditions, ["cosine_anisotropy"], IDENTITY, 2048)
     assert metrics["value"].is_finite().all()
     moved = dict(doses.group_by("condition").agg(pl.col("moved_mass").mean()).rows())
     for kind in kinds:

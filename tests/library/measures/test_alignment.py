@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
 
 from homogenization.measures.alignment import largest_by_lanczos, token_alignment
 from homogenization.measures.batched_alignment import batched_alignment, eigenvalues_by_squaring
-from measured import plain_numbers
+from measured import degenerate_tokens, plain_numbers
 
 WAYS = pytest.mark.parametrize("aligned", [token_alignment, batched_alignment])
 
@@ -105,6 +106,24 @@ def test_reviews_without_a_dominant_direction_are_measured_too(shape):
     tokens = np.linalg.qr(np.random.default_rng(3).standard_normal((150, 150)))[0][: shape[0], : shape[1]]
     found = token_alignment(torch.tensor(tokens), [shape[0]])[:2, 2, 0].numpy()
     np.testing.assert_allclose(found, [plain_numbers(seen)[2] for seen in (tokens, tokens[1:])], rtol=1e-12)
+
+
+@WAYS
+@given(tokens=degenerate_tokens())
+def test_degenerate_reviews_have_the_numbers_of_the_definitions(aligned, tokens):
+    found = aligned(torch.from_numpy(tokens), [len(tokens)])[:2, :, 0].numpy()
+    for numbers, seen in zip(found, (tokens, tokens[1:]), strict=True):
+        expected = plain_numbers(seen)
+        np.testing.assert_allclose(numbers[[0, 2]], [expected[0], expected[2]], rtol=1e-8)
+        np.testing.assert_allclose(numbers[1], expected[1], atol=1e-12)
+
+
+def test_a_solver_without_a_result_proves_nothing(monkeypatch):
+    def failing(_):
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(np.linalg, "eigh", failing)
+    assert np.isnan(largest_by_lanczos(gram_of([1.0, *[0.0] * 99])))
 
 
 def test_no_reviews_have_no_numbers():

@@ -12,6 +12,7 @@ from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.points import ALL_TOKENS
+from measured import degenerate_tokens
 
 IDENTITY = {"model": "m", "variant": "front"}
 TOLERANCE = 1e-6
@@ -66,6 +67,21 @@ def test_massive_token_elsewhere(shape, massive):
     tokens = decaying(*shape)
     tokens[shape[0] // 2] *= massive
     assert_metrics_equal_svd(tokens.astype(np.float32))
+
+
+@given(tokens=degenerate_tokens())
+def test_degenerate_reviews_have_the_singular_values_of_an_svd_and_every_metric(tokens):
+    spectra = singular_values(tokens, VIEWS)
+    for view in VIEWS:
+        expected = np.linalg.svd(view_rows(view, tokens.astype(np.float64)), compute_uv=False)
+        assert spectra[view].shape == expected.shape
+        if not view.startswith("centred"):  # of equal rows, a mean leaves rounding
+            np.testing.assert_allclose(spectra[view], expected, atol=5e-8 * expected.max(initial=0))
+        if not expected.size:
+            continue
+        for name, value in every_metric(spectra[view]).items():
+            undefined = name in ("alpha_req", "normalized_matrix_entropy") and np.count_nonzero(spectra[view]) < 2
+            assert np.isfinite(value) == (not undefined and spectra[view].any()) or undefined, (view, name)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

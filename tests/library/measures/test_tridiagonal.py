@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from homogenization.measures.tridiagonal import Tridiagonal, tridiagonal_forms
+from homogenization.measures.tridiagonal import tridiagonal_forms
 from homogenization.measures.views import TokenGram, look_of, view_rows
 
 
@@ -28,11 +28,3 @@ def test_the_largest_eigenvalue_is_that_of_the_rows_with_and_without_the_first_t
         largest = form.largest_eigenvalue()
         assert np.isnan(largest) if not len(expected) else largest == pytest.approx(expected[0], rel=1e-13, abs=1e-13)
         np.testing.assert_allclose(form.eigenvalues()[::-1], expected, rtol=1e-10, atol=1e-11 * expected.max(initial=1))
-
-
-def test_eigenvalues_in_closed_form():
-    """2 on the diagonal and 1 beside it: 2 + 2 cos(k pi / (m + 1)), k = 1 to m."""
-    form = Tridiagonal(np.full(50, 2.0), np.full(49, 1.0))
-    expected = 2 + 2 * np.cos(np.arange(50, 0, -1) * np.pi / 51)
-    np.testing.assert_allclose(form.eigenvalues(), expected, rtol=1e-12)
-    assert form.largest_eigenvalue() == pytest.approx(expected[-1], rel=1e-14)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from homogenization.interventions.readings import read
 from homogenization.metrics.differentiable import DIFFERENTIABLE
+from measured import degenerate_tokens
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
@@ -32,3 +33,38 @@ def test_a_row_of_zeros_has_a_finite_gradient(name):
     tokens = torch.eye(6, 4, dtype=torch.float64).requires_grad_()  # the last two
     DIFFERENTIABLE[name](tokens).backward()
     assert torch.isfinite(tokens.grad).all()
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@given(tokens=degenerate_tokens().filter(lambda tokens: len(tokens) > 1))
+def test_degenerate_tokens_have_a_value(name, tokens):
+    rows = torch.from_numpy(tokens).double().requires_grad_()
+    value = DIFFERENTIABLE[name](rows)
+    value.backward()
+    assert torch.isfinite(value) == (tokens.any() or name != "max_explainable_variance")
+
+
+@pytest.mark.parametrize("name", ["max_explainable_variance", "normalized_effective_rank"])
+@pytest.mark.parametrize("shape", [(5, 9), (9, 5)])
+def test_a_solver_that_fails_has_another_in_its_place(name, shape, monkeypatch):
+    def value_and_slopes(tokens):
+        rows = torch.from_numpy(tokens).requires_grad_()
+        value = DIFFERENTIABLE[name](rows)
+        value.backward()
+        return float(value.detach()), rows.grad.numpy()
+
+    def failing(_):
+        raise torch.linalg.LinAlgError
+
+    tokens = np.random.default_rng(0).normal(size=shape) + 1
+    value, slopes = value_and_slopes(tokens)
+    monkeypatch.setattr(torch.linalg, "eigvalsh", failing)
+    found, by_ql = value_and_slopes(tokens)
+    assert found == pytest.approx(value, rel=1e-13)
+    np.testing.assert_allclose(by_ql, slopes, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_tokens_that_are_not_finite_have_no_value(name):
+    """A training that diverges says so by its loss, not by an error of a solver."""
+    assert torch.isnan(DIFFERENTIABLE[name](torch.full((4, 3), torch.nan, dtype=torch.float64)))

@@ -13,6 +13,7 @@ from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import matrix_operations
 from homogenization.plan.durations import durations_table
 from homogenization.plan.interventions import intervention_costs, interventions_text
+from homogenization.plan.study import plan_study
 
 # 7,000 entries of matrices, 500 of a head
 NETWORK = Architecture("T", 8_000, 0, 7_000, 3, 8, 32, 2, 4, True, True, 500)
@@ -24,33 +25,39 @@ COUNTS = pl.DataFrame({"variant": ["original"] * 2, "shard": ["000", "001"], "le
 
 def test_conditions_and_slopes_are_counted_as_passes():
     jobs = [["original", "000", 2, 5], ["original", "001", 1, 5]]
-    row, counts = intervention_costs(MODEL, NETWORK, COUNTS, {"jobs": jobs, "conditions": 5, "backward": 4}, HARDWARE)
-    assert (counts["reviews"], counts["forward"], counts["backward"]) == (3, 18, 12)
+    row = intervention_costs(MODEL, NETWORK, COUNTS, {"jobs": jobs, "backward": 4}, HARDWARE)
+    assert (row["reviews"], row["forward"], row["backward"]) == (3, 18, 12)
     passes = sum(matrix_operations(NETWORK, np.array(lengths), True) for lengths in ([10, 20], [30]))
     head = 2 * 500 * 60
-    assert counts["petaflops"] == pytest.approx((5 * (passes + head) + 5 * passes) / 1e15)
+    assert row["petaflops"] == pytest.approx((5 * (passes + head) + 5 * passes) / 1e15)
     seconds = (5 * (passes + head) + 2 * 5 * passes) / 1e6
     assert row["seconds_computing"] == pytest.approx(seconds)
     assert (row["loads"], row["bytes_read"], row["seconds_starting"]) == (2, 2 * 32_000, 10.0)
     assert row["seconds_total"] == pytest.approx(seconds + 10 + 64)
     assert durations_table([row])["work"].to_list() == ["interventions", "total"]
-    last = interventions_text([counts]).splitlines()[1].split()
+    last = interventions_text([row]).splitlines()[1].split()
     assert last[:6] == ["interventions,", "m", "5", "3", "18", "12"]
 
 
 def test_texts_that_are_read_for_consequences_have_their_own_numbers_of_conditions():
-    asked = {"jobs": [["original", "000", 2, 5], ["original", "001", 2, 1]], "conditions": 5, "backward": 0}
-    row, counts = intervention_costs(MODEL, NETWORK, COUNTS, asked, HARDWARE, "consequences")
-    assert (counts["conditions"], counts["reviews"], counts["forward"], counts["backward"]) == (5, 4, 12, 0)
+    study = {"jobs": [["original", "000", 2, 5], ["original", "001", 2, 1]], "backward": 0}
+    row = intervention_costs(MODEL, NETWORK, COUNTS, study, HARDWARE, "consequences")
+    assert (row["conditions"], row["reviews"], row["forward"], row["backward"]) == (5, 4, 12, 0)
     passes = [matrix_operations(NETWORK, np.array(lengths), True) for lengths in ([10, 20], [30, 40])]
     seconds = (5 * (passes[0] + 2 * 500 * 30) + passes[1] + 2 * 500 * 70) / 1e6
     assert row["seconds_computing"] == pytest.approx(seconds)
-    assert interventions_text([counts]).splitlines()[1].startswith("consequences, m")
+    assert interventions_text([row]).splitlines()[1].startswith("consequences, m")
 
 
 def test_without_interventions_there_is_nothing():
-    assert intervention_costs(MODEL, NETWORK, COUNTS, {"jobs": [], "conditions": 0, "backward": 0}, HARDWARE) is None
-    assert interventions_text([]) == ""
+    counts = COUNTS.with_columns(lengths_before_truncation="lengths", counted_as="variant", n_cut=0, n_left_out=0)
+    states = {"dtype": "auto", "layers": None, "record_attention": True, "keep": True, "sample_tokens": None}
+    nothing = {"m": {"jobs": [], "backward": 0}}
+    params = {"interventions": nothing, "consequences": nothing, "read_again": {"m": {}}, "training": {}}
+    params |= {"pooled_variants": ["original"], "writers": [], "readers": []}
+    _, durations, text = plan_study([(MODEL | {"token_budget": 64}, NETWORK, counts)], states, params, HARDWARE)
+    assert durations["work"].to_list() == ["states", "total"]
+    assert "passes" not in text
 
 
 def test_the_default_has_every_pattern_at_every_strength():

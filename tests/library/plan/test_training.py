@@ -20,15 +20,15 @@ HARDWARE |= {"startup_seconds": 5.0, "writer_steps_per_second": 1.0}
 
 def test_a_run_is_three_passes_over_its_texts():
     model = {"name": "a-0", "device": "cpu", "gpus": 1}
-    asked = {"steps": 10, "batch_size": 4, "max_tokens": 20, "snapshots": 2}
-    row, counts = training_costs(model, NETWORK, asked, HARDWARE)
+    run = {"steps": 10, "batch_size": 4, "max_tokens": 20, "snapshots": 2}
+    row = training_costs(model, NETWORK, run, HARDWARE)
     operations = 3 * 40 * (matrix_operations(NETWORK, np.array([20]), False) + 2 * 500 * 20)
-    assert (counts["steps"], counts["tokens"]) == (10, 800)
-    assert counts["petaflops"] == pytest.approx(operations / 1e15)
+    assert (row["steps"], row["tokens"]) == (10, 800)
+    assert row["petaflops"] == pytest.approx(operations / 1e15)
     assert row["seconds_computing"] == pytest.approx(operations / 1e6)
     assert (row["loads"], row["seconds_starting"], row["seconds_writing"]) == (2, 10, 64)
     assert durations_table([row])["work"].to_list() == ["training", "total"]
-    assert training_text([counts]).splitlines()[1].split()[:4] == ["training,", "a-0", "10", "800"]
+    assert training_text([row]).splitlines()[1].split()[:4] == ["training,", "a-0", "10", "800"]
     assert training_text([]) == ""
 
 

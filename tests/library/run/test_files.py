@@ -15,7 +15,7 @@ import pytest
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, move_aside, read_csv, read_json, written_together, written_whole
 from homogenization.run.job import job, job_record
-from homogenization.run.parquet import read_table, table_metadata, write_table
+from homogenization.run.parquet import read_table, table_metadata, write_table, write_tables
 
 TABLE = pl.DataFrame({"review_id": ["a", "b"], "value": [1.0, 2.0]})
 
@@ -309,3 +309,22 @@ def test_a_shared_file_has_several_writers_at_a_time(tmp_path, writer_at_work):
     write(tmp_path / "file.txt", shared=True)
     assert (attempt / "file.txt").read_text() == "half"
     assert (tmp_path / "file.txt").read_text() == "whole"
+
+
+@pytest.mark.parametrize(
+    ("columns", "fault"),
+    [
+        ({"name": ["a"], "count": [1.5]}, "column 'count' is Float64, the schema says Int64"),
+        ({"name": ["a"]}, "column 'count' is missing, the schema says Int64"),
+        ({"name": ["a"], "count": [1], "more": [2]}, "column 'more' is not in the schema"),
+        ({"count": [1], "name": ["a"]}, "the columns are in the order count, name, the schema says name, count"),
+    ],
+)
+def test_a_table_of_other_columns_than_its_schema_is_not_written(tmp_path, columns, fault):
+    schema = {"name": pl.String, "count": pl.Int64}
+    right, path = pl.DataFrame({"name": ["a"], "count": [1]}), tmp_path / "counts.parquet"
+    with pytest.raises(ValueError, match=rf"^counts\.parquet: {fault}$"):
+        write_tables([right, pl.DataFrame(columns)], [tmp_path / "right.csv", path], [schema, schema], {})
+    assert not list(tmp_path.iterdir())
+    write_tables([right, pl.DataFrame(columns)], [tmp_path / "right.csv", path], [schema, None], {})
+    assert read_table(path).equals(pl.DataFrame(columns))

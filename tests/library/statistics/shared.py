@@ -9,19 +9,25 @@ import polars as pl
 from scipy import stats
 from snakemake.iocontainers import Namedlist
 
-from homogenization.claims.evidence import Evidence
+from homogenization.claims.evidence import Evidence, Settings, Tables
 from homogenization.claims.judgement import claims_table
 from homogenization.config.claims import Claim
 from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
 
-SCRIPT = Path(__file__).parents[3] / "workflow" / "scripts" / "tabulate.py"
+WORKFLOW = Path(__file__).parents[3] / "workflow"
+SCRIPT = WORKFLOW / "scripts" / "tabulate.py"
 RANK, COSINE, NORM = "normalized_effective_rank", "cosine_anisotropy", "first_token_norm"
 N_REVIEWS, N_BLOCKS = 30, 8
 MIN_REVIEWS = 10
 MARGIN = 0.02
 DRAWS, CONFIDENCE, SEED = 2000, 0.95, 0
+
+
+def words_of(page):
+    """The template of the answers of a page."""
+    return (WORKFLOW / "report" / "answers" / f"{page}.jinja").read_text("utf-8")
 
 
 def noise(seed, scale=0.1):
@@ -82,15 +88,16 @@ def component_changes(parallel=False):
     return {name: mean + 0.2 * generator.standard_normal((N_REVIEWS, N_BLOCKS)) for name, mean in means.items()}
 
 
-def evidence_of(*metrics, similarity=None, components=None, draws=DRAWS, variants=None, pooled=None):
+def evidence_of(*metrics, similarity=None, draws=DRAWS, variants=None, trained=(), **others):
+    """What claims are judged by; `others` are tables of their names."""
     table = pl.concat([pl.DataFrame(schema=METRICS_SCHEMA), *metrics])
     scores = pl.DataFrame(schema=SIMILARITY_SCHEMA) if similarity is None else similarity
     variants = table["variant"].unique().to_list() if variants is None else variants
     if similarity is None:
         accepted = table.filter(pl.col("variant") != "original").select("variant", "review_id").unique()
         scores = pl.concat([scores, accepted.with_columns(accepted=True)], how="diagonal")
-    settings = (draws, CONFIDENCE, SEED, variants, N_REVIEWS, MIN_REVIEWS, MARGIN)
-    return Evidence(table, scores, components, *settings, pooled)
+    settings = Settings(draws, CONFIDENCE, SEED, variants, N_REVIEWS, MIN_REVIEWS, MARGIN, trained)
+    return Evidence(Tables(table, scores, **others), settings)
 
 
 def claim_of(name="c", statement="It is so.", source="s", convention="raw", **measured):

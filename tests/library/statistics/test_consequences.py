@@ -1,16 +1,13 @@
 """Probes, shifts and harm with planted numbers; claims about them beside their controls."""
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
 
 from conftest import ROOT
 from dosed import COSINE, dial, intervened_rows
-from homogenization.claims.claim_statistics import measure
-from homogenization.claims.evidence import UnavailableError
-from homogenization.claims.judgement import claims_table
+from homogenization.claims.judgement import claims_table, measure
+from homogenization.claims.measurement import UnavailableError
 from homogenization.config.claims import load_claims
 from homogenization.consequences.schemas import HARM_SCHEMA, POOLED_READINGS_SCHEMA
 from homogenization.inference.doses import Condition
@@ -19,7 +16,7 @@ from homogenization.statistics.harm import harm_table
 from homogenization.statistics.pooled_states import probes_table, shifts_table
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
 from homogenization.vocabulary.numbers import NO_HEAD
-from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of
+from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of, words_of
 
 N = 24
 PLACE = np.linspace(-0.1, 0.1, N)  # of a review among the others
@@ -125,37 +122,37 @@ def test_harm_has_a_row_for_each_condition_placebos_and_moved_sinks_marked():
 
 
 def measured(**keys):
-    return measure(claim_of(consequence=keys, above=0), "m", replace(evidence_of(), consequences=consequences()))
+    return measure(claim_of(consequence=keys, above=0), "m", evidence_of(consequences=consequences()))
 
 
 def test_claims_take_the_control_at_equal_strength_kl_and_likeness():
     first = {"kind": "dial", "pattern": "first", "strength": 0.2}
-    assert measured(outcome="kl", minus="untouched", **first).found.estimate == pytest.approx(2.0)
-    assert measured(outcome="kl", minus="uniform", **first).found.estimate == pytest.approx(1.5)
+    assert measured(outcome="kl", minus="untouched", **first).interval.estimate == pytest.approx(2.0)
+    assert measured(outcome="kl", minus="uniform", **first).interval.estimate == pytest.approx(1.5)
     # between .1 and .3 of the cosine, uniform attention costs .5 to 1.5 nats
-    assert measured(outcome="kl", minus="uniform", at="cosine", **first).found.estimate == pytest.approx(1.0)
+    assert measured(outcome="kl", minus="uniform", at="cosine", **first).interval.estimate == pytest.approx(1.0)
     with pytest.raises(UnavailableError, match=r"the KL of 'uniform' reaches 1\.5 nats, that of 'first' is 2"):
         measured(outcome="probe_log_loss", minus="uniform", at="kl", **first)
-    assert measured(outcome="probe_log_loss", minus="untouched", **first).found.estimate == pytest.approx(0.1)
+    assert measured(outcome="probe_log_loss", minus="untouched", **first).interval.estimate == pytest.approx(0.1)
 
 
 def test_claims_on_the_untouched_model_compare_texts_and_layers():
-    assert measured(outcome="shift", variant="front", minus="typo").found.estimate == pytest.approx(0.3)
+    assert measured(outcome="shift", variant="front", minus="typo").interval.estimate == pytest.approx(0.3)
     deeper = measured(outcome="probe_log_loss", layers="output", minus="layers all")
-    assert deeper.found.estimate == pytest.approx(0.3)
+    assert deeper.interval.estimate == pytest.approx(0.3)
     with pytest.raises(UnavailableError, match="the model does not read 'edge control'"):
         measured(outcome="shift", variant="front", minus="edge control")
     encoder = consequences().filter(pl.col("view") != "predictions")
     keys = {"outcome": "kl", "kind": "dial", "pattern": "first", "strength": 0.2, "minus": "uniform"}
     with pytest.raises(UnavailableError, match=NO_HEAD):
-        measure(claim_of(consequence=keys, above=0), "m", replace(evidence_of(), consequences=encoder))
+        measure(claim_of(consequence=keys, above=0), "m", evidence_of(consequences=encoder))
     with pytest.raises(UnavailableError, match="the study measures no consequences"):
         measure(claim_of(consequence={"outcome": "kl", "minus": "typo"}, above=0), "m", evidence_of())
 
 
 def test_the_shipped_claims_are_judged_or_say_why_not():
     claims = load_claims(ROOT / "config/claims-consequences.yaml")
-    table = claims_table(claims, ["m"], replace(evidence_of(), consequences=consequences()))
+    table = claims_table(claims, ["m"], evidence_of(consequences=consequences()))
     assert len(table) == len(claims)
     assert table.filter(verdict="not tested")["reason"].null_count() == 0
     assert table["measured"].str.contains("less").all()
@@ -168,7 +165,8 @@ def test_the_answer_puts_the_strongest_pattern_beside_its_nearest_placebo():
         {}, DRAWS, CONFIDENCE, SEED,
     )  # fmt: skip
     shifts = shifts_table(readings(typo=("shift", 0.1)), {}, DRAWS, CONFIDENCE, SEED)
-    (answer,) = answers_table(probes, pl.DataFrame(schema=PREDICTABILITY_SCHEMA), shifts, harm, ["m"])["answer"]
+    nothing = pl.DataFrame(schema=PREDICTABILITY_SCHEMA)
+    (answer,) = answers_table(probes, nothing, shifts, harm, ["m"], words_of("consequences"))["answer"]
     assert "A probe of pooled states finds the labels: at layer 0, 75 % are right" in answer
     assert "with permuted labels 1.5 nats" in answer
     assert "`typo` 10 % and 110 %" in answer

@@ -11,7 +11,7 @@ from homogenization.statistics.extrema import EXTREMA_SCHEMA, extrema_of, extrem
 from homogenization.statistics.peaks_in_words import PEAKS_SCHEMA, peaks_table
 from homogenization.tables.positional import POSITIONAL_SCHEMA
 from homogenization.tables.sinks import SINKS_TABLE_SCHEMA
-from library.statistics.shared import component_rows, metric_rows
+from library.statistics.shared import component_rows, metric_rows, words_of
 
 MEV, COSINE = "max_explainable_variance", "cosine_anisotropy"
 LAYERS, N = 25, 40
@@ -172,7 +172,7 @@ def test_the_answer_names_what_happens_there():
     masses[PEAK - 1] = 0.5
     blocks = blocks_table(TestBlocks.first, components, positional_rows(masses), sink_rows(PEAK, PEAK))
     extrema = table_of(raw, bare, rising)
-    table = peaks_table(extrema, blocks, ["m", "other"], [MEV, COSINE])
+    table = peaks_table(extrema, blocks, ["m", "other"], [MEV, COSINE], words_of("peaks"))
     assert dict(table.schema) == PEAKS_SCHEMA
     answer, nothing = table["answer"]
     assert answer.startswith(
@@ -188,5 +188,9 @@ def test_the_answer_names_what_happens_there():
         assert said.lower() in answer.lower()
     assert "without the first token, nothing of it is left" in answer
     assert nothing.startswith("MEV has no peak and no trough")
-    assert peaks_table(extrema, blocks, ["m"], [COSINE])["answer"][0].startswith("The mean cosine has no peak")
-    assert peaks_table(extrema, blocks, ["m"], [])["answer"][0].startswith("Neither MEV nor the mean cosine")
+    assert peaks_table(extrema, blocks, ["m"], [COSINE], words_of("peaks"))["answer"][0].startswith(
+        "The mean cosine has no peak"
+    )
+    assert peaks_table(extrema, blocks, ["m"], [], words_of("peaks"))["answer"][0].startswith(
+        "Neither MEV nor the mean cosine"
+    )

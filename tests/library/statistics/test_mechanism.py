@@ -8,13 +8,15 @@ from scipy.stats import spearmanr
 from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table, write_table
+from homogenization.statistics.causes_in_words import causes_table
 from homogenization.statistics.mechanism import (
     DELIVERED_MEANS_SCHEMA,
     delivered_table,
     mechanism_table,
 )
-from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA, mechanism_in_words
-from library.statistics.shared import run_tabulate, similarity_rows
+from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA
+from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA
+from library.statistics.shared import run_tabulate, similarity_rows, words_of
 
 N = 20
 SETTINGS = {"draws": 300, "confidence": 0.95, "seed": 0}
@@ -80,15 +82,21 @@ def test_without_noise_the_numbers_are_exact_and_a_review_without_a_block_is_lef
     assert means["cosine_low"].to_list() == means["cosine_high"].to_list()
 
 
+def answer(mechanism, model="m"):
+    """What the table of causes says of a model whose variants are not predicted."""
+    nothing = pl.DataFrame(schema=PREDICTIONS_SCHEMA)
+    return causes_table(mechanism, nothing, [model], words_of("causes"))["answer"].item()
+
+
 def test_the_sentence_says_what_the_numbers_say():
     table = mechanism_table(pl.concat([delivered_rows(), delivered_rows(pattern="second", slopes=-SLOPES)]), **SETTINGS)
-    said = mechanism_in_words(table, "m")
+    said = answer(table)
     assert "in 3 of 5 blocks; this is the sign of" in said
     assert "in 80 % [80 %, 80 %] of them right after the block and in 20 % [20 %, 20 %] at the output" in said
     assert "ranks blocks with a correlation of 0.8 [0.8, 0.8] and −0.8 [−0.8, −0.8]." in said
-    assert mechanism_in_words(table.filter(pattern="second"), "m") == mechanism_in_words(table, "other") == ""
+    assert answer(table.filter(pattern="second")) == answer(table, "other") == answer(table.clear())
     alone = mechanism_table(delivered_rows(cosines=COSINES[:1], slopes=SLOPES[:1]), **SETTINGS)
-    assert mechanism_in_words(alone, "m").endswith("at the output.")
+    assert answer(alone).endswith("at the output.")
 
 
 def test_the_script_writes_both_tables(tmp_path):

@@ -11,7 +11,7 @@ from homogenization.statistics.causes_in_words import CAUSES_SCHEMA, causes_tabl
 from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA
 from homogenization.statistics.predictions import doses, predictions_table
 from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA
-from library.statistics.shared import COSINE, metric_rows, run_tabulate, similarity_rows
+from library.statistics.shared import COSINE, metric_rows, run_tabulate, similarity_rows, words_of
 
 N, N_BLOCKS = 20, 3
 NO_MECHANISM = pl.DataFrame(schema=MECHANISM_SCHEMA)
@@ -88,7 +88,7 @@ def study(effect=1.0, noise=0.0):
 def answer_of(**keys):
     slopes, positional, metrics, _ = study(**keys)
     table = predictions_table(slopes, positional, metrics, **SETTINGS)
-    return causes_table(NO_MECHANISM, table, ["m"])["answer"].item()
+    return causes_table(NO_MECHANISM, table, ["m"], words_of("causes"))["answer"].item()
 
 
 def test_predictions_are_slopes_times_doses_review_by_review():
@@ -128,7 +128,7 @@ def test_templates_without_a_slope_are_counted():
     moved = doses(positional, "m", "front")
     first = np.abs(dose_of(moved, "first")).sum()
     assert table["covered"].item() == pytest.approx(first / moved["dose"].abs().sum())
-    assert "are predicted from" in causes_table(NO_MECHANISM, table, ["m"])["answer"].item()
+    assert "are predicted from" in causes_table(NO_MECHANISM, table, ["m"], words_of("causes"))["answer"].item()
 
 
 def test_spectral_views_are_those_of_the_residual_stream():
@@ -145,7 +145,7 @@ def test_a_model_without_predictions_says_so():
     slopes, positional, metrics, _ = study()
     table = predictions_table(slopes, positional, metrics.filter(variant="original"), **SETTINGS)
     assert table.is_empty()
-    assert causes_table(NO_MECHANISM, table, ["m", "x"]).rows() == [
+    assert causes_table(NO_MECHANISM, table, ["m", "x"], words_of("causes")).rows() == [
         (name, "No variant's effect was predicted, and what the first token delivers was not measured.")
         for name in "mx"
     ]
@@ -163,7 +163,14 @@ def test_the_scripts_write_the_tables(tmp_path):
     assert len(read_csv(predictions, PREDICTIONS_SCHEMA)) == 1
     NO_MECHANISM.write_csv(mechanism)
     for inputs, said in (({"predictions": predictions}, "Position has"), ({}, "No variant's effect was predicted")):
-        run_tabulate(tmp_path, "statistics.causes_in_words", inputs | {"mechanism": mechanism}, [causes], models=["m"])
+        run_tabulate(
+            tmp_path,
+            "statistics.causes_in_words",
+            inputs | {"mechanism": mechanism},
+            [causes],
+            models=["m"],
+            words=words_of("causes"),
+        )
         ((model, answer),) = read_csv(causes, CAUSES_SCHEMA).rows()
         assert model == "m"
         assert answer.startswith(said)

@@ -8,6 +8,7 @@ from scipy import stats
 from homogenization.statistics.training_in_words import TRAINING_ANSWERS_SCHEMA, OverSeeds, training_answers
 from homogenization.tables.arms import ARMS_SCHEMA
 from homogenization.tables.training import TRAINING_SCHEMA
+from library.statistics.shared import words_of
 
 COSINE, RANK = ("cosine_anisotropy", "without_first"), ("normalized_effective_rank", "centred_without_first")
 BLOCKS, STEPS = 5, 9
@@ -47,7 +48,8 @@ def differences(arm, minus, by_layer, cell=COSINE, step=STEPS, n=3, loss=None):
 
 
 def answers(training, *arms, pairs=(("a", "b"),), with_start=()):
-    table = training_answers(training, pl.concat([pl.DataFrame(schema=ARMS_SCHEMA), *arms]), pairs, with_start)
+    compared = pl.concat([pl.DataFrame(schema=ARMS_SCHEMA), *arms])
+    table = training_answers(training, compared, pairs, with_start, words_of("training"))
     assert dict(table.schema) == TRAINING_ANSWERS_SCHEMA
     return {(arm, minus): answer for arm, minus, answer in table.rows()}
 
@@ -130,7 +132,11 @@ def test_the_sign_is_as_settled_as_seeds_and_interval_are(values, said):
     assert (found.low, found.high) == pytest.approx(
         stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
     )
-    assert found.as_difference().endswith(said)
+    training = losses("a", 4.0, [2.0] * len(values))
+    compared = differences("a", "b", {BLOCKS: 0.0}, n=len(values)).with_columns(
+        **dict(zip(("mean", "ci_low", "ci_high", "lowest", "highest"), found, strict=False))
+    )
+    assert f"{said} at the output." in answers(training, compared)["a", "b"]
 
 
 def test_two_arms_are_also_compared_where_they_have_learnt_as_much():

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from scipy.optimize import nnls
 
 from homogenization.corpus.cleaning import clean_text
 from homogenization.measures.position_cells import DICTIONARY, dictionary_templates, seen_keys
@@ -14,7 +15,13 @@ from homogenization.measures.positional_pass import add_attention, positional_su
 from homogenization.run.parquet import write_table
 from homogenization.states.attention import AttentionMap
 from homogenization.states.model import load_model
-from homogenization.tables.positional import POSITIONAL_SCHEMA, TEMPLATES_SCHEMA, head_numbers, tabulate
+from homogenization.tables.positional import (
+    POSITIONAL_SCHEMA,
+    TEMPLATES_SCHEMA,
+    best_of_all_subsets,
+    head_numbers,
+    tabulate,
+)
 
 LENGTHS = np.random.default_rng(1).integers(40, 200, 30)
 PATTERNS = ("first", "recency_8")
@@ -149,3 +156,28 @@ def test_a_variant_of_which_nothing_was_read_has_no_rows(tmp_path):
     heads, templates = tabulate(SimpleNamespace(positional=[str(tmp_path / "none.parquet")]))
     assert heads.is_empty()
     assert templates.is_empty()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_subset_has_the_weights_of_nnls(seed):
+    """With columns that are equal, zero, or a sum of others, too."""
+    generator = np.random.default_rng(seed)
+    columns = generator.integers(0, 3, (30, 7)).astype(float)
+    columns[:, 5], columns[:, 6] = columns[:, 0], 0
+    target = columns @ generator.standard_normal(7).clip(0) + 0.1 * generator.random(30)
+    expected, found = nnls(columns, target)[0], best_of_all_subsets(columns, target)
+    np.testing.assert_allclose(columns @ found, columns @ expected, atol=1e-10)
+    assert (found >= 0).all()
+
+
+def test_weights_are_there_where_nnls_fails(monkeypatch):
+    sums, _ = read(0.4)
+    expected = numbers_of(sums)
+
+    def failing(*_arguments):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr("homogenization.tables.positional.nnls", failing)
+    found = numbers_of(sums)
+    for name in ("lambda_dictionary", *(f"weight_{template}" for template in DICTIONARY)):
+        np.testing.assert_allclose(found[name], expected[name], atol=1e-9)

@@ -129,7 +129,7 @@ def test_a_text_without_words_is_refused(folder, text):
         loss_per_word(reader_of(folder), reviews([text]))
 
 
-def test_the_scripts_score_texts_by_rule_together_and_written_ones_alone(folder, tmp_path):
+def test_the_script_scores_each_text(folder, tmp_path):
     """The model is one that the workflow has built: its files are the input, in the place of the configured weights."""
     list_digests(folder, [path.name for path in folder.glob("*.safetensors")])
     entry = {"weights": {"gguf": "tiny.gguf", "wheel": "tiny==1.0"}, "dtype": "float32", "device": "cpu"}
@@ -138,9 +138,7 @@ def test_the_scripts_score_texts_by_rule_together_and_written_ones_alone(folder,
     common = {"log": tmp_path / "log", "params": {"code": "hash", "reader": entry}, "resources": {"gpu": 0}}
     inputs = {"variants": [tmp_path / "front"] * 2, "weights": files}
     run_script("score_fluency", input=inputs, output={"variants": [tmp_path / "a", tmp_path / "b"]}, **common)
-    inputs = {"variant": tmp_path / "front", "weights": files}
-    run_script("score_written_fluency", input=inputs, output={"fluency": tmp_path / "c"}, **common)
-    for name in "abc":
+    for name in "ab":
         assert read_table(tmp_path / name).equals(expected)
 
 

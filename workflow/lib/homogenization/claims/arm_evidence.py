@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from homogenization.claims.evidence import Claim, Evidence, Measurement, UnavailableError, mean_with_t_interval
+from homogenization.claims.evidence import Evidence
+from homogenization.claims.measurement import Claim, Measurement, UnavailableError
 from homogenization.tables.arms import AT_LOSS, paired_at_loss, paired_values
 from homogenization.tables.regions import at_layers
 from homogenization.vocabulary.verdicts import SEEDS
@@ -21,11 +22,11 @@ def measure_arms(claim: Claim, evidence: Evidence) -> Measurement:
     Raises:
         UnavailableError: the study has no such arm, step, metric, view, variant, point or layers.
     """
-    arm, minus, trained = claim["arm"], claim["minus"], evidence.trained
+    arm, minus, trained = claim["arm"], claim["minus"], evidence.settings.trained
     models = [name for name, of, _, _ in trained if of in (arm, minus)] + [minus]
     if arm not in {of for _, of, _, _ in trained}:
         raise UnavailableError(f"the study has no trained arm '{arm}'")
-    rows = evidence.metrics.filter(pl.col("model").is_in(models))
+    rows = evidence.tables.metrics.filter(pl.col("model").is_in(models))
     for column in ("metric", "view", "variant", "point"):
         rows = rows.filter(pl.col(column) == claim[column])
         if rows.is_empty():
@@ -50,8 +51,8 @@ def measure_arms(claim: Claim, evidence: Evidence) -> Measurement:
 
 def _at_equal_loss(claim: Claim, over_reviews: pl.DataFrame, evidence: Evidence) -> Measurement:
     """The difference where both arms have learnt as much; sizes are shares of the last snapshots' range over depth."""
-    arm, minus, trained = claim["arm"], claim["minus"], evidence.trained
-    paired = paired_at_loss(over_reviews, trained, evidence.training, arm, minus, _CELL).drop_nulls("value")
+    arm, minus, trained = claim["arm"], claim["minus"], evidence.settings.trained
+    paired = paired_at_loss(over_reviews, trained, evidence.tables.training, arm, minus, _CELL).drop_nulls("value")
     if paired.is_empty():
         raise UnavailableError(f"'{arm}' and '{minus}' have no snapshots around an equal held-out loss")
     last = max(at for _, of, _, at in trained if of == minus)
@@ -63,4 +64,4 @@ def _at_equal_loss(claim: Claim, over_reviews: pl.DataFrame, evidence: Evidence)
 def _over_seeds(paired: pl.DataFrame, claim: Claim, subtracted: Sequence[str], evidence: Evidence) -> Measurement:
     by_seed = paired.sort("seed", "layer").group_by("seed", maintain_order=True).agg(pl.mean("value"))
     ranges = [evidence.depth_range(name, claim["view"], claim["metric"]) for name in subtracted]
-    return mean_with_t_interval(by_seed["value"].to_numpy(), evidence, SEEDS, float(np.mean(ranges)))
+    return evidence.mean_with_t_interval(by_seed["value"].to_numpy(), SEEDS, float(np.mean(ranges)))

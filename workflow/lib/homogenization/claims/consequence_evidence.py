@@ -3,8 +3,9 @@
 import numpy as np
 import polars as pl
 
-from homogenization.claims.evidence import Claim, Evidence, Measurement, UnavailableError, mean_over_reviews
+from homogenization.claims.evidence import Evidence
 from homogenization.claims.intervention_evidence import of_condition
+from homogenization.claims.measurement import Claim, Measurement, UnavailableError
 from homogenization.inference import doses
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.vocabulary.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
@@ -32,10 +33,10 @@ def measure_consequence(claim: Claim, model: str, evidence: Evidence) -> Measure
     rows = _rows_of(claim, model, evidence, claim["variant"], claim["layers"])
     if claim["kind"] != UNTOUCHED:
         dose = claim["at"] if claim["at"] != doses.STRENGTH else None
-        asked = {**claim, "part": doses.WHOLE, "at": doses.KL if dose else doses.STRENGTH}
+        at_dose = {**claim, "part": doses.WHOLE, "at": doses.KL if dose else doses.STRENGTH}
         if dose == AT_COSINE:
-            return of_condition(asked, _dosed_by_cosine(rows, model, evidence), evidence, "change of the mean cosine")
-        return of_condition(asked, rows, evidence)
+            return of_condition(at_dose, _dosed_by_cosine(rows, model, evidence), evidence, "change of the mean cosine")
+        return of_condition(at_dose, rows, evidence)
     variant, layers, minus = claim["variant"], claim["layers"], claim["minus"]
     if minus.startswith(LAYERS_OF):
         other = _rows_of(claim, model, evidence, variant, minus.removeprefix(LAYERS_OF))
@@ -46,14 +47,14 @@ def measure_consequence(claim: Claim, model: str, evidence: Evidence) -> Measure
     if joined.is_empty():
         raise UnavailableError(f"no review has {claim['outcome']} in both '{variant}' and '{minus}'")
     difference = joined.select("review_id", value=pl.col("value") - pl.col("value_minus"))
-    return mean_over_reviews(difference, evidence, rows["depth_range"][0])
+    return evidence.mean_over_reviews(difference, rows["depth_range"][0])
 
 
 def _rows_of(claim: Claim, model: str, evidence: Evidence, variant: str, layers: str) -> pl.DataFrame:
     """Rows of the table `consequences` of the claim's outcome, in a text and over layers."""
-    if evidence.consequences is None:
+    if evidence.tables.consequences is None:
         raise UnavailableError("the study measures no consequences")
-    rows = evidence.consequences.filter(model=model)
+    rows = evidence.tables.consequences.filter(model=model)
     outcome = claim["outcome"]
     if _VIEWS.get(outcome) == PREDICTIONS and len(rows) and PREDICTIONS not in rows["view"]:
         raise UnavailableError(NO_HEAD)
@@ -72,9 +73,9 @@ def _rows_of(claim: Claim, model: str, evidence: Evidence, variant: str, layers:
 def _dosed_by_cosine(rows: pl.DataFrame, model: str, evidence: Evidence) -> pl.DataFrame:
     """`rows` with the change of the originals' mean cosine over all layers as their dose, in the column of the KL."""
     own = [pl.col(name) == value for name, value in _COSINE.items()]
-    cosines = evidence.consequences.filter(*own, model=model).select("review_id", *CONDITION, "value")
+    cosines = evidence.tables.consequences.filter(*own, model=model).select("review_id", *CONDITION, "value")
     untouched = cosines.filter(kind=UNTOUCHED).select("review_id", untouched="value")
     change = cosines.join(untouched, on="review_id").with_columns(dose=pl.col("value") - pl.col("untouched"))
     keys = ["review_id", *CONDITION]
-    found = rows.join(change.select(*keys, "dose"), on=keys, how="left", nulls_equal=True, maintain_order="left")
-    return found.with_columns(kl=pl.col("dose").fill_null(np.nan)).drop("dose")
+    dosed = rows.join(change.select(*keys, "dose"), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return dosed.with_columns(kl=pl.col("dose").fill_null(np.nan)).drop("dose")

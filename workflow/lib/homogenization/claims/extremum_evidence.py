@@ -6,17 +6,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.claims.evidence import (
-    Claim,
-    Evidence,
-    Interval,
-    Measurement,
-    UnavailableError,
-    mean_over_reviews,
-    over_reviews,
-    values_of,
-    without_first,
-)
+from homogenization.claims.evidence import Evidence
+from homogenization.claims.measurement import Claim, Interval, Measurement, UnavailableError
+from homogenization.claims.statistic import without_first
 from homogenization.inference.layers import layer_values
 from homogenization.inference.resampling import weighted_means
 from homogenization.vocabulary.numbers import share_in_words, significant
@@ -34,34 +26,34 @@ def measure_extremum(claim: Claim, model: str, evidence: Evidence) -> Measuremen
         UnavailableError: the study looks for no extrema, has no settled one of this kind, or lacks the metric, the
             variant or, for what remains, the view without the first token.
     """
-    found = _settled(claim, model, evidence)
+    extremum = _settled(claim, model, evidence)
     if claim["of"] == "depth":
-        return Measurement(Interval(*(found[f"depth{end}"] for end in ("", "_low", "_high"))), found["n_reviews"])
-    layers = [found["layer"], found["base_layer"]]
+        return Measurement(Interval(*(extremum[f"depth{end}"] for end in ("", "_low", "_high"))), extremum["n_reviews"])
+    layers = [extremum["layer"], extremum["base_layer"]]
     if claim["of"] == "remains":
         return _remains(claim, model, evidence, layers)
-    rows = values_of(claim, model, claim["variant"], evidence)
+    rows = evidence.values_of(claim, model, claim["variant"])
     there, base = (rows.filter(layer=layer).select("review_id", "value") for layer in layers)
     if claim["of"] == "height":
-        return mean_over_reviews(there, evidence)
+        return evidence.mean_over_reviews(there)
     standing_out = there.join(base, on="review_id", suffix="_base").select(
         "review_id", value=_SIGNS[claim["kind"]] * (pl.col("value") - pl.col("value_base"))
     )
-    return mean_over_reviews(standing_out, evidence, evidence.depth_range(model, claim["view"], claim["metric"]))
+    return evidence.mean_over_reviews(standing_out, evidence.depth_range(model, claim["view"], claim["metric"]))
 
 
 def _settled(claim: Claim, model: str, evidence: Evidence) -> Mapping[str, Any]:
     """The row of the most prominent settled extremum of the claim's kind."""
-    if evidence.extrema is None:
+    if evidence.tables.extrema is None:
         raise UnavailableError("the study looks for no peaks and troughs")
-    values_of(claim, model, claim["variant"], evidence)  # names what the study lacks
+    evidence.values_of(claim, model, claim["variant"])  # names what the study lacks
     keys = {name: claim[name] for name in ("variant", "metric", "view", "kind")}
-    found = evidence.extrema.filter(model=model, **keys).sort("prominence", descending=True)
-    if found.is_empty():
+    extrema = evidence.tables.extrema.filter(model=model, **keys).sort("prominence", descending=True)
+    if extrema.is_empty():
         raise UnavailableError(f"the study finds no {claim['kind']} of {claim['metric']} between its ends")
-    settled = found.filter("settled")
+    settled = extrema.filter("settled")
     if settled.is_empty():
-        most = found.row(0, named=True)
+        most = extrema.row(0, named=True)
         raise UnavailableError(
             f"the reviews settle no {claim['kind']}: the most prominent, in layer {most['layer']}, stands out by "
             f"{significant(most['prominence'], 2)} (error {significant(most['noise'], 2)}) and is found in "
@@ -75,7 +67,7 @@ def _remains(claim: Claim, model: str, evidence: Evidence, layers: list[int]) ->
     bare = without_first(claim)
     if bare is None:
         raise UnavailableError(f"{claim['metric']} has no view without the first token beside '{claim['view']}'")
-    rows = pl.concat([values_of(one, model, claim["variant"], evidence) for one in (claim, bare)])
+    rows = pl.concat([evidence.values_of(one, model, claim["variant"]) for one in (claim, bare)])
     job = layer_values(rows.filter(pl.col("layer").is_in(layers)))
     at = [int(np.flatnonzero(job.layers == layer)[0]) for layer in layers]
     steps = np.stack([np.subtract(*job.of(one["view"], one["metric"])[:, at].T) for one in (bare, claim)], axis=1)
@@ -88,4 +80,4 @@ def _remains(claim: Claim, model: str, evidence: Evidence, layers: list[int]) ->
 
         return share
 
-    return over_reviews(of, len(steps), evidence)
+    return evidence.over_reviews(of, len(steps))

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from homogenization.claims.evidence import Claim, Evidence, Interval, Measurement, UnavailableError, checked
+from homogenization.claims.evidence import Evidence
+from homogenization.claims.measurement import Claim, Interval, Measurement, UnavailableError
 from homogenization.inference.doses import KL, Condition, Runs, change, conditions_of, control_of, runs_of
 from homogenization.inference.equal_kl import compare_at_equal_kl, curve_of, moved_at_equal_kl
 from homogenization.inference.resampling import mean_interval, means
@@ -50,10 +51,10 @@ def of_condition(claim: Claim, rows: pl.DataFrame, evidence: Evidence, dose: str
     condition = _find(runs, Condition(claim["kind"], claim["pattern"], claim["blocks"], claim["strength"]))
     control = claim["minus"] if claim["minus"] != UNTOUCHED else None
     part, at_kl = claim["part"], claim["at"] == KL
-    read = [_find(runs, one) for one in conditions_of(condition, part)]
+    conditions = [_find(runs, one) for one in conditions_of(condition, part)]
     if control and not at_kl:
-        read += [_find(runs, one) for one in conditions_of(control_of(condition, control), part)]
-    moved = np.logical_or.reduce([runs.moved[one] for one in read])
+        conditions += [_find(runs, one) for one in conditions_of(control_of(condition, control), part)]
+    moved = np.logical_or.reduce([runs.moved[one] for one in conditions])
     values = change(runs, condition, part)
     if control and not at_kl:
         values = values - change(runs, control_of(condition, control), part)
@@ -61,12 +62,12 @@ def of_condition(claim: Claim, rows: pl.DataFrame, evidence: Evidence, dose: str
     if not counted.any():
         raise UnavailableError(f"no review has a value; another token took over the sink in {moved.sum()} reviews")
     if control and at_kl:
-        found, values = _at_equal_kl(runs, condition, control, values, evidence, dose)
+        interval, values = _at_equal_kl(runs, condition, control, values, evidence, dose)
         moved, counted = moved_at_equal_kl(runs, condition, control, values), ~np.isnan(values[:, 0])
     else:
-        low, high = mean_interval(values[counted], evidence.weights(counted.sum()), evidence.confidence)
-        found = Interval(float(values[counted].mean()), float(low[0]), float(high[0]))
-    measured = checked(found, values[counted, 0], evidence, depth_range)
+        low, high = mean_interval(values[counted], evidence.weights(counted.sum()), evidence.settings.confidence)
+        interval = Interval(float(values[counted].mean()), float(low[0]), float(high[0]))
+    measured = evidence.checked(interval, values[counted, 0], depth_range)
     note = f"{moved.sum()} of {len(moved)} reviews left out: another token took over the sink"
     return replace(measured, note=note if moved.any() else None)
 
@@ -80,22 +81,22 @@ def _at_equal_kl(
     if dose != _KL and own <= 0:
         raise UnavailableError(f"the {dose} by '{condition.pattern}' is {own:.3g}: tokens do not grow more alike")
     scale = None if dose == _KL else np.positive
-    found = compare_at_equal_kl(values, runs.kl[condition], curve, weights, evidence.confidence, scale)
-    if np.isnan(found.estimate[0]):
+    compared = compare_at_equal_kl(values, runs.kl[condition], curve, weights, evidence.settings.confidence, scale)
+    if np.isnan(compared.estimate[0]):
         reached, unit = means(curve.kl.T).max(), " nats" if dose == _KL else ""
         raise UnavailableError(
             f"{NO_HEAD}, so that a dose has no KL"
             if np.isnan(own)
             else f"the {dose} of '{control}' reaches {reached:.3g}{unit}, that of '{condition.pattern}' is {own:.3g}"
         )
-    return Interval(*(float(bound[0]) for bound in (found.estimate, found.low, found.high))), found.pseudo
+    return Interval(*(float(bound[0]) for bound in (compared.estimate, compared.low, compared.high))), compared.pseudo
 
 
 def _rows_of(claim: Claim, model: str, evidence: Evidence) -> pl.DataFrame:
     """Rows of the table `intervened` of the claim's variant and cell."""
-    if evidence.intervened is None:
+    if evidence.tables.intervened is None:
         raise UnavailableError("the study changes no attention")
-    rows = evidence.intervened.filter(model=model)
+    rows = evidence.tables.intervened.filter(model=model)
     for column, lacking in (
         ("variant", "the study does not change this model's attention on the variant '{}'"),
         ("metric", "the study has no {} of runs whose attention was changed"),

@@ -7,15 +7,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.claims.answers import answers_table
-from homogenization.claims.claim_statistics import WITHOUT_MODEL, measure
-from homogenization.claims.evidence import KEPT, ROBUST, Claim, Evidence, Interval, Measurement, UnavailableError
-from homogenization.claims.verdicts import criterion_in_words, dose_in_words, measured_in_words, verdicts_table
+from homogenization.claims.answers import ANSWERS_SCHEMA, answers_table
+from homogenization.claims.evidence import Evidence, Settings, Tables
+from homogenization.claims.measurement import KEPT, ROBUST, Claim, Interval, Measurement, UnavailableError
+from homogenization.claims.statistics import STATISTICS
+from homogenization.claims.statistics.intervention import dose_in_words
+from homogenization.claims.verdicts import criterion_in_words, verdicts_table
 from homogenization.inference.resampling import benjamini_hochberg, effect_size, reviews_for_power, sign_flip_p
 from homogenization.inference.robust import INFLUENTIAL
 from homogenization.metrics.catalogue import depends_on_length
-from homogenization.run.parquet import read_table
+from homogenization.tables.comparisons import too_few_accepted
+from homogenization.vocabulary.columns import columns, with_ends
 from homogenization.vocabulary.numbers import significant
+from homogenization.vocabulary.variants import ORIGINAL
 from homogenization.vocabulary.verdicts import (
     CONTRADICTED,
     NEGLIGIBLE,
@@ -27,7 +31,7 @@ from homogenization.vocabulary.verdicts import (
 )
 
 _INTERVALS = {  # columns of an estimate and its interval
-    "found": ("estimate", "ci_low", "ci_high"),
+    "interval": ("estimate", "ci_low", "ci_high"),
     ROBUST: ("robust", "robust_low", "robust_high"),
     KEPT: ("kept", "kept_low", "kept_high"),
 }
@@ -43,28 +47,54 @@ _COPIED = (
     "layers",
     "published",
 )
+#: A row for each claim, each of its conventions and layers, and each model, in the order of the file of claims; a claim
+#: about texts alone (`similarity`) has one row with an empty model.
 CLAIMS_SCHEMA = {
-    **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),
-    **dict.fromkeys(("metric", "variant", "minus", "layers"), pl.String),
-    "depends_on_length": pl.Boolean,
-    "verdict": pl.String,
-    "fragile": pl.Boolean,
-    "why_fragile": pl.String,
-    **dict.fromkeys(_INTERVALS["found"], pl.Float64),
-    "measured": pl.String,
-    "criterion": pl.String,
-    "n_reviews": pl.Int64,
-    "unit": pl.String,
+    #: its name; of several layers, all but the first follow it (`-output`), and `-thesis` in that convention
+    "claim": pl.String,
+    "statement": pl.String,  #: what is claimed
+    "source": pl.String,  #: who claims it
+    "convention": pl.String,  #: `raw` or `thesis`
+    "model": pl.String,  #: null for a claim about texts alone
+    "statistic": pl.String,  #: one of those of [claims](claims.md#add-a-claim)
+    "metric": pl.String,  #: null for `similarity`
+    **columns("variant"),
+    "minus": pl.String,  #: variant that is subtracted; null without one
+    #: layers that are averaged: `all`, `first`, `middle`, `last`, `input` or `output`; null for a statistic over depth
+    "layers": pl.String,
+    "depends_on_length": pl.Boolean,  #: whether the metric changes with the number of tokens alone
+    "verdict": pl.String,  #: `supported`, `contradicted`, `negligible`, `undecided` or `not tested`
+    "fragile": pl.Boolean,  #: whether a robust estimate, or fewer reviews, give another verdict
+    "why_fragile": pl.String,  #: which do, and what they give; null if none
+    "estimate": pl.Float64,  #: the statistic; NaN if not tested
+    #: ends of its interval over reviews: BCa for means, percentile for the others; over pools: Student's t for means,
+    #: the smallest and the largest of a single pool for the others
+    **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
+    "measured": pl.String,  #: the quantity that the criterion applies to, in words
+    "criterion": pl.String,  #: `> 0.5`, `< 0` or `0.6 to 0.7`
+    "n_reviews": pl.Int64,  #: reviews (or pools) in the estimate; 0 if not tested
+    "unit": pl.String,  #: `reviews`, or `pools` of the tokens of a shard
+    #: what depth does to the metric in the model, in units of the statistic; NaN if that is no difference or change,
+    #: also in the next column
     "depth_range": pl.Float64,
-    "share_of_depth": pl.Float64,
-    **dict.fromkeys((*_INTERVALS[ROBUST], *_INTERVALS[KEPT]), pl.Float64),
-    **dict.fromkeys(("without_first", "beyond_low", "beyond_high"), pl.Float64),
-    **dict.fromkeys(("effect_size", "p_value", "q_value"), pl.Float64),
-    "q_decides": pl.Boolean,
-    "n_80": pl.Float64,
-    "published": pl.String,
-    "reason": pl.String,
+    **columns("share_of_depth"),
+    **with_ends("robust"),  #: Hodges-Lehmann estimate of a mean; rank correlation; NaN for other statistics
+    **with_ends("kept"),  #: the statistic without the most influential 5 % of the reviews; NaN for places and pools
+    #: the correlation with the first token left out; NaN for other statistics, also in the next two columns
+    "without_first": pl.Float64,
+    #: ends of the interval of the correlation minus that one
+    **dict.fromkeys(("beyond_low", "beyond_high"), pl.Float64),
+    #: mean distance to the bound / its standard deviation over reviews (d_z); NaN if the interval decides, also in the
+    #: next two columns and in `n_80`
+    "effect_size": pl.Float64,
+    "p_value": pl.Float64,  #: two-sided test that the mean is at the bound, by sign flips of reviews
+    "q_value": pl.Float64,  #: corrected for all p-values of the table (Benjamini-Hochberg)
+    "q_decides": pl.Boolean,  #: whether the interval alone would give another verdict
+    "n_80": pl.Float64,  #: reviews with which an effect of this size is found four times out of five; `inf` above 10⁶
+    "published": pl.String,  #: the published number, as text
+    "reason": pl.String,  #: why the claim is not tested, or has no interval; otherwise null
 }
+SCHEMAS = CLAIMS_SCHEMA, None, ANSWERS_SCHEMA  # `verdicts` has a column for each model
 _CHECKED = {
     ROBUST: {True: "by the Hodges-Lehmann estimate", False: "by ranks"},
     KEPT: dict.fromkeys((True, False), f"without the {100 * INFLUENTIAL:.0f} % most influential reviews"),
@@ -84,80 +114,105 @@ def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evide
         models: names of the models, each once.
         evidence: tables and settings that claims are judged by.
     """
-    named = {claim[key] for claim in claims for key in ("metric", "with_metric") if key in claim}
-    # what depth does to an anisotropy of components is told by that of the residual stream
-    named |= {"max_explainable_variance"} if "singular_anisotropy" in named else set()
-    evidence = replace(evidence, metrics=evidence.metrics.filter(pl.col("metric").is_in(named)))
+    named = set().union(*(STATISTICS[claim["statistic"]].metrics_read(claim) for claim in claims))
+    metrics = evidence.tables.metrics.filter(pl.col("metric").is_in(named))
+    evidence = replace(evidence, tables=replace(evidence.tables, metrics=metrics))
     judged = [
         (claim, *_row(claim, model, evidence))
         for claim in claims
-        for model in ([None] if claim["statistic"] in WITHOUT_MODEL else models)
+        for model in (models if STATISTICS[claim["statistic"]].of_model else [None])
     ]
     rows = [row for _, row, _ in judged]
     q_values = benjamini_hochberg(np.array([row["p_value"] for row in rows], dtype=np.float64))
-    for (claim, row, found), q in zip(judged, q_values.tolist(), strict=True):
+    for (claim, row, measurement), q in zip(judged, q_values.tolist(), strict=True):
         row["q_value"] = q
-        if found is not None:
-            row |= _verdict(claim, row, found, evidence)
+        if measurement is not None:
+            row |= _verdict(claim, row, measurement, evidence.settings)
     return pl.DataFrame(rows, schema=CLAIMS_SCHEMA)
 
 
+def measure(claim: Claim, model: str | None, evidence: Evidence) -> Measurement:
+    """The statistic that `claim` is about, of a model; None for one of no single model.
+
+    Raises:
+        UnavailableError: the study does not have the variant, metric, view, point, layers or components, or too few
+            reviews are accepted in the claim's variants, or are read in them by the model.
+    """
+    statistic, settings = STATISTICS[claim["statistic"]], evidence.settings
+    texts = [claim[role] for role in statistic.texts]
+    if statistic.of_model and set(texts) <= set(settings.variants):
+        few = too_few_accepted(evidence.tables.similarity, texts, settings.n_reviews, settings.min_reviews)
+        if few is not None:
+            raise UnavailableError(few)
+    measurement = statistic.measure(claim, model, evidence)
+    n = measurement.n
+    if measurement.unit == REVIEWS and set(texts) - {ORIGINAL} and n < settings.min_reviews:
+        raise UnavailableError(f"{n} accepted reviews are read; at least {settings.min_reviews} are needed")
+    return measurement
+
+
 def _row(claim: Claim, model: str | None, evidence: Evidence) -> tuple[dict[str, Any], Measurement | None]:
-    """One row of the table, without verdict and q, which depend on the other rows; what was found, None if nothing."""
+    """One row of the table, without verdict and q, which depend on the other rows; and what was measured."""
     row = dict.fromkeys(name for name, dtype in CLAIMS_SCHEMA.items() if dtype == pl.String)
     row |= dict.fromkeys((name for name, dtype in CLAIMS_SCHEMA.items() if dtype == pl.Float64), np.nan)
     row |= {name: claim.get(name) for name in _COPIED}
-    row |= {"model": model, "measured": measured_in_words(claim), "criterion": criterion_in_words(claim)}
+    row |= {
+        "model": model,
+        "measured": STATISTICS[claim["statistic"]].in_words(claim),
+        "criterion": criterion_in_words(claim),
+    }
     row |= {"n_reviews": 0, "unit": REVIEWS}
     row |= {"verdict": NOT_TESTED, "fragile": False, "q_decides": False}
     row["depends_on_length"] = "metric" in claim and depends_on_length(claim["metric"])
     try:
-        found = measure(claim, model, evidence)
+        measurement = measure(claim, model, evidence)
     except UnavailableError as unavailable:
         return row | {"reason": str(unavailable)}, None
-    for name, interval in {"found": found.found, **found.checks}.items():
+    for name, interval in {"interval": measurement.interval, **measurement.checks}.items():
         row |= dict(zip(_INTERVALS[name], (interval.estimate, interval.low, interval.high), strict=True))
-    row |= {"n_reviews": found.n, "unit": found.unit, "depth_range": found.depth_range}
-    row |= {"share_of_depth": found.found.estimate / found.depth_range, "without_first": found.without_first}
-    if found.beyond is not None:
-        row |= {"beyond_low": found.beyond.low, "beyond_high": found.beyond.high}
-    row["reason"] = "one pool of texts has no interval" if found.unit == POOLS and found.n == 1 else found.note
-    return row | _test(claim, found, evidence), found
+    row |= {"n_reviews": measurement.n, "unit": measurement.unit, "depth_range": measurement.depth_range}
+    row["share_of_depth"] = measurement.interval.estimate / measurement.depth_range
+    row["without_first"] = measurement.without_first
+    if measurement.beyond is not None:
+        row |= {"beyond_low": measurement.beyond.low, "beyond_high": measurement.beyond.high}
+    one_pool = measurement.unit == POOLS and measurement.n == 1
+    row["reason"] = "one pool of texts has no interval" if one_pool else measurement.note
+    return row | _test(claim, measurement, evidence), measurement
 
 
-def _test(claim: Claim, found: Measurement, evidence: Evidence) -> dict[str, float]:
+def _test(claim: Claim, measurement: Measurement, evidence: Evidence) -> dict[str, float]:
     """Effect size, p of the sign flips and reviews for a power of 80 %; empty where the interval decides."""
-    if found.values is None or "between" in claim:
+    if measurement.values is None or "between" in claim:
         return {}
-    excess = (found.values - claim.get("above", claim.get("below")))[:, None]
+    excess = (measurement.values - claim.get("above", claim.get("below")))[:, None]
     effect = effect_size(excess)
     return {
         "effect_size": float(effect[0]),
         "p_value": float(sign_flip_p(excess, evidence.flips(len(excess)))[0]),
-        "n_80": float(reviews_for_power(effect, alpha=1 - evidence.confidence)[0]),
+        "n_80": float(reviews_for_power(effect, alpha=1 - evidence.settings.confidence)[0]),
     }
 
 
-def _verdict(claim: Claim, row: dict[str, Any], found: Measurement, evidence: Evidence) -> dict[str, Any]:
+def _verdict(claim: Claim, row: dict[str, Any], measurement: Measurement, settings: Settings) -> dict[str, Any]:
     """The columns verdict, fragile, why_fragile and q_decides."""
     # a claim that names a size of its own is not about a difference from nothing
     about_nothing = 0 in (claim.get("above"), claim.get("below"))
-    margin = evidence.margin * found.depth_range if about_nothing else np.nan
+    margin = settings.margin * measurement.depth_range if about_nothing else np.nan
 
     def by(interval: Interval) -> str:
-        return _by_interval(claim, interval, margin, found.beyond)
+        return _by_interval(claim, interval, margin, measurement.beyond)
 
-    by_interval = verdict = by(found.found)
+    by_interval = verdict = by(measurement.interval)
     if verdict != NEGLIGIBLE and np.isfinite(row["p_value"]):
-        above = found.found.estimate > claim["above"] if "above" in claim else found.found.estimate < claim["below"]
-        verdict = UNDECIDED if row["q_value"] >= 1 - evidence.confidence else SUPPORTED if above else CONTRADICTED
-    decided = verdict != UNDECIDED
-    turned = {name: by(check) for name, check in found.checks.items() if decided and by(check) != verdict}
-    told = [_turned(name, found.checks[name], other, found.values is not None) for name, other in turned.items()]
+        estimate = measurement.interval.estimate
+        holds = estimate > claim["above"] if "above" in claim else estimate < claim["below"]
+        verdict = UNDECIDED if row["q_value"] >= 1 - settings.confidence else SUPPORTED if holds else CONTRADICTED
+    is_mean, checks = measurement.values is not None, measurement.checks if verdict != UNDECIDED else {}
+    reasons = [_turned(name, check, by(check), is_mean) for name, check in checks.items() if by(check) != verdict]
     return {
         "verdict": verdict,
-        "fragile": bool(told),
-        "why_fragile": "; ".join(told) or None,
+        "fragile": bool(reasons),
+        "why_fragile": "; ".join(reasons) or None,
         "q_decides": verdict != by_interval,
     }
 
@@ -193,42 +248,12 @@ def tabulate(
     inputs: Any,
     claims: Sequence[Claim],
     models: Sequence[str],
-    variants: Sequence[str],
     controls: Mapping[str, Mapping[str, str]],
-    n_reviews: int,
-    min_reviews: int,
-    margin: float,
-    draws: int,
-    confidence: float,
-    seed: int,
-    trained: Sequence[Sequence[Any]] = (),
+    words: str,
+    **settings: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The tables `claims`, `verdicts` and `answers`; `inputs` names the files of the tables that they are judged by.
-
-    These are `metrics` and `similarity`; `components`, empty where the study takes no blocks apart; `pooled`, where the
-    study pools the tokens of its texts; `intervened`, where it changes attention; `consequences`, where it measures
-    these; `training`, where it trains models; and `extrema`, where it looks for these.
-    """
-    components = read_table(inputs.components) if inputs.components else None
-    evidence = Evidence(
-        read_table(inputs.metrics),
-        read_table(inputs.similarity),
-        components,
-        draws,
-        confidence,
-        seed,
-        variants,
-        n_reviews,
-        min_reviews,
-        margin,
-        read_table(inputs.pooled) if inputs.get("pooled") else None,
-        read_table(inputs.intervened) if inputs.get("intervened") else None,
-        read_table(inputs.consequences) if inputs.get("consequences") else None,
-        trained,
-        read_table(inputs.training) if inputs.get("training") else None,
-        read_table(inputs.extrema) if inputs.get("extrema") else None,
-    )
-    judged = claims_table(claims, models, evidence)
+    """The tables `claims`, `verdicts` and `answers`, of the files of `Tables` in `inputs`, with `Settings`."""
+    judged = claims_table(claims, models, Evidence(Tables.read(inputs), Settings(**settings)))
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))
     doses = {claim["claim"]: dose_in_words(claim) for claim in claims if claim["statistic"] == "intervention"}
-    return judged, verdicts_table(judged, models), answers_table(judged, models, controls, doses)
+    return judged, verdicts_table(judged, models), answers_table(judged, models, controls, doses, words)

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator
 
-from homogenization.config.base import ExpandedPath, Section, one_of, without_nulls
 from homogenization.config.claims import load_all_claims
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.sections import ExpandedPath, Section, one_of, pairs_of, without_nulls
 
 
 def _readable_claims(paths: list[str] | None) -> list[str] | None:
@@ -98,16 +98,7 @@ class Contrasts(Section):
         "that counts as balanced.",
     )
 
-    @field_validator("pairs")
-    @classmethod
-    def pairs_of_two(cls, pairs: list[list[str]] | None) -> list[list[str]] | None:
-        """Every pair names two different variants, and stands once."""
-        for pair in pairs or ():
-            if len(pair) != 2 or pair[0] == pair[1]:
-                raise ValueError(f"{pair} is no pair of two variants; write [variant, minus]")
-        if pairs and len({tuple(pair) for pair in pairs}) < len(pairs):
-            raise ValueError("a pair stands twice; name each once")
-        return pairs
+    _pairs = field_validator("pairs")(pairs_of("variant"))
 
     @field_validator("metrics")
     @classmethod

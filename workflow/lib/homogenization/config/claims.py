@@ -6,50 +6,21 @@ Snakefile imports this module.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import yaml
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
-from homogenization.config.base import Name, Section, describe_problems
-from homogenization.config.claimed import (
-    Arms,
-    Component,
-    Consequence,
-    Contrast,
-    Correlation,
-    Extremum,
-    Intervention,
-    Level,
-    Peak,
-    SimilarityOf,
-    Slope,
-    Steepest,
-)
+from homogenization.claims.measurement import RAW, THESIS
+from homogenization.claims.statistics import STATISTICS
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.sections import Name, Section, describe_problems
 from homogenization.vocabulary.variants import CONTROL_ROLES
 
-STATISTICS = (
-    "level",
-    "contrast",
-    "slope",
-    "steepest",
-    "peak",
-    "extremum",
-    "correlation",
-    "component",
-    "similarity",
-    "intervention",
-    "consequence",
-    "arms",
-)
-# How a metric is taken: of each text by itself, or of the centred tokens of many texts, the output after the last norm.
-RAW, THESIS = "raw", "thesis"
-IN_THE_THESIS = ("level", "contrast", "slope", "steepest", "peak", "component")  # what both have
 CONTROLS = {f"{role} control": role for role in CONTROL_ROLES}  # what `minus` may say in place of a variant
 
 
-class Claim(Section):
+class _Claim(Section):
     """A published statement and how it is tested."""
 
     claim: Name = Field(description="Short name of the claim; each stands once.")
@@ -62,18 +33,6 @@ class Claim(Section):
         description="How the metric is taken, each with its verdict: `raw` of each text by itself; `thesis`: centred, "
         "the tokens of many texts pooled, the output after the final norm.",
     )
-    level: Level | None = None
-    contrast: Contrast | None = None
-    slope: Slope | None = None
-    steepest: Steepest | None = None
-    peak: Peak | None = None
-    extremum: Extremum | None = None
-    correlation: Correlation | None = None
-    component: Component | None = None
-    similarity: SimilarityOf | None = None
-    intervention: Intervention | None = None
-    consequence: Consequence | None = None
-    arms: Arms | None = None
     above: float | None = Field(None, description="The statistic is larger.")
     below: float | None = Field(None, description="The statistic is smaller.")
     between: list[float] | None = Field(
@@ -89,17 +48,20 @@ class Claim(Section):
         return bounds
 
     @model_validator(mode="after")
-    def one_statistic_and_one_criterion(self) -> "Claim":
+    def one_statistic_and_one_criterion(self) -> Self:
         """A claim has exactly one statistic and, except for `component`, exactly one criterion."""
         statistics = [name for name in STATISTICS if getattr(self, name) is not None]
         if len(statistics) != 1:
             raise ValueError(f"names {statistics or 'no statistic'}; give exactly one of {', '.join(STATISTICS)}")
+        (statistic,) = statistics
+        has_criterion = STATISTICS[statistic].has_criterion
         criteria = [name for name in ("above", "below", "between") if getattr(self, name) is not None]
-        if len(criteria) != (0 if self.component else 1):
-            wanted = "none" if self.component else "exactly one of above, below, between"
-            raise ValueError(f"has the criteria {criteria or 'none'}; a {statistics[0]} takes {wanted}")
-        if THESIS in self.conventions and statistics[0] not in IN_THE_THESIS:
-            raise ValueError(f"a {statistics[0]} has the convention raw alone; {', '.join(IN_THE_THESIS)} have both")
+        if len(criteria) != has_criterion:
+            wanted = "exactly one of above, below, between" if has_criterion else "none"
+            raise ValueError(f"has the criteria {criteria or 'none'}; a {statistic} takes {wanted}")
+        both = [name for name, keys in STATISTICS.items() if keys.in_thesis]
+        if THESIS in self.conventions and statistic not in both:
+            raise ValueError(f"a {statistic} has the convention raw alone; {', '.join(both)} have both")
         return self
 
     def as_params(self) -> list[dict[str, Any]]:
@@ -127,6 +89,9 @@ class Claim(Section):
                 kind = {"convention": convention, "statistic": statistic}
                 params.append({**name, **described, **kind, **fields, **place, **criterion})
         return params
+
+
+Claim = create_model("Claim", __base__=_Claim, **{name: (keys | None, None) for name, keys in STATISTICS.items()})
 
 
 def load_all_claims(paths: Sequence[str | Path]) -> list[dict[str, Any]]:

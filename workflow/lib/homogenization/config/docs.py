@@ -2,7 +2,7 @@
 
     PYTHONPATH=workflow/lib python -m homogenization.config.docs
 
-writes both; a test fails when they differ from the model.
+writes both, and docs/tables.md from the schemas of tables; a test fails when they differ.
 """
 
 import json
@@ -14,9 +14,10 @@ from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from homogenization.config.base import sections_in
 from homogenization.config.study import Study
+from homogenization.config.table_docs import PAGE, tables_page
 from homogenization.config.weights import SOURCES
+from homogenization.run.sections import sections_in
 
 SCHEMA = Path("workflow/schemas/config.schema.json")
 README = Path("config/README.md")
@@ -46,23 +47,27 @@ def with_key_table(readme: str) -> str:
 
 def _rows(forms: list[type[Any]], prefix: str) -> Iterator[Row]:
     """The rows of a section; the meaning of a key that only some forms have begins with the names of these forms."""
-    told_by = getattr(forms[0], "told_by", "")
-    if told_by:
-        fields = [form.model_fields[told_by] for form in forms]
-        names = ", ".join(f"`{name}`" for form in forms for name in form.names())
+    tag = getattr(forms[0], "told_by", "")
+    if tag:
+        fields = [form.model_fields[tag] for form in forms]
         default = next((default for default in map(_default, fields) if default != "required"), "required")
-        yield f"`{prefix}{told_by}`", names, default, " ".join(str(field.description) for field in fields)
-    found: dict[Row, list[type[Any]]] = {}
+        yield f"`{prefix}{tag}`", _names_of(forms), default, " ".join(str(field.description) for field in fields)
+    forms_of_row: dict[Row, list[type[Any]]] = {}
     for form in forms:
         for name, field in form.model_fields.items():
-            for row in _rows_of_key(f"{prefix}{name}", field) if name != told_by else ():
-                found.setdefault(row, []).append(form)
-    for (key, kind, default, meaning), having in found.items():
-        names = [name for form in having for name in form.names()] if len(having) < len(forms) else []
-        if not told_by and key == f"`{prefix}{names[0] if names else ''}`":  # the key that tells the form
+            for row in _rows_of_key(f"{prefix}{name}", field) if name != tag else ():
+                forms_of_row.setdefault(row, []).append(form)
+    for (key, kind, default, meaning), having in forms_of_row.items():
+        if len(having) == len(forms):
+            yield key, kind, default, meaning
+        elif not tag and key == f"`{prefix}{having[0].names()[0]}`":  # the key that tells the form
             yield key, kind, "one of these", meaning
         else:
-            yield key, kind, default, f"({', '.join(f'`{name}`' for name in names)}) {meaning}" if names else meaning
+            yield key, kind, default, f"({_names_of(having)}) {meaning}"
+
+
+def _names_of(forms: list[type[Any]]) -> str:
+    return ", ".join(f"`{name}`" for form in forms for name in form.names())
 
 
 def _rows_of_key(key: str, field: FieldInfo) -> Iterator[Row]:
@@ -80,15 +85,15 @@ def _type_name(annotation: Any) -> str:
     return _words(TypeAdapter(annotation).json_schema())
 
 
-def _words(described: dict[str, Any]) -> str:
-    if "anyOf" in described:
-        return " or ".join(map(_words, described["anyOf"]))
-    if "enum" in described:
-        return ", ".join(f"`{value}`" for value in described["enum"])
-    if described["type"] == "array":
-        items = described.get("items") or described["prefixItems"][0]
+def _words(definition: dict[str, Any]) -> str:
+    if "anyOf" in definition:
+        return " or ".join(map(_words, definition["anyOf"]))
+    if "enum" in definition:
+        return ", ".join(f"`{value}`" for value in definition["enum"])
+    if definition["type"] == "array":
+        items = definition.get("items") or definition["prefixItems"][0]
         return f"list of {_words(items)}"
-    return {"object": "mapping", "boolean": "true or false"}.get(described["type"], described["type"])
+    return {"object": "mapping", "boolean": "true or false"}.get(definition["type"], definition["type"])
 
 
 def _default(field: FieldInfo) -> str:
@@ -100,3 +105,4 @@ def _default(field: FieldInfo) -> str:
 if __name__ == "__main__":
     SCHEMA.write_text(schema(), encoding="utf-8")
     README.write_text(with_key_table(README.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(tables_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from homogenization.config.base import Section, one_of
 from homogenization.interventions.cells import METRICS, cells
 from homogenization.interventions.conditions import (
     BLOCK_NAMES,
@@ -17,6 +16,7 @@ from homogenization.interventions.conditions import (
 )
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.run.errors import nearest
+from homogenization.run.sections import Section, one_of
 
 _PATTERNS = tuple(PATTERNS)
 
@@ -157,11 +157,6 @@ class Interventions(Section):
             if not entry or (not isinstance(entry, str) and entry != sorted(set(entry))):
                 raise ValueError(f"{entry} is no ascending list of different block numbers")
         return _once(blocks)
-
-    @property
-    def what(self) -> list[str]:
-        """The keys that say what is done and measured, and not for which reviews."""
-        return [key for key in type(self).model_fields if key not in ("models", "variants", "n_reviews")]
 
     @property
     def conditions(self) -> list[Condition]:

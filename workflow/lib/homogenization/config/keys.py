@@ -14,7 +14,6 @@ from homogenization.config.analysis import (
     Pooled,
     Sensitivity,
 )
-from homogenization.config.base import ExpandedPath, Name, Section, one_of
 from homogenization.config.consequences import Consequences
 from homogenization.config.hardware import Hardware
 from homogenization.config.interventions import Interventions
@@ -41,6 +40,7 @@ from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.declared import Declared
 from homogenization.run.errors import nearest
+from homogenization.run.sections import ExpandedPath, Name, Section, one_of
 from homogenization.vocabulary.variants import RANDOM_PAIRS
 
 RESERVED_VARIANTS = (RANDOM_PAIRS,)
@@ -137,24 +137,20 @@ class Keys(Section):
             )
         return contrasts
 
-    @field_validator("components", "positional")
+    @field_validator("components", "positional", "interventions", "consequences")
     @classmethod
-    def read_again_what_there_is(
-        cls, chosen: Components | Positional | None, info: ValidationInfo
-    ) -> Components | Positional | None:
+    def read_what_there_is(cls, chosen: Section | None, info: ValidationInfo) -> Section | None:
         """Models and variants exist."""
         if chosen is not None:
             _check_names(chosen.models or (), info, "models", "models")
-            _check_names(chosen.variants, info, "variants", "variants")
+            _check_names(chosen.variants or (), info, "variants", "variants")
         return chosen
 
     @field_validator("interventions")
     @classmethod
     def interventions_in_what_there_is(cls, chosen: Interventions | None, info: ValidationInfo) -> Interventions | None:
-        """Models and variants exist, and so does the table that `steepest` reads."""
+        """Heads, rotations and templates exist, and so does the table that `steepest` reads."""
         if chosen is not None:
-            _check_names(chosen.models or (), info, "models", "models")
-            _check_names(chosen.variants, info, "variants", "variants")
             if chosen.needs_depth and "cosine_anisotropy" not in info.data.get("metrics", METRIC_NAMES):
                 raise ValueError(
                     "blocks: 'steepest' needs 'cosine_anisotropy' among the computed 'metrics'; add it there, or name "
@@ -170,15 +166,13 @@ class Keys(Section):
     @field_validator("consequences")
     @classmethod
     def consequences_of_what_there_is(cls, chosen: Consequences | None, info: ValidationInfo) -> Consequences | None:
-        """Models, variants and conditions exist; there are enough reviews for the folds of the probes."""
+        """Heads and conditions exist; there are enough reviews for the folds of the probes."""
         if chosen is None or not {"variants", "models", "corpus"} <= info.data.keys():
             return chosen
-        _check_names(chosen.models or (), info, "models", "models")
-        _check_names(chosen.variants or (), info, "variants", "variants")
         refuse_without_head(_read_by(chosen.models, info), "consequences")
-        found = problems(chosen, info.data.get("interventions"), list(info.data["variants"]))
-        if found:
-            raise ValueError("; ".join(found))
+        mistakes = problems(chosen, info.data.get("interventions"), list(info.data["variants"]))
+        if mistakes:
+            raise ValueError("; ".join(mistakes))
         corpus = info.data["corpus"]
         n_reviews = min(chosen.n_reviews, corpus.n_reviews)
         if chosen.probes and corpus.label_column and n_reviews < 2 * chosen.probes.folds:
@@ -215,10 +209,10 @@ class Keys(Section):
             raise ValueError(f"views {missing} are not among the computed 'views'; add them there or leave them out")
         models = info.data.get("models", {})
         arms = dict.fromkeys(arm for _, arm, _, _ in arms_of(models))
-        known = (*models, *info.data.get("variants", {}), *arms)
-        unknown = [name for name in figures.labels if known and name not in known]
+        entries = (*models, *info.data.get("variants", {}), *arms)
+        unknown = [name for name in figures.labels if entries and name not in entries]
         if unknown:
-            raise ValueError(f"labels for {unknown}: no such model, variant or arm; allowed: {', '.join(known)}")
+            raise ValueError(f"labels for {unknown}: no such model, variant or arm; allowed: {', '.join(entries)}")
         return figures
 
 

@@ -51,21 +51,21 @@ def refuse_untrainable(weights: Any, declared: Declared | None) -> None:
     """
     if declared is None:
         return
-    told, options = f"{weights.arm}: the model that is trained ({declared.model_type})", weights.options
+    text, options = f"{weights.arm}: the model that is trained ({declared.model_type})", weights.options
     if declared.is_encoder:
-        raise ValueError(f"{told} reads a text in both directions and predicts no next token; take a causal one")
+        raise ValueError(f"{text} reads a text in both directions and predicts no next token; take a causal one")
     if declared.quantised_by:
         raise ValueError(
-            f"{told} has quantised weights ({declared.quantised_by}), and rounded numbers can't be trained; take it in "
+            f"{text} has quantised weights ({declared.quantised_by}), and rounded numbers can't be trained; take it in "
             "float32 or bfloat16, or as a GGUF file, which is dequantised to float32"
         )
     context, n_blocks = declared.context, declared.n_blocks
     if context is not None and options.max_tokens > context:
-        raise ValueError(f"{told} reads at most {context} tokens; max_tokens is {options.max_tokens}, lower it")
+        raise ValueError(f"{text} reads at most {context} tokens; max_tokens is {options.max_tokens}, lower it")
     layers = options.penalty.layers if options.penalty else []
     beyond = [layer for layer in layers if isinstance(layer, int) and n_blocks is not None and layer > n_blocks]
     if beyond:
         raise ValueError(
-            f"{told} has no layers {beyond} for penalty.layers; its blocks make the layers 1 to {n_blocks}. Name some "
+            f"{text} has no layers {beyond} for penalty.layers; its blocks make the layers 1 to {n_blocks}. Name some "
             "of these, or 'steepest'"
         )

@@ -25,7 +25,7 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
         figure: an entry of the catalogue.
         metric: the metric drawn, where `figure` is drawn once for each.
     """
-    offered = {
+    fields = {
         "models": _labelled(study, study.models),
         "variants": _labelled(study, study.variants),
         "rewritten": _labelled(study, study.rewritten),
@@ -46,11 +46,11 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
     }
     titles = [study.figures.titles.get(figure.name, figure.title)]
     if metric is not None:
-        described = describe_metric(metric)
-        label = f"{described.label} †" if depends_on_length(metric) else described.label
-        offered |= {"metric": metric, "label": label, "homogenization": described.homogenization}
-        titles.append(study.figures.titles.get(metric, described.title))
-    return {"title": ": ".join(filter(None, titles))} | {field: offered[field] for field in figure.shows}
+        description = describe_metric(metric)
+        label = f"{description.label} †" if depends_on_length(metric) else description.label
+        fields |= {"metric": metric, "label": label, "homogenization": description.homogenization}
+        titles.append(study.figures.titles.get(metric, description.title))
+    return {"title": ": ".join(filter(None, titles))} | {field: fields[field] for field in figure.shows}
 
 
 def _labelled(study: Study, names: Iterable[str]) -> list[list[str]]:

@@ -2,36 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from homogenization.config.consequences import Consequences, Probes
 from homogenization.config.interventions import Interventions
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
 from homogenization.vocabulary.consequences import METRICS
-
-ORIGINAL = "original"
-
-
-class HasReading(Protocol):
-    """A study with the section `consequences`."""
-
-    consequences: Consequences
-    interventions: Interventions | None
-    models: Any
-    variants: Any
-    shards: list[str]
-    results: str
-    corpus: Any
-
-    def ranks(self, shard: str) -> tuple[int, int]:
-        """Rank of the first review of a shard, and the rank after its last."""
+from homogenization.vocabulary.variants import ORIGINAL
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read for the consequences; `study` is the checked configuration."""
+    """What is read for the consequences; `study` is the checked `homogenization.config.study.Study`."""
 
-    study: HasReading
+    study: Any
 
     @property
     def models(self) -> list[str]:
@@ -69,27 +53,33 @@ class Reading:
         """Passes of single reviews in a job; the untouched one is run again where conditions are added."""
         return self.n_reviews(shard) * len(self.conditions(model, text))
 
-    def costs(self, model: str) -> dict[str, Any]:
-        """What the plan has to know of a model's jobs; a perturbed text counts as the original."""
-        counted_as = {text: text if text in self.study.variants else ORIGINAL for text in self.texts}
-        jobs = [
-            [counted_as[text], shard, self.n_reviews(shard), len(self.conditions(name, text))]
+    def planned_jobs(self, model: str) -> list[list[Any]]:
+        """Variant whose tokens are counted, shard, reviews and conditions of a model's jobs.
+
+        A perturbed text counts as the original.
+        """
+        return [
+            [
+                text if text in self.study.variants else ORIGINAL,
+                shard,
+                self.n_reviews(shard),
+                len(self.conditions(name, text)),
+            ]
             for name, text, shard in self.jobs
             if name == model
         ]
-        return {"jobs": jobs, "conditions": max((job[3] for job in jobs), default=0), "backward": 0}
 
     def conditions(self, model: str, text: str) -> list[list[Any]]:
         """Fields of the conditions in which a model reads a text, the untouched one first."""
-        return [[one.kind, one.pattern, one.strength, one.blocks] for one in self._conditions(model, text)]
+        return [one.fields for one in self._conditions(model, text)]
 
     def _conditions(self, model: str, text: str) -> list[Condition]:
         chosen, changed = self.study.consequences, self.study.interventions
         intervened = chosen.intervened or [ORIGINAL, *chosen.perturbations]
         if changed is None or model not in (changed.models or self.study.models) or text not in intervened:
             return [Condition(UNTOUCHED)]
-        wanted = chosen.conditions
-        return [one for one in changed.conditions if wanted is None or one.kind == UNTOUCHED or one.key in wanted]
+        keys = chosen.conditions
+        return [one for one in changed.conditions if keys is None or one.kind == UNTOUCHED or one.key in keys]
 
     def metrics(self, text: str) -> list[str]:
         """Metrics of the tokens of a text: none of a perturbed one."""
@@ -129,19 +119,19 @@ class Reading:
 
 def problems(chosen: Consequences, interventions: Interventions | None, variants: Sequence[str]) -> list[str]:
     """What does not fit the other sections, in words."""
-    found = []
-    taken = [name for name in chosen.perturbations if name in variants]
-    if taken:
-        found.append(f"the variants {taken} bear names of perturbed texts; rename them, or leave the perturbation out")
+    flaws = []
+    names = [name for name in chosen.perturbations if name in variants]
+    if names:
+        flaws.append(f"the variants {names} bear names of perturbed texts; rename them, or leave the perturbation out")
     texts = [*(chosen.variants or variants), *chosen.perturbations]
     unknown = [name for name in chosen.intervened or () if name not in texts]
     if unknown:
-        found.append(f"intervened: {unknown} are not read; allowed: {', '.join(texts)}")
+        flaws.append(f"intervened: {unknown} are not read; allowed: {', '.join(texts)}")
     if chosen.conditions is not None:
         known = [one.key for one in interventions.conditions] if interventions else []
         missing = [key for key in chosen.conditions if key not in known]
         allowed = ", ".join(known) or "none, since there is no section 'interventions'"
-        found += (
+        flaws += (
             [f"conditions: {missing} are not among those of 'interventions'; allowed: {allowed}"] if missing else []
         )
-    return found
+    return flaws

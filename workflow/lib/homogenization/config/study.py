@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from homogenization.config.analysis import (
     Components,
 )
-from homogenization.config.base import describe_problems, without_nulls
 from homogenization.config.claims import CONTROLS, load_all_claims
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
@@ -26,6 +25,7 @@ from homogenization.config.weights import RandomWeights, Source
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.sections import describe_problems, without_nulls
 from homogenization.vocabulary.variants import CONTROL_ROLES
 
 
@@ -61,9 +61,9 @@ class Study(Keys):
     def gguf_sources(self) -> dict[str, Source]:
         """Weights in GGUF that anyone names, by the folder below `weights/` where they are converted."""
         entries = (*self.models.values(), *self.writers.values(), self.fluency)
-        named = [getattr(entry, "weights", None) for entry in entries]
-        named += [self.similarity.encoder, getattr(self.keyphrases, "keybert", None)]
-        starts = [source.start for source in named if source]
+        sources = [getattr(entry, "weights", None) for entry in entries]
+        sources += [self.similarity.encoder, getattr(self.keyphrases, "keybert", None)]
+        starts = [source.start for source in sources if source]
         return {source.converted_in: source for source in starts if source.converted_in}
 
     @cached_property
@@ -91,13 +91,13 @@ class Study(Keys):
     @property
     def planned_training(self) -> dict[str, dict[str, int]]:
         """What the plan has to know of each training run, by the model that it ends with."""
-        found = {}
+        planned = {}
         for run, entry in self.training_runs.items():
             last = [name for name, model in self.models.items() if getattr(model.weights, "run", None) == run]
-            model = next(name for name in last if self.models[name].weights.step == entry.kept[-1])
+            model = next(name for name in last if self.models[name].weights.step == entry.snapshot_steps[-1])
             options = entry.model.weights.options.params("batch_size", "max_tokens")
-            found[model] = {**options, "steps": entry.kept[-1], "snapshots": len(entry.kept)}
-        return found
+            planned[model] = {**options, "steps": entry.snapshot_steps[-1], "snapshots": len(entry.snapshot_steps)}
+        return planned
 
     @property
     def losses(self) -> list[tuple[str, int, str]]:
@@ -106,7 +106,7 @@ class Study(Keys):
         return [
             (arm, seed, f"{self.results}/training/{run}/{step}/losses.parquet")
             for (arm, seed), run in sorted(runs.items())
-            for step in self.training_runs[run].kept
+            for step in self.training_runs[run].snapshot_steps
         ]
 
     @property
@@ -179,15 +179,11 @@ class Study(Keys):
             for name, variant, shard in self.intervention_jobs
             if name == model
         ]
-        return {
-            "jobs": jobs,
-            "conditions": len(chosen.conditions) if jobs else 0,
-            "backward": chosen.backward_passes if jobs else 0,
-        }
+        return {"jobs": jobs, "backward": chosen.backward_passes if jobs else 0}
 
     def consequence_costs(self, model: str) -> dict[str, Any]:
         """The same of what is read for consequences; a perturbed text counts as the original."""
-        return self.reading.costs(model) if self.reading else {"jobs": [], "conditions": 0, "backward": 0}
+        return {"jobs": self.reading.planned_jobs(model) if self.reading else [], "backward": 0}
 
     @property
     def reading(self) -> Reading | None:
@@ -246,12 +242,12 @@ class Study(Keys):
         (the same phrases scattered; for a variant by a language model, its paraphrase). Of several variants with one
         role, the first in the configuration has it. A variant without any control is left out.
         """
-        found: dict[str, dict[str, str]] = {}
+        controls: dict[str, dict[str, str]] = {}
         for name, variant in self.variants.items():
             roles = {variant.role_of(other): candidate for candidate, other in reversed(self.variants.items())}
             if any(roles):
-                found[name] = {role: roles[role] for role in CONTROL_ROLES if role in roles}
-        return found
+                controls[name] = {role: roles[role] for role in CONTROL_ROLES if role in roles}
+        return controls
 
     @property
     def contrasted(self) -> list[tuple[str, str]]:
@@ -259,12 +255,12 @@ class Study(Keys):
         if self.contrasts.pairs is not None:
             return [(variant, minus) for variant, minus in self.contrasts.pairs]
         less_original = [(name, "original") for name in self.rewritten]
-        return less_original + [(name, control) for name, found in self.controls.items() for control in found.values()]
+        return less_original + [(name, control) for name, roles in self.controls.items() for control in roles.values()]
 
     @property
     def balanced(self) -> list[tuple[str, str, str | None]]:
         """(variant, control, role) whose balance is shown: every control, then further contrasts of two rewritings."""
-        roles = {(name, control): role for name, found in self.controls.items() for role, control in found.items()}
+        roles = {(name, control): role for name, kinds in self.controls.items() for role, control in kinds.items()}
         pairs = [*roles, *(pair for pair in self.contrasted if "original" not in pair and pair not in roles)]
         return [(*pair, roles.get(pair)) for pair in pairs]
 
@@ -322,13 +318,13 @@ def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
     Raises:
         HomogenizationError: the message names every problem: key, value, what is allowed, nearest spelling.
     """
-    kept = {
+    sections = {
         key: without_nulls(value) if key in ("models", "variants", "writers") else value for key, value in raw.items()
     }
     try:
-        return Study.model_validate(kept)
+        return Study.model_validate(sections)
     except ValidationError as error:
         problems = list(describe_problems(error, Study))
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        listed = "\n".join(f"  - {problem}" for problem in problems)
-        raise HomogenizationError(f"{source}: {count}\n{listed}\nEvery key is described in config/README.md.") from None
+        lines = "\n".join(f"  - {problem}" for problem in problems)
+        raise HomogenizationError(f"{source}: {count}\n{lines}\nEvery key is described in config/README.md.") from None

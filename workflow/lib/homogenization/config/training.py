@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from homogenization.config.base import Section
 from homogenization.config.weights import (
     POSITIONS_TEXT,
     SOURCES,
@@ -21,6 +20,7 @@ from homogenization.config.weights import (
 )
 from homogenization.models.built import BUILT_FILES
 from homogenization.run.errors import nearest
+from homogenization.run.sections import Section, pairs_of
 
 Step = Annotated[int, Field(ge=0)]
 Layer = Annotated[int, Field(ge=1)]
@@ -123,7 +123,13 @@ class FromRandom(_Training):
 
 
 class _Arm(Source):
-    """An entry that stands for several models: one for each seed and snapshot."""
+    """An entry that stands for several models: one for each seed and snapshot.
+
+    Attributes:
+        key: the key that tells this source, which holds how the models are trained.
+    """
+
+    key: ClassVar[str]
 
     seeds: list[Step] = Field([0], min_length=1, description="Seeds: replicates, each a model named NAME-SEED.")
     snapshots: list[Step] | None = Field(
@@ -132,13 +138,18 @@ class _Arm(Source):
         description="Steps after which a model is kept, named NAME-SEED-stepSTEP, 0 for the start; null: the last.",
     )
     _arm: str = PrivateAttr("")
-    _kept: tuple[int, ...] = PrivateAttr(())
+    _snapshot_steps: tuple[int, ...] = PrivateAttr(())
     _read_as: dict[str, Any] = PrivateAttr({})
 
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The key that tells this source."""
+        return (cls.key,)
+
     @property
-    def options(self) -> _Training:
+    def options(self) -> Any:
         """How the models of this arm are trained."""
-        raise NotImplementedError
+        return getattr(self, self.key)
 
     @model_validator(mode="after")
     def snapshots_within_the_run(self) -> "_Arm":
@@ -167,15 +178,15 @@ class _Arm(Source):
         return (self.snapshots or [self.options.steps])[0]
 
     @property
-    def kept(self) -> tuple[int, ...]:
+    def snapshot_steps(self) -> tuple[int, ...]:
         """Steps at which the run of one model keeps models."""
-        return self._kept
+        return self._snapshot_steps
 
     @cached_property
     def run(self) -> str:
         """Name of the training run of one model: equal entries share it, whatever their snapshots."""
-        told = json.dumps([self.params(self.names()[0]), self.seed, self._read_as], sort_keys=True)
-        return f"{self.names()[0]}-{blake2b(told.encode(), digest_size=6).hexdigest()}"
+        content = json.dumps([self.params(self.key), self.seed, self._read_as], sort_keys=True)
+        return f"{self.key}-{blake2b(content.encode(), digest_size=6).hexdigest()}"
 
     def built_files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for one model."""
@@ -189,24 +200,15 @@ class _Arm(Source):
         """The weights of one model of the entry `arm`; `read_as` are other keys of the entry that training reads."""
         one = self.model_copy(update={"seeds": [seed], "snapshots": [step]})
         one._arm, one._read_as = arm, read_as
-        one._kept = tuple(self.snapshots or [self.options.steps])
+        one._snapshot_steps = tuple(self.snapshots or [self.options.steps])
         return one
 
 
 class TunedWeights(_Arm):
     """Weights that the workflow trains further."""
 
+    key = "tuned"
     tuned: Tuning = Field(description="Further training on reviews that are not in the sample.")
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The key that tells this source."""
-        return ("tuned",)
-
-    @property
-    def options(self) -> Tuning:
-        """How the models of this arm are trained."""
-        return self.tuned
 
     @property
     def start(self) -> Source:
@@ -217,24 +219,15 @@ class TunedWeights(_Arm):
 class ScratchWeights(_Arm):
     """Weights that the workflow trains from random ones."""
 
+    key = "trained"
     trained: FromRandom = Field(description="Training from random weights, on reviews that are not in the sample.")
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The key that tells this source."""
-        return ("trained",)
-
-    @property
-    def options(self) -> FromRandom:
-        """How the models of this arm are trained."""
-        return self.trained
 
     @property
     def start(self) -> RandomWeights:
         """The random weights: those of one seed differ in positions alone if all else is equal."""
-        chosen = self.trained
+        options = self.trained
         return RandomWeights(
-            random=chosen.architecture, seed=self.seed, vocab_size=chosen.vocab_size, positions=chosen.positions
+            random=options.architecture, seed=self.seed, vocab_size=options.vocab_size, positions=options.positions
         )
 
 
@@ -248,15 +241,15 @@ class Run:
 
     Attributes:
         model: the entry of `models` of one of its snapshots.
-        kept: steps after which models are kept, ascending.
+        snapshot_steps: steps after which models are kept, ascending.
     """
 
     model: Any
-    kept: tuple[int, ...]
+    snapshot_steps: tuple[int, ...]
 
     def states_before(self, step: str, results: str) -> list[str]:
         """The files of the state that training to `step` goes on from: of the snapshot before it, none at the start."""
-        earlier = [kept for kept in self.kept if kept < int(step)]
+        earlier = [number for number in self.snapshot_steps if number < int(step)]
         folder = f"{results}/training/{self.model.weights.run}/{max(earlier, default=0)}/state"
         return [f"{folder}/{file}" for file in ("tensors.safetensors", "notes.json")] if earlier else []
 
@@ -267,13 +260,13 @@ def single_models(models: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: two models would have the same name.
     """
-    found: dict[str, Any] = {}
+    singles: dict[str, Any] = {}
     for name, model in models.items():
         for new, entry in _models_of(name, model):
-            if new in found or (new != name and new in models):
+            if new in singles or (new != name and new in models):
                 raise ValueError(f"{name}: one of its models is called {new!r}, as another is; rename one of both")
-            found[new] = entry
-    return found
+            singles[new] = entry
+    return singles
 
 
 def _models_of(name: str, model: Any) -> list[tuple[str, Any]]:
@@ -292,12 +285,13 @@ def _models_of(name: str, model: Any) -> list[tuple[str, Any]]:
 
 def runs_of(models: Mapping[str, Any]) -> dict[str, Run]:
     """The training runs of single models, by name."""
-    found: dict[str, Run] = {}
+    runs: dict[str, Run] = {}
     for model in models.values():
         if isinstance(model.weights, _Arm):
-            kept = set(model.weights.kept) | set(found[model.weights.run].kept if model.weights.run in found else ())
-            found[model.weights.run] = Run(model, tuple(sorted(kept)))
-    return found
+            known = runs.get(model.weights.run, Run(model, ()))
+            steps = {*model.weights.snapshot_steps, *known.snapshot_steps}
+            runs[model.weights.run] = Run(model, tuple(sorted(steps)))
+    return runs
 
 
 def arms_of(models: Mapping[str, Any]) -> list[list[Any]]:
@@ -318,17 +312,14 @@ def check_pairs(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> No
     """
     arms = list(dict.fromkeys(arm for _, arm, _, _ in arms_of(models)))
     others = [name for name, model in models.items() if not isinstance(model.weights, _Arm)]
+    pairs_of("arm")(pairs)
     for pair in pairs:
-        if len(pair) != 2 or pair[0] == pair[1]:
-            raise ValueError(f"{list(pair)} is no pair of two arms; write [arm, minus]")
         for name, allowed in zip(pair, (arms, [*arms, *others]), strict=True):
             if name not in allowed:
                 there = ", ".join(allowed) or "none; 'weights: {tuned: …}' and '{trained: …}' make arms"
                 raise ValueError(f"no arm is called {name!r}{nearest(name, allowed)}; allowed: {there}")
         if pair[1] in arms and not set(_runs(models, pair[0])) & set(_runs(models, pair[1])):
             raise ValueError(f"{list(pair)} share no seed and step; give both the same 'seeds' and 'snapshots'")
-    if len({tuple(pair) for pair in pairs}) < len(pairs):
-        raise ValueError("a pair stands twice; name each once")
 
 
 def pairs_with_their_start(pairs: Sequence[Sequence[str]], models: Mapping[str, Any]) -> list[list[str]]:

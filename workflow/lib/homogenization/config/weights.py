@@ -17,9 +17,9 @@ from pydantic import (
     model_validator,
 )
 
-from homogenization.config.base import ExpandedPath, Option, without_nulls
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.declared import Declared, declared_in
+from homogenization.run.sections import ExpandedPath, Option, without_nulls
 
 
 def _within_its_source(name: str) -> str:

@@ -18,6 +18,7 @@ from homogenization.vocabulary.variants import ORIGINAL
 
 logger = logging.getLogger(__name__)
 
+SCHEMAS = (POOLED_READINGS_SCHEMA,)
 _STEPS = 2000  # of the solver
 _READ = ("log_loss", "correct", "null_log_loss", "null_correct", "shift", "in_scales")
 
@@ -48,12 +49,12 @@ def folds_of(names: Sequence[str], labels: Sequence[str], folds: int, seed: int)
             f"consequences.probes.folds: {folds} folds need two labels with {folds} reviews each; there are {there}. "
             "Lower the folds, raise consequences.n_reviews, or set probes: null."
         )
-    found = np.empty(len(names), dtype=np.int64)
+    fold_of_review = np.empty(len(names), dtype=np.int64)
     for label in counts:
         own = [index for index, other in enumerate(labels) if other == label]
         for turn, index in enumerate(sorted(own, key=lambda index: seeded_hash(seed, "fold", names[index]))):
-            found[index] = turn % folds
-    return found
+            fold_of_review[index] = turn % folds
+    return fold_of_review
 
 
 def cross_validated(
@@ -74,7 +75,7 @@ def cross_validated(
     Returns:
         By name of the text; NaN where a review lacks it.
     """
-    found = {name: Probed(*np.full((2, len(labels)), np.nan)) for name in texts}
+    probed = {name: Probed(*np.full((2, len(labels)), np.nan)) for name in texts}
     for fold in np.unique(folds):
         trained = (folds != fold) & ~np.isnan(originals).any(axis=1)
         training = originals[trained].astype(np.float64)
@@ -83,14 +84,15 @@ def cross_validated(
         probe = LogisticRegression(C=1 / penalty, max_iter=_STEPS)
         probe.fit((training - centre) / spread, labels[trained])
         for name, states in texts.items():
-            held = np.flatnonzero((folds == fold) & ~np.isnan(states).any(axis=1))
-            if not len(held):
+            held_out = np.flatnonzero((folds == fold) & ~np.isnan(states).any(axis=1))
+            if not len(held_out):
                 continue
-            scores = probe.predict_log_proba((states[held] - centre) / spread)
-            column = np.searchsorted(probe.classes_, labels[held])
-            found[name].log_loss[held] = -scores[np.arange(len(held)), column]
-            found[name].correct[held] = probe.classes_[scores.argmax(axis=1)] == labels[held]
-    return found
+            chances = probe.predict_proba((states[held_out] - centre) / spread)
+            scores = np.log(chances.clip(min=np.finfo(np.float64).tiny))  # far from all originals, one can be 0
+            column = np.searchsorted(probe.classes_, labels[held_out])
+            probed[name].log_loss[held_out] = -scores[np.arange(len(held_out)), column]
+            probed[name].correct[held_out] = probe.classes_[scores.argmax(axis=1)] == labels[held_out]
+    return probed
 
 
 def distances_of(originals: np.ndarray) -> np.ndarray:
@@ -147,12 +149,12 @@ def tasks(names: Sequence[str], labels: np.ndarray, chosen: Mapping[str, Any], s
     return [Task(order, folds_of(names, order.tolist(), chosen["folds"], seed)) for order in orders]
 
 
-def readings(states: Mapping[str, np.ndarray], asked: Sequence[Task], penalty: float) -> dict[str, np.ndarray]:
+def readings(states: Mapping[str, np.ndarray], probe_tasks: Sequence[Task], penalty: float) -> dict[str, np.ndarray]:
     """What is read of the pooled states of one condition and layer: by text, (columns, reviews).
 
     Args:
         states: by text, the originals among them, (reviews, d); NaN where a review lacks the text.
-        asked: as `tasks` gives them; none where nothing is probed.
+        probe_tasks: as `tasks` gives them; none where nothing is probed.
         penalty: strength of the probes' penalty.
 
     Returns:
@@ -162,8 +164,8 @@ def readings(states: Mapping[str, np.ndarray], asked: Sequence[Task], penalty: f
     distances = distances_of(originals)
     nothing = np.full(len(originals), np.nan)
     probed, null = dict.fromkeys(states, Probed(nothing, nothing)), Probed(nothing, nothing)
-    if asked:
-        first, *others = asked
+    if probe_tasks:
+        first, *others = probe_tasks
         probed = cross_validated(originals, states, *first, penalty)
         alone = {ORIGINAL: originals}
         null = Probed(
@@ -207,7 +209,7 @@ def tabulate(
     parts = [pl.DataFrame(schema=POOLED_READINGS_SCHEMA)]
     names = originals["review_id"].unique().sort()
     of_labels = known.join(names.to_frame(), on="review_id").sort("review_id")["label"].to_numpy()
-    asked = tasks(names.to_list(), of_labels, probes, seed) if probes and len(names) else []
+    probe_tasks = tasks(names.to_list(), of_labels, probes, seed) if probes and len(names) else []
     n_blocks = max(originals["layer"].max() or 0, 1)
     for condition in originals["condition"].unique(maintain_order=True):
         of_texts = {name: table.filter(condition=condition) for name, table in by_text.items()}
@@ -215,13 +217,13 @@ def tabulate(
         told_apart = _keeps_its_draw(condition)
         for layer in range(n_blocks + 1):
             states = {name: _placed(table.filter(layer=layer), names) for name, table in of_texts.items()}
-            for name, values in readings(states, asked, probes["penalty"] if probes else np.nan).items():
+            for name, values in readings(states, probe_tasks, probes["penalty"] if probes else np.nan).items():
                 columns = dict(zip(_READ, values, strict=True))
                 if not told_apart:
                     columns |= dict.fromkeys(("shift", "in_scales"), np.full(len(names), np.nan))
-                told = {"model": model, "variant": name, "condition": condition, "layer": layer}
+                place = {"model": model, "variant": name, "condition": condition, "layer": layer}
                 table = pl.DataFrame({"review_id": names, **columns}).with_columns(
-                    **{key: pl.lit(value) for key, value in told.items()}, depth=pl.lit(layer) / n_blocks
+                    **{key: pl.lit(value) for key, value in place.items()}, depth=pl.lit(layer) / n_blocks
                 )
                 present = ~np.isnan(states[name]).any(axis=1)
                 parts.append(table.filter(present).select(*POOLED_READINGS_SCHEMA).cast(POOLED_READINGS_SCHEMA))

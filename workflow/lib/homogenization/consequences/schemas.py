@@ -3,24 +3,35 @@
 import polars as pl
 
 from homogenization.interventions.schemas import DOSES_SCHEMA, LAYER_COLUMNS
+from homogenization.vocabulary.columns import columns, condition_columns, with_ends
 from homogenization.vocabulary.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
 
+#: A row for each condition, review and layer.
 POOLED_STATES_SCHEMA = {
-    "review_id": pl.String,
-    "condition": pl.String,
-    "layer": pl.Int32,
+    **columns("review_id"),
+    **condition_columns("condition", "layer"),
+    #: mean of the tokens without the first and the massive ones, (width,); NaN without such tokens
     "state": pl.List(pl.Float32),
 }
-# type_token_ratio: different tokens / tokens
-TEXTS_SCHEMA = {**DOSES_SCHEMA, "type_token_ratio": pl.Float64}
-# log_loss in nats; null_*: with permuted labels, of the originals alone; shift, in_scales: NaN for the originals
+#: A row for each condition and review, made by `read_consequences`. The variant is the text: a variant, `typo` or
+#: `deleted_word`. Beside it stand `{shard}.parquet`, with the columns of
+#: [metrics](#files-of-jobs), empty for a perturbed text, and `{shard}.states.parquet`.
+TEXTS_SCHEMA = {
+    **DOSES_SCHEMA,
+    "type_token_ratio": pl.Float64,  #: different tokens / tokens
+}
+#: A row for each text (`variant`), condition, review and layer, made by `probe_states`.
 POOLED_READINGS_SCHEMA = {
     **LAYER_COLUMNS,
-    "log_loss": pl.Float64,
-    "correct": pl.Float64,
-    "null_log_loss": pl.Float64,
-    "null_correct": pl.Float64,
+    "log_loss": pl.Float64,  #: of the review's label, nats; NaN without probes
+    "correct": pl.Float64,  #: 1 where the probe's guess is right, else 0
+    #: the same with permuted labels, mean over the permutations; of the originals alone
+    **dict.fromkeys(("null_log_loss", "null_correct"), pl.Float64),
+    #: distance from the original over the mean distance of the original from the others; NaN for the original, and for
+    #: conditions that draw anew in each text
     "shift": pl.Float64,
+    #: what the review takes from the mean shift of the text because it is one of the others of all: mean over reviews
+    #: of shift / scale × (distance to this review − scale), the scale being that mean distance; NaN as `shift`
     "in_scales": pl.Float64,
 }
 _COSINE, _RANK = ("all_tokens", "cosine_anisotropy"), ("centred", "normalized_effective_rank")
@@ -38,12 +49,21 @@ OUTCOMES_OF_HARM = {
     "shift_output": ("output", POOLED, SHIFT),
 }
 ENDS = ("", "_low", "_high")
+#: A row for each model and condition: changes from the untouched run, of the originals, review by review. Intervals are
+#: BCa intervals. `_output` is the same after the last block.
 HARM_SCHEMA = {
-    **dict.fromkeys(("model", "kind", "pattern", "blocks"), pl.String),
-    "strength": pl.Float64,
-    "placebo": pl.Boolean,
-    **dict.fromkeys(("n_reviews", "n_sink_moved"), pl.Int64),
-    **{f"{name}{end}": pl.Float64 for name in OUTCOMES_OF_HARM for end in ENDS},
-    "perturbation": pl.String,
-    "reason": pl.String,
+    **columns("model"),
+    **condition_columns("kind", "pattern", "blocks", "strength"),
+    "placebo": pl.Boolean,  #: a control: attention changes as much without what a pattern is about
+    **columns("n_reviews"),
+    "n_sink_moved": pl.Int64,  #: of these, reviews in which another token took over the sink; they count here
+    **with_ends("cosine", "cosine_output"),  #: change of the mean cosine of all tokens, mean over layers
+    #: change of the effective rank over min(n, d) of the centred tokens, mean over layers
+    **with_ends("rank", "rank_output"),
+    **with_ends("kl"),  #: KL of the next token from the untouched run, nats
+    **with_ends("cross_entropy"),  #: change of the cross-entropy, nats
+    **with_ends("probe", "probe_output"),  #: change of the log-loss of the probe, mean over layers, nats
+    **with_ends("shift", "shift_output"),  #: change of the shift of `perturbation`, mean over layers
+    "perturbation": pl.String,  #: the perturbed text of `shift`
+    "reason": pl.String,  #: why KL and cross-entropy are missing; else null
 }

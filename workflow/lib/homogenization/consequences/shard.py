@@ -2,54 +2,44 @@
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from homogenization.consequences.perturbations import PERTURBED, perturbed_reviews
 from homogenization.consequences.schemas import POOLED_STATES_SCHEMA, TEXTS_SCHEMA
+from homogenization.interventions.cache import update_tables
 from homogenization.interventions.conditions import Condition
-from homogenization.interventions.kept import STAMP, with_earlier
 from homogenization.interventions.passes import Run
 from homogenization.interventions.readings import pooled
-from homogenization.interventions.shard import Asked, first_reviews, run_new
-from homogenization.run.parquet import write_table
+from homogenization.interventions.shard import Job, first_reviews, job_of_shard, run_new
+from homogenization.run.parquet import read_table
 from homogenization.states.model import LanguageModel
 
 
-def texts_of(
-    name: str, variant: pl.DataFrame | None, originals: pl.DataFrame, n_reviews: int, seed: int
-) -> pl.DataFrame:
-    """What is read as `name`: columns review_id, text, original and rank.
-
-    Args:
-        name: a variant, or one of `PERTURBED`.
-        variant: the shard of the variant; None for a perturbed text, which is made of the originals.
-        originals: the shard of the corpus: columns review_id, text and rank.
-        n_reviews: number of reviews, by rank.
-        seed: seed of the place of a perturbation.
-    """
-    reviews = perturbed_reviews(originals, name, seed) if name in PERTURBED else variant
-    return first_reviews(reviews.select("review_id", "text"), originals, n_reviews)
-
-
-def read_shard(model: LanguageModel, asked: Asked, paths: Mapping[str, str]) -> None:
+def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str, str]) -> None:
     """Write the tables of a shard: metrics, texts and pooled states; rows of conditions that are known stay.
 
     Args:
         model: language model, with its head, or encoder.
-        asked: what is asked of the shard; its variant is the name of the text.
+        inputs: files: `original`, the shard of the corpus, of which a perturbed text is made; `variant` for another
+            text; and what `job_of_shard` reads.
+        params: parameters of the rule: `text`, a variant or one of `PERTURBED`; `n_reviews`, by rank; and what
+            `job_of_shard` reads.
         paths: files to write, which may hold earlier rows: `metrics`, `texts`, `states`.
 
     Raises:
-        HomogenizationError: as `intervene_in_shard`.
+        HomogenizationError: as `homogenization.interventions.shard.run_shard`.
     """
-    written = with_earlier(paths, asked.stamps, "texts", partial(_new_tables, model, asked))
-    for name, table in written.items():
-        write_table(table, paths[name], {STAMP: asked.stamps, "states": asked.same["states"]})
+    text, originals = params.text, read_table(inputs.original)
+    texts = perturbed_reviews(originals, text, params.seed) if text in PERTURBED else read_table(inputs.variant)
+    reviews = first_reviews(texts.select("review_id", "text"), originals, params.n_reviews)
+    job = job_of_shard(model, inputs, params, reviews, text)
+    update_tables(paths, job.stamps, "condition", partial(_new_tables, model, job), job.metadata)
 
 
-def _new_tables(model: LanguageModel, asked: Asked, known: Collection[str]) -> dict[str, pl.DataFrame]:
+def _new_tables(model: LanguageModel, job: Job, known: Collection[str]) -> dict[str, pl.DataFrame]:
     """The tables of the conditions that are not `known`."""
     means: dict[tuple[str, str], np.ndarray] = {}
 
@@ -57,7 +47,7 @@ def _new_tables(model: LanguageModel, asked: Asked, known: Collection[str]) -> d
         if condition.key not in known:
             means[condition.key, review] = pooled(run.states_of(place), run.massive[place])
 
-    made = run_new(model, asked, known, pool)
+    made = run_new(model, job, known, pool)
     rows = [
         (review, condition, layer, state)
         for (condition, review), states in means.items()
@@ -67,10 +57,7 @@ def _new_tables(model: LanguageModel, asked: Asked, known: Collection[str]) -> d
     # numpy rows alone would make a column of arrays
     series = [pl.Series(name, values) for name, values in zip(POOLED_STATES_SCHEMA, columns, strict=True)]
     states = pl.DataFrame(series).cast(POOLED_STATES_SCHEMA)
-    ratios = [len(np.unique(of_review)) / len(of_review) for of_review in asked.reviews.tokens.by_review]
-    of_reviews = pl.DataFrame(
-        {"review_id": asked.reviews.names, "type_token_ratio": ratios},
-        schema={"review_id": pl.String, "type_token_ratio": pl.Float64},
-    )
-    texts = made["doses"].join(of_reviews, on="review_id", how="left", maintain_order="left").select(*TEXTS_SCHEMA)
+    ratios = [len(np.unique(of_review)) / len(of_review) for of_review in job.reviews.texts]
+    ratio = pl.col("review_id").replace_strict(job.reviews.names, ratios, return_dtype=pl.Float64)
+    texts = made["doses"].with_columns(type_token_ratio=ratio).select(*TEXTS_SCHEMA).cast(TEXTS_SCHEMA)
     return {"metrics": made["metrics"], "texts": texts, "states": states}

@@ -7,7 +7,7 @@ import polars as pl
 
 from homogenization.corpus.sources import BUILDERS, is_local
 from homogenization.run.errors import HomogenizationError, nearest
-from homogenization.run.hub import check_cached, hub_advice, unreachable
+from homogenization.run.hub import check_cached, first_line, hub_advice, unreachable
 
 
 def read_reviews(
@@ -97,7 +97,7 @@ def _local_dataset(source: str, cache: str):
     try:
         return load_dataset(BUILDERS[path.suffix.lower()], data_files=str(path), split="train", cache_dir=cache)
     except Exception as error:  # each builder raises its own kinds of errors
-        reason = _first_line(error.__cause__ or error)
+        reason = first_line(error.__cause__ or error)
         raise HomogenizationError(
             f"corpus: {source} could not be read as {BUILDERS[path.suffix.lower()]}: {reason}."
         ) from error
@@ -110,7 +110,7 @@ def _hub_dataset(source: str, subset: str | None, revision: str | None, split: s
     """
     from datasets import load_dataset
 
-    asked = f"the hub data set '{source}'" + "".join(
+    description = f"the hub data set '{source}'" + "".join(
         f", {name} '{value}'"
         for name, value in (("subset", subset), ("revision", revision), ("split", split))
         if value is not None
@@ -130,11 +130,11 @@ def _hub_dataset(source: str, subset: str | None, revision: str | None, split: s
         if fetched is not None:
             check_cached(fetched)
         if isinstance(error, ValueError) and not isinstance(error, OSError):
-            reason = f"{_first_line(error)}. Give a subset and a split that the page of the data set lists."
+            reason = f"{first_line(error)}. Give a subset and a split that the page of the data set lists."
         else:
             local = f"give the path of a local {', '.join(sorted(BUILDERS))} file as corpus.source"
             reason = hub_advice(error, f"datasets/{source}", local)
-        raise HomogenizationError(f"corpus: {asked} could not be loaded: {reason}") from error
+        raise HomogenizationError(f"corpus: {description} could not be loaded: {reason}") from error
     if fetched is not None:
         check_cached(fetched)
     return dataset
@@ -162,11 +162,6 @@ def _fetched_before(source: str, revision: str | None) -> Path | None:
         return Path(snapshot_download(source, repo_type="dataset", revision=revision, local_files_only=True))
     except LocalEntryNotFoundError:
         return None
-
-
-def _first_line(error: BaseException) -> str:
-    """The first line of an error's message, or the error's type."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def _label_names(dataset, column: str) -> list[str | None]:

@@ -60,9 +60,9 @@ def _too_few(
             f"corpus: {stop} reviews are wanted, but only {len(fitting)} of {bounds} are left after cleaning. "
             "Lower n_reviews, widen min_words and max_words, or give a larger corpus."
         )
-    wanted = {label: -(-(stop - turn) // len(labels)) for turn, label in enumerate(labels)}
+    quota = {label: -(-(stop - turn) // len(labels)) for turn, label in enumerate(labels)}
     there = {label: fitting.filter(pl.col("label") == label).height for label in labels}
-    counts = ", ".join(f"label '{label}': {there[label]} of {wanted[label]} wanted" for label in labels)
+    counts = ", ".join(f"label '{label}': {there[label]} of {quota[label]} wanted" for label in labels)
     return (
         f"corpus: too few reviews of {bounds} for a balanced sample of {stop} ({counts}). Lower n_reviews, widen "
         "min_words and max_words, give a larger corpus, or set label_column: null to sample without regard to labels."

@@ -117,13 +117,13 @@ def folded(word: str) -> str:
 
 def chunks(text: str, start: int, end: int) -> list[Chunk]:
     """The chunks of the sentence text[start:end]."""
-    found = [_chunk(text, *match.span()) for match in _CHUNK.finditer(text, start, end)]
+    parts = [_chunk(text, *match.span()) for match in _CHUNK.finditer(text, start, end)]
     # The dot of "Dr." or "U.S." belongs to the word, unless it may also be the full stop
     return [
         Chunk(chunk.start, chunk.core_start, chunk.end, chunk.end, chunk.n_words)
-        if number + 1 < len(found) and _is_abbreviation(text, chunk)
+        if number + 1 < len(parts) and _is_abbreviation(text, chunk)
         else chunk
-        for number, chunk in enumerate(found)
+        for number, chunk in enumerate(parts)
     ]
 
 
@@ -161,7 +161,7 @@ def is_stop_word(word: str) -> bool:
 def _stop_words() -> frozenset[str]:
     """scikit-learn's ENGLISH_STOP_WORDS, from their own file: its package would take a second to import."""
     folder = Path(find_spec("sklearn").submodule_search_locations[0])
-    found = spec_from_file_location("_stop_words", folder / "feature_extraction" / "_stop_words.py")
-    module = module_from_spec(found)
-    found.loader.exec_module(module)
+    spec = spec_from_file_location("_stop_words", folder / "feature_extraction" / "_stop_words.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module.ENGLISH_STOP_WORDS

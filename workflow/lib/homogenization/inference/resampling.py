@@ -15,6 +15,7 @@ _NUMBERS_AT_ONCE = 4_000_000  # resampled values in memory: 32 MB per array
 # Resampled values that differ by less, relative to the summed values, are ties up to rounding.
 _TIE = 1e-12
 _MOST_REVIEWS = 10**6
+_LARGEST_EFFECT = 1e4  # two reviews find it; far beyond it, scipy's noncentral t is NaN
 
 
 def means(values: np.ndarray) -> np.ndarray:
@@ -244,7 +245,7 @@ def reviews_for_power(effect: np.ndarray, power: float = 0.8, alpha: float = 0.0
     Returns:
         (cells,) float64, whole numbers from 2; infinite for no effect and above 10^6, NaN for NaN.
     """
-    size = np.abs(np.asarray(effect, dtype=np.float64))
+    size = np.minimum(np.abs(np.asarray(effect, dtype=np.float64)), _LARGEST_EFFECT)
     enough = np.full(size.shape, _MOST_REVIEWS)
     too_few = np.ones(size.shape, dtype=np.int64)
     searched = np.flatnonzero(_power(size, enough, alpha) >= power)

@@ -34,12 +34,12 @@ def _places(
     """Places of queries and keys, and whether a query sees a key."""
     queries, keys = np.arange(first_query, first_query + n_queries), np.arange(first_key, first_key + n_keys)
     ahead = keys - queries[:, None]
-    seen = np.ones(ahead.shape, dtype=bool)
+    visible = np.ones(ahead.shape, dtype=bool)
     if causal:
-        seen &= ahead <= 0
+        visible &= ahead <= 0
     if window is not None:
-        seen &= abs(ahead) < window
-    return queries, keys, seen
+        visible &= abs(ahead) < window
+    return queries, keys, visible
 
 
 def dial(pattern: str, strength: float, draws: Sequence[bytes]) -> Through:
@@ -68,15 +68,15 @@ def closed(places: Sequence[Collection[int]]) -> Through:
     """
 
     def change(attention: AttentionMap) -> torch.Tensor:
-        seen = sight(attention, b"")
-        shut = np.isin(seen.keys, list(places[attention.review])) & (seen.keys != seen.queries[:, None])
+        view = sight(attention, b"")
+        shut = np.isin(view.keys, list(places[attention.review])) & (view.keys != view.queries[:, None])
         if not shut.any():
             return attention.weights
-        open_ = attention.weights * seen.tensor(~shut)
+        open_ = attention.weights * view.tensor(~shut)
         total = open_.sum(dim=-1, keepdim=True)
-        touched = seen.tensor(shut.any(axis=1))[:, None] > 0
+        touched = view.tensor(shut.any(axis=1))[:, None] > 0
         renormalised = torch.where(touched, open_ / torch.where(total > 0, total, 1.0), open_)
-        return torch.where(total > 0, renormalised, seen.onto(seen.queries))
+        return torch.where(total > 0, renormalised, view.onto(view.queries))
 
     return change
 
@@ -92,13 +92,13 @@ def capped(bound: float, to: str, sinks: Sequence[int]) -> Through:
 
     def change(attention: AttentionMap) -> torch.Tensor:
         sink = sinks[attention.review]
-        seen = sight(attention, b"")
+        view = sight(attention, b"")
         column = sink - attention.first_key
-        if not 0 <= column < len(seen.keys):
+        if not 0 <= column < len(view.keys):
             return attention.weights
         mass = attention.weights[..., column]
         rest = attention.weights.sum(dim=-1) - mass
-        cut = (mass - bound).clamp(min=0) * seen.tensor(seen.queries != sink) * (rest > 0)
+        cut = (mass - bound).clamp(min=0) * view.tensor(view.queries != sink) * (rest > 0)
         factor = 1 + cut / torch.where(rest > 0, rest, 1.0) if to == OTHERS else torch.ones_like(cut)
         after = attention.weights * factor[..., None]
         after[..., column] = mass - cut
@@ -118,11 +118,11 @@ def template(strength: float, templates: Sequence[Templates], draws: Sequence[by
     """
 
     def change(attention: AttentionMap) -> torch.Tensor:
-        seen = sight(attention, draws[attention.review] if draws else b"")
+        view = sight(attention, draws[attention.review] if draws else b"")
         whole = templates[attention.review](attention.block, attention.n_tokens, attention.window)
-        rows = seen.tensor(whole[:, seen.queries[0] : seen.queries[-1] + 1, seen.keys[0] : seen.keys[-1] + 1])
+        rows = view.tensor(whole[:, view.queries[0] : view.queries[-1] + 1, view.keys[0] : view.keys[-1] + 1])
         if draws:
-            rows = seen.permuted(rows, "template")
+            rows = view.permuted(rows, "template")
         changed = attention.weights * rows.clamp(min=_LEAST) ** strength
         return changed / changed.sum(dim=-1, keepdim=True)
 

@@ -42,30 +42,35 @@ class Condition:
     blocks: str = ALL_BLOCKS
 
     @property
+    def fields(self) -> list[str | float | None]:
+        """Its attributes, as plain values."""
+        return [self.kind, self.pattern, self.strength, self.blocks]
+
+    @property
     def key(self) -> str:
         """Its name in tables, such as `dial:first:0.2:all`."""
         parts = [self.kind, self.pattern, None if self.strength is None else f"{self.strength:g}"]
         return ":".join([part for part in parts if part is not None] + [self.blocks] * (self.kind == DIAL))
 
 
-def conditions_of(chosen: Mapping[str, Any]) -> list[Condition]:
+def conditions_of(section: Mapping[str, Any]) -> list[Condition]:
     """The conditions of the section `interventions` (plain values), the untouched model first."""
-    found = [Condition(UNTOUCHED)]
-    dial = chosen.get("dial") or {"patterns": [], "strengths": []}
-    found += [
+    conditions = [Condition(UNTOUCHED)]
+    dial = section.get("dial") or {"patterns": [], "strengths": []}
+    conditions += [
         Condition(DIAL, pattern, strength, block_name(blocks))
-        for blocks in chosen["blocks"]
+        for blocks in section["blocks"]
         for pattern in dial["patterns"]
         for strength in dial["strengths"]
     ]
-    for place in chosen["closed"]:
+    for place in section["closed"]:
         draws = [f"random_{draw}" for draw in range(1, RANDOM_DRAWS + 1)] if place == "random" else [place]
-        found += [Condition(CLOSED, name) for name in draws]
-    capped = chosen.get("capped") or {"bounds": [], "to": []}
-    found += [Condition(CAPPED, to, bound) for bound in capped["bounds"] for to in capped["to"]]
-    template = chosen.get("template") or {"strengths": []}
-    found += [Condition(TEMPLATE, name, strength) for strength in template["strengths"] for name in TEMPLATES]
-    return found + [Condition(POSITIONS, name) for name in chosen["positions"]]
+        conditions += [Condition(CLOSED, name) for name in draws]
+    capped = section.get("capped") or {"bounds": [], "to": []}
+    conditions += [Condition(CAPPED, to, bound) for bound in capped["bounds"] for to in capped["to"]]
+    template = section.get("template") or {"strengths": []}
+    conditions += [Condition(TEMPLATE, name, strength) for strength in template["strengths"] for name in TEMPLATES]
+    return conditions + [Condition(POSITIONS, name) for name in section["positions"]]
 
 
 def block_name(blocks: str | Sequence[int]) -> str:
@@ -92,12 +97,12 @@ def blocks_of(name: str, n_blocks: int, model: str, steepest: tuple[float, float
                 "leads towards homogenization in tables/depth.parquet. Leave it out, or name the blocks."
             )
         low, high = RANGES.get(name) or steepest
-        found = frozenset(block for block in range(n_blocks) if low <= (block + 0.5) / n_blocks < high)
+        blocks = frozenset(block for block in range(n_blocks) if low <= (block + 0.5) / n_blocks < high)
     else:
-        found = frozenset(int(number) - 1 for number in name.split(","))
-    if not found or max(found) >= n_blocks:
+        blocks = frozenset(int(number) - 1 for number in name.split(","))
+    if not blocks or max(blocks) >= n_blocks:
         raise HomogenizationError(
             f"interventions.blocks: {name!r} names blocks that the model {model} does not have; it has {n_blocks}. "
             f"Allowed: {', '.join(BLOCK_NAMES)}, or numbers from 1 to {n_blocks}."
         )
-    return found
+    return blocks

@@ -46,10 +46,10 @@ def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]
         mean cosine there by the module's formula; and, measured by reverse-mode differentiation, the slope of the
         pattern less that of `removed` after the block and after the last block.
     """
-    found = np.full((recorded.n_blocks, len(patterns), len(DELIVERED_NUMBERS)), np.nan)
+    numbers = np.full((recorded.n_blocks, len(patterns), len(DELIVERED_NUMBERS)), np.nan)
     left = tokens_left(len(recorded.layers[0]), recorded.massive)
     if len(left) < 2:
-        return found
+        return numbers
     at_output = _gradients(recorded, recorded.n_blocks, range(len(recorded.probes)))
     for block, reached in enumerate(recorded.reached):
         chunks = recorded.chunks_of(block)
@@ -62,12 +62,12 @@ def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]
         tokens = reached.detach()[left]
         sights = [sight(recorded.maps[chunk], draw) for chunk in chunks]
         for number, name in enumerate(patterns):
-            rows = [PATTERNS[name].rows(seen) for seen in sights]
+            rows = [PATTERNS[name].rows(view) for view in sights]
             (added,) = torch.autograd.grad(_inner(by_weights, rows), pulled, retain_graph=True)
             slopes = _inner(after_block, rows), _inner([at_output[chunk] for chunk in chunks], rows)
             cosine, length, predicted = added_to(tokens, added[left])
-            found[block, number] = cosine, length, predicted, *map(float, slopes)
-    return found
+            numbers[block, number] = cosine, length, predicted, *map(float, slopes)
+    return numbers
 
 
 def _gradients(recorded: Recorded, layer: int, chunks: Sequence[int]) -> tuple[torch.Tensor, ...]:

@@ -1,15 +1,12 @@
 """Reviews through a model in every condition: metrics by layer, and doses."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.corpus.hashing import seeded_hash
 from homogenization.interventions.cells import cells
-from homogenization.interventions.changes import Templates
 from homogenization.interventions.conditions import (
     CAPPED,
     CLOSED,
@@ -23,47 +20,14 @@ from homogenization.interventions.passes import Run, damage, sink_moved
 from homogenization.interventions.positions import refuse_other_positions
 from homogenization.interventions.readings import read
 from homogenization.interventions.schedule import Pack, apply, fits
-from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA
+from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, crossed
 from homogenization.measures.reviews import with_origin
-from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
-from homogenization.states.model import LanguageModel
 from homogenization.states.packs import run_packs
 
 
-@dataclass(frozen=True)
-class Reviews:
-    """Reviews as a model reads them.
-
-    Attributes:
-        names: names of the reviews.
-        tokens: their tokens.
-        seed: seed of all draws.
-        templates: for each review, the attention that position predicts; None where no condition asks for it.
-        steepest: depths between which the model's homogenization is fastest; None where no condition asks for it.
-    """
-
-    names: Sequence[str]
-    tokens: Tokens
-    seed: int
-    templates: Sequence[Templates] | None = None
-    steepest: tuple[float, float] | None = None
-
-    def pack(self, model: LanguageModel, name: str, reviews: range) -> Pack:
-        """Those in `reviews`, with what the conditions need."""
-        return Pack(
-            model.with_head,
-            name,
-            self.tokens.token_ids[self.tokens.span(reviews)],
-            self.tokens.lengths[reviews.start : reviews.stop].tolist(),
-            [seeded_hash(self.seed, self.names[review]) for review in reviews],
-            self.steepest,
-            self.templates and self.templates[reviews.start : reviews.stop],
-        )
-
-
-def check_conditions(model: LanguageModel, name: str, conditions: Sequence[Condition], reviews: Reviews) -> None:
+def check_conditions(conditions: Sequence[Condition], reviews: Pack) -> None:
     """Refuse conditions that a model can't be run in, before it runs.
 
     Raises:
@@ -71,14 +35,13 @@ def check_conditions(model: LanguageModel, name: str, conditions: Sequence[Condi
     """
     for condition in conditions:
         if condition.kind == DIAL:
-            blocks_of(condition.blocks, model.packed.n_blocks, name, reviews.steepest)
+            blocks_of(condition.blocks, reviews.model.n_blocks, reviews.name, reviews.steepest)
         if condition.kind == POSITIONS:
-            refuse_other_positions(model.packed, name)
+            refuse_other_positions(reviews.model, reviews.name)
 
 
 def intervene(
-    model: LanguageModel,
-    reviews: Reviews,
+    reviews: Pack,
     conditions: Sequence[Condition],
     metrics: Sequence[str],
     identity: Mapping[str, str],
@@ -88,8 +51,7 @@ def intervene(
     """Run reviews through a model in every condition.
 
     Args:
-        model: language model or encoder.
-        reviews: what it reads.
+        reviews: a language model or encoder, and what it reads.
         conditions: what is done, the untouched model first: doses are measured against it.
         metrics: names of `homogenization.interventions.cells.METRICS`; may be empty.
         identity: `model` and `variant`, for the tables.
@@ -106,13 +68,13 @@ def intervene(
             `check_conditions` refuses.
     """
     assert conditions[0].kind == UNTOUCHED
-    check_conditions(model, identity["model"], conditions, reviews)
-    shape = (len(conditions), len(reviews.names), model.packed.n_blocks + 1, len(cells(metrics)))
+    check_conditions(conditions, reviews)
+    shape = (len(conditions), len(reviews.names), reviews.model.n_blocks + 1, len(cells(metrics)))
     values = np.full(shape, np.nan)
     doses: dict[tuple[int, int], dict[str, Any]] = {}
 
     def run_pack(indices: range) -> None:
-        pack = reviews.pack(model, identity["model"], indices)
+        pack = reviews.part(indices)
         untouched = pack.through()
         for number, condition in enumerate(conditions):
             run_condition(number, condition, indices, pack, untouched)
@@ -126,30 +88,35 @@ def intervene(
         if len(fitting) < len(indices):
             part = pack.part(fitting)
             before = part.through()
-        found = before if condition.kind == UNTOUCHED else apply(condition, part, before)
-        _refuse_overflow(found, condition, [reviews.names[indices[review]] for review in fitting], identity)
-        harm = damage(before, found, part.token_ids)
+        after = before if condition.kind == UNTOUCHED else apply(condition, part, before)
+        _refuse_overflow(after, condition, part.names, identity)
+        damages = damage(before, after, part.token_ids)
         for place, review in enumerate(fitting):
-            values[number, indices[review]] = read(found.states_of(place), found.massive[place], metrics)
-            doses[number, indices[review]] = _dose(condition, before, found, place, harm[place])
+            values[number, indices[review]] = read(after.states_of(place), after.massive[place], metrics)
+            doses[number, indices[review]] = _dose(condition, before, after, place, damages[place])
             if also is not None:
-                also(condition, reviews.names[indices[review]], found, place)
+                also(condition, part.names[place], after, place)
 
-    lengths = reviews.tokens.lengths.tolist()
-    with progress(len(conditions) * sum(lengths), "tokens") as advance:
-        run_packs(model.packed.device, lengths, token_budget, run_pack, shown=False)
-    done = [[(number, review) in doses for review in range(shape[1])] for number in range(shape[0])]
-    table = _metrics_table(
-        values, np.asarray(done, dtype=bool).reshape(shape[:2]), conditions, reviews.names, cells(metrics)
-    )
-    table = with_origin(table, identity, model.packed.n_blocks).select(*INTERVENED_SCHEMA)
+    with progress(len(conditions) * sum(reviews.lengths), "tokens") as advance:
+        run_packs(reviews.model.device, reviews.lengths, token_budget, run_pack, shown=False)
+    views, measured = zip(*cells(metrics), strict=True) if metrics else ((), ())
+    table = crossed(
+        INTERVENED_SCHEMA,
+        {"condition": [condition.key for condition in conditions]},
+        {"review_id": reviews.names},
+        {"layer": range(shape[2])},
+        {"view": views, "metric": measured},
+    ).with_columns(value=values.ravel())
+    done = np.array([(number, review) in doses for number, review in np.ndindex(shape[:2])], dtype=bool)
+    table = table.filter(np.repeat(done, shape[2] * shape[3]))
+    table = with_origin(table, identity, reviews.model.n_blocks).select(*INTERVENED_SCHEMA)
     return table, _doses_table(doses, conditions, reviews, identity)
 
 
-def _refuse_overflow(found: Run, condition: Condition, names: Sequence[str], identity: Mapping[str, str]) -> None:
+def _refuse_overflow(run: Run, condition: Condition, names: Sequence[str], identity: Mapping[str, str]) -> None:
     """Refuse states that are not finite; `names` are those of the run's reviews."""
     for review, name in enumerate(names):
-        if not all(np.isfinite(tokens).all() for tokens in found.states_of(review)):
+        if not all(np.isfinite(tokens).all() for tokens in run.states_of(review)):
             raise HomogenizationError(
                 f"model {identity['model']}, variant {identity['variant']}, review {name}, condition {condition.key}: "
                 "the states are not all finite. float16 overflows at 65504: set 'dtype' of this model to bfloat16 or "
@@ -157,12 +124,14 @@ def _refuse_overflow(found: Run, condition: Condition, names: Sequence[str], ide
             )
 
 
-def _dose(condition: Condition, before: Run, after: Run, review: int, harm: tuple[float | None, ...]) -> dict[str, Any]:
+def _dose(
+    condition: Condition, before: Run, after: Run, review: int, damages: tuple[float | None, ...]
+) -> dict[str, Any]:
     """What the condition did to a review, without the columns that name it."""
     moved = 0.0 if condition.kind == UNTOUCHED else float(after.moved_mass[review])
     return {
-        "kl": harm[0],
-        "cross_entropy": harm[1],
+        "kl": damages[0],
+        "cross_entropy": damages[1],
         "moved_mass": None if condition.kind == POSITIONS else moved,
         "closed_mass": closed_mass(condition, moved),
         "n_massive": len(after.massive[review]),
@@ -179,33 +148,10 @@ def closed_mass(condition: Condition, moved: float) -> float | None:
     return None
 
 
-def _metrics_table(
-    values: np.ndarray,
-    done: np.ndarray,
-    conditions: Sequence[Condition],
-    names: Sequence[str],
-    of_cells: Sequence[tuple[str, str]],
-) -> pl.DataFrame:
-    """The table of `values` (conditions, reviews, layers, cells) where `done` (conditions, reviews) says so."""
-    condition, review, layer, cell = np.indices(values.shape).reshape(4, -1)
-    kept = done[condition, review]
-    views, metrics = (np.asarray([pair[part] for pair in of_cells], dtype=str) for part in (0, 1))
-    keys = np.asarray([condition.key for condition in conditions], dtype=str)
-    columns = {
-        "review_id": np.asarray(names, dtype=str)[review][kept],
-        "condition": keys[condition][kept],
-        "layer": layer[kept],
-        "view": views[cell][kept],
-        "metric": metrics[cell][kept],
-        "value": values.ravel()[kept],
-    }
-    return pl.DataFrame(columns).cast({name: INTERVENED_SCHEMA[name] for name in columns})
-
-
 def _doses_table(
     doses: Mapping[tuple[int, int], Mapping[str, Any]],
     conditions: Sequence[Condition],
-    reviews: Reviews,
+    reviews: Pack,
     identity: Mapping[str, str],
 ) -> pl.DataFrame:
     """The table of `doses`, by number of the condition and of the review; nulls for what was skipped."""
@@ -219,10 +165,10 @@ def _doses_table(
             "pattern": condition.pattern,
             "blocks": condition.blocks,
             "strength": condition.strength,
-            "n_tokens": int(reviews.tokens.lengths[review]),
+            "n_tokens": n_tokens,
             **doses.get((number, review), {}),
         }
         for number, condition in enumerate(conditions)
-        for review, name in enumerate(reviews.names)
+        for review, (name, n_tokens) in enumerate(zip(reviews.names, reviews.lengths, strict=True))
     ]
     return pl.DataFrame(rows, schema=DOSES_SCHEMA)

@@ -160,8 +160,8 @@ def damage(untouched: Run, changed: Run, token_ids: np.ndarray) -> list[tuple[fl
     """KL from the untouched model and cross-entropy of each review of the pack; None without a language-model head."""
     if untouched.logits is None or changed.logits is None:
         return [(None, None)] * len(changed.received)
-    found = []
+    damages = []
     for start, stop in pairwise(changed.offsets.tolist()):
         after = changed.logits[start:stop]
-        found.append((divergence(untouched.logits[start:stop], after), cross_entropy(after, token_ids[start:stop])))
-    return found
+        damages.append((divergence(untouched.logits[start:stop], after), cross_entropy(after, token_ids[start:stop])))
+    return damages

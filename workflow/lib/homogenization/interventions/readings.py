@@ -42,24 +42,24 @@ def read(states: Sequence[np.ndarray], massive: Collection[int], metrics: Sequen
         float64 (layers, cells), in the order of `cells`; NaN where a view has too few tokens.
     """
     left = tokens_left(len(states[0]), massive)
-    found = {cell: np.empty(len(states)) for cell in cells(metrics)}
+    columns = {cell: np.empty(len(states)) for cell in cells(metrics)}
     spectral = [metric for metric in metrics if metric in SPECTRAL_METRICS]
     spectra: dict[str, list[np.ndarray]] = {view: [] for view in VIEWS}
     for layer, tokens in enumerate(states):
         tokens = tokens.astype(np.float64)
         rows = views_of(tokens, left)
         for view in VIEWS if COSINE in metrics else ():
-            found[view, COSINE][layer] = mean_cosine(rows[view])
+            columns[view, COSINE][layer] = mean_cosine(rows[view])
         if TO_FIRST in metrics:
-            found[ALL_TOKENS, TO_FIRST][layer] = cosine_to_first(tokens)
+            columns[ALL_TOKENS, TO_FIRST][layer] = cosine_to_first(tokens)
         for view, values in _spectra(tokens, rows, len(left) == len(tokens) - 1).items() if spectral else ():
             spectra[view].append(values)
     for view, of_layers in spectra.items() if spectral else ():
         sizes = np.array([len(values) for values in of_layers])
         batch = SpectrumBatch.from_flat(np.concatenate(of_layers), sizes)
         for metric in spectral:
-            found[view, metric][:] = evaluate(metric, batch)
-    return np.stack(list(found.values()), axis=-1) if found else np.empty((len(states), 0))
+            columns[view, metric][:] = evaluate(metric, batch)
+    return np.stack(list(columns.values()), axis=-1) if columns else np.empty((len(states), 0))
 
 
 def pooled(states: Sequence[np.ndarray], massive: Collection[int]) -> np.ndarray:

@@ -1,11 +1,12 @@
 """A condition as passes over a pack of reviews: the change, the blocks, the positions; for massive keys, several."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
+from homogenization.corpus.hashing import seeded_hash
 from homogenization.interventions import changes
 from homogenization.interventions.conditions import (
     CAPPED,
@@ -26,25 +27,40 @@ from homogenization.states.network import PackedModel
 
 @dataclass(frozen=True)
 class Pack:
-    """Reviews that pass through a model together.
+    """Reviews that pass through a model together, or all reviews that it reads.
 
     Attributes:
         model: transformer, with a language-model head or without.
         name: name of the model, for messages.
-        token_ids: token ids of all reviews, end to end.
-        lengths: tokens of each review.
-        draws: for each review, the name of its draws.
-        steepest: depths between which the model's homogenization is fastest; None where no condition asks for it.
+        names: names of the reviews.
+        texts: token ids of each review.
+        seed: seed of all draws.
         templates: for each review, the attention that position predicts; None where no condition asks for it.
+        steepest: depths between which the model's homogenization is fastest; None where no condition asks for it.
     """
 
     model: PackedModel
     name: str
-    token_ids: np.ndarray
-    lengths: Sequence[int]
-    draws: Sequence[bytes]
-    steepest: tuple[float, float] | None = None
+    names: Sequence[str]
+    texts: Sequence[np.ndarray]
+    seed: int
     templates: Sequence[changes.Templates] | None = None
+    steepest: tuple[float, float] | None = None
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens of each review."""
+        return list(map(len, self.texts))
+
+    @cached_property
+    def draws(self) -> list[bytes]:
+        """For each review, the name of its draws."""
+        return [seeded_hash(self.seed, name) for name in self.names]
+
+    @cached_property
+    def token_ids(self) -> np.ndarray:
+        """Token ids of all reviews, end to end."""
+        return np.concatenate(self.texts)
 
     @property
     def through(self) -> Callable[..., Run]:
@@ -53,11 +69,10 @@ class Pack:
 
     def part(self, reviews: Sequence[int]) -> "Pack":
         """Some of its reviews."""
-        offsets = np.cumsum([0, *self.lengths])
-        ids = [self.token_ids[offsets[review] : offsets[review + 1]] for review in reviews]
-        lengths, draws = ([of_all[review] for review in reviews] for of_all in (self.lengths, self.draws))
-        templates = self.templates and [self.templates[review] for review in reviews]
-        return Pack(self.model, self.name, np.concatenate(ids), lengths, draws, self.steepest, templates)
+        names, texts, templates = (
+            values and [values[review] for review in reviews] for values in (self.names, self.texts, self.templates)
+        )
+        return replace(self, names=names, texts=texts, templates=templates)
 
 
 def apply(condition: Condition, pack: Pack, untouched: Run) -> Run:

@@ -1,49 +1,71 @@
 """The columns of runs whose attention was changed: metrics, doses, and slopes at a dose of 0."""
 
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
 import polars as pl
 
-REVIEW_COLUMNS = dict.fromkeys(("model", "variant", "review_id"), pl.String)
-LAYER_COLUMNS = {**REVIEW_COLUMNS, "condition": pl.String, "layer": pl.Int32, "depth": pl.Float64}
+from homogenization.vocabulary.columns import columns, condition_columns
 
+REVIEW_COLUMNS = {**columns("model", "variant", "review_id")}
+LAYER_COLUMNS = {**REVIEW_COLUMNS, **condition_columns("condition", "layer"), **columns("depth")}
+
+#: A row for each condition, review, layer and cell (metric, view), in the order of the configuration
+#: ([causes](causes.md)). The metadata contain `states` (model, weights and shard, as in the stores) and
+#: `computed_with`, a hash of all that the rows depend on besides their condition. They are made by
+#: `apply_interventions`, like the three files below.
 INTERVENED_SCHEMA = {
     **LAYER_COLUMNS,
-    "view": pl.String,
-    "metric": pl.String,
-    "value": pl.Float64,
+    **condition_columns("view"),
+    **columns("metric"),
+    "value": pl.Float64,  #: NaN where the view has too few tokens
 }
-# kind: untouched, dial, closed, capped, template or positions; strength: λ, the bound, or the signed s; kl in nats,
-# the mean over tokens of KL(untouched || intervened) of the next token, null in encoders; moved_mass: total variation
+#: A row for each condition and review. A review that is too long for a condition has nulls from `kl` on.
 DOSES_SCHEMA = {
     **REVIEW_COLUMNS,
-    "condition": pl.String,
-    "kind": pl.String,
-    "pattern": pl.String,
-    "blocks": pl.String,
-    "strength": pl.Float64,
-    "n_tokens": pl.Int32,
-    "kl": pl.Float64,
-    "cross_entropy": pl.Float64,
+    **condition_columns("condition", "kind", "pattern", "blocks", "strength"),
+    **columns("n_tokens"),
+    **condition_columns("kl", "cross_entropy"),
+    #: total variation of the weights before and after, mean over changed blocks, heads and queries; null for positions
     "moved_mass": pl.Float64,
-    "closed_mass": pl.Float64,
-    "n_massive": pl.Int32,
-    "sink_moved": pl.Boolean,
+    "closed_mass": pl.Float64,  #: mass that closed or capped keys lose; null for other kinds
+    "n_massive": pl.Int32,  #: massive tokens of the run
+    **condition_columns("sink_moved"),
 }
-# block: 1 is the first; slope: the derivative of the metric after block `layer` by the dial's strength in `block`, at 0
+#: A row for each review, block, pattern, metric and view; none without `interventions.slopes`.
 SLOPES_SCHEMA = {
     **REVIEW_COLUMNS,
-    "block": pl.Int32,
-    "pattern": pl.String,
-    "layer": pl.Int32,
-    "view": pl.String,
-    "metric": pl.String,
-    "slope": pl.Float64,
+    "block": pl.Int32,  #: the block whose dial is turned, from 1
+    **condition_columns("pattern"),
+    "layer": pl.Int32,  #: where the metric is taken: after the last block
+    **condition_columns("view"),
+    **columns("metric"),
+    "slope": pl.Float64,  #: derivative of the metric by λ at λ = 0
 }
 # what a pattern delivers in a block, to the tokens without the first and massive ones; what the numbers are is told in
 # `homogenization.interventions.delivered.delivered_of_review`
 DELIVERED_NUMBERS = ("cosine", "length", "predicted", "after_block", "at_output")
+#: A row for each review, block and pattern of slopes but `removed`; none where the blocks of the model are of no known
+#: layout.
 DELIVERED_SCHEMA = {
     **REVIEW_COLUMNS,
-    "block": pl.Int32,
-    "pattern": pl.String,
+    **columns("block"),
+    **condition_columns("pattern"),
+    #: `cosine`: mean cosine of the delivered rows with the mean direction of the tokens; `length`: length of a
+    #: delivered row over that of its token, mean over tokens; `predicted`: first-order change of the mean cosine where
+    #: the rows are added; `after_block`, `at_output`: slope of cosine anisotropy less that of `removed`, right after
+    #: the block, and after the last block
     **dict.fromkeys(DELIVERED_NUMBERS, pl.Float64),
 }
+
+
+def crossed(schema: Mapping[str, Any], *axes: Mapping[str, Sequence]) -> pl.DataFrame:
+    """A row for each entry of an array, in the array's order; of each axis, the columns with the names of its places.
+
+    Args:
+        schema: types of the columns.
+        axes: for each axis of the array, columns with a value for each place.
+    """
+    tables = [pl.DataFrame(dict(axis), schema={name: schema[name] for name in axis}) for axis in axes]
+    return reduce(lambda table, axis: table.join(axis, how="cross", maintain_order="left_right"), tables)

@@ -1,4 +1,4 @@
-"""The job of one model, variant and shard: what is asked for, less what an earlier run has computed."""
+"""The job of one model, variant and shard: reviews in every condition, less what an earlier run has computed."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.corpus.hashing import seeded_hash
+from homogenization.interventions.cache import stamp, update_tables
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
-from homogenization.interventions.intervened import Reviews, check_conditions, intervene
-from homogenization.interventions.kept import STAMP, earlier_rows, in_order, stamp, with_earlier
+from homogenization.interventions.intervened import check_conditions, intervene
+from homogenization.interventions.schedule import Pack
 from homogenization.interventions.schemas import DELIVERED_SCHEMA, SLOPES_SCHEMA
 from homogenization.interventions.slopes import slopes_tables
 from homogenization.interventions.templates import templates_of_reviews
-from homogenization.run.parquet import write_table
+from homogenization.run.parquet import read_table, read_tables
 from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import windows, with_originals
 from homogenization.states.model import LanguageModel
@@ -41,146 +41,139 @@ def steepest_depths(depth: pl.DataFrame, model: str) -> tuple[float, float] | No
         depth: tables/depth.parquet.
         model: name of the model.
     """
-    found = depth.filter(model=model, **DEPTH_CELL).filter(pl.col("estimate").is_finite())
-    return found.select("ci_low", "ci_high").row(0) if len(found) else None
+    steepest = depth.filter(model=model, **DEPTH_CELL).filter(pl.col("estimate").is_finite())
+    return steepest.select("ci_low", "ci_high").row(0) if len(steepest) else None
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked of a shard.
+class Job:
+    """What a model reads of a shard, and in which conditions.
 
     Attributes:
-        reviews: what the model reads.
+        reviews: the model, with its head, or an encoder, and what it reads.
         conditions: what is done, the untouched model first.
         metrics: names of the metrics, or none.
         identity: `model`, `variant` and `shard`.
         token_budget: most tokens of whole reviews in a pass.
-        same: what all rows depend on.
+        dependencies: what all rows depend on.
         stamps: for each condition, what its rows have to be computed with.
     """
 
-    reviews: Reviews
+    reviews: Pack
     conditions: Sequence[Condition]
     metrics: Sequence[str]
     identity: Mapping[str, str]
     token_budget: int
-    same: Mapping[str, Any]
+    dependencies: Mapping[str, Any]
     stamps: Mapping[str, str]
 
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Provenance of the states, for the files."""
+        return {"states": self.dependencies["states"]}
 
-def asked_of_shard(
+
+def job_of_shard(
     model: LanguageModel,
+    inputs: Any,
+    params: Any,
     reviews: pl.DataFrame,
-    identity: Mapping[str, str],
-    conditions: Sequence[Condition],
-    metrics: Sequence[str],
-    token_budget: int,
-    seed: int,
-    code: str,
-    depth: pl.DataFrame | None = None,
-    positional: pl.DataFrame | None = None,
-) -> Asked:
+    text: str,
+) -> Job:
     """What a model reads in which conditions.
 
     Args:
         model: language model, with its head, or encoder.
-        reviews: columns review_id, text and original; for a template also rank.
-        identity: `model`, `variant` and `shard`.
-        conditions: what is done, the untouched model first.
-        metrics: metrics of the tokens, or none.
-        token_budget: most tokens of whole reviews in a pass.
-        seed: seed of all draws.
-        code: hash of the code.
-        depth: tables/depth.parquet, where a condition needs it.
-        positional: attention to positions in the originals, of all shards of this model, where a condition needs it.
+        inputs: files: `depth`, the table, where a condition needs it, and `positional`, the attention to positions in
+            the originals, of all shards of this model, where a condition needs it.
+        params: parameters of the rule: `model`, the entry; `shard`; `conditions`, the fields of each, the untouched
+            model first; `metrics` of the tokens, or none; `seed` of all draws; `code`, a hash.
+        reviews: columns review_id, text, original and rank.
+        text: name of the variant or of the perturbed text.
 
     Raises:
         HomogenizationError: conditions that the model can't be run in.
     """
-    texts = [reviews[name].to_list() for name in ("review_id", "text", "original")]
+    name, token_budget, seed = params.model["name"], params.model["token_budget"], params.seed
+    conditions = [Condition(*fields) for fields in params.conditions]
+    identity = {"model": name, "variant": text, "shard": params.shard}
+    texts = [reviews[column].to_list() for column in ("review_id", "text", "original")]
     read = windows(model, *texts)
-    steepest = None if depth is None else steepest_depths(depth, identity["model"])
-    templates, of_templates = None, None
-    if positional is not None:
+    steepest = steepest_depths(read_table(inputs.depth), name) if inputs.get("depth") else None
+    templates, positional_sums = None, None
+    if inputs.get("positional"):
+        positional = read_tables(inputs.positional)
         ranks = dict(reviews.select("review_id", "rank").iter_rows())
-        templates = templates_of_reviews(positional, [ranks[name] for name in read.review_ids])
-        of_templates = positional.write_csv()
-    of_shard = Reviews(read.review_ids, read.tokens, seed, templates, steepest)
-    check_conditions(model, identity["model"], conditions, of_shard)
-    provenance = {**model.provenance, **identity}
-    same = {"code": code, "texts": texts, "seed": seed, "token_budget": token_budget, "states": provenance}
+        templates = templates_of_reviews(positional, [ranks[review] for review in read.review_ids])
+        positional_sums = positional.write_csv()
+    whole = Pack(model.with_head, name, read.review_ids, read.tokens.by_review, seed, templates, steepest)
+    check_conditions(conditions, whole)
+    states = {**model.provenance, **identity}
+    dependencies = {"code": params.code, "texts": texts, "seed": seed, "token_budget": token_budget, "states": states}
     stamps = {
         condition.key: stamp(
-            **same,
-            metrics=metrics,
+            **dependencies,
+            metrics=params.metrics,
             steepest=steepest if condition.blocks == STEEPEST else None,
-            templates=of_templates if condition.kind == TEMPLATE else None,
+            templates=positional_sums if condition.kind == TEMPLATE else None,
         )
         for condition in conditions
     }
-    return Asked(of_shard, conditions, metrics, identity, token_budget, same, stamps)
+    return Job(whole, conditions, params.metrics, identity, token_budget, dependencies, stamps)
 
 
 def run_new(
-    model: LanguageModel, asked: Asked, known: Collection[str], also: Callable[..., None] | None = None
+    model: LanguageModel, job: Job, known: Collection[str], also: Callable[..., None] | None = None
 ) -> dict[str, pl.DataFrame]:
     """The tables `metrics` and `doses` of the conditions that are not `known`.
 
     Args:
         model: language model, with its head, or encoder.
-        asked: what is asked of the shard.
+        job: what it reads.
         known: keys of conditions.
         also: as in `intervene`; it may be called of the untouched run, known or not.
     """
-    if len(asked.reviews.names):
-        check_against_eager(model.packed, int(asked.reviews.tokens.lengths.max()), record_attention=True)
+    if len(job.reviews.names):
+        check_against_eager(model.packed, max(job.reviews.lengths), record_attention=True)
     # doses are measured against the untouched model, whose rows may be there already
-    new = [one for one in asked.conditions if one.key not in known or one.kind == UNTOUCHED]
-    made = intervene(model, asked.reviews, new, asked.metrics, asked.identity, asked.token_budget, also)
+    new = [one for one in job.conditions if one.key not in known or one.kind == UNTOUCHED]
+    made = intervene(job.reviews, new, job.metrics, job.identity, job.token_budget, also)
     fresh = [table.filter(~pl.col("condition").is_in(list(known))) for table in made]
     return dict(zip(("metrics", "doses"), fresh, strict=True))
 
 
-def intervene_in_shard(
-    model: LanguageModel, asked: Asked, slopes: Mapping[str, Sequence[str]] | None, paths: Mapping[str, str]
-) -> None:
+def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str, str]) -> None:
     """Write the tables of a shard: metrics, doses, slopes, and what patterns deliver.
 
     Rows of an earlier run stay, condition by condition, where weights, texts, code and all else are the same.
 
     Args:
         model: language model, with its head, or encoder.
-        asked: what is asked of the shard.
-        slopes: `patterns` and `metrics` whose slopes are taken, or None.
+        inputs: files: `variant`, `original`, and what `job_of_shard` reads.
+        params: parameters of the rule: `variant`; `n_reviews`, by rank; `slopes`, their `patterns` and `metrics`, or
+            None; and what `job_of_shard` reads.
         paths: files to write, which may hold earlier rows: `metrics`, `doses`, `slopes`, `delivered`.
 
     Raises:
-        HomogenizationError: an architecture that can't be honoured, states that are not finite, a review that does not
-            fit into memory.
+        HomogenizationError: conditions that the model can't be run in, an architecture that can't be honoured, states
+            that are not finite, a review that does not fit into memory.
     """
-    of_conditions = {name: paths[name] for name in ("metrics", "doses")}
-    written = with_earlier(of_conditions, asked.stamps, "doses", partial(run_new, model, asked))
-    for name, table in written.items():
-        write_table(table, paths[name], {STAMP: asked.stamps, "states": asked.same["states"]})
-    measured = slopes or {"patterns": [], "metrics": []}
-    of_slopes = dict.fromkeys(measured["patterns"], stamp(**asked.same, metrics=measured["metrics"]))
-    tables = _slopes(model, asked, measured["metrics"], paths, of_slopes)
-    for name, table in tables.items():
-        write_table(table, paths[name], {STAMP: of_slopes, "states": asked.same["states"]})
+    reviews = first_reviews(read_table(inputs.variant), read_table(inputs.original), params.n_reviews)
+    job = job_of_shard(model, inputs, params, reviews, params.variant)
+    by_condition = {name: paths[name] for name in ("metrics", "doses")}
+    update_tables(by_condition, job.stamps, "condition", partial(run_new, model, job), job.metadata)
+    slopes = params.slopes or {"patterns": [], "metrics": []}
+    stamps = dict.fromkeys(slopes["patterns"], stamp(**job.dependencies, metrics=slopes["metrics"]))
+    by_pattern = {name: paths[name] for name in ("slopes", "delivered")}
+    update_tables(by_pattern, stamps, "pattern", partial(_new_slopes, model, job, slopes), job.metadata)
 
 
-def _slopes(
-    model: LanguageModel, asked: Asked, metrics: Sequence[str], paths: Mapping[str, str], stamps: Mapping[str, str]
+def _new_slopes(
+    model: LanguageModel, job: Job, slopes: Mapping[str, Sequence[str]], known: Collection[str]
 ) -> dict[str, pl.DataFrame]:
-    """The tables `slopes` and `delivered` of the patterns in `stamps`; a new one leaves the network in float64."""
-    reviews = asked.reviews
-    schemas = {"slopes": SLOPES_SCHEMA, "delivered": DELIVERED_SCHEMA}
-    kept = earlier_rows({name: paths[name] for name in schemas}, stamps, "pattern")
-    tables = {name: [pl.DataFrame(schema=schema), *([kept[name]] if kept else [])] for name, schema in schemas.items()}
-    new = [pattern for pattern in stamps if pattern not in set(tables["slopes"][-1]["pattern"])]
-    if new and len(reviews.names):
-        draws = [seeded_hash(reviews.seed, name) for name in reviews.names]
-        made = slopes_tables(model.packed, reviews.names, reviews.tokens.by_review, draws, new, metrics, asked.identity)
-        for name, table in zip(schemas, made, strict=True):
-            tables[name].append(table)
-    return {name: in_order(parts, list(stamps), "pattern") for name, parts in tables.items()}
+    """The tables `slopes` and `delivered` of the patterns that are not `known`; it leaves the network in float64."""
+    new = [pattern for pattern in slopes["patterns"] if pattern not in known]
+    if not new or not len(job.reviews.names):
+        return {"slopes": pl.DataFrame(schema=SLOPES_SCHEMA), "delivered": pl.DataFrame(schema=DELIVERED_SCHEMA)}
+    tables = slopes_tables(model.packed, job.reviews, new, slopes["metrics"], job.identity)
+    return dict(zip(("slopes", "delivered"), tables, strict=True))

@@ -18,7 +18,8 @@ from homogenization.interventions.delivered import delivered_of_review
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import tokens_left, views_of
 from homogenization.interventions.recorded import Recorded, in_float64, record
-from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA, SLOPES_SCHEMA
+from homogenization.interventions.schedule import Pack
+from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA, SLOPES_SCHEMA, crossed
 from homogenization.measures.blocks import known_layout
 from homogenization.metrics.differentiable import DIFFERENTIABLE
 from homogenization.run.progress import progress
@@ -42,7 +43,7 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
     """
     tokens = recorded.layers[-1]
     rows = views_of(tokens, tokens_left(len(tokens), recorded.massive))
-    found = np.zeros((recorded.n_blocks, len(patterns), len(cells(metrics))))
+    slopes = np.zeros((recorded.n_blocks, len(patterns), len(cells(metrics))))
     gradients = [
         torch.autograd.grad(DIFFERENTIABLE[metric](rows[view]), recorded.probes, retain_graph=True)
         if len(rows[view]) > 1
@@ -55,15 +56,13 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
             difference = PATTERNS[name].rows(seen) - attention.weights
             for cell, of_cell in enumerate(gradients):
                 slope = np.nan if of_cell is None else float((of_cell[chunk] * difference).sum())
-                found[attention.block, number, cell] += slope
-    return found
+                slopes[attention.block, number, cell] += slope
+    return slopes
 
 
 def slopes_tables(
     model: PackedModel,
-    names: Sequence[str],
-    token_ids: Sequence[np.ndarray],
-    draws: Sequence[bytes],
+    reviews: Pack,
     patterns: Sequence[str],
     metrics: Sequence[str],
     identity: Mapping[str, str],
@@ -72,9 +71,7 @@ def slopes_tables(
 
     Args:
         model: transformer; it is converted to float64.
-        names: names of the reviews.
-        token_ids: token ids of each.
-        draws: for each, the name of its draws.
+        reviews: what it reads.
         patterns: names of P.
         metrics: names of `DIFFERENTIABLE`.
         identity: `model` and `variant`, for the tables.
@@ -91,39 +88,21 @@ def slopes_tables(
             "entry to LAYOUTS in homogenization/measures/blocks.py",
             model.architecture,
         )
-    with progress(sum(map(len, token_ids)), "tokens") as advance:
-        for ids, draw in zip(token_ids, draws, strict=True):
+    with progress(sum(reviews.lengths), "tokens") as advance:
+        for ids, draw in zip(reviews.texts, reviews.draws, strict=True):
             recorded = record(model, ids, layout)
             slopes.append(slopes_of_review(recorded, draw, patterns, metrics))
             if layout is not None:
                 delivered.append(delivered_of_review(recorded, draw, delivering))
             advance(len(ids))
-    values = np.stack(slopes)
-    index, columns = _columns(values.shape, names, patterns, identity)
-    views, measured = (np.asarray([pair[part] for pair in cells(metrics)], dtype=object) for part in (0, 1))
-    columns |= {
-        "layer": np.full(values.size, model.n_blocks),
-        "view": views[index],
-        "metric": measured[index],
-        "slope": values.ravel(),
-    }
-    table = pl.DataFrame(columns).select(*SLOPES_SCHEMA).cast(SLOPES_SCHEMA)
+    views, measured = zip(*cells(metrics), strict=True)
+    by_block = {"review_id": reviews.names}, {"block": range(1, model.n_blocks + 1)}
+    table = crossed(SLOPES_SCHEMA, *by_block, {"pattern": patterns}, {"view": views, "metric": measured})
+    table = table.with_columns(slope=np.stack(slopes).ravel(), layer=pl.lit(model.n_blocks))
+    columns = {name: pl.lit(identity[name]) for name in ("model", "variant")}
+    table = table.with_columns(**columns).select(*SLOPES_SCHEMA).cast(SLOPES_SCHEMA)
     if not delivered or not delivering:
         return table, pl.DataFrame(schema=DELIVERED_SCHEMA)
-    numbers = np.stack(delivered)
-    _, columns = _columns(numbers.shape[:3], names, delivering, identity)
-    columns |= dict(zip(DELIVERED_NUMBERS, numbers.reshape(-1, len(DELIVERED_NUMBERS)).T, strict=True))
-    return table, pl.DataFrame(columns).select(*DELIVERED_SCHEMA).cast(DELIVERED_SCHEMA)
-
-
-def _columns(
-    shape: Sequence[int], names: Sequence[str], patterns: Sequence[str], identity: Mapping[str, str]
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The last index of each entry of an array (reviews, blocks, patterns, …), and the columns that name the others."""
-    index = np.indices(shape).reshape(len(shape), -1)
-    told = {name: np.full(index.shape[1], identity[name], dtype=object) for name in ("model", "variant")}
-    return index[-1], told | {
-        "review_id": np.asarray(names, dtype=object)[index[0]],
-        "block": index[1] + 1,
-        "pattern": np.asarray(patterns, dtype=object)[index[2]],
-    }
+    numbers = pl.DataFrame(np.stack(delivered).reshape(-1, len(DELIVERED_NUMBERS)), schema=DELIVERED_NUMBERS)
+    rows = crossed(DELIVERED_SCHEMA, *by_block, {"pattern": delivering}).hstack(numbers)
+    return table, rows.with_columns(**columns).select(*DELIVERED_SCHEMA).cast(DELIVERED_SCHEMA)

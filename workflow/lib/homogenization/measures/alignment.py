@@ -112,7 +112,10 @@ def largest_by_lanczos(gram: np.ndarray) -> float:
         further = images[step] = gram @ vectors[step]
         if (step + 1) % _STEPS:
             continue
-        weights = np.linalg.eigh(vectors[: step + 1] @ images[: step + 1].T)[1][:, -1]
+        try:
+            weights = np.linalg.eigh(vectors[: step + 1] @ images[: step + 1].T)[1][:, -1]
+        except np.linalg.LinAlgError:
+            return np.nan
         vector, image = weights @ vectors[: step + 1], weights @ images[: step + 1]
         size = vector @ vector
         found = (vector @ image) / size

@@ -14,23 +14,24 @@ import polars as pl
 
 from homogenization.measures.reviews import TokenStates, measured_table
 from homogenization.run.errors import HomogenizationError
+from homogenization.vocabulary.columns import columns
 
 # Relative: rows of a softmax that was rounded to bfloat16 sum to 1 within 2^-9.
 _SUM_TOLERANCE = 0.01
 
+#: A row for each review and block.
 ATTENTION_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    "n_tokens": pl.Int32,
-    "first_token_share": pl.Float64,
-    "uniform_first_token_share": pl.Float64,
+    **columns("model", "variant", "review_id"),
+    "layer": pl.Int32,  #: the block, from 1
+    **columns("depth", "n_tokens"),
+    "first_token_share": pl.Float64,  #: c₁ / n
+    "uniform_first_token_share": pl.Float64,  #: the same under uniform attention
+    #: mean c_j in 20 bins of relative position, without the first token; NaN in an empty bin
     "received": pl.List(pl.Float64),
-    "uniform": pl.List(pl.Float64),
-    "tokens": pl.List(pl.Int64),
+    "uniform": pl.List(pl.Float64),  #: the same under uniform attention
+    "tokens": pl.List(pl.Int64),  #: tokens in each bin
 }
+SCHEMAS = (ATTENTION_SCHEMA,)
 
 
 class AttendingStates(TokenStates, Protocol):

@@ -16,6 +16,11 @@ from homogenization.measures.reviews import TokenStates
 from homogenization.vocabulary.points import ALL_TOKENS
 
 _SEPARATOR = "/"  # between a review and the number of its draw; names of reviews are hexadecimal digits
+_DRAW = {"review_id": pl.String, "draw": pl.Int32}
+SCHEMAS = tuple(
+    {"model": pl.String, "variant": pl.String} | _DRAW | schema
+    for schema in (spectra.SPECTRA_SCHEMA, geometry.GEOMETRY_SCHEMA)
+)
 
 
 def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, seed: int) -> np.ndarray:

@@ -17,17 +17,20 @@ from homogenization.states.long_texts import windows
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import run_packed
 from homogenization.states.packs import run_packs
+from homogenization.vocabulary.columns import columns
 
+#: A row for each block, point, view and review of the shard, in this order. The metadata contain `layout` (the kind of
+#: block), `components` (the points before and after each) and `states` (model, weights and shard, as in the stores).
 COMPONENT_STATES_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
+    **columns("model", "variant", "review_id"),
+    "layer": pl.Int32,  #: the block, from 1
+    **columns("depth"),
+    #: `resid_pre`, `ln1_out`, `attn_out`, `resid_mid`, `ln2_out`, `mlp_out`, `resid_post`, those that the block has
     "point": pl.String,
-    "n_tokens": pl.Int32,
-    "width": pl.Int32,
-    "view": pl.String,
+    **columns("n_tokens", "width"),
+    "view": pl.String,  #: `all_tokens`, `without_first`, `centred` or `centred_without_first`
+    #: `mean_norm`: of the view's tokens; `cosine_anisotropy`: mean cosine of token pairs, NaN for fewer than two
+    #: tokens; `singular_anisotropy`: σ₁² / Σσ², NaN without a token that is not zero
     **dict.fromkeys(NUMBERS, pl.Float64),
 }
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from homogenization.measures.directions import inverse, norms
 from homogenization.measures.reviews import TokenStates, iterate_reviews, measured_table
+from homogenization.vocabulary.columns import columns
 
 _NUMBERS = (
     "resultant_length",
@@ -25,19 +26,23 @@ _NUMBERS = (
     "cosine_to_first",
 )
 _HISTOGRAMS = ("cosine_histogram", "cosine_histogram_without_first")
+#: A row for each review, point and layer. The "rest" are the tokens after the first.
 GEOMETRY_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
-    "point": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    "n_tokens": pl.Int32,
-    "width": pl.Int32,
-    **dict.fromkeys(_NUMBERS, pl.Float64),
-    **dict.fromkeys(("n_directed", "n_directed_without_first"), pl.Int32),
-    **dict.fromkeys(_HISTOGRAMS, pl.List(pl.Int64)),
+    **columns("model", "variant", "review_id", "point", "layer", "depth", "n_tokens", "width"),
+    "resultant_length": pl.Float64,  #: ‖mean uᵢ‖
+    "resultant_length_without_first": pl.Float64,  #: the same over the rest
+    "n_directed": pl.Int32,  #: tokens that are not zero
+    "n_directed_without_first": pl.Int32,  #: the same among the rest
+    "cosine_std": pl.Float64,  #: standard deviation of the cosines of pairs
+    "cosine_std_without_first": pl.Float64,  #: the same over pairs of the rest
+    "norm_first": pl.Float64,  #: ‖x₁‖
+    **dict.fromkeys(("norm_rest_mean", "norm_rest_median", "norm_rest_max"), pl.Float64),  #: ‖xᵢ‖ over the rest
+    "squared_norm_share_first": pl.Float64,  #: ‖x₁‖² / Σ‖xᵢ‖²
+    "cosine_to_first": pl.Float64,  #: mean cosine of the rest to the first token
+    "cosine_histogram": pl.List(pl.Int64),  #: pairs in 40 equal bins on [−1, 1]
+    "cosine_histogram_without_first": pl.List(pl.Int64),  #: pairs of the rest
 }
+SCHEMAS = (GEOMETRY_SCHEMA,)
 
 
 def token_geometry(tokens: np.ndarray, n_bins: int = 40) -> dict[str, float | np.ndarray]:

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, eigh
 from sklearn.cluster import KMeans
 
 from homogenization.measures.directions import unit_rows
 from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
 from homogenization.run.errors import HomogenizationError
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.variants import ORIGINAL
 
 _EXPLAINED_VARIANCE = 0.9
@@ -25,18 +26,17 @@ _MAX_ITERATIONS = 100
 _TOKENS_PER_CLUSTER = 10
 _MIN_TOKENS = 20  # in each half: two clusters
 
+#: A row for each pair of layers, kind and seed.
 MAUVE_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "layer_from": pl.Int32,
-    "layer_to": pl.Int32,
-    "depth": pl.Float64,
-    "kind": pl.String,
-    "seed": pl.Int64,
-    "mauve": pl.Float64,
-    "n_tokens": pl.Int64,
-    "n_clusters": pl.Int64,
+    **columns("model", "variant", "layer_from", "layer_to"),
+    "depth": pl.Float64,  #: `layer_to` / number of blocks
+    "kind": pl.String,  #: `consecutive` or `null`
+    "seed": pl.Int64,  #: of the samples and clusters
+    "mauve": pl.Float64,  #: the value
+    "n_tokens": pl.Int64,  #: tokens of each side
+    "n_clusters": pl.Int64,  #: clusters of both together
 }
+SCHEMAS = (MAUVE_SCHEMA,)
 
 
 def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0, n_points: int = 25) -> float:
@@ -74,7 +74,11 @@ def principal_components(rows: np.ndarray, explained: float = _EXPLAINED_VARIANC
     centred = rows - rows.mean(axis=0, dtype=np.float64).astype(np.float32)
     n, width = centred.shape
     gram = n < width
-    variances, vectors = eigh(centred @ centred.T if gram else centred.T @ centred, driver="evd")
+    products = centred @ centred.T if gram else centred.T @ centred
+    try:
+        variances, vectors = eigh(products, driver="evd")
+    except LinAlgError:  # divide and conquer can stop without a result; QL, which takes longer, converges always
+        variances, vectors = eigh(products, driver="ev")
     variances, vectors = variances[::-1].clip(min=0), vectors[:, ::-1]
     shares = np.cumsum(variances, dtype=np.float64)
     if shares[-1] <= 0:
@@ -85,25 +89,37 @@ def principal_components(rows: np.ndarray, explained: float = _EXPLAINED_VARIANC
 
 def quantise(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Histograms (n_clusters,) of two clouds of unit rows, (n, d) and (m, d) float32, over joint k-means clusters."""
-    scores = principal_components(np.concatenate([first, second]))
-    labels = clustered(scores, n_clusters, seed)
+    rows = np.concatenate([first, second])
+    labels = clustered(principal_components(rows), kinds_of(rows), n_clusters, seed)
     histograms = [
         np.bincount(part, minlength=n_clusters) / len(part) for part in (labels[: len(first)], labels[len(first) :])
     ]
     return histograms[0], histograms[1]
 
 
-def clustered(scores: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
+def kinds_of(rows: np.ndarray) -> np.ndarray:
+    """(n,) number of the kind of each row (n, d); equal rows are of one kind."""
+    # the first element alone mostly tells all rows apart, and whole rows take long to compare
+    _, kinds = np.unique(rows[:, 0], return_inverse=True)
+    if kinds.max() + 1 < len(rows):
+        _, kinds = np.unique(rows, axis=0, return_inverse=True)
+    return kinds
+
+
+def clustered(scores: np.ndarray, kinds: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
     """(n,) cluster of each row of `scores`: the best of several k-means, each from rows drawn as first centres.
 
     The centres are drawn as the published package draws them, and not by k-means++: its clusters are tighter, and
     they give other values, up to .15 more or less between layers. Equal rows make one centre. Where repeated words, as
     at layer 0, leave fewer distinct rows than clusters, the other clusters stay empty, which changes nothing.
+
+    Args:
+        scores: (n, k) principal components.
+        kinds: (n,) `kinds_of` the rows that have these scores. Scores of equal rows may differ in the last bit, since
+            the kernels of some processors take the last rows of a matrix product by other instructions.
+        n_clusters: number of clusters.
+        seed: seed of the drawn rows.
     """
-    # the first component alone mostly tells all rows apart, and whole rows take long to compare
-    _, kinds = np.unique(scores[:, 0], return_inverse=True)
-    if kinds.max() + 1 < len(scores):
-        _, kinds = np.unique(scores, axis=0, return_inverse=True)
     generator = np.random.default_rng(seed)
     best = None
     for _ in range(_STARTS):

@@ -12,10 +12,12 @@ import numpy as np
 import polars as pl
 
 from homogenization.measures.directions import unit_rows
+from homogenization.measures.eigenvalues import symmetric_eigenvalues
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
 from homogenization.metrics.gram import roots_of
 from homogenization.run.errors import HomogenizationError
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 
 _BLOCK_TOKENS = 4096
@@ -24,21 +26,18 @@ _PAIRED_TOKENS = 1024  # all pairs of a shard are too many for a histogram
 RAW, CENTRED = "pooled", "pooled_centred"
 _WITHOUT_FIRST = "_without_first"
 
+#: A row for each layer, point and view.
 POOLED_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "shard": pl.String,
-    "layer": pl.Int32,
-    "point": pl.String,
-    "depth": pl.Float64,
-    "view": pl.String,
-    "n_tokens": pl.Int64,
-    "width": pl.Int64,
-    "cosine_anisotropy": pl.Float64,
-    "cosine_std": pl.Float64,
-    "cosine_histogram": pl.List(pl.Int64),
-    "singular_values": pl.List(pl.Float64),
+    **columns("model", "variant", "shard", "layer", "point", "depth"),
+    "view": pl.String,  #: as in `pooled.parquet`
+    "n_tokens": pl.Int64,  #: tokens of all reviews
+    "width": pl.Int64,  #: of the residual stream
+    "cosine_anisotropy": pl.Float64,  #: mean cosine of pairs
+    "cosine_std": pl.Float64,  #: standard deviation of the cosines; NaN in the views without `centred`
+    "cosine_histogram": pl.List(pl.Int64),  #: pairs in equal bins on [−1, 1]; empty in the views without `centred`
+    "singular_values": pl.List(pl.Float64),  #: descending; empty in the views without `centred`
 }
+SCHEMAS = (POOLED_SCHEMA,)
 # tokens, which of them are the first of a review, which are drawn for the distribution of cosines
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -132,7 +131,7 @@ def pooled(blocks: Callable[[], Iterator[Block]]) -> Iterator[dict[str, Any]]:
         n = n_others if view.endswith(_WITHOUT_FIRST) else n_tokens
         if n < 2:
             continue
-        values = roots_of(np.linalg.eigvalsh(grams[view]))[: min(n, width)] if view in grams else []
+        values = roots_of(symmetric_eigenvalues(grams[view]))[: min(n, width)] if view in grams else []
         yield {
             "view": view,
             "n_tokens": n,

@@ -23,15 +23,27 @@ from homogenization.measures.position_cells import (
     seen_keys,
 )
 from homogenization.run.errors import HomogenizationError
+from homogenization.vocabulary.columns import columns
 
 HEAD_SUMS = ("attention", "permuted", "selective", "log", "squared_log")
 POSITION_SUMS = ("pairs", *DICTIONARY)
 KEYS = ("block", "head", "half", "query_bin", "cell")
+#: A row for each block, head, half of the reviews and cell that occurs: sums over queries and keys. The metadata
+#: contain `n_reviews` and `states` (model, weights and shard, as in the stores). Queries that see one key alone are
+#: left out.
 POSITIONAL_SUMS_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    **dict.fromkeys(KEYS, pl.Int32),
-    **dict.fromkeys((*HEAD_SUMS, *POSITION_SUMS), pl.Float64),
+    **columns("model", "variant", "block"),
+    "head": pl.Int32,  #: from 1
+    "half": pl.Int32,  #: 0 for reviews of even rank in the sample, 1 for odd ranks
+    "query_bin": pl.Int32,  #: as in `templates.parquet`
+    "cell": pl.Int32,  #: number of the key's cell in `CELLS` (`measures/position_cells.py`), from 0
+    #: `attention`: sum of A_ij; `permuted`: the same with the keys of each query in random order; `selective`: sum of
+    #: max(0, A_ij − U_ij), U uniform; `log`, `squared_log`: sum of ln A_ij less its mean over the keys of the query,
+    #: and of its square
+    **dict.fromkeys(HEAD_SUMS, pl.Float64),
+    "pairs": pl.Float64,  #: pairs of query and key; the same for all heads, as the columns that follow
+    #: mass that the template of the dictionary gives to the cell; `uniform` summed over cells is the number of queries
+    **dict.fromkeys(DICTIONARY, pl.Float64),
 }
 
 

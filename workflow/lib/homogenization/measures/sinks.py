@@ -16,24 +16,23 @@ import polars as pl
 from homogenization.measures.attention import AttendingStates, uniform_attention
 from homogenization.measures.directions import norms
 from homogenization.measures.reviews import iterate_reviews
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 THRESHOLD = 10.0
 ATTENTION, NORM = "attention", "norm"
+#: A row for each secondary sink of each review; a review without any has one row with nulls from `kind` on.
 SINKS_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
-    "n_tokens": pl.Int32,
-    "kind": pl.String,
-    "position": pl.Int32,
-    "token_start": pl.Int32,
-    "token_end": pl.Int32,
-    "first_block": pl.Int32,
-    "last_block": pl.Int32,
-    "n_blocks": pl.Int32,
-    "peak": pl.Float64,
+    **columns("model", "variant", "review_id", "n_tokens"),
+    "kind": pl.String,  #: `attention` or `norm`
+    "position": pl.Int32,  #: in the review, 0 for the first token
+    "token_start": pl.Int32,  #: first character of the token in the text
+    "token_end": pl.Int32,  #: the character after its last; 0 for a token outside of the text
+    **dict.fromkeys(("first_block", "last_block"), pl.Int32),  #: first and last block; for a norm, the layers
+    "n_blocks": pl.Int32,  #: blocks in which it is one
+    "peak": pl.Float64,  #: largest excess
 }
+SCHEMAS = (SINKS_SCHEMA,)
 
 
 class LocatedStates(AttendingStates, Protocol):

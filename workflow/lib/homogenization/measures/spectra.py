@@ -11,23 +11,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from homogenization.measures.eigenvalues import symmetric_eigenvalues
 from homogenization.measures.reviews import TokenStates, iterate_reviews, measured_table
 from homogenization.measures.tridiagonal import tridiagonal_forms
 from homogenization.measures.views import Look, TokenGram, look_of
 from homogenization.metrics.gram import roots_of
+from homogenization.vocabulary.columns import columns
 
+#: A row for each review, point, layer and view.
 SPECTRA_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
-    "point": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    "view": pl.String,
-    "n_tokens": pl.Int32,
-    "width": pl.Int32,
-    "singular_values": pl.List(pl.Float64),
+    **columns("model", "variant", "review_id", "point", "layer", "depth", "view", "n_tokens", "width"),
+    "singular_values": pl.List(pl.Float64),  #: descending
 }
+SCHEMAS = (SPECTRA_SCHEMA,)
 
 
 def singular_values(tokens: np.ndarray, views: Sequence[str]) -> dict[str, np.ndarray]:
@@ -59,7 +55,7 @@ def _eigenvalues(look: Look, tokens: np.ndarray, gram: TokenGram, wanted: Sequen
     if look.nested is None:
         chosen = [look.rows(tokens[1:] if without_first else tokens) for without_first in wanted]
         small = [rows if len(rows) <= rows.shape[1] else rows.T for rows in chosen]
-        return [np.linalg.eigvalsh(rows @ rows.T) for rows in small]
+        return [symmetric_eigenvalues(rows @ rows.T) if len(rows) else np.empty(0) for rows in small]
     forms = tridiagonal_forms(look, tokens, gram)
     return [forms[without_first].eigenvalues() for without_first in wanted]
 

@@ -6,6 +6,7 @@ Each has the value of the metric of the same name, of the rows that it is given.
 from collections.abc import Callable
 
 import torch
+from scipy.linalg import eigh
 from torch import Tensor
 
 from homogenization.metrics.gram import ZERO_SHARE
@@ -31,9 +32,12 @@ def max_explainable_variance(rows: Tensor) -> Tensor:
 
 
 def normalized_effective_rank(rows: Tensor) -> Tensor:
-    """Exponential of the entropy of the singular values' shares (Roy & Vetterli 2007), over min(n, d)."""
+    """Exponential of the entropy of the singular values' shares (Roy & Vetterli 2007), over min(n, d).
+
+    Rows of zeros have the least that it can be, as one direction has; rows that are not finite have NaN.
+    """
     eigenvalues = _eigenvalues(rows)
-    kept = eigenvalues[eigenvalues > ZERO_SHARE * eigenvalues[-1].detach()]  # a root of 0 has no derivative
+    kept = eigenvalues[~(eigenvalues <= ZERO_SHARE * eigenvalues[-1].detach())]  # a root of 0 has no derivative
     shares = kept.sqrt() / kept.sqrt().sum()
     return (-(shares * shares.log()).sum()).exp() / min(rows.shape)
 
@@ -45,8 +49,23 @@ def _units(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _eigenvalues(rows: Tensor) -> Tensor:
-    """Squared singular values, ascending."""
-    return torch.linalg.eigvalsh(rows @ rows.T if len(rows) <= rows.shape[1] else rows.T @ rows)
+    """Squared singular values, ascending; NaN where rows are not finite."""
+    products = rows @ rows.T if len(rows) <= rows.shape[1] else rows.T @ rows
+    try:
+        return torch.linalg.eigvalsh(products)
+    except torch.linalg.LinAlgError:
+        return _by_ql(products)
+
+
+def _by_ql(symmetric: Tensor) -> Tensor:
+    """Eigenvalues v'Sv of the eigenvectors v, whose derivatives are vv': by QL, which always converges.
+
+    torch takes divide and conquer for derivatives, which can stop without a result. NaN for an S that is not finite.
+    """
+    if not torch.isfinite(symmetric).all():
+        return symmetric.diagonal() * torch.nan
+    vectors = torch.from_numpy(eigh(symmetric.detach().cpu().double().numpy(), driver="ev")[1]).to(symmetric)
+    return ((symmetric @ vectors) * vectors).sum(dim=0)
 
 
 DIFFERENTIABLE: dict[str, Callable[[Tensor], Tensor]] = {

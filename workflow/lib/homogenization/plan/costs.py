@@ -11,26 +11,28 @@ import polars as pl
 
 from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
-from homogenization.plan.text import aligned, three_digits
+from homogenization.plan.text import aligned, count, three_digits
 from homogenization.states.attention import QUERY_CHUNK
 from homogenization.states.extraction import chosen_layers
 
+#: What extraction will take: a row for each model, and a total. `snakemake plan` makes it ([plan](plan.md)); it is not
+#: part of a run. `plan.txt` is the same for readers, with the next table.
 PLAN_SCHEMA = {
-    "model": pl.String,
-    "parameters": pl.Int64,
-    "jobs": pl.Int64,
-    "gpus_per_job": pl.Int64,
-    "reviews": pl.Int64,
-    "reviews_cut": pl.Int64,
-    "reviews_left_out": pl.Int64,
-    "tokens": pl.Int64,
-    "tokens_cut_off": pl.Int64,
-    "bytes_written": pl.Int64,
-    "bytes_on_disk": pl.Int64,
-    "gpu_memory_gib": pl.Float64,
-    "petaflops": pl.Float64,
-    "petaflops_pooled": pl.Float64,
-    "estimated": pl.Boolean,
+    "model": pl.String,  #: or `total`
+    "parameters": pl.Int64,  #: parameters of the network without its head; null in the total
+    "jobs": pl.Int64,  #: extractions
+    "gpus_per_job": pl.Int64,  #: 0 on the CPU; in the total the largest
+    "reviews": pl.Int64,  #: over all variants, that will be read
+    "reviews_cut": pl.Int64,  #: reviews that are too long and will be cut
+    "reviews_left_out": pl.Int64,  #: reviews that are too long and will not be read
+    "tokens": pl.Int64,  #: that will be read
+    "tokens_cut_off": pl.Int64,  #: tokens behind the cuts
+    "bytes_written": pl.Int64,  #: bytes of stores and samples
+    "bytes_on_disk": pl.Int64,  #: bytes that stay after the run
+    "gpu_memory_gib": pl.Float64,  #: GiB of one job; null on the CPU; in the total the largest
+    "petaflops": pl.Float64,  #: 10¹⁵ floating-point operations of matrix products
+    "petaflops_pooled": pl.Float64,  #: 10¹⁵ operations of pooled tokens, in float64 on the CPU
+    "estimated": pl.Boolean,  #: whether some variants are not written yet and were counted by their originals
 }
 TOTAL = "total"
 
@@ -169,8 +171,8 @@ def plan_row(
     full = store_bytes(architecture, tokens, reviews, stored_as, layers, recorded)
     sample = 0
     if sampled is not None:
-        kept = int(np.minimum(lengths, sampled).sum())
-        sample = store_bytes(architecture, kept, reviews, stored_as, layers, recorded)
+        n_kept = int(np.minimum(lengths, sampled).sum())
+        sample = store_bytes(architecture, n_kept, reviews, stored_as, layers, recorded)
     pooled = token_counts.filter(pl.col("variant").is_in(list(pooled_variants)))
     n_pooled = pooled["lengths"].explode().sum()
     # a review that is longer than the budget passes alone
@@ -212,44 +214,24 @@ def plan_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 def plan_text(plan: pl.DataFrame) -> str:
     """The table `plan` for readers: aligned, with units."""
-    lines = [
-        [
-            "",
-            "parameters",
-            "jobs",
-            "reviews",
-            "cut",
-            "left out",
-            "tokens",
-            "cut off",
-            "written",
-            "on disk",
-            "GPU memory",
-            "PFLOP",
-            "pooled",
-        ]
-    ]
-    lines += [
-        [
-            row["model"],
-            "" if row["parameters"] is None else f"{three_digits(row['parameters'] / 1e6)} M",
-            f"{row['jobs']:,}",
-            f"{row['reviews']:,}",
-            f"{row['reviews_cut']:,}",
-            f"{row['reviews_left_out']:,}",
-            f"{row['tokens']:,}{' *' if row['estimated'] else ''}",
-            f"{row['tokens_cut_off']:,}",
-            f"{three_digits(row['bytes_written'] / 1e9)} GB",
-            f"{three_digits(row['bytes_on_disk'] / 1e9)} GB",
-            "-" if row["gpu_memory_gib"] is None else f"{row['gpu_memory_gib']:.1f} GiB",
-            three_digits(row["petaflops"]),
-            three_digits(row["petaflops_pooled"]),
-        ]
-        for row in plan.iter_rows(named=True)
-    ]
+    columns = {
+        "": lambda row: row["model"],
+        "parameters": lambda row: "" if row["parameters"] is None else f"{three_digits(row['parameters'] / 1e6)} M",
+        "jobs": count("jobs"),
+        "reviews": count("reviews"),
+        "cut": count("reviews_cut"),
+        "left out": count("reviews_left_out"),
+        "tokens": lambda row: f"{row['tokens']:,}{' *' if row['estimated'] else ''}",
+        "cut off": count("tokens_cut_off"),
+        "written": lambda row: f"{three_digits(row['bytes_written'] / 1e9)} GB",
+        "on disk": lambda row: f"{three_digits(row['bytes_on_disk'] / 1e9)} GB",
+        "GPU memory": lambda row: "-" if row["gpu_memory_gib"] is None else f"{row['gpu_memory_gib']:.1f} GiB",
+        "PFLOP": lambda row: three_digits(row["petaflops"]),
+        "pooled": lambda row: three_digits(row["petaflops_pooled"]),
+    }
     notes = []
     if plan["estimated"].any():
         notes.append("* with variants that are not written yet, counted by their originals\n")
     if plan.select(pl.any_horizontal(pl.col("reviews_cut", "reviews_left_out") > 0).any()).item():
         notes.append("cut, left out: reviews longer than the model's max_tokens, as its long_texts says\n")
-    return aligned(lines) + "".join(notes)
+    return aligned(plan.iter_rows(named=True), columns) + "".join(notes)

@@ -12,27 +12,36 @@ import polars as pl
 from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import TOTAL, matrix_operations, store_bytes
-from homogenization.plan.text import aligned, duration, three_digits
+from homogenization.plan.text import aligned, count, duration, three_digits
 from homogenization.states.extraction import chosen_layers
 
+#: What the jobs that load a model will take, at the rates of `hardware`: a row for the states of each model, for its
+#: components where blocks are taken apart, for its attention by position, for its interventions and consequences, for
+#: each writer that runs in its jobs, and for the model of `fluency`; and a total.
 DURATIONS_SCHEMA = {
+    #: `states`, `components`, `positional`, `interventions`, `consequences`, `texts`, `fluency` or `total`
     "work": pl.String,
-    "model": pl.String,
-    "loads": pl.Int64,
-    "gpus_per_job": pl.Int64,
-    "bytes_read": pl.Int64,
-    "seconds_starting": pl.Float64,
-    "seconds_reading": pl.Float64,
-    "seconds_computing": pl.Float64,
-    "seconds_writing": pl.Float64,
-    "seconds_total": pl.Float64,
-    "gpu_hours": pl.Float64,
-    "computing_share": pl.Float64,
+    "model": pl.String,  #: the model or writer; null for `fluency` and in the total
+    "loads": pl.Int64,  #: jobs, each of which loads the model once
+    "gpus_per_job": pl.Int64,  #: 0 on the CPU; in the total the largest
+    "bytes_read": pl.Int64,  #: bytes of weights, over all loads
+    "seconds_starting": pl.Float64,  #: s, over all jobs, as are the next four
+    "seconds_reading": pl.Float64,  #: s, weights
+    "seconds_computing": pl.Float64,  #: s, forward passes, or steps of a writer
+    "seconds_writing": pl.Float64,  #: s, states; beside a GPU at the same time as passes
+    "seconds_total": pl.Float64,  #: s
+    "gpu_hours": pl.Float64,  #: h, over all GPUs of the jobs; 0 on the CPU
+    "computing_share": pl.Float64,  #: share of the time of all GPUs (on the CPU, of jobs) in which they compute
 }
 STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
 INTERVENTIONS, CONSEQUENCES = "interventions", "consequences"
 TEXTS, FLUENCY, TRAINING = "texts", "fluency", "training"
 _SUMMED = ("loads", "bytes_read", "gpu_hours", *(name for name in DURATIONS_SCHEMA if name.startswith("seconds_")))
+
+
+def rate(model: Mapping[str, Any], hardware: Mapping[str, float]) -> float:
+    """Operations of a model's job in a second."""
+    return 1e12 * hardware["cpu_tflops" if model["device"] == "cpu" else "gpu_tflops"]
 
 
 def durations_of_model(
@@ -75,10 +84,15 @@ def durations_of_model(
     for work, variants in read_again.items():
         counts = token_counts.filter(pl.col("variant").is_in(list(variants)))
         works.append((work, of_jobs(counts, work == POSITIONAL, False)))
-    rate = 1e12 * hardware["cpu_tflops" if model["device"] == "cpu" else "gpu_tflops"]
     weights = (architecture.n_parameters + architecture.n_head) * BYTES[model["dtype"]]
     return [
-        row_of_jobs(work, model, weights, [(operations / rate, written) for operations, written in jobs], hardware)
+        row_of_jobs(
+            work,
+            model,
+            weights,
+            [(operations / rate(model, hardware), written) for operations, written in jobs],
+            hardware,
+        )
         for work, jobs in works
         if jobs
     ]
@@ -119,8 +133,7 @@ def durations_of_fluency(
         shards: Tokens of the reviews of each shard; those of a variant are as many.
         hardware: The section `hardware`.
     """
-    rate = 1e12 * hardware["cpu_tflops" if reader["device"] == "cpu" else "gpu_tflops"]
-    once = [2 * reader["n_parameters"] * int(lengths.sum()) / rate for lengths in shards]
+    once = [2 * reader["n_parameters"] * int(lengths.sum()) / rate(reader, hardware) for lengths in shards]
     jobs = [(reader["n_together"] * seconds, 0) for seconds in once]
     jobs += [(seconds, 0) for seconds in once] * reader["n_written"]
     weights = reader["n_parameters"] * BYTES[reader["dtype"]]
@@ -173,21 +186,20 @@ def durations_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 def durations_text(durations: pl.DataFrame, hardware: Mapping[str, float]) -> str:
     """The table `durations` for readers, with the rates that it assumes."""
-    lines = [["", "model loads", "starting", "reading", "computing", "writing", "total", "GPU hours", "computes"]]
-    lines += [
-        [
-            f"{row['work']}, {row['model']}" if row["model"] else row["work"],
-            f"{row['loads']:,}",
-            *(duration(row[f"seconds_{part}"]) for part in ("starting", "reading", "computing", "writing", "total")),
-            three_digits(row["gpu_hours"]) if row["gpus_per_job"] else "-",
-            f"{row['computing_share']:.0%}",
-        ]
-        for row in durations.iter_rows(named=True)
-    ]
+    columns = {
+        "": lambda row: f"{row['work']}, {row['model']}" if row["model"] else row["work"],
+        "model loads": count("loads"),
+        **{
+            part: lambda row, part=part: duration(row[f"seconds_{part}"])
+            for part in ("starting", "reading", "computing", "writing", "total")
+        },
+        "GPU hours": lambda row: three_digits(row["gpu_hours"]) if row["gpus_per_job"] else "-",
+        "computes": lambda row: f"{row['computing_share']:.0%}",
+    }
     rates = (
         f"at {hardware['gpu_tflops']:g} TFLOP/s on a GPU, {hardware['cpu_tflops']:g} on the CPU; "
         f"{hardware['read_gb_per_second']:g} GB/s read, {hardware['write_gb_per_second']:g} written; "
         f"{hardware['startup_seconds']:g} s to start; {hardware['writer_steps_per_second']:g} steps/s of a writer "
         "(keys of hardware)\n"
     )
-    return aligned(lines) + rates
+    return aligned(durations.iter_rows(named=True), columns) + rates

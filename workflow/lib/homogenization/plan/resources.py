@@ -103,8 +103,8 @@ def training_runtime(model: Any, attempt: int) -> int:
         model: An entry of `models` whose weights are trained: `weights`, `billions` and `device`.
         attempt: Number of the attempt, from 1; the result is multiplied by it.
     """
-    chosen = model.weights.options
-    n_tokens = chosen.steps * chosen.batch_size * chosen.max_tokens
+    options = model.weights.options
+    n_tokens = options.steps * options.batch_size * options.max_tokens
     computing = 6e9 * _billions(model) * n_tokens / (2e13 if _on_gpu(model) else 2e10)
     return _minutes(_loading_seconds(_billions(model)) + computing, attempt)
 
@@ -166,8 +166,8 @@ def conversion_runtime(weights: Any, attempt: int) -> int:
 
 
 def _gguf_billions(weights: Any) -> float:
-    known = billions_of_parameters(weights.params(), None)
-    return _UNKNOWN_ON_GPU if known is None else known
+    billions = billions_of_parameters(weights.params(), None)
+    return _UNKNOWN_ON_GPU if billions is None else billions
 
 
 def n_parameters(entry: Any) -> int:
@@ -186,8 +186,8 @@ def _on_gpu(entry: Any) -> bool:
 
 def _billions(entry: Any) -> float:
     """Billions of parameters; where neither the configuration nor the weights tell, 8 on a GPU and 0.1 on the CPU."""
-    known = billions_of_parameters(entry.weights.params(), entry.billions)
-    return known if known is not None else _UNKNOWN_ON_GPU if _on_gpu(entry) else _UNKNOWN_ON_CPU
+    billions = billions_of_parameters(entry.weights.params(), entry.billions)
+    return billions if billions is not None else _UNKNOWN_ON_GPU if _on_gpu(entry) else _UNKNOWN_ON_CPU
 
 
 def _memory(entry: Any, buffers: float, attempt: int) -> int:
@@ -270,5 +270,5 @@ def _of_fields(fields: Mapping[str, Any], vocab_size: int) -> float | None:
 
 def _of_name(path: str) -> float | None:
     """The largest size in the name, since the `1M` of `7B-Instruct-1M` is a context."""
-    found = _SIZE_IN_NAME.findall(path.rpartition("/")[2])
-    return max((float(number) / (1000 if unit in "mM" else 1) for number, unit in found), default=None)
+    sizes = _SIZE_IN_NAME.findall(path.rpartition("/")[2])
+    return max((float(number) / (1000 if unit in "mM" else 1) for number, unit in sizes), default=None)

@@ -11,17 +11,17 @@ import polars as pl
 from homogenization.models.loading import checked_max_tokens, load_config, load_tokenizer
 from homogenization.run.parquet import read_table
 from homogenization.states.long_texts import windows
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.variants import ORIGINAL
 
-# a row for each job; the lists hold a number for each review that is read
+#: A row for each planned extraction. `plan/{model}.json` describes the network.
 TOKEN_COUNTS_SCHEMA = {
-    "variant": pl.String,
-    "shard": pl.String,
-    "counted_as": pl.String,
-    "lengths": pl.List(pl.Int64),
-    "lengths_before_truncation": pl.List(pl.Int64),
-    "n_cut": pl.Int64,
-    "n_left_out": pl.Int64,
+    **columns("variant", "shard"),
+    "counted_as": pl.String,  #: the variant whose texts were counted
+    "lengths": pl.List(pl.Int64),  #: tokens of each review that is read
+    "lengths_before_truncation": pl.List(pl.Int64),  #: tokens of the whole text of each
+    "n_cut": pl.Int64,  #: reviews that are too long and will be cut
+    "n_left_out": pl.Int64,  #: reviews that are too long and will not be read
 }
 
 

@@ -40,13 +40,13 @@ def code_hash(script: Path, *modules: str, library: Path = LIBRARY) -> str:
 
 def reached(script: Path, *modules: str, library: Path = LIBRARY) -> set[Path]:
     """The files of the library that `code_hash` reads: `modules`, and all modules that they and the script import."""
-    found = {library.joinpath(*module.split(".")).with_suffix(".py") for module in modules}
-    waiting = [script, *found]
+    files = {library.joinpath(*module.split(".")).with_suffix(".py") for module in modules}
+    waiting = [script, *files]
     while waiting:
-        for module in _imported_modules(waiting.pop(), library) - found:
-            found.add(module)
+        for module in _imported_modules(waiting.pop(), library) - files:
+            files.add(module)
             waiting.append(module)
-    return found
+    return files
 
 
 @cache

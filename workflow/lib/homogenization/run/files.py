@@ -5,6 +5,7 @@
 
 import errno
 import glob
+import hashlib
 import json
 import os
 import shutil
@@ -133,6 +134,12 @@ def read_bytes(path: str | Path) -> bytes:
         raise damage(path, "a folder and not a file") from error
 
 
+def sha256_of(path: str | Path) -> str:
+    """SHA-256 of a file, as 64 hexadecimal digits."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
 def move_aside(path: str | Path) -> Path:
     """Rename the damaged file at `path` to `{name}.damaged`, with a number if that exists; the next run makes it again.
 
@@ -159,18 +166,20 @@ def move_aside(path: str | Path) -> Path:
     return aside
 
 
-def damage(path: str | Path, reason: object) -> HomogenizationError:
-    """Move aside a damaged file that the workflow makes, and return the error for the caller to raise."""
+def damage(
+    path: str | Path, reason: object, what: str = "damaged or cut short", again: str = "makes it anew"
+) -> HomogenizationError:
+    """Move aside a damaged file that the workflow makes or fetches, and return the error for the caller to raise."""
     try:
-        remedy = f"It was moved to {move_aside(path)}. Run the same command again, which makes it anew."
+        remedy = f"It was moved to {move_aside(path)}. Run the same command again, which {again}."
     except FileNotFoundError:
-        remedy = "Another job has moved it aside. Run the same command again, which makes it anew."
+        remedy = f"Another job has moved it aside. Run the same command again, which {again}."
     except OSError as error:
         remedy = (
             f"It could not be moved aside ({error.strerror}). "
             f"Delete {Path(path).resolve()} and run the same command again."
         )
-    return HomogenizationError(f"{path}: damaged or cut short ({reason}). {remedy}")
+    return HomogenizationError(f"{path}: {what} ({reason}). {remedy}")
 
 
 def gone(path: str | Path) -> HomogenizationError:

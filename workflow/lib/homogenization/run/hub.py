@@ -1,13 +1,12 @@
 """Fetching from the Hugging Face hub, or from a mirror that HF_ENDPOINT names, into the hub's own cache."""
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import move_aside
+from homogenization.run.files import damage, sha256_of
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -67,19 +66,14 @@ def check_cached(folder: Path, pattern: str = "*") -> None:
     for name, digest in sorted(cached_digests(folder).items()):
         if not fnmatch(name, pattern):
             continue
-        with (folder / name).open("rb") as handle:
-            found = hashlib.file_digest(handle, "sha256").hexdigest()
-        if found != digest:
-            raise damaged_in_cache(folder / name, f"its SHA-256 is {found}, and should be {digest}")
+        actual = sha256_of(folder / name)
+        if actual != digest:
+            raise damaged_in_cache(folder / name, f"its SHA-256 is {actual}, and should be {digest}")
 
 
 def damaged_in_cache(path: Path, reason: str) -> HomogenizationError:
     """Move aside a damaged file of the hub's cache, and return the error for the caller to raise."""
-    try:
-        remedy = f"It was moved to {move_aside(path)}. Run the same command again, which fetches it again."
-    except OSError as error:
-        remedy = f"It could not be moved aside ({error}). Delete {path.resolve()} and run the same command again."
-    return HomogenizationError(f"{path}: damaged ({reason}). {remedy}")
+    return damage(path, reason, "damaged", "fetches it again")
 
 
 def hub_advice(error: BaseException, page: str, alternative: str) -> str:
@@ -137,15 +131,15 @@ def hub_advice(error: BaseException, page: str, alternative: str) -> str:
         return f"{hub} does not answer as a hub does. Check HF_ENDPOINT and the proxy, {elsewhere}."
     if refused := found(ConnectError, ConnectTimeout) or found(LocalEntryNotFoundError, ConnectionError):
         return (
-            f"there is no network, or {hub} is down ({_first_line(refused)}), and the local cache does not hold all of "
+            f"there is no network, or {hub} is down ({first_line(refused)}), and the local cache does not hold all of "
             f"its files. Check the connection, {elsewhere}."
         )
     if broken := found(TransportError):
         return (
-            f"the download from {hub} broke off ({_first_line(broken)}). No partial file was kept. Run the same "
+            f"the download from {hub} broke off ({first_line(broken)}). No partial file was kept. Run the same "
             "command again; files that are complete are not fetched again."
         )
-    return f"{_first_line(error)}. Check network and disk, {login}, {elsewhere}."
+    return f"{first_line(error)}. Check network and disk, {login}, {elsewhere}."
 
 
 def unreachable(error: BaseException) -> bool:
@@ -172,14 +166,14 @@ def _answered(error: BaseException, hub: str, login: str, elsewhere: str) -> str
         )
     if status >= 500:
         return f"{hub} answers with an error ({status}). Run the same command again later, {elsewhere}."
-    return f"{hub} refuses it ({_first_line(error)}). Check the permissions of the token, {login}, {elsewhere}."
+    return f"{hub} refuses it ({first_line(error)}). Check the permissions of the token, {login}, {elsewhere}."
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """An error and those behind it, also where it was raised `from None`."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    visited: set[int] = set()
+    while error is not None and id(error) not in visited:
+        visited.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
 
@@ -189,6 +183,6 @@ def _status(error: BaseException) -> int:
     return error.response.status_code
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     """The first line of an error's message, or the error's type."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -25,22 +25,47 @@ _CHECKSUM_DIGITS = 64
 def write_table(table: pl.DataFrame, path: str | Path, metadata: Mapping[str, Any] | None = None) -> None:
     """Write `table` as Parquet, whole; the file's metadata (JSON) hold `metadata`, the job's record and a checksum."""
     made_by = {"made_by": job_record()} if job_record() else {}
-    described = {_CHECKSUM_KEY: "0" * _CHECKSUM_DIGITS, **(metadata or {}), **made_by}
+    header = {_CHECKSUM_KEY: "0" * _CHECKSUM_DIGITS, **(metadata or {}), **made_by}
     content = io.BytesIO()
-    table.write_parquet(content, compression="zstd", metadata={METADATA_KEY: json.dumps(described, sort_keys=True)})
+    table.write_parquet(content, compression="zstd", metadata={METADATA_KEY: json.dumps(header, sort_keys=True)})
     with written_whole(path) as partial:
         partial.write_bytes(_with_checksum(content.getvalue()))
 
 
 def write_tables(
-    tables: pl.DataFrame | Sequence[pl.DataFrame], paths: Sequence[str | Path], metadata: Mapping[str, Any]
+    tables: pl.DataFrame | Sequence[pl.DataFrame],
+    paths: Sequence[str | Path],
+    schemas: Sequence[Mapping[str, Any] | None],
+    metadata: Mapping[str, Any],
 ) -> None:
-    """Write one table to each of `paths`, whole: as CSV if the path ends in .csv, otherwise as `write_table` does."""
-    for table, path in zip([tables] if isinstance(tables, pl.DataFrame) else tables, paths, strict=True):
+    """Write one table to each of `paths`, whole: as CSV if the path ends in .csv, otherwise as `write_table` does.
+
+    Raises:
+        ValueError: a table has other columns than its schema, or in another order, or of other types; without a schema
+            (None), it may have any. Nothing is written.
+    """
+    tables = [tables] if isinstance(tables, pl.DataFrame) else tables
+    for table, path, schema in zip(tables, paths, schemas, strict=True):
+        if schema is not None:
+            _check_columns(table, Path(path).name, schema)
+    for table, path in zip(tables, paths, strict=True):
         if Path(path).suffix == ".csv":
             write_csv(table, path)
         else:
             write_table(table, path, metadata)
+
+
+def _check_columns(table: pl.DataFrame, name: str, schema: Mapping[str, Any]) -> None:
+    wrong = [
+        f"column {column!r} is {table.schema.get(column, 'missing')}, the schema says {dtype}"
+        for column, dtype in schema.items()
+        if table.schema.get(column) != dtype
+    ]
+    wrong += [f"column {column!r} is not in the schema" for column in table.columns if column not in schema]
+    if not wrong and table.columns != list(schema):
+        wrong = [f"the columns are in the order {', '.join(table.columns)}, the schema says {', '.join(schema)}"]
+    if wrong:
+        raise ValueError(f"{name}: {'; '.join(wrong)}")
 
 
 def read_table(path: str | Path) -> pl.DataFrame:

@@ -18,8 +18,8 @@ def progress(total: int, unit: str) -> Iterator[Callable[..., None]]:
     """
     with tqdm(total=total, unit=f" {unit}", unit_scale=True, mininterval=5) as bar:
 
-        def advance(number: int, said: str = "") -> None:
-            bar.set_postfix_str(said, refresh=False)
+        def advance(number: int, text: str = "") -> None:
+            bar.set_postfix_str(text, refresh=False)
             bar.update(number)
 
         yield advance

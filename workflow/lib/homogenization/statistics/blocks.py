@@ -3,16 +3,29 @@
 import polars as pl
 
 from homogenization.tables.over_reviews import summarise
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
+#: A row for each model, variant, quantity, metric, view and layer: what happens in each block. It exists with
+#: `extrema.parquet`. All blocks are in it, so that an extremum can be compared with the others. Intervals are 95 %
+#: Student t intervals; null for positions and secondary sinks.
 BLOCKS_SCHEMA = {
-    **dict.fromkeys(("model", "variant"), pl.String),
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    **dict.fromkeys(("quantity", "view", "metric"), pl.String),
+    **columns("model", "variant"),
+    "layer": pl.Int32,  #: the block that ends there, or the layer after it
+    **columns("depth"),
+    #: a component of the block (as in `components.parquet`); `first_token_energy_share`, `first_token_attention_share`,
+    #: `first_token_norm_ratio`, `cosine_to_first_token`; `positional_mass` of the block's attention; `massive_tokens`,
+    #: `attention_sinks`: the share of reviews with a secondary sink by norm or attention, 0 outside of the median
+    #: blocks in which they are
+    "quantity": pl.String,
+    "view": pl.String,  #: of a component: the view of the metric in the residual stream; else null
+    "metric": pl.String,  #: of a component: the metric that it changes; else null
+    #: of a component: whether it stands in the residual stream, so that these changes sum to that of the block; else
+    #: null
     "in_stream": pl.Boolean,
-    "n_reviews": pl.Int64,
-    **dict.fromkeys(("mean", "ci_low", "ci_high"), pl.Float64),
+    **columns("n_reviews"),
+    "mean": pl.Float64,  #: mean over reviews; of a component, of the change
+    **columns("ci_low", "ci_high"),
 }
 FIRST_TOKEN = (
     "first_token_energy_share",

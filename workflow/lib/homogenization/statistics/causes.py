@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from homogenization.vocabulary.columns import columns
+
 # tokens (n, d) float64, strength, generator -> (n', d) float64
 Distortion = Callable[[np.ndarray, float, np.random.Generator], np.ndarray]
 
@@ -117,10 +119,18 @@ def _stretched(tokens: np.ndarray, place: int, strength: float) -> np.ndarray:
     return stretched
 
 
+#: A row for each metric and view. A response is the move of the metric under the cause over its move under a collapse.
+#: It is NaN for metrics that a collapse does not move.
 RESPONSE_SCHEMA = {
-    "metric": pl.String,
-    "view": pl.String,
+    **columns("metric", "view"),
+    #: `collapse`: 1, or NaN if a collapse moves the metric by less than two standard deviations over seeds; response
+    #: (`compression`) to few dimensions, without a common direction, (`antipodal_pairs`) to two opposite directions,
+    #: (`cone`) to a common offset, (`massive_first_token`, `massive_later_token`) to a first or another token 100 times
+    #: as long; `matrix_shape`: range over n / d from ⅛ to 2 of Gaussian noise, over the size of the move under a
+    #: collapse
     **dict.fromkeys(CAUSES, pl.Float64),
+    #: causes with a response of at least .2 either way, separated by commas; without responses, the causes that move
+    #: the metric by more than two standard deviations over seeds
     "answers_to": pl.String,
-    "confuses": pl.String,
+    "confuses": pl.String,  #: causes besides `collapse` with a response of at least .5
 }

@@ -5,13 +5,22 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.consequences.schemas import HARM_SCHEMA
 from homogenization.run.parquet import read_table, read_tables
-from homogenization.statistics.consequence_answers import answers_table
+from homogenization.statistics.consequence_answers import ANSWERS_SCHEMA, answers_table
 from homogenization.statistics.harm import harm_table
-from homogenization.statistics.pooled_states import probes_table, shifts_table, with_condition
-from homogenization.statistics.predictability import predictability_table
+from homogenization.statistics.pooled_states import (
+    PROBES_SCHEMA,
+    SHIFTS_SCHEMA,
+    probes_table,
+    shifts_table,
+    with_condition,
+)
+from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA, predictability_table
 from homogenization.tables.consequences import keep_read
 from homogenization.vocabulary.variants import ORIGINAL
+
+SCHEMAS = PROBES_SCHEMA, SHIFTS_SCHEMA, PREDICTABILITY_SCHEMA, HARM_SCHEMA, ANSWERS_SCHEMA
 
 
 def tabulate(
@@ -22,6 +31,7 @@ def tabulate(
     draws: int,
     confidence: float,
     seed: int,
+    words: str,
 ) -> tuple[pl.DataFrame, ...]:
     """The tables `probes`, `shifts`, `predictability`, `harm` and `consequences` (the answers), in this order.
 
@@ -33,6 +43,7 @@ def tabulate(
         draws: number of bootstrap draws, sign flips and permutations.
         confidence: level of the intervals.
         seed: seed of all draws.
+        words: the template of an answer.
     """
     texts = read_tables(list(inputs.texts))
     readings = keep_read(with_condition(read_tables(list(inputs.readings)), texts), read_table(inputs.similarity))
@@ -43,4 +54,5 @@ def tabulate(
     shifts = shifts_table(readings, controls, draws, confidence, seed)
     predictability = predictability_table(metrics, originals, draws, confidence, seed)
     harm = harm_table(read_table(inputs.consequences), perturbations, draws, confidence, seed)
-    return probes, shifts, predictability, harm, answers_table(probes, predictability, shifts, harm, models)
+    answers = answers_table(probes, predictability, shifts, harm, models, words)
+    return probes, shifts, predictability, harm, answers

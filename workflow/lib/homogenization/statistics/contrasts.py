@@ -25,46 +25,47 @@ from homogenization.inference.robust import hodges_lehmann, without_influential
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table
-from homogenization.tables.comparisons import comparisons_table
+from homogenization.tables.comparisons import COMPARISONS_SCHEMA, comparisons_table
 from homogenization.tables.imbalance import BALANCE_SCHEMA
+from homogenization.vocabulary.columns import columns, with_ends
 from homogenization.vocabulary.verdicts import NEGLIGIBLE, NOT_TESTED, UNDECIDED
 
+#: A row for each model, contrast, point, layer, view and metric, sorted by these. Differences are variant − minus,
+#: review by review, over the reviews that are accepted in both. A contrast that is not tested has rows with a reason,
+#: and NaN for every estimate, p and q. Intervals of means are BCa bootstrap intervals at `contrasts.confidence`.
 CONTRASTS_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "minus": pl.String,
-    "point": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    "view": pl.String,
-    "metric": pl.String,
-    "depends_on_length": pl.Boolean,
+    **columns("model", "variant", "minus", "point", "layer", "depth", "view", "metric"),
+    "depends_on_length": pl.Boolean,  #: whether the metric changes with the number of tokens alone
+    #: reviews with a value in both variants; of a contrast that is not tested, those accepted in both
     "n_reviews": pl.Int64,
+    #: `negligible`: the interval lies within `contrasts.margin` × `depth_range` of 0; else `higher` or `lower`:
+    #: `p_max_t` below 1 − `contrasts.confidence`; else `undecided`; `not tested`
     "verdict": pl.String,
-    "fragile": pl.Boolean,
-    "mean": pl.Float64,
-    "median": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
+    "fragile": pl.Boolean,  #: whether the interval of `robust` or of `kept` gives another verdict than a decided one
+    **dict.fromkeys(("mean", "median"), pl.Float64),  #: of the differences; NaN without reviews
+    #: ends of the interval of the mean; NaN for fewer than two reviews, also in all later columns
+    **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
+    #: what depth does to the metric in the model: the range over the layers of the originals' median; NaN where depth
+    #: does not move it
     "depth_range": pl.Float64,
-    "share_of_depth": pl.Float64,
-    "robust": pl.Float64,
-    "robust_low": pl.Float64,
-    "robust_high": pl.Float64,
-    "kept": pl.Float64,
-    "kept_low": pl.Float64,
-    "kept_high": pl.Float64,
-    "effect_size": pl.Float64,
-    "p_value": pl.Float64,
-    "q_value": pl.Float64,
-    "p_max_t": pl.Float64,
-    "n_80": pl.Float64,
-    "mean_common": pl.Float64,
-    "ci_low_common": pl.Float64,
-    "ci_high_common": pl.Float64,
+    **columns("share_of_depth"),
+    #: Hodges-Lehmann estimate of the difference; its interval is from the signed-rank test, NaN for fewer than six
+    #: reviews
+    **with_ends("robust"),
+    #: mean difference without the 5 % of the reviews that lie farthest from the mean; its interval is Student's t
+    **with_ends("kept"),
+    "effect_size": pl.Float64,  #: Cohen's d_z: mean / standard deviation of the differences; NaN where all are equal
+    "p_value": pl.Float64,  #: two-sided sign-flip permutation test of mean 0
+    "q_value": pl.Float64,  #: false-discovery rate over all tests of the model; what is not tested is no part of them
+    "p_max_t": pl.Float64,  #: p corrected over the layers of the residual stream; equals `p_value` for `final_norm`
+    "n_80": pl.Float64,  #: reviews for 80 % power; infinite above 10⁶, NaN without an effect size
+    #: mean difference on `contrasts.common_tokens` tokens, and the ends of its interval; NaN where not computed
+    **dict.fromkeys(("mean_common", "ci_low_common", "ci_high_common"), pl.Float64),
+    #: reviews that are long enough in both variants; null if there are none, or if the metric is not computed this way
     "n_common": pl.Int64,
-    "reason": pl.String,
+    "reason": pl.String,  #: why the contrast is not tested; null where it is
 }
+SCHEMAS = CONTRASTS_SCHEMA, COMPARISONS_SCHEMA
 _FAMILY = ("point", "view", "metric")  # whose layers `p_max_t` corrects for
 _CELL = (*_FAMILY, "layer")
 _KEYS = ("model", "variant", "minus", "point", "layer", "view", "metric")

@@ -24,19 +24,25 @@ from homogenization.inference.resampling import (
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.parquet import read_table
 from homogenization.tables.regions import REGIONS
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
+#: A row for each model, variant, view, metric and statistic, along the residual stream. Intervals are BCa intervals
+#: over reviews.
 DEPTH_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "view": pl.String,
-    "metric": pl.String,
+    **columns("model", "variant", "view", "metric"),
+    #: `slope`; `rate_first`, `rate_middle`, `rate_last`: change per unit depth in [0, .25], [.25, .75], [.75, 1], a
+    #: step that crosses a border counting by its parts; `steepest`: depth of the midpoint of the step with the fastest
+    #: mean change towards homogenization; `step_LLL`: change per unit depth of the step that ends at layer LLL
     "statistic": pl.String,
-    "n_reviews": pl.Int64,
+    "n_reviews": pl.Int64,  #: reviews that have a value; 0 where a region has no step
+    #: mean over these; for `steepest` a depth. NaN without a value, and where no step goes towards homogenization
     "estimate": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
+    #: ends of its interval; for `steepest` where the first of the steps begins that the draws find, and where the last
+    #: ends. NaN for fewer than two reviews
+    **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
 }
+SCHEMAS = (DEPTH_SCHEMA,)
 
 
 def depth_table(metrics: pl.DataFrame, names: Sequence[str], draws: int, confidence: float, seed: int) -> pl.DataFrame:

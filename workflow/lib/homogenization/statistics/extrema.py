@@ -10,23 +10,39 @@ from scipy.signal import find_peaks
 from homogenization.inference.layers import LayerValues, layer_values
 from homogenization.inference.resampling import bootstrap_weights, resampled, uniform_weights, weighted_means
 from homogenization.run.parquet import read_table
-from homogenization.statistics.blocks import blocks_table
-from homogenization.statistics.peaks_in_words import peaks_table
+from homogenization.statistics.blocks import BLOCKS_SCHEMA, blocks_table
+from homogenization.statistics.peaks_in_words import PEAKS_SCHEMA, peaks_table
+from homogenization.vocabulary.columns import columns, with_ends
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 PEAK, TROUGH = "peak", "trough"
 _SIGNS = {PEAK: 1, TROUGH: -1}
 _DRAWS = 1000  # each takes a search of its own; more change an interval of a place by less than a layer
 _FLAT = 1e-9  # range over the largest value: less is rounding
+#: A row for each model, variant, view, metric, kind and number: the local extrema of the mean over reviews along the
+#: residual stream. Made unless `extrema` is null. [Statistics](statistics.md#extrema) says how they are found.
+#: Intervals are percentile intervals.
 EXTREMA_SCHEMA = {
-    **dict.fromkeys(("model", "variant", "view", "metric", "kind"), pl.String),
-    **dict.fromkeys(("number", "layer", "base_layer"), pl.Int32),
-    **dict.fromkeys(("depth", "depth_low", "depth_high", "height", "height_low", "height_high"), pl.Float64),
-    **dict.fromkeys(("prominence", "prominence_share", "noise", "found_share"), pl.Float64),
-    "settled": pl.Boolean,
-    **dict.fromkeys(("remains", "remains_low", "remains_high"), pl.Float64),
-    "n_reviews": pl.Int64,
+    **columns("model", "variant", "view"),
+    "metric": pl.String,  #: those that are contrasted
+    "kind": pl.String,  #: `peak` or `trough`
+    "number": pl.Int32,  #: from 1, by depth, for each kind
+    "layer": pl.Int32,  #: where it is
+    "base_layer": pl.Int32,  #: the layer from which its prominence is measured
+    **with_ends("depth"),  #: layer / number of blocks; the ends are depths that draws find
+    #: mean of the metric there; the interval is over the draws that have the extremum, each at its own layer
+    **with_ends("height"),
+    "prominence": pl.Float64,  #: difference of the metric between the layer and `base_layer`, without its sign
+    "prominence_share": pl.Float64,  #: the same over the range of the curve
+    "noise": pl.Float64,  #: bound of what the sample's error alone adds to any difference of two layers
+    "found_share": pl.Float64,  #: share of the bootstrap draws that have it
+    "settled": pl.Boolean,  #: `found_share` is at least `contrasts.confidence`, and `prominence` exceeds `noise`
+    #: the difference between the two layers without the first token, as a share of that with it; NaN where the view
+    #: leaves it out already, or there is no such view
+    **with_ends("remains"),
+    "n_reviews": pl.Int64,  #: reviews that have a value there
 }
+SCHEMAS = EXTREMA_SCHEMA, BLOCKS_SCHEMA, PEAKS_SCHEMA
 
 
 class Extremum(NamedTuple):
@@ -187,6 +203,7 @@ def tabulate(
     draws: int,
     confidence: float,
     seed: int,
+    words: str,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The tables `extrema`, `extrema_blocks` and `peaks`.
 
@@ -199,9 +216,10 @@ def tabulate(
         draws: number of bootstrap draws.
         confidence: level of the intervals.
         seed: seed of the draws.
+        words: the template of an answer on peaks.
     """
     table = read_table(inputs.metrics)
     extrema = extrema_table(table, metrics, prominence, window, draws, confidence, seed)
     further = {name: read_table(inputs.get(name)) for name in ("components", "positional", "sinks") if inputs.get(name)}
     blocks = blocks_table(table, **further)
-    return extrema, blocks, peaks_table(extrema, blocks, models, metrics)
+    return extrema, blocks, peaks_table(extrema, blocks, models, metrics, words)

@@ -16,25 +16,30 @@ from homogenization.inference.resampling import (
     uniform_weights,
 )
 from homogenization.run.parquet import read_table
+from homogenization.vocabulary.columns import columns, with_ends
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
+#: A row for each model, variant, view of the outcome, predictor and scope. The outcome is `max_explainable_variance` of
+#: the residual stream. A predictor that the study does not compute has no rows. Intervals are percentile bootstrap
+#: intervals over reviews.
 FIRST_TOKEN_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "view": pl.String,
+    **columns("model", "variant"),
+    "view": pl.String,  #: view of the outcome: `raw` or `raw_without_first`
+    #: `first_token_norm`, `first_token_norm_ratio`, `first_token_energy_share` or `first_token_attention_share`
     "predictor": pl.String,
+    #: `reviews_and_layers`: all values pooled; `layers`: correlation over the layers of a review, averaged over
+    #: reviews; `reviews`: correlation over the reviews of a layer, averaged over layers
     "scope": pl.String,
-    "pearson": pl.Float64,
-    "pearson_low": pl.Float64,
-    "pearson_high": pl.Float64,
-    "spearman": pl.Float64,
-    "spearman_low": pl.Float64,
-    "spearman_high": pl.Float64,
-    "n_reviews": pl.Int64,
-    "n_values": pl.Int64,
+    **with_ends("pearson"),  #: correlation; NaN if one of the two is constant
+    **with_ends("spearman"),  #: correlation of the ranks
+    "n_reviews": pl.Int64,  #: reviews with both values at some layer
+    "n_values": pl.Int64,  #: reviews and layers with both values
+    #: share of reviews and layers in which the outcome is at least the first token's share of the energy (up to 1e-9);
+    #: the same in all rows of a model, variant and view `raw`, NaN in the other view
     "bound_holds": pl.Float64,
-    "bound_tightness": pl.Float64,
+    "bound_tightness": pl.Float64,  #: mean of that share / the outcome; the same and NaN in the same rows
 }
+SCHEMAS = (FIRST_TOKEN_SCHEMA,)
 OUTCOME = "max_explainable_variance"
 _ENERGY_SHARE = "first_token_energy_share"
 PREDICTORS = ("first_token_norm", "first_token_norm_ratio", _ENERGY_SHARE, "first_token_attention_share")

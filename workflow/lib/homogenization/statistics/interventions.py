@@ -34,28 +34,38 @@ from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.run.parquet import read_table
 from homogenization.tables.intervened import UNTOUCHED
 from homogenization.tables.over_reviews import keep_accepted
+from homogenization.vocabulary.columns import columns, condition_columns
 
 LAYERS = ("all", "middle", "output")
 _NUMBERS = {
-    **dict.fromkeys(("estimate", "ci_low", "ci_high", "share_of_depth"), pl.Float64),
-    "n_reviews": pl.Int64,
-    **dict.fromkeys(("p_value", "q_value"), pl.Float64),
+    **columns("estimate", "ci_low", "ci_high", "share_of_depth", "n_reviews"),
+    "p_value": pl.Float64,  #: two-sided
+    **columns("q_value"),
 }
+#: A row for each [estimand](causes.md#estimands) of each condition, part of the depth (`all`, `middle`, `output`),
+#: metric and view. Reviews whose sink moved, in the condition or in a control at equal strength, are left out and
+#: counted. p is by sign flips of reviews, or of their pseudo-values at equal KL.
 EFFECTS_SCHEMA = {
-    **dict.fromkeys(("model", "variant", "kind", "pattern", "blocks"), pl.String),
-    "strength": pl.Float64,
-    **dict.fromkeys(("against", "at", "part", "layers", "view", "metric"), pl.String),
+    **columns("model", "variant"),
+    **condition_columns("kind", "pattern", "blocks", "strength", "against"),
+    "at": pl.String,  #: `strength` or `kl`: what the condition and the control have in common
+    "part": pl.String,  #: `whole`, `odd` or `even`; the parts stand at the positive strength
+    **condition_columns("layers", "view"),
+    **columns("metric"),
     **_NUMBERS,
+    #: reviews left out since another token took over the sink, in the condition or in its control
     "n_sink_moved": pl.Int64,
 }
+#: A row for each pattern, block, metric and view: the derivative at no dose, and the same less that of a control. p is
+#: by sign flips of reviews, or of their pseudo-values at equal KL.
 SLOPE_MEANS_SCHEMA = {
-    **dict.fromkeys(("model", "variant"), pl.String),
-    "block": pl.Int32,
-    **dict.fromkeys(("pattern", "against"), pl.String),
-    "layer": pl.Int32,
-    **dict.fromkeys(("view", "metric"), pl.String),
+    **columns("model", "variant"),
+    "block": pl.Int32,  #: from 1; null for the sum over all blocks
+    **condition_columns("pattern", "against", "layer", "view"),
+    **columns("metric"),
     **_NUMBERS,
 }
+SCHEMAS = EFFECTS_SCHEMA, SLOPE_MEANS_SCHEMA
 _SLOPE_CELL = ("block", "layer", "view", "metric")
 
 

@@ -18,14 +18,20 @@ from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SC
 from homogenization.run.parquet import read_table
 from homogenization.statistics.mechanism_in_words import ENDS, MEASURED, MECHANISM_SCHEMA, PREDICTORS, RUN
 from homogenization.tables.over_reviews import keep_accepted
+from homogenization.vocabulary.columns import columns, condition_columns, with_ends
 
+#: A row for each block and pattern but `removed`: what the pattern delivers to the tokens without the first and the
+#: massive ones, and what this does ([how](causes.md#what-a-pattern-delivers)). Made where `interventions.slopes` is
+#: configured, like `mechanism.csv`.
 DELIVERED_MEANS_SCHEMA = {
-    **dict.fromkeys(("model", "variant"), pl.String),
-    "block": pl.Int32,
-    "pattern": pl.String,
-    "n_reviews": pl.Int64,
-    **dict.fromkeys((f"{name}{end}" for name in DELIVERED_NUMBERS for end in ENDS), pl.Float64),
+    **columns("model", "variant", "block"),
+    **condition_columns("pattern"),
+    **columns("n_reviews"),
+    #: as in the [files of jobs](#files-of-jobs), mean over reviews, with the BCa
+    #: interval over reviews
+    **with_ends(*DELIVERED_NUMBERS),
 }
+SCHEMAS = DELIVERED_MEANS_SCHEMA, MECHANISM_SCHEMA
 
 
 def delivered_table(delivered: pl.DataFrame, draws: int, confidence: float, seed: int) -> pl.DataFrame:

@@ -16,22 +16,36 @@ from homogenization.inference.resampling import (
 )
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.tables.over_reviews import linearised
+from homogenization.vocabulary.columns import columns, condition_columns
 from homogenization.vocabulary.consequences import PERTURBATIONS
 from homogenization.vocabulary.variants import ORIGINAL
 
-_KEYS = {
-    **dict.fromkeys(("model", "kind", "pattern", "blocks"), pl.String),
-    "strength": pl.Float64,
-    "variant": pl.String,
-}
+_KEYS = {**columns("model"), **condition_columns(*CONDITION), **columns("variant")}
 _NUMBERS = {
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    "n_reviews": pl.Int64,
-    **dict.fromkeys(("estimate", "ci_low", "ci_high", "p_value", "q_value"), pl.Float64),
+    **columns("layer", "depth", "n_reviews", "estimate", "ci_low", "ci_high"),
+    "p_value": pl.Float64,  #: sign flips of a difference; NaN of a level
+    **columns("q_value"),
 }
-PROBES_SCHEMA = {**_KEYS, **dict.fromkeys(("quantity", "minus"), pl.String), **_NUMBERS}
-SHIFTS_SCHEMA = {**_KEYS, "minus": pl.String, **_NUMBERS}
+#: A row for each model, condition, text (`variant`), quantity, comparison and layer
+#: ([consequences](consequences.md#what-is-measured)). Intervals are BCa intervals.
+PROBES_SCHEMA = {
+    **_KEYS,
+    #: `log_loss` in nats, `accuracy`, and the same with permuted labels: `null_log_loss`, `null_accuracy`, of the
+    #: originals alone
+    "quantity": pl.String,
+    #: null for a level; what is subtracted review by review: `original` or a control, in the same condition, or
+    #: `untouched`, with the same text; of `log_loss` alone
+    "minus": pl.String,
+    **_NUMBERS,
+}
+#: A row for each model, condition, text (`variant`), comparison and layer. Intervals are BCa intervals.
+SHIFTS_SCHEMA = {
+    **_KEYS,
+    #: null for the shift itself; what is subtracted: a perturbed text or a control, in the same condition, or
+    #: `untouched`, with the same text
+    "minus": pl.String,
+    **_NUMBERS,
+}
 QUANTITIES = {  # column of the readings -> quantity of the table
     "log_loss": "log_loss",
     "correct": "accuracy",

@@ -15,6 +15,7 @@ from homogenization.inference.correlation import pooled_spearmans
 from homogenization.inference.resampling import bootstrap_weights, percentile_interval, uniform_weights
 from homogenization.statistics.pooled_states import corrected
 from homogenization.tables.intervened import CONDITION
+from homogenization.vocabulary.columns import columns, condition_columns
 from homogenization.vocabulary.numbers import NO_HEAD
 
 CELLS = (  # view and metric
@@ -24,15 +25,21 @@ CELLS = (  # view and metric
 )
 NOTHING, CONFOUNDS = "nothing", "confounds"
 COVARIATES = ("n_tokens", "type_token_ratio")  # and the metric at layer 0
+#: Rank correlations of cross-entropy and metric over the originals. A row for each model, condition, metric, view,
+#: layer and what is given; for a model without a next token one row, with the reason. Intervals are percentile
+#: intervals over reviews.
 PREDICTABILITY_SCHEMA = {
-    **dict.fromkeys(("model", "kind", "pattern", "blocks"), pl.String),
-    "strength": pl.Float64,
-    **dict.fromkeys(("view", "metric", "given"), pl.String),
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    "n_reviews": pl.Int64,
-    **dict.fromkeys(("estimate", "ci_low", "ci_high", "p_value", "q_value"), pl.Float64),
-    "reason": pl.String,
+    **columns("model"),
+    **condition_columns("kind", "pattern", "blocks", "strength", "view"),
+    "metric": pl.String,  #: `cosine_anisotropy` or `normalized_effective_rank`
+    "given": pl.String,  #: `nothing`, or `confounds`: number of tokens, type-token ratio, the same metric at layer 0
+    "layer": pl.Int32,  #: given the confounds from 1 on
+    **columns("depth", "n_reviews"),
+    "estimate": pl.Float64,  #: Spearman correlation; NaN where one of the two is constant
+    **columns("ci_low", "ci_high"),
+    "p_value": pl.Float64,  #: permutations of the residuals of ranks
+    **columns("q_value"),
+    "reason": pl.String,  #: why there is nothing; else null
 }
 _RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
 

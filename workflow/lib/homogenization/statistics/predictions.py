@@ -31,6 +31,7 @@ PATTERN_OF = {  # template of the dictionary -> pattern of the dial that stands 
 _UNIFORM = "uniform"  # what the dictionary leaves to content
 _LEAST_CONTENT = 0.05  # share of the attention below which content is too little to divide by
 _SPECTRAL_VIEWS = {"all_tokens": "raw", "without_first": "raw_without_first", "centred": "centred"}
+SCHEMAS = (PREDICTIONS_SCHEMA,)
 
 
 def doses(positional: pl.DataFrame, model: str, variant: str) -> pl.DataFrame:

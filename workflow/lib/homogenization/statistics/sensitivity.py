@@ -15,14 +15,19 @@ from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS
 from homogenization.statistics.causes import ANSWERS, CAUSES, COLLAPSE, CONFUSES, RESPONSE_SCHEMA
 from homogenization.tables.metrics import registered_values, spectral_values
+from homogenization.vocabulary.columns import columns
 
-_MATRIX = {"cause": pl.String, "strength": pl.Float64, "n_tokens": pl.Int32, "width": pl.Int32, "seed": pl.Int64}
-SENSITIVITY_SCHEMA = {
-    **_MATRIX,
-    "view": pl.String,
-    "metric": pl.String,
-    "value": pl.Float64,
+_MATRIX = {
+    #: the change made to Gaussian tokens, see [statistics](statistics.md#what-the-metrics-answer-to)
+    "cause": pl.String,
+    "strength": pl.Float64,  #: 0 (nothing) … 1 (full strength); tokens / width for `matrix_shape`
+    "n_tokens": pl.Int32,  #: rows of the matrix
+    "width": pl.Int32,  #: columns of the matrix
+    "seed": pl.Int64,  #: seed of the matrix: the same Gaussian tokens for every cause and strength
 }
+#: A row for each matrix, view and metric: always all spectral and geometry metrics.
+SENSITIVITY_SCHEMA = {**_MATRIX, **columns("view", "metric", "value")}
+SCHEMAS = SENSITIVITY_SCHEMA, RESPONSE_SCHEMA
 _SPREADS = 2.0  # standard deviations over seeds that a move has to exceed
 _ROUNDING = 1e-9  # relative to the values: a metric that is constant up to rounding has no spread
 

@@ -9,24 +9,26 @@ import polars as pl
 
 from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import t_factor
+from homogenization.vocabulary.columns import columns
 
 AT_STEP, AT_LOSS = "step", "loss"
 _CELL = ("variant", "point", "layer", "depth", "view", "metric")
+#: A row for each arm, or arm less another, step or equal loss, and cell of `summary.parquet`. A value is that of a
+#: seed: the mean over reviews. Intervals are 95 % Student t intervals over seeds.
 ARMS_SCHEMA = {
-    "arm": pl.String,
+    **columns("arm"),
+    #: arm or model that is subtracted, of the same seed and step where it has seeds; null for an arm by itself
     "minus": pl.String,
-    "at": pl.String,
-    "step": pl.Int64,
-    "loss": pl.Float64,
-    "variant": pl.String,
-    "point": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    "view": pl.String,
-    "metric": pl.String,
-    "n_seeds": pl.Int64,
-    **dict.fromkeys(("mean", "lowest", "highest", "ci_low", "ci_high"), pl.Float64),
+    "at": pl.String,  #: `step`: after as many steps; `loss`: where both arms have the same held-out loss
+    "step": pl.Int64,  #: null at equal loss
+    "loss": pl.Float64,  #: that loss, mean over seeds (nats); null after equal steps
+    **columns(*_CELL),
+    "n_seeds": pl.Int64,  #: seeds with a value
+    "mean": pl.Float64,  #: over seeds
+    **dict.fromkeys(("lowest", "highest"), pl.Float64),  #: of a seed
+    **columns("ci_low", "ci_high"),
 }
+SCHEMAS = (ARMS_SCHEMA,)
 
 
 def seed_values(summary: pl.DataFrame, models: Sequence[Sequence[Any]], by: Sequence[str] = _CELL) -> pl.DataFrame:
@@ -38,8 +40,8 @@ def seed_values(summary: pl.DataFrame, models: Sequence[Sequence[Any]], by: Sequ
         by: columns of the cells.
     """
     schema = {"model": pl.String, "arm": pl.String, "seed": pl.Int64, "step": pl.Int64}
-    named = pl.DataFrame(list(models), schema=schema, orient="row")
-    joined = summary.join(named, on="model", maintain_order="left")
+    entries = pl.DataFrame(list(models), schema=schema, orient="row")
+    joined = summary.join(entries, on="model", maintain_order="left")
     return joined.select("arm", "seed", "step", *by, value="mean")
 
 
@@ -101,9 +103,9 @@ def paired_at_loss(
         if not all(paths.values()):
             continue
         loss = max(min(value for _, value in path) for path in paths.values())
-        found = {name: _shares_at(path, loss) for name, path in paths.items()}
-        if all(found.values()):
-            shares += [(name, seed, step, loss, share) for name, of in found.items() for step, share in of]
+        by_arm = {name: _shares_at(path, loss) for name, path in paths.items()}
+        if all(by_arm.values()):
+            shares += [(name, seed, step, loss, share) for name, of in by_arm.items() for step, share in of]
     schema = {"arm": pl.String, "seed": pl.Int64, "step": pl.Int64, "loss": pl.Float64, "share": pl.Float64}
     weighed = values.join(pl.DataFrame(shares, schema=schema, orient="row"), on=["arm", "seed", "step"])
     keys = ["seed", "loss", *by]

@@ -6,20 +6,23 @@ import polars as pl
 
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.over_reviews import keep_accepted, summarise
+from homogenization.vocabulary.columns import columns
 
+#: A row for each model, variant, block and bin of relative position, without the first token. It is absent with
+#: `states.record_attention: false`. Intervals are 95 % Student t intervals over reviews.
 ATTENTION_PROFILE_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    "bin": pl.Int32,
-    "relative_position": pl.Float64,
-    "n_reviews": pl.Int64,
+    **columns("model", "variant"),
+    "layer": pl.Int32,  #: the block, from 1
+    **columns("depth"),
+    "bin": pl.Int32,  #: from 0
+    "relative_position": pl.Float64,  #: centre of the bin, 0 … 1
+    "n_reviews": pl.Int64,  #: accepted reviews with a token in the bin
+    #: mean attention received by a token of the bin; 1 is the average of all tokens of a review
     "received": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "uniform": pl.Float64,
+    **columns("ci_low", "ci_high"),
+    "uniform": pl.Float64,  #: the same mean under uniform attention
 }
+SCHEMAS = (ATTENTION_PROFILE_SCHEMA,)
 _GROUP = ("model", "variant", "layer", "depth", "bin", "relative_position")
 
 

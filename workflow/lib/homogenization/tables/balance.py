@@ -43,6 +43,7 @@ _VALUES_SCHEMA = {
     "covariate": pl.String,
     "value": pl.Float64,
 }
+SCHEMAS = (BALANCE_SCHEMA,)
 
 
 def text_covariates(original: str, rewritten: str, placements: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
@@ -70,12 +71,12 @@ def text_covariates(original: str, rewritten: str, placements: Sequence[Mapping[
     pairs = [pair for phrases in by_sentence for pair in combinations(phrases, 2)]
     neighbours = [pair for phrases in by_sentence for pair in pairwise(sorted(phrases, key=itemgetter("position")))]
     sentences = [words(original[slice(*span)]) for span in sentence_spans(original)]
-    bigrams, kept = (Counter(pairwise(found)) for found in (before, after))
+    bigrams, bigrams_after = (Counter(pairwise(text_words)) for text_words in (before, after))
     return {
         "displacement": _mean([abs(at["position"] - at["original_position"]) for at in placed]),
         "order": _mean([first["position"] < second["position"] for first, second in pairs]),
         "phrases_together": _mean([_spaced([one["phrase"], next["phrase"]]) in text for one, next in neighbours]),
-        "bigrams_kept": (bigrams & kept).total() / bigrams.total() if bigrams else None,
+        "bigrams_kept": (bigrams & bigrams_after).total() / bigrams.total() if bigrams else None,
         "sentences_changed": _mean([_spaced(sentence) not in text for sentence in sentences if sentence]),
         "first_word_changed": float(before[:1] != after[:1]),
         "words": float(len(after)),
@@ -89,9 +90,9 @@ def _by_sentence(placements: Sequence[Mapping[str, Any]]) -> list[list[Mapping[s
     return [list(phrases) for _, phrases in groupby(ordered, itemgetter("sentence"))]
 
 
-def _spaced(found: Sequence[str]) -> str:
+def _spaced(sequence: Sequence[str]) -> str:
     """Words so that one sequence is part of another only at whole words."""
-    return f" {' '.join(found)} "
+    return f" {' '.join(sequence)} "
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -113,11 +114,11 @@ def covariates_of_reviews(
         review has none).
     """
     originals = dict(variants.filter(variant=ORIGINAL).select("review_id", "text").iter_rows())
-    counted = pl.DataFrame({f"tokens {model}": counts for model, counts in tokens.items()})
-    kept = keep_accepted(variants.hstack(counted), similarity).filter(pl.col("variant") != ORIGINAL)
+    token_counts = pl.DataFrame({f"tokens {model}": counts for model, counts in tokens.items()})
+    accepted = keep_accepted(variants.hstack(token_counts), similarity).filter(pl.col("variant") != ORIGINAL)
     scores = similarity.select("variant", "review_id", "f1", "loss_per_word")
     rows = []
-    for review in kept.join(scores, on=["variant", "review_id"], maintain_order="left").iter_rows(named=True):
+    for review in accepted.join(scores, on=["variant", "review_id"], maintain_order="left").iter_rows(named=True):
         name = review["variant"], review["review_id"]
         of_text = text_covariates(originals[review["review_id"]], review["text"], review["placements"])
         of_text |= {score: review[score] for score in ("f1", "loss_per_word")}

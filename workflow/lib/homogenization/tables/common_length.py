@@ -8,6 +8,17 @@ import polars as pl
 from homogenization.run.parquet import read_table
 from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_reviews
 from homogenization.tables.over_reviews import keep_accepted
+from homogenization.vocabulary.columns import columns
+
+#: The contrasted metrics of every accepted review with at least `contrasts.common_tokens` tokens, computed on that many
+#: tokens, drawn four times. The values cannot be compared with `metrics.parquet`: a rank on 64 tokens is not a rank on
+#: 300.
+COMMON_LENGTH_SCHEMA = {
+    **columns("model", "variant", "review_id", "point", "layer", "depth", "view"),
+    "metric": pl.String,  #: name, without the metrics of attention
+    "value": pl.Float64,  #: mean over the draws; NaN if it is undefined in any of them
+}
+SCHEMAS = (COMMON_LENGTH_SCHEMA,)
 
 
 def mean_over_draws(spectra: pl.DataFrame, geometry: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:

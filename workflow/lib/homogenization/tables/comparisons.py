@@ -5,16 +5,19 @@ from collections.abc import Sequence
 import polars as pl
 
 from homogenization.tables.imbalance import unbalanced
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.variants import ORIGINAL
 
+#: A row for each contrast of `contrasts.pairs`, in their order.
 COMPARISONS_SCHEMA = {
-    "variant": pl.String,
-    "minus": pl.String,
-    "n_reviews": pl.Int64,
-    "n_accepted": pl.Int64,
-    "n_needed": pl.Int64,
-    "tested": pl.Boolean,
-    "reason": pl.String,
+    **columns("variant", "minus"),
+    "n_reviews": pl.Int64,  #: reviews of the sample
+    "n_accepted": pl.Int64,  #: reviews accepted in both variants; every original counts
+    "n_needed": pl.Int64,  #: `contrasts.min_reviews`
+    "tested": pl.Boolean,  #: whether there are enough
+    "reason": pl.String,  #: why it is not tested; empty where it is
+    #: covariates of `balance.csv` in which `minus` is out of balance as a control of the variant, joined by commas,
+    #: with the model in brackets; empty where there are none
     "imbalance": pl.String,
 }
 

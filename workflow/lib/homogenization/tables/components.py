@@ -7,20 +7,27 @@ import polars as pl
 
 from homogenization.run.parquet import read_table, table_metadata
 from homogenization.tables.over_reviews import keep_accepted
+from homogenization.vocabulary.columns import columns
 
+#: A row for each model, variant, accepted review, block, component, view and metric; sorted by these. It exists if
+#: `components` is configured.
 COMPONENTS_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
+    **columns("model", "variant", "review_id"),
+    "layer": pl.Int32,  #: the block, from 1
+    **columns("depth"),
+    #: `attention`, `feed_forward`, `attention_addition`, `feed_forward_addition` (a parallel block: `addition`),
+    #: `norm_1`, `norm_2`
     "component": pl.String,
+    #: `all_tokens`, `without_first`, `centred`, `centred_without_first`: the last two less the mean of their tokens
     "view": pl.String,
-    "metric": pl.String,
+    "metric": pl.String,  #: `cosine_anisotropy` or `singular_anisotropy`
+    #: the metric at the component's input; for an addition, of the stream before it; NaN if undefined (a single token
+    #: has no pair)
     "before": pl.Float64,
-    "after": pl.Float64,
-    "change": pl.Float64,
+    "after": pl.Float64,  #: the metric at its output; for an addition, of the stream after it
+    "change": pl.Float64,  #: after − before
 }
+SCHEMAS = (COMPONENTS_SCHEMA,)
 COMPONENT_METRICS = ("cosine_anisotropy", "singular_anisotropy")
 _KEYS = ("model", "variant", "review_id", "layer", "depth", "view", "metric")
 _GROUP = ("model", "variant", "review_id", "layer", "component", "view", "metric")

@@ -11,6 +11,15 @@ from homogenization.tables.over_reviews import keep_accepted, linearised
 from homogenization.vocabulary.consequences import CROSS_ENTROPY, KL, PERTURBATIONS, POOLED, PREDICTIONS, PROBE, SHIFT
 
 _KEYS = ("model", "variant", "review_id", "condition")
+#: A row for each review, text, condition, part of the depth and outcome, as in
+#: [`intervened.parquet`](#intervenedparquet). Made where `consequences` is configured, like the tables up to
+#: `consequences.csv`. The variant is the text: a variant, `typo` or `deleted_word`. The view is also `pooled`, of probe
+#: and shift, or `predictions`, of KL and cross-entropy, which stand at the output; the metric is `cosine_anisotropy`,
+#: `normalized_effective_rank`, `kl`, `cross_entropy`, `probe_log_loss` or `shift`. The value of a `shift` is less what
+#: the review takes by the scales of all ([how](consequences.md#what-is-measured)); their mean over the reviews of a
+#: text is the mean shift.
+CONSEQUENCES_SCHEMA = {**INTERVENED_BY_REVIEW_SCHEMA}
+SCHEMAS = (CONSEQUENCES_SCHEMA,)
 
 
 def keep_read(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame:

@@ -7,19 +7,17 @@ import polars as pl
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.over_reviews import keep_accepted
+from homogenization.vocabulary.columns import columns
 
+#: A row for each model, variant, point, layer, set of tokens and bin of the histogram of pairwise cosines.
 COSINES_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "point": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    "tokens": pl.String,
-    "bin_left": pl.Float64,
-    "bin_right": pl.Float64,
-    "n_reviews": pl.Int64,
-    "density": pl.Float64,
+    **columns("model", "variant", "point", "layer", "depth"),
+    "tokens": pl.String,  #: `all_tokens` or `without_first`
+    **dict.fromkeys(("bin_left", "bin_right"), pl.Float64),  #: edges, in cosine
+    "n_reviews": pl.Int64,  #: accepted reviews with such a pair
+    "density": pl.Float64,  #: mean over these reviews of the density of pairwise cosines; integrates to 1
 }
+SCHEMAS = (COSINES_SCHEMA,)
 _HISTOGRAMS = {ALL_TOKENS: "cosine_histogram", WITHOUT_FIRST: "cosine_histogram_without_first"}
 _GROUP = ("model", "variant", "point", "layer", "depth", "tokens", "bin_left", "bin_right")
 

@@ -8,40 +8,44 @@ import polars as pl
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import read_json
 from homogenization.run.job import announce
+from homogenization.vocabulary.columns import columns
 
+#: A row for each extraction, from its run record.
 EXTRACTION_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "shard": pl.String,
-    "n_reviews": pl.Int64,
-    "n_tokens": pl.Int64,
-    "n_cut": pl.Int64,
-    "n_left_out": pl.Int64,
-    "n_tokens_cut_off": pl.Int64,
-    "max_tokens": pl.Int64,
+    **columns("model", "variant", "shard"),
+    "n_reviews": pl.Int64,  #: that were read
+    "n_tokens": pl.Int64,  #: that were read
+    "n_cut": pl.Int64,  #: reviews longer than `max_tokens` that were cut at a sentence end
+    "n_left_out": pl.Int64,  #: reviews that were not read, since they are too long
+    "n_tokens_cut_off": pl.Int64,  #: tokens of the read reviews behind their cuts
+    "max_tokens": pl.Int64,  #: most tokens of a review
+    #: s, from the start of the process to the model: Python and its imports; null without `/proc`
     "seconds_starting": pl.Float64,
-    "seconds_loading": pl.Float64,
-    "seconds_total": pl.Float64,
-    "seconds_forward": pl.Float64,
-    "seconds_write": pl.Float64,
-    "tokens_per_second": pl.Float64,
-    "token_budget": pl.Int64,
-    "peak_memory_mb": pl.Float64,
-    "peak_device_memory_mb": pl.Float64,
-    "device": pl.String,
-    "dtype": pl.String,
+    "seconds_loading": pl.Float64,  #: s, checking the files of weights and loading the model
+    "seconds_total": pl.Float64,  #: s, from tokenisation to the finished store, after the two before
+    "seconds_forward": pl.Float64,  #: s, forward passes and received attention
+    "seconds_write": pl.Float64,  #: s, writing during which passes waited, and finishing the store
+    "tokens_per_second": pl.Float64,  #: 1/s, over the total
+    "token_budget": pl.Int64,  #: tokens of a pass at the end of the job: fewer than configured if memory ran out
+    "peak_memory_mb": pl.Float64,  #: MiB, largest resident memory of the process
+    "peak_device_memory_mb": pl.Float64,  #: MiB, allocated on the fullest GPU; null without one
+    "device": pl.String,  #: that the model ran on
+    "dtype": pl.String,  #: of the forward pass
+    #: SHA-256 over the files of weights; jobs of a model that disagree end the rule with an error
     "weights_digest": pl.String,
 }
+#: A row for each model and variant, from the same records: what was read of reviews longer than the model's context
+#: ([states](states.md#how-a-model-is-run)).
 LONG_TEXTS_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "max_tokens": pl.Int64,
-    "n_reviews": pl.Int64,
-    "n_cut": pl.Int64,
-    "n_left_out": pl.Int64,
-    "n_tokens": pl.Int64,
-    "n_tokens_cut_off": pl.Int64,
+    **columns("model", "variant"),
+    "max_tokens": pl.Int64,  #: most tokens of a review
+    "n_reviews": pl.Int64,  #: that were read
+    "n_cut": pl.Int64,  #: of these, cut at a sentence end
+    "n_left_out": pl.Int64,  #: not read
+    "n_tokens": pl.Int64,  #: that were read
+    "n_tokens_cut_off": pl.Int64,  #: behind the cuts
 }
+SCHEMAS = EXTRACTION_SCHEMA, LONG_TEXTS_SCHEMA
 
 
 def extraction_table(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

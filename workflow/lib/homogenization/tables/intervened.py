@@ -8,37 +8,49 @@ from homogenization.interventions.schemas import DOSES_SCHEMA
 from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import keep_accepted, summarise
 from homogenization.tables.regions import at_layers, ranges_over_depth
+from homogenization.vocabulary.columns import columns, condition_columns
 
 UNTOUCHED = "untouched"
 LAYERS = ("all", "first", "middle", "last", "output")
 CONDITION = ("kind", "pattern", "blocks", "strength")
 _RUN = ("model", "variant")
 _CONDITION_SCHEMA = {name: DOSES_SCHEMA[name] for name in CONDITION}
+#: Runs whose attention was changed: a row for each review, condition, part of the depth, metric and view. Made where
+#: `interventions` is configured, like the tables up to `slopes.parquet`. Only accepted reviews of a variant stand in
+#: it.
 INTERVENED_BY_REVIEW_SCHEMA = {
-    **dict.fromkeys((*_RUN, "review_id"), pl.String),
-    **_CONDITION_SCHEMA,
-    **dict.fromkeys(("layers", "view", "metric"), pl.String),
-    "value": pl.Float64,
-    "kl": pl.Float64,
-    "sink_moved": pl.Boolean,
-    "depth_range": pl.Float64,
+    **columns("model", "variant", "review_id"),
+    **condition_columns(*CONDITION, "layers", "view"),
+    **columns("metric"),
+    "value": pl.Float64,  #: the metric, averaged over these layers
+    **condition_columns("kl", "sink_moved"),
+    "depth_range": pl.Float64,  #: range over the layers of the median over reviews of the untouched run
 }
+#: A row for each condition, layer, metric and view: means over all reviews with their 95 % Student t intervals. They
+#: describe; a review whose sink moved counts too, and nothing is tested.
 INTERVENED_LAYERS_SCHEMA = {
-    **dict.fromkeys(_RUN, pl.String),
-    **_CONDITION_SCHEMA,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    **dict.fromkeys(("view", "metric"), pl.String),
-    "n_reviews": pl.Int64,
-    **dict.fromkeys(("mean", "ci_low", "ci_high"), pl.Float64),
+    **columns("model", "variant"),
+    **condition_columns(*CONDITION, "layer"),
+    **columns("depth"),
+    **condition_columns("view"),
+    **columns("metric", "n_reviews"),
+    "mean": pl.Float64,  #: mean over reviews of the change from the untouched run; of `untouched`, the metric itself
+    **columns("ci_low", "ci_high"),
 }
 _MEANS = ("kl", "cross_entropy", "moved_mass", "closed_mass", "n_massive")
+#: A row for each condition: what it did to attention and to the model, mean over reviews ([what is
+#: measured](causes.md#what-is-measured)).
 DOSE_MEANS_SCHEMA = {
-    **dict.fromkeys(_RUN, pl.String),
-    **_CONDITION_SCHEMA,
-    **dict.fromkeys(("n_reviews", "n_skipped", "n_sink_moved"), pl.Int64),
-    **dict.fromkeys(_MEANS, pl.Float64),
+    **columns("model", "variant"),
+    **condition_columns(*CONDITION),
+    **columns("n_reviews"),
+    "n_skipped": pl.Int64,  #: reviews that could not be run in this condition
+    **condition_columns("n_sink_moved", "kl", "cross_entropy"),
+    "moved_mass": pl.Float64,  #: mean total variation of the weights before and after
+    "closed_mass": pl.Float64,  #: mass that closed or capped keys lose
+    "n_massive": pl.Float64,  #: massive tokens
 }
+SCHEMAS = INTERVENED_BY_REVIEW_SCHEMA, INTERVENED_LAYERS_SCHEMA, DOSE_MEANS_SCHEMA
 _CELL = ("layer", "depth", "view", "metric")
 
 
@@ -54,11 +66,11 @@ def by_review(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """
     rows = _with_condition(intervened, doses)
     keys = [*_RUN, "review_id", *CONDITION, "view", "metric"]
-    found = [pl.col("value").mean(), pl.col("kl").mean(), pl.col("sink_moved").max()]
+    aggregates = [pl.col("value").mean(), pl.col("kl").mean(), pl.col("sink_moved").max()]
     parts = [
         rows.filter(at_layers(layers))
         .group_by(keys, maintain_order=True)
-        .agg(*found)
+        .agg(*aggregates)
         .with_columns(pl.lit(layers).alias("layers"))
         for layers in LAYERS
     ]
@@ -122,10 +134,10 @@ def _without_draw() -> pl.Expr:
 
 def _with_condition(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """`intervened` without NaN, with what its conditions are; in an order that no order of jobs decides."""
-    told = doses.with_columns(_without_draw()).select(*_RUN, "review_id", "condition", *CONDITION, "kl", "sink_moved")
+    dose = doses.with_columns(_without_draw()).select(*_RUN, "review_id", "condition", *CONDITION, "kl", "sink_moved")
     return (
         intervened.filter(pl.col("value").is_not_nan())
-        .join(told, on=(*_RUN, "review_id", "condition"))
+        .join(dose, on=(*_RUN, "review_id", "condition"))
         .sort(*_RUN, *CONDITION, "condition", "metric", "view", "review_id", "layer", nulls_last=False)
     )
 

@@ -5,19 +5,18 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.parquet import read_tables
+from homogenization.vocabulary.columns import columns
 
+#: A row for each model, variant, pair of layers and kind.
 MAUVE_SUMMARY_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "layer_from": pl.Int32,
-    "layer_to": pl.Int32,
-    "depth": pl.Float64,
-    "kind": pl.String,
-    "mean": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "n_values": pl.Int64,
+    **columns("model", "variant", "layer_from", "layer_to"),
+    "depth": pl.Float64,  #: `layer_to` / number of blocks
+    "kind": pl.String,  #: `consecutive` or `null`
+    "mean": pl.Float64,  #: MAUVE, over shards and seeds
+    **dict.fromkeys(("low", "high"), pl.Float64),  #: the smallest and the largest of these values
+    "n_values": pl.Int64,  #: shards × seeds
 }
+SCHEMAS = (MAUVE_SUMMARY_SCHEMA,)
 _GROUP = ("model", "variant", "layer_from", "layer_to", "depth", "kind")
 
 

@@ -12,19 +12,12 @@ from homogenization.metrics.registry import Metric
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import keep_accepted
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
-METRICS_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "review_id": pl.String,
-    "point": pl.String,
-    "layer": pl.Int32,
-    "depth": pl.Float64,
-    "view": pl.String,
-    "metric": pl.String,
-    "value": pl.Float64,
-}
+#: A row for each review accepted in the variant (every original is), point, layer, view and metric.
+METRICS_SCHEMA = columns("model", "variant", "review_id", "point", "layer", "depth", "view", "metric", "value")
+SCHEMAS = (METRICS_SCHEMA,)
 _KEYS = ("model", "variant", "review_id", "point", "layer", "depth", "view")
 _ROWS_AT_ONCE = 20_000  # spectra in memory beside their p and q
 
@@ -64,14 +57,14 @@ def spectral_values(spectra: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFra
 
 def registered_values(table: pl.DataFrame, registry: Mapping[str, Metric], metrics: Sequence[str]) -> pl.DataFrame:
     """Metrics of the columns of `table`, those of `metrics` that `registry` holds: `METRICS_SCHEMA`."""
-    chosen = [registry[name] for name in metrics if name in registry]
+    selected = [registry[name] for name in metrics if name in registry]
     if table.is_empty():
         return _empty()
     columns = {column.name: _as_array(column) for column in table.drop(_KEYS, strict=False).iter_columns()}
     parts = [_empty()]
-    for view in sorted({view for metric in chosen for view in metric.views}):
+    for view in sorted({view for metric in selected for view in metric.views}):
         keys = table.with_columns(pl.lit(view).alias("view")).select(*_KEYS)
-        values = {metric.name: metric.compute(columns, view) for metric in chosen if view in metric.views}
+        values = {metric.name: metric.compute(columns, view) for metric in selected if view in metric.views}
         parts.append(_long(keys, values))
     return pl.concat(parts)
 

@@ -17,11 +17,11 @@ def keep_accepted(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame
         table: any table by review, with the columns variant and review_id.
         similarity: tables/similarity.parquet.
     """
-    kept = pl.col("variant") == ORIGINAL
+    in_table = pl.col("variant") == ORIGINAL
     accepted = similarity.filter("accepted").group_by("variant").agg("review_id")
     for variant, reviews in accepted.iter_rows():
-        kept |= (pl.col("variant") == variant) & pl.col("review_id").is_in(reviews)
-    return table.filter(kept)
+        in_table |= (pl.col("variant") == variant) & pl.col("review_id").is_in(reviews)
+    return table.filter(in_table)
 
 
 def t_factor(counts: np.ndarray) -> np.ndarray:

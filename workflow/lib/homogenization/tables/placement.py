@@ -6,15 +6,19 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.parquet import read_table
+from homogenization.vocabulary.columns import columns
 
+#: A row for each place of a key phrase, in every variant and all reviews, accepted or not.
 PLACEMENT_SCHEMA = {
-    "variant": pl.String,
-    "review_id": pl.String,
-    "phrase": pl.String,
-    "sentence": pl.Int64,
+    **columns("variant", "review_id"),
+    "phrase": pl.String,  #: its words, casefolded
+    "sentence": pl.Int64,  #: number of the sentence in the original, from 0
+    #: words before the phrase / other words of the sentence: 0 is the beginning, 1 the end; null if the phrase is the
+    #: sentence
     "original_position": pl.Float64,
-    "position": pl.Float64,
+    "position": pl.Float64,  #: the same in the variant
 }
+SCHEMAS = (PLACEMENT_SCHEMA,)
 
 
 def placement_table(variants: Sequence[pl.DataFrame]) -> pl.DataFrame:

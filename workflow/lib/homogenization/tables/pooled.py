@@ -11,18 +11,21 @@ from homogenization.metrics.geometry import cosine_modes
 from homogenization.metrics.registry import ALL_TOKENS
 from homogenization.metrics.spectral import SpectrumBatch, evaluate
 from homogenization.run.parquet import read_tables
+from homogenization.vocabulary.columns import columns
 
+#: A row for each model, variant, shard, layer, point, view and metric; sorted by these. The tokens of all reviews of a
+#: shard, accepted or not, are taken together.
 POOLED_METRICS_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "shard": pl.String,
-    "layer": pl.Int32,
-    "point": pl.String,
-    "depth": pl.Float64,
+    **columns("model", "variant", "shard", "layer", "point", "depth"),
+    #: `pooled_centred`: all tokens minus their mean; `pooled`: as they are, with `cosine_anisotropy` alone; each also
+    #: `_without_first`, the first token of each review
     "view": pl.String,
+    #: `max_explainable_variance`, `effective_rank`, `participation_ratio`, `cosine_anisotropy`, `cosine_dispersion`,
+    #: `cosine_modes`
     "metric": pl.String,
-    "value": pl.Float64,
+    **columns("value"),
 }
+SCHEMAS = (POOLED_METRICS_SCHEMA,)
 SPECTRAL = ("effective_rank", "max_explainable_variance", "participation_ratio")
 COSINE_ANISOTROPY = "cosine_anisotropy"
 OF_PAIRS = ("cosine_dispersion", "cosine_modes")

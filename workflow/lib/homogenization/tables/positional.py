@@ -7,7 +7,7 @@ summed on the other, which is a lower bound in expectation.
 """
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, combinations, groupby
 from typing import Any
 
 import numpy as np
@@ -17,29 +17,45 @@ from scipy.optimize import nnls
 from homogenization.measures.position_cells import CELLS, DICTIONARY, UNIFORM
 from homogenization.measures.positional import HEAD_SUMS, POSITION_SUMS, PositionalSums
 from homogenization.run.parquet import read_tables, table_metadata
+from homogenization.vocabulary.columns import columns
 
 WEIGHTS = tuple(f"weight_{template}" for template in DICTIONARY)
 _NUMBERS = ("positional_mass", "total_mass", "ratio", "r2_log", "lambda_dictionary", *WEIGHTS, "null_mass")
+#: A row for each model, variant, block and head; sorted by these. It exists if `positional` is configured. All reviews
+#: of a variant count, accepted or not. [Causes](causes.md#positional-attention) says what the numbers mean.
 POSITIONAL_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "block": pl.Int32,
-    "depth": pl.Float64,
-    "head": pl.Int32,
-    **dict.fromkeys(_NUMBERS, pl.Float64),
-    "n_reviews": pl.Int64,
+    **columns("model", "variant", "block", "depth"),
+    "head": pl.Int32,  #: from 1
+    #: total variation of uniform attention and of the attention that positions predict, cross-fitted; NaN with one
+    #: review
+    "positional_mass": pl.Float64,
+    "total_mass": pl.Float64,  #: total variation of uniform attention and of the attention itself, mean over queries
+    "ratio": pl.Float64,  #: `positional_mass` / `total_mass`
+    #: share of the variance of log attention within a query that the mean of the cell in the other half of the reviews
+    #: explains
+    "r2_log": pl.Float64,
+    "lambda_dictionary": pl.Float64,  #: 1 − `weight_uniform`
+    #: share of the template that gives all attention to `first`: the first token; `second`: the second; `self`: the
+    #: query's own token; `previous`: the token before; `next`: the token after, 0 in a causal model; `recency_2`,
+    #: `recency_8`, `recency_32`: near tokens, halved with every 2, 8 or 32 tokens of distance; `uniform`: all tokens
+    #: alike
+    **dict.fromkeys(WEIGHTS, pl.Float64),
+    "null_mass": pl.Float64,  #: `positional_mass` with the keys of each query in random order
+    "n_reviews": pl.Int64,  #: reviews that were read
 }
+#: A row for each model, variant, block, query bin and cell of keys that occurs: the attention that positions predict,
+#: mean over queries and heads. Attention over uniform attention is the factor by which a place is preferred.
 TEMPLATES_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "block": pl.Int32,
-    "depth": pl.Float64,
-    "query_bin": pl.Int32,
+    **columns("model", "variant", "block", "depth"),
+    "query_bin": pl.Int32,  #: b for the queries 2ᵇ − 1 to 2ᵇ⁺¹ − 2, counted from 0
+    #: `key_0`, `key_1`, `distance_0` (the query itself) to `distance_257_up`, and in a bidirectional model `ahead_1` to
+    #: `ahead_257_up`
     "cell": pl.String,
-    "n_queries": pl.Int64,
-    "attention": pl.Float64,
-    "uniform": pl.Float64,
+    "n_queries": pl.Int64,  #: queries of the bin
+    "attention": pl.Float64,  #: mean mass that a query gives to the cell; a bin sums to 1
+    "uniform": pl.Float64,  #: the same under uniform attention
 }
+SCHEMAS = POSITIONAL_SCHEMA, TEMPLATES_SCHEMA
 
 
 def head_numbers(by_head: np.ndarray, by_position: np.ndarray) -> dict[str, np.ndarray]:
@@ -89,8 +105,8 @@ def _cross_fitted(attention: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     if not n_queries.all():
         return np.full(len(attention), np.nan)
     excess = attention - uniform
-    chosen = excess[:, ::-1] > 0
-    return np.where(chosen, excess, 0).sum(axis=(1, 2, 3)) / n_queries.sum()
+    above = excess[:, ::-1] > 0
+    return np.where(above, excess, 0).sum(axis=(1, 2, 3)) / n_queries.sum()
 
 
 def _explained(log: np.ndarray, squared: np.ndarray, pairs: np.ndarray) -> np.ndarray:
@@ -110,8 +126,25 @@ def _dictionary_weights(attention: np.ndarray, by_position: np.ndarray) -> np.nd
     sums = by_position[POSITION_SUMS.index(DICTIONARY[0]) :].sum(axis=1)
     n_queries = sums[-1].sum(axis=-1, keepdims=True)
     scale = np.sqrt(np.where(n_queries > 0, n_queries, np.inf))
-    weights, _ = nnls((sums / scale).reshape(len(sums), -1).T, (attention.sum(axis=0) / scale).ravel())
+    templates, seen = (sums / scale).reshape(len(sums), -1).T, (attention.sum(axis=0) / scale).ravel()
+    try:
+        weights, _ = nnls(templates, seen)
+    except RuntimeError:  # it can come back to the same templates again and again
+        weights = best_of_all_subsets(templates, seen)
     return _ratio(weights, weights.sum())
+
+
+def best_of_all_subsets(columns: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """The weights >= 0 of (n, k) columns that fit the target (n,) best, from least squares of each of 2^k subsets."""
+    best, least = np.zeros(columns.shape[1]), target @ target
+    for subset in chain.from_iterable(combinations(range(len(best)), size) for size in range(1, len(best) + 1)):
+        chosen = list(subset)
+        weights = np.linalg.lstsq(columns[:, chosen], target, rcond=None)[0]
+        error = ((columns[:, chosen] @ weights - target) ** 2).sum()
+        if weights.min() >= 0 and error < least:
+            best, least = np.zeros(columns.shape[1]), error
+            best[chosen] = weights
+    return best
 
 
 def mean_template(attention: np.ndarray, uniform: np.ndarray) -> Iterator[dict[str, Any]]:
@@ -139,8 +172,8 @@ def tabulate(inputs: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
     All reviews of a variant count, whether or not they are accepted.
     """
     heads, templates = [pl.DataFrame(schema=POSITIONAL_SCHEMA)], [pl.DataFrame(schema=TEMPLATES_SCHEMA)]
-    described = [(table_metadata(path), path) for path in inputs.positional]
-    origins = [((of["states"]["model"], of["states"]["variant"]), of, path) for of, path in described]
+    files = [(table_metadata(path), path) for path in inputs.positional]
+    origins = [((of["states"]["model"], of["states"]["variant"]), of, path) for of, path in files]
     for (model, variant), shards in groupby(sorted(origins, key=lambda origin: origin[0]), lambda origin: origin[0]):
         _, metadata, paths = zip(*shards, strict=True)
         n_reviews = sum(of["n_reviews"] for of in metadata)

@@ -8,19 +8,34 @@ import polars as pl
 
 from homogenization.corpus.sentences import words
 from homogenization.run.parquet import read_table, read_tables
-from homogenization.variants.refusals import CANDIDATE_SCHEMA, REASONS
+from homogenization.variants.refusals import JUDGEMENT_SCHEMA, REASONS
+from homogenization.vocabulary.columns import columns
 
-CANDIDATES_SCHEMA = {column: dtype for column, dtype in CANDIDATE_SCHEMA.items() if column != "text"}
-REWRITING_SCHEMA = {
-    "variant": pl.String,
-    "n_reviews": pl.Int64,
-    "n_rewritten": pl.Int64,
-    "rewriting_rate": pl.Float64,
-    "n_candidates": pl.Int64,
-    **dict.fromkeys(REASONS, pl.Int64),
-    "median_words_rewritten": pl.Float64,
-    "median_words_rejected": pl.Float64,
+#: A row for each candidate of a language model, in the order of the requests. It exists if a language model rewrites a
+#: variant. The texts are in `variants/{variant}/{shard}.candidates.parquet`.
+CANDIDATES_SCHEMA = {
+    **columns("variant", "review_id"),
+    "candidate": pl.Int64,  #: number from 0; the first that passes is taken, and no further candidate is asked for
+    "request": pl.String,  #: file name of the answer in `requests/`
+    **JUDGEMENT_SCHEMA,
 }
+#: A row for each variant that a language model rewrote. A candidate is counted under the first reason that applies, in
+#: the order of the columns.
+REWRITING_SCHEMA = {
+    **columns("variant"),
+    "n_reviews": pl.Int64,  #: reviews of the sample
+    "n_rewritten": pl.Int64,  #: reviews with a candidate that passed
+    "rewriting_rate": pl.Float64,  #: the same as a fraction; below 1, the variant's reviews are a selection
+    "n_candidates": pl.Int64,  #: candidates that were asked for
+    #: candidates `truncated`: cut off at `max_new_tokens`; `malformed`: that are not the JSON that was asked for;
+    #: `empty`: without a word; `identical`: with the words of the review in their order; `length`: outside
+    #: `rewriting.length_ratio`; `coverage`: below `rewriting.min_coverage`; `position`: beyond
+    #: `rewriting.max_distance`; `similarity`: below `rewriting.min_f1`
+    **dict.fromkeys(REASONS, pl.Int64),
+    "median_words_rewritten": pl.Float64,  #: median words of the reviews that were rewritten
+    "median_words_rejected": pl.Float64,  #: median words of the other reviews
+}
+SCHEMAS = CANDIDATES_SCHEMA, REWRITING_SCHEMA
 
 
 def candidates_table(judged: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -8,28 +8,37 @@ import polars as pl
 
 from homogenization.run.parquet import read_table
 from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA
+from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.variants import ORIGINAL, RANDOM_PAIRS
 
+#: A row for each rewritten review and variant, then one for each pair of unrelated reviews (variant `random_pairs`).
 SIMILARITY_SCHEMA = {
     **SCORE_SCHEMA,
+    #: nats, of the variant's text under the model of `fluency`; null without it, and for `random_pairs`
     "loss_per_word": pl.Float64,
-    "excess_loss": pl.Float64,
+    "excess_loss": pl.Float64,  #: the same less that of the original
+    #: F1 is at least the threshold and, with `fluency.max_excess`, the excess loss at most that; null for
+    #: `random_pairs`
     "accepted": pl.Boolean,
 }
+#: A row for each variant except `original`.
 ACCEPTANCE_SCHEMA = {
-    "variant": pl.String,
-    "n_reviews": pl.Int64,
+    **columns("variant"),
+    "n_reviews": pl.Int64,  #: reviews of the sample
+    #: rewritten reviews: all if written by rule; those with a passing candidate if written by a language model, 0 if
+    #: none has one
     "n_rewritten": pl.Int64,
-    "n_accepted": pl.Int64,
-    "acceptance_rate": pl.Float64,
-    "mean_f1": pl.Float64,
-    "median_f1": pl.Float64,
-    "baseline_median_f1": pl.Float64,
-    "threshold": pl.Float64,
+    "n_accepted": pl.Int64,  #: accepted reviews
+    "acceptance_rate": pl.Float64,  #: accepted / reviews of the sample
+    **dict.fromkeys(("mean_f1", "median_f1"), pl.Float64),  #: over all rewritten reviews
+    "baseline_median_f1": pl.Float64,  #: over pairs of unrelated reviews
+    "threshold": pl.Float64,  #: `similarity.threshold`
+    #: nats, over all rewritten reviews; null without `fluency`, also in the next column
     "mean_loss_per_word": pl.Float64,
-    "median_excess_loss": pl.Float64,
-    "max_excess_loss": pl.Float64,
+    "median_excess_loss": pl.Float64,  #: nats per word above the original, over all rewritten reviews
+    "max_excess_loss": pl.Float64,  #: `fluency.max_excess`
 }
+SCHEMAS = SIMILARITY_SCHEMA, ACCEPTANCE_SCHEMA
 
 
 def similarity_table(
@@ -97,7 +106,7 @@ def acceptance_table(
         n_reviews: Reviews of the sample, the denominator of the rate.
         max_excess: Largest excess loss of an accepted review; None: no bound.
     """
-    counted = similarity.group_by("variant").agg(
+    counts = similarity.group_by("variant").agg(
         pl.len().alias("n_rewritten"),
         pl.col("accepted").sum().alias("n_accepted"),
         pl.col("f1").mean().alias("mean_f1"),
@@ -108,7 +117,7 @@ def acceptance_table(
     baseline = similarity.filter(pl.col("variant") == RANDOM_PAIRS)["f1"].median()
     return (
         pl.DataFrame({"variant": list(variants)}, schema={"variant": pl.String})
-        .join(counted, on="variant", how="left", maintain_order="left")
+        .join(counts, on="variant", how="left", maintain_order="left")
         .with_columns(pl.col("n_rewritten", "n_accepted").fill_null(0))
         .with_columns(
             pl.lit(n_reviews).alias("n_reviews"),

@@ -6,23 +6,29 @@ import polars as pl
 
 from homogenization.run.parquet import read_tables
 from homogenization.tables.over_reviews import keep_accepted
+from homogenization.vocabulary.columns import columns
 
+#: A row for all secondary sinks of a model, variant and kind (`token` null), then one for each text of such a token;
+#: sorted by model, variant, kind and number of reviews. It exists if `positional` is configured. A model and variant
+#: without any has no row.
 SINKS_TABLE_SCHEMA = {
-    "model": pl.String,
-    "variant": pl.String,
-    "kind": pl.String,
-    "token": pl.String,
-    "n_reviews": pl.Int64,
-    "n_read": pl.Int64,
-    "n_sinks": pl.Int64,
-    "position": pl.Float64,
-    "earliest": pl.Int64,
-    "latest": pl.Int64,
-    "relative_position": pl.Float64,
+    **columns("model", "variant"),
+    "kind": pl.String,  #: `attention` or `norm`
+    "token": pl.String,  #: its text without spaces around it; null for all; `(special)` for a token outside of the text
+    "n_reviews": pl.Int64,  #: accepted reviews that have such a token
+    "n_read": pl.Int64,  #: accepted reviews that were read
+    "n_sinks": pl.Int64,  #: such tokens
+    "position": pl.Float64,  #: median position in the review, 0 for the first token
+    **dict.fromkeys(("earliest", "latest"), pl.Int64),  #: least and largest position
+    "relative_position": pl.Float64,  #: median of position / (number of tokens − 1)
+    #: median of the first block; for a norm, of the layer: 0 before the first block, l after block l
     "first_block": pl.Float64,
-    "last_block": pl.Float64,
+    "last_block": pl.Float64,  #: median of the last
+    #: median of the largest excess: attention received over the larger of uniform attention and 1, norm over the median
+    #: norm
     "peak": pl.Float64,
 }
+SCHEMAS = (SINKS_TABLE_SCHEMA,)
 _GROUP = ("model", "variant", "kind")
 _SPECIAL = "(special)"  # a token outside of the text, such as the one that ends it
 
@@ -35,16 +41,16 @@ def sinks_table(sinks: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
         texts: variant, review_id, text.
     """
     n_read = sinks.group_by("model", "variant").agg(pl.col("review_id").n_unique().cast(pl.Int64).alias("n_read"))
-    found = sinks.filter(pl.col("kind").is_not_null()).join(
+    rows = sinks.filter(pl.col("kind").is_not_null()).join(
         texts, on=["variant", "review_id"], how="left", validate="m:1"
     )
     span = pl.col("text").str.slice(pl.col("token_start"), pl.col("token_end") - pl.col("token_start"))
     word = span.str.strip_chars()
-    found = found.with_columns(
+    rows = rows.with_columns(
         token=pl.when(pl.col("token_end") == 0).then(pl.lit(_SPECIAL)).when(word == "").then(span).otherwise(word),
         place=pl.col("position") / (pl.col("n_tokens") - 1),
     )
-    every = found.with_columns(token=pl.lit(None, dtype=pl.String))
+    every = rows.with_columns(token=pl.lit(None, dtype=pl.String))
     numbers = (
         pl.col("review_id").n_unique().alias("n_reviews"),
         pl.len().alias("n_sinks"),
@@ -54,7 +60,7 @@ def sinks_table(sinks: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
         pl.col("place").median().alias("relative_position"),
         *(pl.col(name).median() for name in ("first_block", "last_block", "peak")),
     )
-    table = pl.concat([every, found]).group_by(*_GROUP, "token").agg(*numbers).rename({"median_position": "position"})
+    table = pl.concat([every, rows]).group_by(*_GROUP, "token").agg(*numbers).rename({"median_position": "position"})
     table = table.join(n_read, on=["model", "variant"], how="left")
     order = [pl.col(name) for name in _GROUP] + [pl.col("token").is_not_null(), -pl.col("n_reviews"), pl.col("token")]
     return table.select(*SINKS_TABLE_SCHEMA).cast(SINKS_TABLE_SCHEMA).sort(*order)

@@ -6,8 +6,19 @@ import polars as pl
 
 from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import summarise
+from homogenization.vocabulary.columns import columns
 
 _GROUP = ("model", "variant", "point", "layer", "depth", "view", "metric")
+#: The mean of `metrics.parquet` over reviews; `summary.csv` holds the same. Intervals are 95 % Student t intervals.
+SUMMARY_SCHEMA = {
+    **columns(*_GROUP),
+    "n_reviews": pl.Int64,  #: reviews whose value is not NaN
+    **columns("mean"),
+    "std": pl.Float64,  #: over these reviews, with n − 1
+    "median": pl.Float64,  #: over these reviews
+    **columns("ci_low", "ci_high"),
+}
+SCHEMAS = SUMMARY_SCHEMA, SUMMARY_SCHEMA
 
 
 def summary_table(metrics: pl.DataFrame) -> pl.DataFrame:

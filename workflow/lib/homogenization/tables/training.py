@@ -6,17 +6,12 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.parquet import read_table
+from homogenization.training.schemas import LOSSES_SCHEMA
+from homogenization.vocabulary.columns import columns
 
-TRAINING_SCHEMA = {
-    "arm": pl.String,
-    "seed": pl.Int64,
-    "step": pl.Int64,
-    **dict.fromkeys(("loss", "held_out_loss", "penalised", "gradient_norm", "learning_rate"), pl.Float64),
-    "n_tokens": pl.Int64,
-    **dict.fromkeys(("unigram", "bigram"), pl.Float64),
-    **dict.fromkeys(("n_training", "n_held_out"), pl.Int64),
-    "layers": pl.List(pl.Int64),
-}
+#: A row for each [trained](training.md) arm, seed and step. A step's own columns are empty after the last.
+TRAINING_SCHEMA = {**columns("arm", "seed"), **LOSSES_SCHEMA}
+SCHEMAS = (TRAINING_SCHEMA,)
 
 
 def training_table(losses: Sequence[pl.DataFrame], arms: Sequence[Sequence[Any]]) -> pl.DataFrame:

@@ -23,14 +23,13 @@ def baselines(training: Sequence[np.ndarray], held_out: Sequence[np.ndarray], vo
     kinds, times = np.unique(before * vocab_size + after, return_counts=True)
     contexts = np.bincount(before, minlength=vocab_size)
     followers = np.bincount(kinds // vocab_size, minlength=vocab_size)
-    asked_before, asked = _pairs(held_out)
-    places = np.searchsorted(kinds, asked_before * vocab_size + asked).clip(max=max(len(kinds) - 1, 0))
-    seen = np.where(kinds[places] == asked_before * vocab_size + asked, times[places], 0)
-    weight = contexts[asked_before] + followers[asked_before]
-    bigram = np.where(
-        weight > 0, (seen + followers[asked_before] * unigram[asked]) / np.maximum(weight, 1), unigram[asked]
-    )
-    return float(-np.log(unigram[asked]).mean()), float(-np.log(bigram).mean())
+    previous, predicted = _pairs(held_out)
+    places = np.searchsorted(kinds, previous * vocab_size + predicted).clip(max=max(len(kinds) - 1, 0))
+    pair_counts = np.where(kinds[places] == previous * vocab_size + predicted, times[places], 0)
+    weight = contexts[previous] + followers[previous]
+    shares = unigram[predicted]
+    bigram = np.where(weight > 0, (pair_counts + followers[previous] * shares) / np.maximum(weight, 1), shares)
+    return float(-np.log(shares).mean()), float(-np.log(bigram).mean())
 
 
 def _pairs(texts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

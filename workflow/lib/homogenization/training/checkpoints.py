@@ -3,7 +3,6 @@
 The JSON names the SHA-256 of the tensors, so that a file that was cut short is never taken for a state.
 """
 
-import hashlib
 import json
 import logging
 import shutil
@@ -15,7 +14,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from homogenization.run.files import damage, gone, written_together
+from homogenization.run.files import damage, gone, sha256_of, written_together
 
 TENSORS, NOTES = "tensors.safetensors", "notes.json"
 
@@ -52,7 +51,7 @@ def save_state(state: State, key: str, folder: Path) -> None:
             {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()}, partial / TENSORS
         )
         notes = {name: value for name, value in vars(state).items() if name != "tensors"}
-        notes |= {"key": key, "sha256": _sha256(partial / TENSORS)}
+        notes |= {"key": key, "sha256": sha256_of(partial / TENSORS)}
         (partial / NOTES).write_text(json.dumps(notes), encoding="utf-8")
 
 
@@ -81,8 +80,8 @@ def keep(state: State, key: str, folder: Path) -> None:
 
 def latest(key: str, folder: Path) -> State | None:
     """The last whole checkpoint of the run `key`, or None where it has none: those before a damaged one are tried."""
-    found = sorted((path for path in folder.iterdir() if path.name.isdigit()), reverse=True) if folder.is_dir() else []
-    for path in found:
+    paths = sorted((path for path in folder.iterdir() if path.name.isdigit()), reverse=True) if folder.is_dir() else []
+    for path in paths:
         try:
             return _read(path / TENSORS, path / NOTES, key)
         except (OSError, ValueError, KeyError, SafetensorError) as error:
@@ -91,14 +90,9 @@ def latest(key: str, folder: Path) -> State | None:
 
 
 def _read(tensors: Path, notes: Path, key: str | None) -> State:
-    told = json.loads(notes.read_text(encoding="utf-8"))
-    if told.pop("key") != key and key is not None:
+    content = json.loads(notes.read_text(encoding="utf-8"))
+    if content.pop("key") != key and key is not None:
         raise ValueError("it belongs to a run with other settings")
-    if told.pop("sha256") != _sha256(tensors):
+    if content.pop("sha256") != sha256_of(tensors):
         raise ValueError("its tensors are damaged or cut short")
-    return State(tensors=load_file(tensors), **told)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+    return State(tensors=load_file(tensors), **content)

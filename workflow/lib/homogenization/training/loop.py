@@ -153,12 +153,13 @@ class Loop:
         texts = self._texts_of(step)
         penalty, metric, layers = self.options["penalty"], None, self.state.layers or []
         rate = self.learning_rate(step)
-        with states_taken(self.trainable.blocks, layers) as taken:
+        with states_taken(self.trainable.blocks, layers) as states:
             loss, lengths = self._loss(texts)
         objective = loss
         if penalty:
             function, sign = METRICS[penalty["metric"]]
-            metric = torch.stack([metric_of_batch(function, taken[layer], lengths).to(loss) for layer in layers]).mean()
+            metrics = [metric_of_batch(function, states[layer], lengths).to(loss) for layer in layers]
+            metric = torch.stack(metrics).mean()
             objective = loss + penalty["strength"] * sign * metric
         self._optimizer.zero_grad(set_to_none=True)
         objective.backward()
@@ -179,9 +180,9 @@ class Loop:
             self.state.start_loss = numbers["loss"]
         finite = all(np.isfinite(value) for value in numbers.values() if value is not None)
         if not finite or numbers["loss"] > self.state.start_loss + _FAR_ABOVE:
-            found = ", ".join(f"{name} {value:.4g}" for name, value in numbers.items() if value is not None)
+            items = ", ".join(f"{name} {value:.4g}" for name, value in numbers.items() if value is not None)
             raise DivergedError(
-                f"training diverged {when} of {self.options['steps']} steps ({found}; the first loss was "
+                f"training diverged {when} of {self.options['steps']} steps ({items}; the first loss was "
                 f"{self.state.start_loss:.4g} nats). No model was written. Lower learning_rate"
                 + (" or the strength of the penalty." if self.options["penalty"] else ".")
             )
@@ -193,10 +194,10 @@ class Loop:
             return checked_layers(layers, n_blocks)
         sums = np.zeros(n_blocks + 1)
         for texts in self._held_out_batches():
-            with torch.inference_mode(), states_taken(self.trainable.blocks, range(n_blocks + 1)) as taken:
+            with torch.inference_mode(), states_taken(self.trainable.blocks, range(n_blocks + 1)) as states:
                 _, lengths = self._loss(texts)
             sums += [
-                len(texts) * float(metric_of_batch(cosine_anisotropy, taken[layer], lengths))
+                len(texts) * float(metric_of_batch(cosine_anisotropy, states[layer], lengths))
                 for layer in range(len(sums))
             ]
         return steepest_layers((sums / len(self._held_out)).tolist())
@@ -218,10 +219,10 @@ class Loop:
         mask = torch.zeros_like(ids)
         for row, text in enumerate(texts):
             ids[row, : len(text)], mask[row, : len(text)] = torch.from_numpy(text), 1
-        wanted = ids.masked_fill(mask == 0, _NOT_READ)[:, 1:]
+        targets = ids.masked_fill(mask == 0, _NOT_READ)[:, 1:]
         device = self.trainable.device
         logits = self.trainable.network(
             input_ids=ids.to(device), attention_mask=mask.to(device), use_cache=False
         ).logits
         flat = logits[:, :-1].float().flatten(0, 1)
-        return cross_entropy(flat, wanted.to(flat.device).flatten(), ignore_index=_NOT_READ), lengths
+        return cross_entropy(flat, targets.to(flat.device).flatten(), ignore_index=_NOT_READ), lengths

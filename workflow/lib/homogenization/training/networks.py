@@ -29,7 +29,7 @@ class Trainable:
         blocks: its transformer blocks, in order.
         tokenizer: fast tokenizer.
         parameters: what is trained, by name.
-        described: where the weights come from, in a line.
+        description: where the weights come from, in a line.
         digest: SHA-256 of the weights.
     """
 
@@ -37,7 +37,7 @@ class Trainable:
     blocks: torch.nn.ModuleList
     tokenizer: PreTrainedTokenizerBase
     parameters: dict[str, torch.nn.Parameter]
-    described: str
+    description: str
     digest: str
 
     @property

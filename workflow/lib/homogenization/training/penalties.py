@@ -43,21 +43,21 @@ def metric_of_batch(metric: Metric, states: Tensor, lengths: Sequence[int]) -> T
 @contextmanager
 def states_taken(blocks: torch.nn.ModuleList, layers: Sequence[int]) -> Iterator[dict[int, Tensor]]:
     """Yield a dictionary that a pass fills with the residual stream at `layers`; 0 is before the first block."""
-    taken: dict[int, Tensor] = {}
+    states: dict[int, Tensor] = {}
 
     def before_first(_: torch.nn.Module, positional: tuple, named: dict) -> None:
-        taken[0] = positional[0] if positional else named["hidden_states"]
+        states[0] = positional[0] if positional else named["hidden_states"]
 
     def after(layer: int) -> Callable:
         def take(_module: torch.nn.Module, _inputs: tuple, output: Tensor | tuple) -> None:
-            taken[layer] = output[0] if isinstance(output, tuple) else output
+            states[layer] = output[0] if isinstance(output, tuple) else output
 
         return take
 
     hooks = [blocks[layer - 1].register_forward_hook(after(layer)) for layer in layers if layer]
     hooks += [blocks[0].register_forward_pre_hook(before_first, with_kwargs=True)] if 0 in layers else []
     try:
-        yield taken
+        yield states
     finally:
         for hook in hooks:
             hook.remove()

@@ -21,16 +21,9 @@ from homogenization.training.baselines import baselines
 from homogenization.training.checkpoints import keep, latest, read_state, save_state
 from homogenization.training.loop import DivergedError, Loop, deterministic
 from homogenization.training.networks import Trainable, load_trainable
+from homogenization.training.schemas import LOSSES_SCHEMA
 from homogenization.training.texts import Batches, reviews_to_train_on
 
-LOSSES_SCHEMA = {
-    "step": pl.Int64,
-    **dict.fromkeys(("loss", "held_out_loss", "penalised", "gradient_norm", "learning_rate"), pl.Float64),
-    "n_tokens": pl.Int64,
-    **dict.fromkeys(("unigram", "bigram"), pl.Float64),
-    **dict.fromkeys(("n_training", "n_held_out"), pl.Int64),
-    "layers": pl.List(pl.Int64),
-}
 CHECKPOINTS, STATE = ".checkpoints", "state"  # folders beside and in that of a model
 _SECONDS = 60.0  # between checkpoints
 
@@ -72,10 +65,10 @@ def train_snapshot(
     with deterministic(options["threads"]):
         training, held_out = reviews_to_train_on(clean, sampled, options["held_out"], options["batch_size"])
         trainable = load_trainable(entry["weights"], options, entry["device"], gpus, seed)
-        texts, asked = (
+        texts, targets = (
             _token_ids(trainable, part, entry["bos"], options["max_tokens"]) for part in (training, held_out)
         )
-        told = [
+        settings = [
             entry["bos"],
             dict(options),
             seed,
@@ -86,14 +79,14 @@ def train_snapshot(
             torch.__version__,
         ]
         names = [training["review_id"].to_list(), held_out["review_id"].to_list()]
-        key = hashlib.sha256(json.dumps([told, names], sort_keys=True).encode()).hexdigest()
+        key = hashlib.sha256(json.dumps([settings, names], sort_keys=True).encode()).hexdigest()
         checkpoints = folder.parent / CHECKPOINTS / folder.name
         state = latest(key, checkpoints)
         if state is not None:
             logging.info(f"resumed after step {state.step}")
         elif before is not None:
             state = read_state(before / STATE)
-        loop = Loop(trainable, options, texts, asked, Batches(names[0], seed, options["batch_size"]), state)
+        loop = Loop(trainable, options, texts, targets, Batches(names[0], seed, options["batch_size"]), state)
         if options["penalty"]:
             logging.info(f"penalty on the layers {loop.state.layers}")
         try:
@@ -103,8 +96,8 @@ def train_snapshot(
             _remove(checkpoints)
             raise
         loop.state.rows.append({"step": step, "held_out_loss": loop.held_out_loss()})
-        constants = dict(zip(("unigram", "bigram"), baselines(texts, asked, _vocabulary(trainable)), strict=True))
-        constants |= {"n_training": len(texts), "n_held_out": len(asked), "layers": loop.state.layers}
+        constants = dict(zip(("unigram", "bigram"), baselines(texts, targets, _vocabulary(trainable)), strict=True))
+        constants |= {"n_training": len(texts), "n_held_out": len(targets), "layers": loop.state.layers}
         rows = [row | constants for row in loop.state.rows]
         write_table(pl.DataFrame(rows, schema=LOSSES_SCHEMA), folder / "losses.parquet")
         loop.state.rows = []
@@ -145,11 +138,11 @@ def _vocabulary(trainable: Trainable) -> int:
 
 def _origin(trainable: Trainable, options: Mapping[str, Any], seed: int, step: int) -> str:
     """Where the weights come from, in a line."""
-    told = [f"{step} of {options['steps']} training steps of {options['batch_size']} reviews", f"seed {seed}"]
+    parts = [f"{step} of {options['steps']} training steps of {options['batch_size']} reviews", f"seed {seed}"]
     if options["penalty"]:
         penalty = options["penalty"]
-        told.append(f"penalty {penalty['strength']} on {penalty['metric']}")
+        parts.append(f"penalty {penalty['strength']} on {penalty['metric']}")
     if options.get("lora"):
-        told.append(f"updates of rank {options['lora']['rank']}")
-    told.append(f"torch {torch.__version__}, {trainable.device.type}, threads {options['threads']}")
-    return f"{', '.join(told)}; from {trainable.described}, weights SHA-256 {trainable.digest}"
+        parts.append(f"updates of rank {options['lora']['rank']}")
+    parts.append(f"torch {torch.__version__}, {trainable.device.type}, threads {options['threads']}")
+    return f"{', '.join(parts)}; from {trainable.description}, weights SHA-256 {trainable.digest}"

@@ -31,19 +31,19 @@ def reviews_to_train_on(
         HomogenizationError: fewer reviews are left than are held out and read in one step.
     """
     others = clean.join(sampled.select("review_id"), on="review_id", how="anti").sort("review_id")
-    left = _without_near_duplicates(others, sampled)
-    hashes = [seeded_hash(0, "held out", name) for name in left["review_id"]]
-    ranked = left.with_columns(pl.Series("hash", hashes, pl.Binary)).sort("hash").drop("hash")
-    asked, rest = ranked[:held_out].sort("review_id"), ranked[held_out:].sort("review_id")
-    training = _without_near_duplicates(rest, asked)
+    pool = _without_near_duplicates(others, sampled)
+    hashes = [seeded_hash(0, "held out", name) for name in pool["review_id"]]
+    ranked = pool.with_columns(pl.Series("hash", hashes, pl.Binary)).sort("hash").drop("hash")
+    held_out_reviews, rest = ranked[:held_out].sort("review_id"), ranked[held_out:].sort("review_id")
+    training = _without_near_duplicates(rest, held_out_reviews)
     if len(training) < batch_size:
         raise HomogenizationError(
-            f"training: the sample of {len(sampled)} leaves {len(left)} reviews of {len(clean)} "
-            f"({len(others) - len(left)} are near-duplicates of sampled ones, and {len(rest) - len(training)} of these "
+            f"training: the sample of {len(sampled)} leaves {len(pool)} reviews of {len(clean)} "
+            f"({len(others) - len(pool)} are near-duplicates of sampled ones, and {len(rest) - len(training)} of these "
             f"of held-out ones), and {held_out + batch_size} are needed: {held_out} held out "
             f"(held_out), {batch_size} for a step (batch_size). Lower these or n_reviews, or give a larger corpus."
         )
-    return training, asked
+    return training, held_out_reviews
 
 
 def _without_near_duplicates(reviews: pl.DataFrame, of: pl.DataFrame) -> pl.DataFrame:
@@ -60,14 +60,14 @@ def near_duplicates(texts: Sequence[str], of: Sequence[str]) -> list[bool]:
         sizes.append(len(rows))
         for row in rows:
             places.setdefault(row, []).append(place)
-    found = []
+    duplicates = []
     for text in texts:
         rows, shared = _rows_of_words(text), {}
         for row in rows:
             for place in places.get(row, ()):
                 shared[place] = shared.get(place, 0) + 1
-        found.append(any(number >= _SHARED * min(len(rows), sizes[place]) for place, number in shared.items()))
-    return found
+        duplicates.append(any(number >= _SHARED * min(len(rows), sizes[place]) for place, number in shared.items()))
+    return duplicates
 
 
 def _rows_of_words(text: str) -> set[tuple[str, ...]]:
@@ -95,13 +95,13 @@ class Batches:
 
     def of(self, step: int) -> list[int]:
         """Places, among `names`, of the reviews that a step reads, from 0."""
-        read = range(step * self.size, (step + 1) * self.size)
-        return [self._order(place // len(self.names))[place % len(self.names)] for place in read]
+        places = range(step * self.size, (step + 1) * self.size)
+        return [self._order(place // len(self.names))[place % len(self.names)] for place in places]
 
     def _order(self, epoch: int) -> list[int]:
         if epoch not in self._orders:
             hashes = [seeded_hash(self.seed, epoch, name) for name in self.names]
             # two epochs at a time, where a step reads the end of one and the beginning of the next
-            self._orders = {kept: self._orders[kept] for kept in self._orders if kept == epoch - 1}
+            self._orders = {earlier: self._orders[earlier] for earlier in self._orders if earlier == epoch - 1}
             self._orders[epoch] = sorted(range(len(hashes)), key=hashes.__getitem__)
         return self._orders[epoch]

@@ -181,18 +181,18 @@ def mended(atoms: Sequence[Atom]) -> list[Atom]:
         trailing = runs[-1] if runs and atoms[behind - 1] != HOLE else []
         strongest = max(reversed(runs), key=strength, default=[])
         if before is None:  # at the beginning, what stood before the phrase stays ("...and then")
-            kept = leading + ([] if after else trailing)
+            marks = leading + ([] if after else trailing)
         elif after is None and before.kind != "open" and trailing:
-            kept = strongest
+            marks = strongest
         elif after is None:
-            kept = strongest if strength(strongest) >= FINAL else []
+            marks = strongest if strength(strongest) >= FINAL else []
         elif before.kind == "open":
-            kept = leading
+            marks = leading
         elif after.kind == "close":
-            kept = strongest if strength(strongest) >= FINAL else []
+            marks = strongest if strength(strongest) >= FINAL else []
         else:
-            kept = strongest
-        atoms[first:behind] = kept
+            marks = strongest
+        atoms[first:behind] = marks
     return atoms
 
 
@@ -209,13 +209,13 @@ def render(atoms: Sequence[Atom]) -> tuple[str, list[int]]:
 
 def names_in(text: str) -> frozenset[str]:
     """The words that have a capital within a sentence of the review, outside the beginning of a clause or quote."""
-    found = set()
+    capitalised = set()
     for span in sentence_spans(text):
         parts = chunks(text, *span)
         for before, part in pairwise(parts):
             if before.is_open_behind and part.is_open_before:
-                found.add(text[part.core_start : part.core_end])
-    return frozenset(word for word in found if word[0].isupper())
+                capitalised.add(text[part.core_start : part.core_end])
+    return frozenset(word for word in capitalised if word[0].isupper())
 
 
 def without_sentence_capital(atoms: Sequence[Atom], index: int, names: frozenset[str]) -> Atom:

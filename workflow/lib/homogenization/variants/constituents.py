@@ -66,7 +66,7 @@ class Sentence:
             while (above := self.tokens[above].head) not in seen:
                 members[above].add(index)
                 seen.add(above)
-        return [(min(found), max(found)) if max(found) - min(found) + 1 == len(found) else None for found in members]
+        return [(min(group), max(group)) if max(group) - min(group) + 1 == len(group) else None for group in members]
 
     @property
     def is_numbered(self) -> bool:
@@ -76,8 +76,8 @@ class Sentence:
     @property
     def proper_names(self) -> frozenset[str]:
         """The words that are names, or parts of names."""
-        named = [token for token in self.tokens if token.name is not None or token.pos == "PROPN"]
-        return frozenset(self.text[token.start : token.end] for token in named)
+        name_tokens = [token for token in self.tokens if token.name is not None or token.pos == "PROPN"]
+        return frozenset(self.text[token.start : token.end] for token in name_tokens)
 
     def phrase(self, first: int, last: int) -> Phrase | None:
         """The words from token `first` to token `last` as a phrase.
@@ -99,8 +99,8 @@ class Sentence:
             return None
         if not _closed(self.text[start:end]):
             return None
-        found = word_spans(self.text, start, end)
-        return Phrase(" ".join(folded(self.text[slice(*word)]) for word in found), self.number, found[0][0], end)
+        spans = word_spans(self.text, start, end)
+        return Phrase(" ".join(folded(self.text[slice(*word)]) for word in spans), self.number, spans[0][0], end)
 
     def _clings(self, token: Token) -> bool:
         """Whether a token is the rest of a contraction, which the word takes along: 's, n't."""
@@ -112,7 +112,7 @@ class Sentence:
         Each ends with a noun or a name, and has no punctuation inside. Of a noun chunk that is too long, the first
         words are left out, but no name is cut.
         """
-        found = {}
+        phrases = {}
         for kind in ("chunk", "name"):
             numbered = [(getattr(token, kind), index) for index, token in enumerate(self.tokens)]
             for number, members in groupby(numbered, lambda pair: pair[0]):
@@ -123,8 +123,8 @@ class Sentence:
                     indices.pop()
                 phrase = self._shortened(indices, ngram_range)
                 if phrase is not None:
-                    found[phrase.start, phrase.end] = phrase
-        return [found[place] for place in sorted(found)]
+                    phrases[phrase.start, phrase.end] = phrase
+        return [phrases[place] for place in sorted(phrases)]
 
     def _shortened(self, indices: list[int], ngram_range: tuple[int, int]) -> Phrase | None:
         """The longest phrase that ends where `indices` end, begins with one of them, and is of an allowed length."""
@@ -170,8 +170,8 @@ class Sentence:
         )
         whole = (self.phrase(*span) for span in self.subtrees if span is not None)
         short = (phrase for phrase in whole if phrase and len(phrase.term.split()) <= MOST_WORDS)
-        found = {(phrase.start, phrase.end): phrase for phrase in chain(around, short)}
-        return [found[place] for place in sorted(found)]
+        phrases = {(phrase.start, phrase.end): phrase for phrase in chain(around, short)}
+        return [phrases[place] for place in sorted(phrases)]
 
     def _around(self, start: int, end: int) -> Iterator[Phrase]:
         """The constituents of no more than `MOST_WORDS` words around some words, the largest first.

@@ -25,7 +25,7 @@ def candidates(text: str, ngram_range: tuple[int, int]) -> list[Phrase]:
         text: A cleaned review.
         ngram_range: Smallest and largest number of words of a phrase.
     """
-    found = []
+    phrases = []
     for sentence, span in enumerate(sentence_spans(text)):
         parts = chunks(text, *span)
         for first in range(len(parts)):
@@ -38,13 +38,13 @@ def candidates(text: str, ngram_range: tuple[int, int]) -> list[Phrase]:
                     edges = (text[start:end], text[final_start:final_end])
                     if not any(is_stop_word(folded(word)) for word in edges):
                         inner = [folded(text[slice(*word)]) for word in word_spans(text, start, final_end)]
-                        found.append(Phrase(" ".join(inner), sentence, start, final_end))
+                        phrases.append(Phrase(" ".join(inner), sentence, start, final_end))
                 if not parts[last].is_open_behind:
                     break
-    return found
+    return phrases
 
 
-def key_phrases(text: str, found: Sequence[Phrase], scorer: Scorer, max_phrases: int) -> list[tuple[Phrase, float]]:
+def key_phrases(text: str, phrases: Sequence[Phrase], scorer: Scorer, max_phrases: int) -> list[tuple[Phrase, float]]:
     """Choose the key phrases of a review, with all their places.
 
     The phrases are taken from the best on, each with all its places that no better phrase overlaps, until
@@ -52,7 +52,7 @@ def key_phrases(text: str, found: Sequence[Phrase], scorer: Scorer, max_phrases:
 
     Args:
         text: A cleaned review.
-        found: Its phrases that may be key, in reading order: `candidates`, or `content_candidates`.
+        phrases: Those that may be key, in reading order: `candidates`, or `content_candidates`.
         scorer: Scorer of their terms.
         max_phrases: Largest number of distinct phrases.
 
@@ -60,19 +60,19 @@ def key_phrases(text: str, found: Sequence[Phrase], scorer: Scorer, max_phrases:
         (phrase, score) in reading order, without overlaps.
     """
     places: dict[str, list[Phrase]] = {}
-    for phrase in found:
+    for phrase in phrases:
         places.setdefault(phrase.term, []).append(phrase)
     scores = scorer(text, Counter({term: len(at) for term, at in places.items()}))
     chosen: list[tuple[Phrase, float]] = []
-    taken = np.zeros(len(text), dtype=bool)
+    occupied = np.zeros(len(text), dtype=bool)
     n_phrases = 0
     for term in sorted(scores, key=lambda term: (-scores[term], -len(term.split()), term)):
         if n_phrases == max_phrases:
             break
         free = False
         for place in places[term]:
-            if not taken[place.start : place.end].any():
-                taken[place.start : place.end] = True
+            if not occupied[place.start : place.end].any():
+                occupied[place.start : place.end] = True
                 chosen.append((place, float(scores[term])))
                 free = True
         n_phrases += free
@@ -111,11 +111,11 @@ def content_candidates(text: str, sentences: Sequence[Sentence], ngram_range: tu
     return [phrase for phrase in candidates(text, (shortest, longest)) if phrase.term in content]
 
 
-def keyphrase_table(found: Mapping[str, Sequence[tuple[Phrase, float]]]) -> pl.DataFrame:
+def keyphrase_table(keyphrases: Mapping[str, Sequence[tuple[Phrase, float]]]) -> pl.DataFrame:
     """The key phrases of each review, with their scores, as a table of `KEYPHRASE_SCHEMA`."""
     rows = [
         (name, phrase.term, score, phrase.sentence, phrase.start, phrase.end)
-        for name, phrases in found.items()
+        for name, phrases in keyphrases.items()
         for phrase, score in phrases
     ]
     return pl.DataFrame(rows, schema=KEYPHRASE_SCHEMA, orient="row")

@@ -65,7 +65,7 @@ def extract_keyphrases_with_llm(
             can succeed.
     """
     texts = dict(reviews.select("review_id", "text").iter_rows())
-    found: dict[str, list[tuple[Phrase, float]]] = {name: [] for name in texts}
+    keyphrases: dict[str, list[tuple[Phrase, float]]] = {name: [] for name in texts}
     failures: dict[str, Failure] = {}
     n_listed = n_dropped = n_malformed = 0
     waiting = list(texts)
@@ -81,8 +81,8 @@ def extract_keyphrases_with_llm(
             terms = {phrase.term for phrase in literal}
             n_listed += len(phrases or [])
             n_dropped += sum(_term(phrase) not in terms for phrase in phrases or [])
-            found[name] = key_phrases(texts[name], literal, ranked_scorer(phrases or []), max_phrases)
-        waiting = [name for name in waiting if not found[name] and name not in failures]
+            keyphrases[name] = key_phrases(texts[name], literal, ranked_scorer(phrases or []), max_phrases)
+        waiting = [name for name in waiting if not keyphrases[name] and name not in failures]
     refuse_unanswered(failures, len(texts))
     logger.info(
         "%d of %d phrases were dropped: no literal candidates of their review; %d answers were malformed",
@@ -92,7 +92,7 @@ def extract_keyphrases_with_llm(
     )
     for name in waiting:
         logger.warning("review %s: no key phrase in %d answers; it goes on without any", name, n_candidates)
-    return keyphrase_table(found)
+    return keyphrase_table(keyphrases)
 
 
 def ranked_scorer(phrases: Sequence[str]) -> Scorer:

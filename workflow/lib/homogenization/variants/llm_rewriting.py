@@ -76,18 +76,18 @@ def rewrite_with_llm(
     waiting = shard
     for number in range(filters["candidates"]):
         requests = [_request(prompt, review, number) for review in waiting]
-        offered = []
+        offers = []
         for review, request, answer in zip(waiting, requests, answered(store, writer, requests), strict=True):
             if isinstance(answer, Failure):
                 failures[review.name] = answer
             else:
                 candidate = judge(answer, review.text, review.phrases, position, filters)
-                offered.append((review, store.key(writer, request), candidate))
+                offers.append((review, store.key(writer, request), candidate))
         if score_f1 is not None:
-            offered = _with_similarity(offered, filters, score_f1)
-        for review, key, candidate in offered:
+            offers = _with_similarity(offers, filters, score_f1)
+        for review, key, candidate in offers:
             judged[review.name].append((key, candidate))
-        waiting = [review for review, _, candidate in offered if candidate.reason is not None]
+        waiting = [review for review, _, candidate in offers if candidate.reason is not None]
     refuse_unanswered(failures, len(shard))
     _report(judged, store)
     return _rewritten(shard, judged, variant), _candidates(judged, variant)
@@ -106,21 +106,21 @@ def _request(prompt: Mapping[str, Any], review: Review, number: int) -> Request:
     literal: dict[str, str] = {}
     for phrase in review.phrases:
         literal.setdefault(phrase.term, review.text[phrase.start : phrase.end])
-    listed = "\n".join(f"- {phrase}" for phrase in literal.values())
-    return Request(review.name, render(prompt, review=review.text, phrases=listed), REVIEW_SCHEMA, number)
+    bullets = "\n".join(f"- {phrase}" for phrase in literal.values())
+    return Request(review.name, render(prompt, review=review.text, phrases=bullets), REVIEW_SCHEMA, number)
 
 
 def _with_similarity(
-    offered: Sequence[tuple[Review, str, Candidate]], filters: Mapping[str, Any], score_f1: ScoreF1
+    offers: Sequence[tuple[Review, str, Candidate]], filters: Mapping[str, Any], score_f1: ScoreF1
 ) -> list[tuple[Review, str, Candidate]]:
     """Judge by similarity those candidates that passed all other filters."""
-    passed = [(review, candidate) for review, _, candidate in offered if candidate.reason is None]
+    passed = [(review, candidate) for review, _, candidate in offers if candidate.reason is None]
     scores = iter(score_f1([candidate.text for _, candidate in passed], [review.text for review, _ in passed]))
     return [
         (review, key, judge_similarity(candidate, review.text, float(next(scores)), filters))
         if candidate.reason is None
         else (review, key, candidate)
-        for review, key, candidate in offered
+        for review, key, candidate in offers
     ]
 
 

@@ -32,9 +32,9 @@ def parse_reviews(reviews: pl.DataFrame, parser: Mapping[str, Any]) -> pl.DataFr
     import spacy
 
     folder = pipeline_folder(parser["package"])
-    if parser["sha256"] is not None and (found := digest_of(folder)) != parser["sha256"]:
+    if parser["sha256"] is not None and (digest := digest_of(folder)) != parser["sha256"]:
         raise HomogenizationError(
-            f"parser: the files of the package '{parser['package']}' have the SHA-256 {found}, and should have "
+            f"parser: the files of the package '{parser['package']}' have the SHA-256 {digest}, and should have "
             f"{parser['sha256']}. Install the version that envs/requirements.txt names."
         )
     pipeline = spacy.load(folder, exclude=["lemmatizer"])
@@ -49,8 +49,8 @@ def parse_reviews(reviews: pl.DataFrame, parser: Mapping[str, Any]) -> pl.DataFr
     parsed = pipeline.pipe([sentence for *_, sentence in sentences])
     for (name, number, offset, _), doc in zip(sentences, parsed, strict=True):
         chunks = {token.i: index for index, chunk in enumerate(doc.noun_chunks) for token in chunk}
-        named = enumerate(entity for entity in doc.ents if entity.label_ in NAMES)
-        names = {token.i: index for index, entity in named for token in entity}
+        entities = enumerate(entity for entity in doc.ents if entity.label_ in NAMES)
+        names = {token.i: index for index, entity in entities for token in entity}
         rows += [
             (
                 *(name, number, offset + token.idx, offset + token.idx + len(token)),
@@ -68,17 +68,17 @@ def pipeline_folder(package: str) -> Path:
         HomogenizationError: the package is not installed, or carries no pipeline.
     """
     spec = find_spec(package)
-    found = (
+    folders = (
         [path.parent for place in spec.submodule_search_locations for path in Path(place).glob("*/config.cfg")]
         if spec
         else []
     )
-    if not found:
+    if not folders:
         raise HomogenizationError(
             f"parser: the package '{package}' is not installed or carries no spaCy pipeline. Install it, or name "
             "another under 'parser.package'."
         )
-    return found[0]
+    return folders[0]
 
 
 def digest_of(folder: Path) -> str:

@@ -52,9 +52,9 @@ def phrases_by_review(keyphrases: pl.DataFrame) -> dict[str, list[Phrase]]:
 
 def place_in_sentence(text: str, span: tuple[int, int], start: int, term: str) -> float | None:
     """The position of the phrase `term` at character `start` in the sentence text[span], as in `Placement`."""
-    found = word_spans(text, *span)
-    before = sum(word_start < start for word_start, _ in found)
+    spans = word_spans(text, *span)
+    before = sum(word_start < start for word_start, _ in spans)
     length = len(term.split())
-    if [folded(text[slice(*word)]) for word in found[before : before + length]] != term.split():
+    if [folded(text[slice(*word)]) for word in spans[before : before + length]] != term.split():
         raise RuntimeError(f"'{term}' is not at character {start} of: {text[slice(*span)]}")
-    return before / (len(found) - length) if len(found) > length else None
+    return before / (len(spans) - length) if len(spans) > length else None

@@ -39,13 +39,13 @@ class Layout:
         """The position of each phrase with the sentence in `order`, as in `Placement`; 0 for a whole sentence."""
         others = iter([length for entry, length in zip(self.order, self.lengths, strict=True) if entry == -1])
         own = {entry: length for entry, length in zip(self.order, self.lengths, strict=True) if entry >= 0}
-        total, before, found = sum(self.lengths), 0, {}
+        total, before, places = sum(self.lengths), 0, {}
         for entry in order:
             length = own.get(entry) or next(others)
             if entry >= 0:
-                found[entry] = before / (total - length) if total > length else 0.0
+                places[entry] = before / (total - length) if total > length else 0.0
             before += length
-        return [found[number] for number in range(len(own))]
+        return [places[number] for number in range(len(own))]
 
     def displacement(self, order: Sequence[int]) -> float:
         """How far the phrases move to stand in `order`, in fractions of the sentence, summed over phrases."""

@@ -92,11 +92,11 @@ def moving_phrases(sentences: Sequence[Sentence], phrases: Sequence[Phrase], whi
     for phrase in phrases:
         if sentences[phrase.sentence].is_numbered:
             continue
-        found = sentences[phrase.sentence].constituent(phrase.start, phrase.end) or phrase
-        if not keys or not overlap(keys[-1], found):
-            keys.append(found)
-        elif len(found.term) > len(keys[-1].term):
-            keys[-1] = found
+        constituent = sentences[phrase.sentence].constituent(phrase.start, phrase.end) or phrase
+        if not keys or not overlap(keys[-1], constituent):
+            keys.append(constituent)
+        elif len(constituent.term) > len(keys[-1].term):
+            keys[-1] = constituent
     if which == "key":
         return keys
     pool = [
@@ -142,11 +142,11 @@ def rewrite_reviews(
     Returns:
         Columns of `VARIANT_SCHEMA`, a row for each review in the order of `reviews`.
     """
-    found = phrases_by_review(keyphrases)
+    keyphrases_of = phrases_by_review(keyphrases)
     parsed = {} if parse is None else parsed_sentences(reviews, parse)
     rows = []
     for name, text, label in reviews.select("review_id", "text", "label").iter_rows():
-        key = found.get(name, [])
+        key = keyphrases_of.get(name, [])
         if rewriter == "none":
             rewritten, placements = keep_text(text, key)
         else:

@@ -41,18 +41,18 @@ def _places(text: str, terms: Collection[str]) -> dict[str, list[tuple[Span, int
     """All places of each term in reading order: the span of the sentence, and the term's first character."""
     sentences = []
     for span in sentence_spans(text):
-        found = word_spans(text, *span)
-        sentences.append((span, found, [folded(text[slice(*word)]) for word in found]))
+        word_places = word_spans(text, *span)
+        sentences.append((span, word_places, [folded(text[slice(*word)]) for word in word_places]))
     places: dict[str, list[tuple[Span, int]]] = {term: [] for term in terms}
-    taken: set[Span] = set()
+    occupied: set[Span] = set()
     for term in sorted(terms, key=lambda term: (-len(term.split()), term)):
-        sought = term.split()
-        for span, found, folded_words in sentences:
-            for first in range(len(found) - len(sought) + 1):
-                run = found[first : first + len(sought)]
-                is_term = folded_words[first : first + len(sought)] == sought
-                if is_term and taken.isdisjoint(run) and _is_unbroken(text, run):
-                    taken.update(run)
+        term_words = term.split()
+        for span, word_places, folded_words in sentences:
+            for first in range(len(word_places) - len(term_words) + 1):
+                run = word_places[first : first + len(term_words)]
+                is_term = folded_words[first : first + len(term_words)] == term_words
+                if is_term and occupied.isdisjoint(run) and _is_unbroken(text, run):
+                    occupied.update(run)
                     places[term].append((span, run[0][0]))
     return places
 

@@ -38,7 +38,7 @@ class Encoder:
         return defaultdict(lambda: 1.0, {self.tokenizer.cls_token_id: 0.0, self.tokenizer.sep_token_id: 0.0})
 
     @cached_property
-    def _kept(self) -> dict[str, tuple[Any, Any, Any]]:
+    def _states_by_text(self) -> dict[str, tuple[Any, Any, Any]]:
         return {}
 
     def states(self, text: str, keep: bool = False) -> tuple[Any, Any, Any]:
@@ -50,11 +50,11 @@ class Encoder:
         """
         from bert_score.utils import get_bert_embedding
 
-        states = self._kept.get(text)
+        states = self._states_by_text.get(text)
         if states is None:
             states = get_bert_embedding([text], self.model, self.tokenizer, self._importance, device=self.device)
             if keep:
-                self._kept[text] = states
+                self._states_by_text[text] = states
         return states
 
 
@@ -130,9 +130,9 @@ def bert_scores(encoder: Encoder, candidates: Sequence[str], references: Sequenc
     lengths = [len(ids) for ids in tokenizer(list(references), truncation=False, verbose=False)["input_ids"]]
     n_cut = sum(length > limit for length in lengths)
     logging.info("%d of %d reviews are longer than the %d tokens compared", n_cut, len(lengths), limit)
-    scores, kept = np.empty((len(candidates), 3)), set(references)
+    scores, reference_texts = np.empty((len(candidates), 3)), set(references)
     for pair, (candidate, reference) in enumerate(zip(candidates, references, strict=True)):
-        states = (*encoder.states(reference, True), *encoder.states(candidate, candidate in kept))
+        states = (*encoder.states(reference, True), *encoder.states(candidate, candidate in reference_texts))
         # bert-score scales states and weights in place
         scores[pair] = [float(part) for part in greedy_cos_idf(*(tensor.clone() for tensor in states))]
     return scores

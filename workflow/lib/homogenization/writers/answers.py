@@ -51,9 +51,9 @@ class RequestStore:
         Raises:
             HomogenizationError: the disk or the quota is full.
         """
-        asked = _described(writer, request)
+        content = _described(writer, request)
         answer = {"text": completion.text, "finish_reason": completion.finish_reason, "usage": completion.usage}
-        stored = {"request": asked, "completion": answer, "checksum": _hash([asked, answer])}
+        stored = {"request": content, "completion": answer, "checksum": _hash([content, answer])}
         with written_whole(self._path(key), shared=True) as partial:
             partial.write_text(json.dumps(stored, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
@@ -89,10 +89,10 @@ def answered(store: RequestStore, writer: Writer, requests: Sequence[Request]) -
     results: dict[str, Completion | Failure | None] = {key: store.get(key) for key in dict.fromkeys(keys)}
     missing = {key: request for key, request in zip(keys, requests, strict=True) if results[key] is None}
     if missing:
-        asked = list(missing.items())
-        with progress(len(asked), "answers") as done:
-            for number, result in writer.complete([request for _, request in asked]):
-                key, request = asked[number]
+        unanswered = list(missing.items())
+        with progress(len(unanswered), "answers") as done:
+            for number, result in writer.complete([request for _, request in unanswered]):
+                key, request = unanswered[number]
                 if isinstance(result, Completion):
                     store.put(key, writer, request, result)
                 results[key] = result
@@ -115,8 +115,8 @@ def refuse_unanswered(failures: Mapping[str, Failure], n_reviews: int) -> None:
     by_reason: dict[str, list[str]] = {}
     for name, failure in failures.items():
         by_reason.setdefault(failure.reason, []).append(name)
-    listed = "\n".join(f"  - {', '.join(names)}: {reason}" for reason, names in by_reason.items())
+    lines = "\n".join(f"  - {', '.join(names)}: {reason}" for reason, names in by_reason.items())
     raise HomogenizationError(
-        f"writers: {len(failures)} of {n_reviews} reviews got no answer:\n{listed}\nAll other answers are kept. "
+        f"writers: {len(failures)} of {n_reviews} reviews got no answer:\n{lines}\nAll other answers are kept. "
         "Mend what the reasons name and run the same command again: it asks for the missing ones alone."
     )

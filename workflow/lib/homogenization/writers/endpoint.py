@@ -134,9 +134,9 @@ class OpenAIWriter:
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The arguments of the client's `create`."""
-        described = {"name": "answer", "schema": request.schema, "strict": True}
+        answer_format = {"name": "answer", "schema": request.schema, "strict": True}
         formats = {
-            "json_schema": {"response_format": {"type": "json_schema", "json_schema": described}},
+            "json_schema": {"response_format": {"type": "json_schema", "json_schema": answer_format}},
             "json_object": {"response_format": {"type": "json_object"}},
             "none": {},
         }
@@ -156,12 +156,12 @@ class OpenAIWriter:
         Raises:
             HomogenizationError: the server would refuse any other request too.
         """
-        status, said = error.status_code, self._without_key(str(error))
+        status, message = error.status_code, self._without_key(str(error))
         if status >= 500 or status in RETRIED_STATUS:
-            return Failure(f"{self._server} answered {status} ({said})")
+            return Failure(f"{self._server} answered {status} ({message})")
         if status == 400 and _CONTEXT.search(str(error)):
             return Failure(
-                f"too long for the model's context ({said}); lower max_new_tokens or corpus max_words, or serve the "
+                f"too long for the model's context ({message}); lower max_new_tokens or corpus max_words, or serve the "
                 "model with a longer context"
             )
         advice = {
@@ -172,7 +172,7 @@ class OpenAIWriter:
             404: f"Check base_url (most end in /v1) and that it serves the model '{self.identity['model']}'.",
             422: "It takes no request of this kind: try another structured_output (json_object or none).",
         }.get(status, "Check base_url, and what the server's own log says.")
-        raise HomogenizationError(f"writers: {self._server} answered {status} ({said}). {advice}") from None
+        raise HomogenizationError(f"writers: {self._server} answered {status} ({message}). {advice}") from None
 
     def _without_key(self, text: str) -> str:
         """`text` as one shortened line without the key, which servers repeat when they refuse it."""

@@ -61,7 +61,7 @@ def load_prompt(path: str | Path) -> dict[str, Any]:
     try:
         return _Prompt.model_validate(content).model_dump()
     except ValidationError as error:
-        problems = (f"{'.'.join(map(str, found['loc'])) or 'file'}: {found['msg']}" for found in error.errors())
+        problems = (f"{'.'.join(map(str, problem['loc'])) or 'file'}: {problem['msg']}" for problem in error.errors())
         raise HomogenizationError(
             f"prompt {path}: {'; '.join(problems)}. A prompt has the keys version (a whole number), system and user."
         ) from None

@@ -1,6 +1,6 @@
-"""The base of the configuration: strict sections, checked names and paths, and messages for mistakes.
+"""Strict sections of YAML files, checked names and paths, and messages for mistakes.
 
-Every parse of the Snakefile imports it.
+Every parse of the Snakefile imports them.
 """
 
 import json
@@ -69,6 +69,20 @@ def one_of(names: tuple[str, ...]) -> Callable[[list[str]], list[str]]:
         if len(set(values)) < len(values):
             raise ValueError(f"{sorted({v for v in values if values.count(v) > 1})} stand twice; name each once")
         return values
+
+    return check
+
+
+def pairs_of(kind: str) -> Callable[[Any], Any]:
+    """A validator: every pair of a list names two different things of a `kind`, and stands once."""
+
+    def check(pairs: list[list[str]] | None) -> list[list[str]] | None:
+        for pair in pairs or ():
+            if len(pair) != 2 or pair[0] == pair[1]:
+                raise ValueError(f"{pair} is no pair of two {kind}s; write [{kind}, minus]")
+        if pairs and len(set(map(tuple, pairs))) < len(pairs):
+            raise ValueError("a pair stands twice; name each once")
+        return pairs
 
     return check
 

@@ -1,0 +1,27 @@
+"""How a metric changes over depth."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from homogenization.claims.measurement import Claim, Measurement
+from homogenization.claims.statistic import OfMetric
+
+if TYPE_CHECKING:
+    from homogenization.claims.evidence import Evidence
+
+
+class Slope(OfMetric):
+    """Slope of the least-squares line of a review's values over depth."""
+
+    in_thesis: ClassVar[bool] = True
+    quantity: ClassVar[str] = "slope over depth"
+
+    @classmethod
+    def measure(cls, claim: Claim, model: str, evidence: "Evidence") -> Measurement:
+        """The slope of the least-squares line of a review's metric over depth, averaged over reviews."""
+        import polars as pl
+
+        from homogenization.inference.layers import slopes
+
+        job = evidence.layer_values_of(model, claim)
+        by_review = pl.DataFrame({"review_id": job.review_ids, "value": slopes(job.values[0], job.depth)})
+        return evidence.mean(claim, by_review, evidence.depth_range_of(claim, model))

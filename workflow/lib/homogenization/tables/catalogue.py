@@ -1,0 +1,508 @@
+"""Every table of a study: the rule that makes it, what this reads, its place in the report, and when a study has it.
+
+To add a table, add one entry here, and a module with its schema, its function `tabulate`, and `SCHEMAS`, the schemas of
+its tables in their order; and a caption in workflow/report if the report shows it. This module is pure data that the
+Snakefile reads, so it imports nothing.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_FOLDER = "<results>/tables"
+Job = tuple[str, str, str]  # model, variant, shard
+
+
+@dataclass(frozen=True)
+class File:
+    """A file in results/tables.
+
+    Attributes:
+        name: its name; the suffix says whether it is Parquet or CSV.
+        label: name of the table in the report; "" if the report does not show it.
+        category: heading in the report.
+        caption: name of the caption in workflow/report; "" for that of the file.
+    """
+
+    name: str
+    label: str = ""
+    category: str = "Data"
+    caption: str = ""
+
+    @property
+    def stem(self) -> str:
+        """Its name without the suffix: that under which a rule reads it."""
+        return self.name.split(".")[0]
+
+    @property
+    def path(self) -> str:
+        """Its path, as rules write it."""
+        return f"{_FOLDER}/{self.name}"
+
+    @property
+    def reported(self) -> dict[str, Any]:
+        """The arguments of Snakemake's `report`, without the path."""
+        caption = f"../report/{self.caption or self.stem}.rst"
+        return {"caption": caption, "category": self.category, "labels": {"table": self.label}}
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables that one rule makes.
+
+    Attributes:
+        module: module of the library whose function `tabulate` makes the tables.
+        does: what the rule does, for `snakemake --list-rules`.
+        files: their files, in the order in which `tabulate` returns the tables.
+        reads: names of tables that it reads; of one that the study does not make, it gets no path.
+        inputs: other files of a study that it reads, by name.
+        params: parameters of `tabulate` for a study.
+        memory_mb: memory of an attempt for a study; None: that of the profile.
+        minutes: run time of an attempt; None: that of the profile.
+        when: test whether a study (`config.study.Study`) makes the tables.
+        rule: name of the rule; "" for `tabulate_X` of a module `tables.X`.
+        imports: modules that `module` imports by name for a study; their code is part of what the rule does.
+        words: name of the template in workflow/report/answers that `tabulate` gets; "" if the tables hold no sentences.
+    """
+
+    module: str
+    does: str
+    files: tuple[File, ...]
+    reads: tuple[str, ...] = ()
+    inputs: Callable[[Any], Mapping[str, Sequence[str]]] = lambda study: {}
+    params: Callable[[Any], Mapping[str, Any]] = lambda study: {}
+    memory_mb: Callable[[Any], int] | None = None
+    minutes: int | None = None
+    when: Callable[[Any], Any] = lambda study: True
+    rule: str = ""
+    imports: Callable[[Any], Iterable[str]] = lambda study: ()
+    words: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the rule."""
+        return self.rule or self.module.replace("tables.", "tabulate_")
+
+    @property
+    def stage(self) -> str:
+        """The rule file: `tables` for what is tabulated from measures, otherwise `statistics`."""
+        return "statistics" if self.rule else "tables"
+
+    def files_read(self, study: Any) -> dict[str, str | Sequence[str]]:
+        """All that the rule reads, by name."""
+        made = {file.name: file for tables in made_tables(study) for file in tables.files}
+        paths = {name.split(".")[0]: made[name].path if name in made else [] for name in self.reads}
+        return paths | dict(self.inputs(study))
+
+    def resources(self, study: Any) -> dict[str, int]:
+        """What the rule asks for in each attempt besides the defaults of the profile: `mem_mb` and `runtime`."""
+        asked = {"mem_mb": self.memory_mb and self.memory_mb(study), "runtime": self.minutes}
+        return {name: amount for name, amount in asked.items() if amount is not None}
+
+
+def _over_jobs(folder: str, jobs: Iterable[Job], suffix: str = ".parquet") -> list[str]:
+    """A file in a folder of results for every job."""
+    return [f"<results>/{folder}/{model}/{variant}/{shard}{suffix}" for model, variant, shard in jobs]
+
+
+def _over_variants(folder: str, variants: Iterable[str], study: Any, suffix: str = ".parquet") -> list[str]:
+    """A file in a folder of results for every variant and shard, sorted."""
+    return [f"<results>/{folder}/{name}/{shard}{suffix}" for name in sorted(variants) for shard in study.shards]
+
+
+def _resampling(study: Any) -> dict[str, Any]:
+    """Parameters of the resampling of reviews, the same for every table."""
+    return {"seed": study.seed, **study.contrasts.params("draws", "confidence")}
+
+
+def _reviews(study: Any) -> dict[str, Any]:
+    """What decides whether a comparison has enough reviews, and whether a difference is large enough to matter."""
+    return {"n_reviews": study.corpus.n_reviews, **study.contrasts.params("min_reviews", "margin")}
+
+
+def _consequences_read(study: Any) -> dict[str, list[str]]:
+    reading = study.reading
+    return {
+        "metrics": _over_jobs("consequences", reading.of_variants),
+        "texts": _over_jobs("consequences", reading.jobs, ".texts.parquet"),
+        "readings": [f"<results>/consequences/{model}.parquet" for model in reading.models],
+    }
+
+
+def _slopes_read(study: Any) -> dict[str, list[str]]:
+    return {"slopes": _over_jobs("interventions", study.intervention_jobs, ".slopes.parquet")}
+
+
+_ENTRIES = (
+    Tables(
+        module="tables.similarity",
+        does="Applies the threshold of acceptance to the similarity of all rewritten reviews.",
+        files=(File("similarity.parquet"), File("acceptance.csv", "accepted rewritings")),
+        inputs=lambda study: {
+            "similarity": _over_variants("similarity", study.rewritten, study),
+            "random_pairs": _over_variants("similarity", ["random_pairs"], study),
+            "fluency": _over_variants("fluency", study.variants if study.fluency else (), study),
+        },
+        params=lambda study: {
+            "variants": sorted(study.rewritten),
+            "threshold": study.similarity.threshold,
+            "max_excess": study.fluency.max_excess if study.fluency else None,
+            "n_reviews": study.corpus.n_reviews,
+        },
+    ),
+    Tables(
+        module="tables.placement",
+        does="Collects where every key phrase stood and where it stands.",
+        files=(File("placement.parquet"),),
+        inputs=lambda study: {"variants": _over_variants("variants", study.variants, study)},
+    ),
+    Tables(
+        module="tables.balance",
+        does="Differences between variants and their controls in what else may move a metric.",
+        files=(File("balance.csv", "balance of the controls"),),
+        reads=("similarity.parquet",),
+        inputs=lambda study: {
+            "variants": _over_variants("variants", study.variants, study),
+            "weights": [
+                file for name, model in study.models.items() for file in model.weights.files(study.results, name)
+            ],
+        },
+        params=lambda study: {
+            "pairs": study.balanced,
+            "models": {
+                name: model.params("weights") | {"files": model.weights.built_files(study.results, name)}
+                for name, model in sorted(study.models.items())
+            },
+            "max_imbalance": study.contrasts.max_imbalance,
+        },
+        when=lambda study: study.balanced,
+    ),
+    Tables(
+        module="tables.rewriting",
+        does="Collects the candidates of language models with their judgements.",
+        files=(File("candidates.parquet"), File("rewriting.csv", "rejected rewritings")),
+        inputs=lambda study: {
+            "shards": [f"<results>/corpus/{shard}.parquet" for shard in study.shards],
+            "candidates": _over_variants("variants", study.written, study, ".candidates.parquet"),
+        },
+        when=lambda study: study.written,
+    ),
+    Tables(
+        module="tables.metrics",
+        does="Every metric of every accepted review.",
+        files=(File("metrics.parquet"),),
+        reads=("similarity.parquet",),
+        inputs=lambda study: {
+            "spectra": _over_jobs("spectra", study.jobs),
+            "geometry": _over_jobs("geometry", study.jobs),
+            "attention": _over_jobs("attention", study.jobs if study.states.record_attention else ()),
+        },
+        params=lambda study: {"metrics": sorted(study.tabulated_metrics)},
+        memory_mb=lambda study: 2000 + 6 * study.n_readings // 5,
+    ),
+    Tables(
+        module="tables.summary",
+        does="Every metric averaged over reviews.",
+        files=(File("summary.parquet"), File("summary.csv")),
+        reads=("metrics.parquet",),
+        memory_mb=lambda study: 2000 + 6 * study.n_readings // 5,
+    ),
+    Tables(
+        module="tables.mauve",
+        does="MAUVE between layers over shards and seeds.",
+        files=(File("mauve.parquet"),),
+        inputs=lambda study: {"mauve": _over_jobs("mauve", study.jobs_of(study.mauve_variants))},
+    ),
+    Tables(
+        module="tables.attention",
+        does="Received attention by relative position, averaged over reviews.",
+        files=(File("attention.parquet"),),
+        reads=("similarity.parquet",),
+        inputs=lambda study: {"attention": _over_jobs("attention", study.jobs)},
+        when=lambda study: study.states.record_attention,
+    ),
+    Tables(
+        module="tables.cosines",
+        does="Cosines of token pairs, averaged over reviews.",
+        files=(File("cosines.parquet"),),
+        reads=("similarity.parquet",),
+        inputs=lambda study: {"geometry": _over_jobs("geometry", study.jobs)},
+    ),
+    Tables(
+        module="tables.intervened",
+        does="Reduces runs with changed attention: reviews over parts of the depth, layers over reviews, and doses.",
+        files=(
+            File("intervened.parquet"),
+            File("intervened_layers.parquet"),
+            File("doses.csv", "doses of each condition", "Causes"),
+        ),
+        reads=("similarity.parquet",),
+        inputs=lambda study: {
+            "intervened": _over_jobs("interventions", study.intervention_jobs),
+            "doses": _over_jobs("interventions", study.intervention_jobs, ".doses.parquet"),
+        },
+        # the runs of one model and variant are in memory at a time
+        memory_mb=lambda study: 4000 + study.n_runs // 4,
+        when=lambda study: study.intervention_jobs,
+    ),
+    Tables(
+        module="tables.pooled",
+        does="Metrics of pooled tokens of every shard.",
+        files=(File("pooled.parquet"),),
+        inputs=lambda study: {"pooled": _over_jobs("pooled", study.jobs_of(study.pooled.variants))},
+    ),
+    Tables(
+        module="tables.extraction",
+        does="Time, memory and tokens of every extraction, and which reviews were too long.",
+        files=(File("extraction.parquet"), File("long_texts.csv", "long reviews")),
+        inputs=lambda study: {"runs": _over_jobs("states", study.jobs, ".json")},
+    ),
+    Tables(
+        module="tables.common_length",
+        does="Metrics of every accepted review on a common number of tokens.",
+        files=(File("common_length.parquet"),),
+        reads=("similarity.parquet",),
+        inputs=lambda study: {
+            "spectra": _over_jobs("common_length", study.jobs, ".spectra.parquet"),
+            "geometry": _over_jobs("common_length", study.jobs, ".geometry.parquet"),
+        },
+        params=lambda study: {"metrics": study.contrasted_metrics},
+        memory_mb=lambda study: 2000 + 6 * study.n_readings // 5,
+        when=lambda study: study.common_tokens,
+    ),
+    Tables(
+        module="tables.components",
+        does="Changes of the anisotropies of accepted reviews by each component of a block.",
+        files=(File("components.parquet"),),
+        reads=("similarity.parquet",),
+        inputs=lambda study: {"components": _over_jobs("components", study.component_jobs)},
+        when=lambda study: study.component_jobs,
+    ),
+    Tables(
+        module="tables.positional",
+        does="How positional the attention of each head is, and what positions alone predict.",
+        files=(File("positional.parquet"), File("templates.parquet")),
+        inputs=lambda study: {"positional": _over_jobs("positional", study.positional_jobs)},
+        when=lambda study: study.positional_jobs,
+    ),
+    Tables(
+        module="tables.sinks",
+        does="The tokens besides the first that draw attention or grow massive, by their text.",
+        files=(File("sinks.parquet"),),
+        reads=("similarity.parquet",),
+        inputs=lambda study: {
+            "sinks": _over_jobs("sinks", study.positional_jobs),
+            "variants": _over_variants("variants", study.positional.variants, study),
+        },
+        when=lambda study: study.positional_jobs,
+    ),
+    Tables(
+        module="tables.consequences",
+        does="Reduces what conditions do to tokens, predictions and pooled states to parts of the depth, by review.",
+        files=(File("consequences.parquet"),),
+        reads=("similarity.parquet",),
+        inputs=_consequences_read,
+        memory_mb=lambda study: 8000,
+        when=lambda study: study.consequences,
+    ),
+    Tables(
+        module="tables.training",
+        does="Losses of every training run.",
+        files=(File("training.parquet"),),
+        inputs=lambda study: {"losses": [file for *_, file in study.losses]},
+        params=lambda study: {"arms": [[arm, seed] for arm, seed, _ in study.losses]},
+        when=lambda study: study.trained_models,
+    ),
+    Tables(
+        module="tables.arms",
+        does="Every metric of trained models over seeds, and of pairs of arms seed by seed.",
+        files=(File("arms.parquet"),),
+        reads=("summary.parquet", "training.parquet"),
+        params=lambda study: {"models": study.trained_models, "pairs": study.arms},
+        when=lambda study: study.trained_models,
+    ),
+    Tables(
+        module="statistics.contrasts",
+        rule="test_contrasts",
+        does="Differences between variants of a review, with intervals and tests, where enough reviews are accepted.",
+        files=(File("contrasts.parquet"), File("comparisons.csv", "reviews of each comparison")),
+        reads=("metrics.parquet", "similarity.parquet", "common_length.parquet", "balance.csv"),
+        params=lambda study: {
+            **_resampling(study),
+            **_reviews(study),
+            "contrasts": sorted(study.contrasted),
+            "metrics": study.contrasted_metrics,
+        },
+        memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
+        minutes=120,
+    ),
+    Tables(
+        module="statistics.depth",
+        rule="measure_depth",
+        does="Slopes, rates and steepest steps of metrics over depth.",
+        files=(File("depth.parquet"),),
+        reads=("metrics.parquet",),
+        params=lambda study: {**_resampling(study), "metrics": study.contrasted_metrics},
+        memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
+        minutes=120,
+    ),
+    Tables(
+        module="statistics.extrema",
+        rule="find_extrema",
+        does="Peaks and troughs of metrics over depth, and what happens in the blocks around them.",
+        files=(
+            File("extrema.parquet"),
+            File("extrema_blocks.parquet"),
+            File("peaks.csv", "what happens at the peak", "Contrasts"),
+        ),
+        reads=("metrics.parquet", "components.parquet", "positional.parquet", "sinks.parquet"),
+        params=lambda study: {
+            **_resampling(study),
+            **study.extrema.params(),
+            "metrics": study.contrasted_metrics,
+            "models": sorted(study.models),
+        },
+        memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
+        minutes=120,
+        when=lambda study: study.finds_extrema,
+        words="peaks",
+    ),
+    Tables(
+        module="statistics.first_token",
+        rule="correlate_first_token",
+        does="Correlations of singular anisotropy with the first token's norm, energy and attention.",
+        files=(File("first_token.parquet"),),
+        reads=("metrics.parquet",),
+        params=_resampling,
+        memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
+        minutes=120,
+        when=lambda study: study.correlates_first_token,
+    ),
+    Tables(
+        module="statistics.interventions",
+        rule="test_interventions",
+        does="Effects of changed attention beside controls of equal strength and equal damage, and slopes at no dose.",
+        files=(File("interventions.parquet"), File("slopes.parquet")),
+        reads=("intervened.parquet", "similarity.parquet"),
+        inputs=_slopes_read,
+        params=_resampling,
+        memory_mb=lambda study: 4000 + study.n_runs // 10,
+        minutes=120,
+        when=lambda study: study.intervention_jobs,
+    ),
+    Tables(
+        module="statistics.mechanism",
+        rule="explain_slopes",
+        does="Whether what a pattern delivers to tokens tells its slope, over the blocks of a model.",
+        files=(
+            File("delivered.parquet"),
+            File("mechanism.csv", "does what a pattern delivers tell its slope?", "Causes"),
+        ),
+        reads=("similarity.parquet",),
+        inputs=lambda study: {"delivered": _over_jobs("interventions", study.intervention_jobs, ".delivered.parquet")},
+        params=_resampling,
+        when=lambda study: study.intervention_jobs and study.interventions.slopes,
+    ),
+    Tables(
+        module="statistics.consequences",
+        rule="test_consequences",
+        does="Probes, shifts, predictability and harm by condition, with intervals, and what they say in words.",
+        files=(
+            File("probes.parquet"),
+            File("shifts.parquet"),
+            File("predictability.parquet"),
+            File("harm.csv", "homogenization and harm of each condition", "Consequences", caption="harm_table"),
+            File("consequences.csv", "does homogenization harm?", "Consequences"),
+        ),
+        reads=("consequences.parquet", "similarity.parquet"),
+        inputs=_consequences_read,
+        params=lambda study: {
+            **_resampling(study),
+            "models": study.reading.models,
+            "perturbations": study.consequences.perturbations,
+            "controls": study.controls,
+        },
+        memory_mb=lambda study: 8000,
+        minutes=120,
+        when=lambda study: study.consequences,
+        words="consequences",
+    ),
+    Tables(
+        module="statistics.predictions",
+        rule="predict_variants",
+        does="Whether a variant's effect is what the dial predicts from where its attention goes by position.",
+        files=(File("predictions.csv", "variants' effects, predicted and measured", "Causes"),),
+        reads=("metrics.parquet", "similarity.parquet", "positional.parquet"),
+        inputs=_slopes_read,
+        params=_resampling,
+        memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
+        when=lambda study: study.predicted_models,
+    ),
+    Tables(
+        module="statistics.causes_in_words",
+        rule="describe_causes",
+        does="What slopes explain, in words: "
+        "variants' effects, and why attention to the first token does what it does.",
+        files=(File("causes.csv", "what changed attention explains", "Causes"),),
+        reads=("mechanism.csv", "predictions.csv"),
+        params=lambda study: {"models": study.sloped_models},
+        when=lambda study: study.sloped_models,
+        words="causes",
+    ),
+    Tables(
+        module="statistics.training_in_words",
+        rule="describe_training",
+        does="What trained models learnt, and what sets two arms apart, in words.",
+        files=(
+            File("training.csv", "what was learnt, and what sets arms apart", "Training", caption="training_in_words"),
+        ),
+        reads=("training.parquet", "arms.parquet"),
+        params=lambda study: {"pairs": study.arms, "with_start": study.arms_and_their_start},
+        when=lambda study: study.trained_models,
+        words="training",
+    ),
+    Tables(
+        module="statistics.sensitivity",
+        rule="probe_metrics",
+        does="Every metric on matrices whose tokens are made alike, compressed, or dominated by one token.",
+        files=(File("sensitivity.parquet"), File("sensitivity.csv")),
+        params=lambda study: {**study.sensitivity.params(), "seed": study.seed},
+        when=lambda study: study.sensitivity,
+    ),
+    Tables(
+        module="claims.judgement",
+        rule="judge_claims",
+        does="A verdict on every claim for every model.",
+        files=(File("claims.csv", "every claim and model", "Claims"), File("verdicts.csv"), File("answers.csv")),
+        reads=(
+            "metrics.parquet",
+            "similarity.parquet",
+            "components.parquet",
+            "pooled.parquet",
+            "intervened.parquet",
+            "consequences.parquet",
+            "training.parquet",
+            "extrema.parquet",
+        ),
+        params=lambda study: {
+            **_resampling(study),
+            **_reviews(study),
+            "claims": study.judged_claims,
+            "models": sorted(study.models),
+            "variants": sorted(study.variants),
+            "controls": study.controls,
+            "trained": study.trained_models,
+        },
+        memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
+        minutes=120,
+        when=lambda study: study.judged_claims,
+        imports=lambda study: sorted({f"claims.statistics.{claim['statistic']}" for claim in study.judged_claims}),
+        words="claims",
+    ),
+)
+TABLES = {tables.name: tables for tables in _ENTRIES}
+
+
+def made_tables(study: Any, stage: str | None = None) -> list[Tables]:
+    """The tables that `study` makes, of one stage if it is given."""
+    return [tables for tables in TABLES.values() if tables.when(study) and stage in (None, tables.stage)]

@@ -1,0 +1,62 @@
+"""Sentences made from numbers, by the templates of workflow/report/answers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from math import isfinite
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from homogenization.vocabulary.numbers import share_in_words, significant
+
+
+def write(template: str, **values: Any) -> str:
+    """The text that a Jinja template makes of `values`; blanks and line ends in a row are one blank.
+
+    Beside what Jinja has, there are the filters `significant` and `share` (`vocabulary.numbers`), `listed`, `sentence`
+    and `plain`, which make a first letter large and small; the function `interval`; and the tests `finite` and
+    `decided`. Numbers are looked up by their column in a row of a table.
+
+    Raises:
+        jinja2.UndefinedError: the template names what is not among `values`.
+    """
+    return " ".join(_compiled(template).render(values).split())
+
+
+def interval(row: Mapping[str, Any], name: str = "estimate", written: Callable[[float], str] = significant) -> str:
+    """A number and the ends of its interval: `0.3 [0.1, 0.5]`; those of an `estimate` are `ci_low` and `ci_high`."""
+    return f"{written(row[name])} [{', '.join(written(end) for end in _ends(row, name))}]"
+
+
+def is_decided(row: Mapping[str, Any], name: str = "estimate") -> bool:
+    """Whether the interval of a number leaves out 0."""
+    low, high = _ends(row, name)
+    return low > 0 or high < 0
+
+
+def _ends(row: Mapping[str, Any], name: str) -> tuple[float, float]:
+    stem = "ci" if name == "estimate" else name
+    return row[f"{stem}_low"], row[f"{stem}_high"]
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`; each name once."""
+    names = list(dict.fromkeys(names))
+    return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+_ENVIRONMENT = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+_ENVIRONMENT.filters |= {
+    "significant": significant,
+    "share": share_in_words,
+    "listed": listed,
+    "sentence": lambda text: text[:1].upper() + text[1:],
+    "plain": lambda text: text[:1].lower() + text[1:],
+}
+_ENVIRONMENT.globals |= {"interval": interval, "share": share_in_words}
+_ENVIRONMENT.tests |= {"finite": isfinite, "decided": is_decided}
+
+
+@lru_cache
+def _compiled(template: str) -> Template:
+    return _ENVIRONMENT.from_string(template)
