@@ -3,7 +3,7 @@
 from homogenization.run.job import job
 from homogenization.interventions.conditions import conditions_of
 from homogenization.interventions.shard import asked_of_shard, first_reviews, intervene_in_shard
-from homogenization.models.weights import with_built_weights
+from homogenization.models.built import with_built_weights
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.states.model import load_model
 

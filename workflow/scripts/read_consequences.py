@@ -4,7 +4,7 @@ from homogenization.run.job import job
 from homogenization.consequences.shard import read_shard, texts_of
 from homogenization.interventions.conditions import Condition
 from homogenization.interventions.shard import asked_of_shard
-from homogenization.models.weights import with_built_weights
+from homogenization.models.built import with_built_weights
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.states.model import load_model
 

@@ -10,9 +10,9 @@ import yaml
 
 from conftest import LLAMA, ROOT, SMALL
 from homogenization.config import docs as config_docs
-from homogenization.config.base import sections_in
 from homogenization.config.study import Study, load_study
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.sections import sections_in
 
 LLM = {"rewriter": "llm", "writer": "served", "prompt": "config/prompts/front.yaml", "position": "front"}
 LOCAL = {"backend": "transformers", "weights": {"hub": "a/b"}}

@@ -18,11 +18,12 @@ from tokenizers.pre_tokenizers import ByteLevel, Split
 from tokenizers.pre_tokenizers import Sequence as Then
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from homogenization.models.built import with_built_weights
 from homogenization.models.digests import verified_digests
 from homogenization.models.gguf import convert_gguf
 from homogenization.models.saving import MODEL_FILES
 from homogenization.models.untrained import train_tokenizer
-from homogenization.models.weights import resolve_weights, with_built_weights
+from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import load_model
 from homogenization.writers.local import LocalWriter

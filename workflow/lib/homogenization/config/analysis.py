@@ -4,12 +4,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator
 
-from homogenization.config.base import ExpandedPath, Section, one_of, without_nulls
 from homogenization.config.claims import load_all_claims
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.sections import ExpandedPath, Section, one_of, without_nulls
 
 
 def _readable_claims(paths: list[str] | None) -> list[str] | None:

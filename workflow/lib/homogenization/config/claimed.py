@@ -4,10 +4,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from homogenization.config.base import Name, Section, one_of
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
 from homogenization.run.errors import nearest
+from homogenization.run.sections import Name, Section, one_of
 from homogenization.vocabulary.consequences import OUTCOMES
 from homogenization.vocabulary.variants import CONTROL_ROLES
 

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from homogenization.config.base import Name, Section, describe_problems
 from homogenization.config.claimed import (
     Arms,
     Component,
@@ -27,6 +26,7 @@ from homogenization.config.claimed import (
     Steepest,
 )
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.sections import Name, Section, describe_problems
 from homogenization.vocabulary.variants import CONTROL_ROLES
 
 STATISTICS = (

@@ -2,7 +2,7 @@
 
 from pydantic import Field, field_validator
 
-from homogenization.config.base import Section, one_of
+from homogenization.run.sections import Section, one_of
 from homogenization.vocabulary.consequences import PERTURBATIONS
 
 

@@ -14,9 +14,9 @@ from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from homogenization.config.base import sections_in
 from homogenization.config.study import Study
-from homogenization.config.weights import SOURCES
+from homogenization.models.weights import SOURCES
+from homogenization.run.sections import sections_in
 
 SCHEMA = Path("workflow/schemas/config.schema.json")
 README = Path("config/README.md")

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from homogenization.config.base import Section
+from homogenization.run.sections import Section
 
 
 class Hardware(Section):

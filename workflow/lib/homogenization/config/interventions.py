@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from homogenization.config.base import Section, one_of
 from homogenization.interventions.cells import METRICS, cells
 from homogenization.interventions.conditions import (
     BLOCK_NAMES,
@@ -17,6 +16,7 @@ from homogenization.interventions.conditions import (
 )
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.run.errors import nearest
+from homogenization.run.sections import Section, one_of
 
 _PATTERNS = tuple(PATTERNS)
 

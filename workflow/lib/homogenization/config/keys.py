@@ -14,7 +14,6 @@ from homogenization.config.analysis import (
     Pooled,
     Sensitivity,
 )
-from homogenization.config.base import ExpandedPath, Name, Section, one_of
 from homogenization.config.consequences import Consequences
 from homogenization.config.hardware import Hardware
 from homogenization.config.interventions import Interventions
@@ -41,6 +40,7 @@ from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.declared import Declared
 from homogenization.run.errors import nearest
+from homogenization.run.sections import ExpandedPath, Name, Section, one_of
 from homogenization.vocabulary.variants import RANDOM_PAIRS
 
 RESERVED_VARIANTS = (RANDOM_PAIRS,)

@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from homogenization.config.base import Section
 from homogenization.config.training import ModelWeights
 from homogenization.models.dtypes import Dtype
+from homogenization.run.sections import Section
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 

@@ -6,12 +6,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from homogenization.config.base import ExpandedPath, Option, Section, one_of, without_nulls
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
 from homogenization.corpus.sources import BUILDERS, is_local
 from homogenization.models.dtypes import Dtype
+from homogenization.run.sections import ExpandedPath, Option, Section, one_of, without_nulls
 from homogenization.vocabulary.variants import RULE_POSITIONS, SIDES
 
 DEFAULT_PARSER_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0fa492c08c"

@@ -9,18 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from homogenization.config.base import Section
-from homogenization.config.weights import (
-    POSITIONS_TEXT,
-    SOURCES,
-    Positions,
-    RandomWeights,
-    Source,
-    TrainedWeights,
-    one_of_sources,
-)
+from homogenization.config.weights import TrainedWeights, one_of_sources
 from homogenization.models.built import BUILT_FILES
+from homogenization.models.weights import POSITIONS_TEXT, SOURCES, Positions, RandomWeights, Source
 from homogenization.run.errors import nearest
+from homogenization.run.sections import Section
 
 Step = Annotated[int, Field(ge=0)]
 Layer = Annotated[int, Field(ge=1)]

@@ -5,11 +5,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from homogenization.config.base import ExpandedPath, Option, without_nulls
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
 from homogenization.models.dtypes import Dtype
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.sections import ExpandedPath, Option, without_nulls
 from homogenization.writers.prompts import load_prompt
 
 

@@ -20,9 +20,9 @@ from transformers.integrations.gguf.gguf_conversion_mapping import GGUF_ARCHS
 from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
 from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
 
-from homogenization.models.gguf_sources import fetch_gguf
 from homogenization.models.loading import first_line
 from homogenization.models.saving import save_model
+from homogenization.models.weights import source_of
 from homogenization.run.errors import HomogenizationError
 
 _MAGIC = b"GGUF"
@@ -49,7 +49,7 @@ def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".gguf.") as scratch:
-        path, described, digest = fetch_gguf(weights, Path(scratch))
+        path, described, digest = source_of(weights).fetch_gguf(Path(scratch))
         read = _checked(path, described)
         # a folder with this file alone: a folder of the user's may hold another configuration or tokenizer
         link = Path(scratch, "alone", "model.gguf")
