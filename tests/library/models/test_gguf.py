@@ -196,7 +196,7 @@ def test_a_damaged_file_is_named(whole, tmp_path, damage, words):
 
 
 def test_another_file_than_expected_is_not_parsed(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr("homogenization.models.gguf.GGUFReader", None)
+    monkeypatch.setattr("gguf.GGUFReader", lambda path: pytest.fail(f"{path} was parsed"))
     found = sha256(whole.read_bytes()).hexdigest()
     message = refusal({**local(whole), "sha256": "0" * 64}, tmp_path / "out")
     assert f"has the SHA-256 {found}, and should have {'0' * 64}" in message
