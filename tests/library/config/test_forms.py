@@ -11,11 +11,10 @@ from conftest import LLAMA, SMALL
 from homogenization.config.models import Model
 from homogenization.config.study import Study, load_study
 from homogenization.config.training import MODEL_SOURCES
-from homogenization.config.weights import SOURCES, RandomWeights, WheelWeights
 from homogenization.config.writers import AnyWriter
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.dtypes import BYTES, Dtype
-from homogenization.models.weights import resolve_weights
+from homogenization.models.weights import SOURCES, RandomWeights, WheelWeights, resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import sections_in
 from homogenization.variants.scorers import SCORERS
