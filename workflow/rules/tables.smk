@@ -54,7 +54,11 @@ if STUDY.balanced:
         input:
             variants=over_variants("<results>/variants/{variant}/{shard}.parquet", STUDY.variants),
             similarity="<results>/tables/similarity.parquet",
-            weights=[file for name, model in STUDY.models.items() for file in model.weights.files(STUDY.results, name)],
+            weights=[
+                file
+                for name, model in STUDY.models.items()
+                for file in as_they_lie(model.weights.files(STUDY.results, name))
+            ],
         output:
             balance=report(
                 "<results>/tables/balance.csv",
@@ -71,7 +75,7 @@ if STUDY.balanced:
             module="tables.balance",
             pairs=STUDY.balanced,
             models={
-                name: model.params("weights") | {"files": model.weights.built_files(STUDY.results, name)}
+                name: model.params("weights") | {"files": model.weights.built_files(RESULTS, name)}
                 for name, model in sorted(STUDY.models.items())
             },
             max_imbalance=STUDY.contrasts.max_imbalance,
