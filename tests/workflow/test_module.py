@@ -59,10 +59,9 @@ def test_two_modules_of_one_workflow_have_their_own_files(tmp_path):
 
 def test_files_that_a_study_names_have_no_prefix(tmp_path, stories):
     config = copy.deepcopy(SMALL)
-    config["models"]["stories"] = {"weights": {"path": str(stories)}, "device": "cpu"}
-    os.symlink(stories, tmp_path / "stories")
-    config["models"]["stories"]["weights"]["path"] = "../stories"
+    config["models"]["stories"] = {"weights": {"path": "stories"}, "device": "cpu"}
     parent = Parent(tmp_path, config, homogenization="study")
+    os.symlink(stories, parent.folder / "stories")
     assert parent.planned("homogenization_all")["homogenization_extract_states"] > 0
 
 
