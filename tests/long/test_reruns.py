@@ -250,6 +250,20 @@ def test_a_claim_is_judged_alone(finished):
     reruns(finished, {"judge_claims": 1})
 
 
+@pytest.mark.parametrize(
+    ("words", "reruns_alone"),
+    [
+        ("peaks", EXTREMA | {"judge_claims": 1, "plot_claims": 1}),
+        ("causes", {"describe_causes": 1}),
+        ("claims", {"judge_claims": 1, "plot_claims": 1}),
+    ],
+)
+def test_a_sentence_reruns_its_table_alone(finished, words, reruns_alone):
+    path = finished.folder / f"workflow/report/answers/{words}.jinja"
+    path.write_text(f"{path.read_text()}Edited.\n")
+    reruns(finished, {**reruns_alone, **REPORT})
+
+
 def test_words_on_a_claim_rerun_nothing(finished):
     finished.edit("config/claims.yaml", "- claim:", "# a comment\n- claim:")
     reruns(finished, {})

@@ -8,7 +8,7 @@ from statistics import mean
 import pytest
 
 from conftest import ROOT
-from homogenization.config.weights import WheelWeights
+from homogenization.models.weights import WheelWeights
 from homogenization.run.code_hash import code_hash
 from loaded_rules import JOB, SCRIPTS, loaded_rules, named_modules, script_of, value_of
 

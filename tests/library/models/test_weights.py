@@ -5,9 +5,11 @@ import httpx2
 import huggingface_hub
 import pytest
 from huggingface_hub.errors import FileMetadataError, LocalEntryNotFoundError
+from pydantic import TypeAdapter
 
+from homogenization.config.weights import one_of_sources
 from homogenization.models import weights
-from homogenization.models.weights import SOURCES, resolve_weights
+from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -32,17 +34,23 @@ def test_a_package_is_its_folder():
 def test_a_folder_is_itself_and_one_of_the_workflow_is_not_looked_into(model_folder):
     assert resolve_weights({"path": str(model_folder)}).folder == str(model_folder)
     assert resolve_weights({"built": "not there yet"}).folder == str(Path("not there yet").absolute())
-    assert resolve_weights({"built": "a"}).source == "built"
+    assert isinstance(resolve_weights({"built": "a"}).source, weights.BuiltWeights)
 
 
-def test_another_source_is_one_function(monkeypatch, model_folder):
-    monkeypatch.setattr("homogenization.models.weights.SOURCES", dict(SOURCES))
+def test_another_source_is_one_class(monkeypatch, model_folder):
+    class Bucket(weights.Source):
+        """A folder of a store of objects."""
 
-    @weights.source
-    def bucket(bucket, prefix):
-        return weights.ResolvedWeights(str(model_folder), f"{bucket}/{prefix}", "bucket")
+        bucket: str
+        prefix: str = "models"
 
-    assert resolve_weights({"bucket": "a", "prefix": "b"}).description == "a/b"
+        def resolve(self):
+            return weights.ResolvedWeights(str(model_folder), f"{self.bucket}/{self.prefix}", self)
+
+    monkeypatch.setattr(weights, "SOURCES", (*weights.SOURCES, Bucket))
+    entry = TypeAdapter(one_of_sources(weights.SOURCES)).validate_python({"bucket": "a"})
+    assert resolve_weights(entry.params()).description == "a/models"
+    assert entry.files("results") == []
 
 
 @pytest.mark.parametrize(
