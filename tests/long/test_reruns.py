@@ -253,15 +253,15 @@ def test_a_claim_is_judged_alone(finished):
 @pytest.mark.parametrize(
     ("words", "reruns_alone"),
     [
-        ("peaks", EXTREMA | {"judge_claims": 1, "plot_claims": 1}),
+        ("peaks", EXTREMA | {"judge_claims": 1}),
         ("causes", {"describe_causes": 1}),
-        ("claims", {"judge_claims": 1, "plot_claims": 1}),
+        ("claims", {"judge_claims": 1}),
     ],
 )
 def test_a_sentence_reruns_its_table_alone(finished, words, reruns_alone):
     path = finished.folder / f"workflow/report/answers/{words}.jinja"
     path.write_text(f"{path.read_text()}Edited.\n")
-    reruns(finished, {**reruns_alone, **REPORT})
+    reruns(finished, reruns_alone)
 
 
 def test_words_on_a_claim_rerun_nothing(finished):
