@@ -4,17 +4,12 @@ import json
 import logging
 import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 
 import polars as pl
 import pytest
 
-from bad_server import BadServer, user_message
-from conftest import ROOT
+from bad_server import ENTRY, KEY, BadServer, user_message
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.variants.keyphrases import candidates
 from homogenization.variants.refusals import CANDIDATE_SCHEMA
@@ -23,7 +18,6 @@ from homogenization.variants.schemas import KEYPHRASE_SCHEMA, VARIANT_SCHEMA
 from script import ScriptError, run_script
 from unparsed import unparsed
 
-KEY = "sk-the-secret-key"
 TERMS = ("zombie", "plot", "clever", "cast")
 TEXTS = {
     f"review-{number}": f"We saw a zombie in film number{number} eat. Its plot is clever, and so is its cast. A zombie!"
@@ -64,17 +58,6 @@ def arguments(folder, base_url, params=None, **resources):
     ]
     write_table(shard, folder / "corpus" / "000.parquet")
     write_table(pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row"), folder / "keyphrases" / "000.parquet")
-    writer = {
-        "backend": "openai",
-        "model": "tiny",
-        "revision": None,
-        "base_url": "$TEST_SERVER",
-        "api_key_variable": "TEST_API_KEY",
-        "structured_output": "json_schema",
-        "temperature": 0.7,
-        "top_p": 0.95,
-        "max_new_tokens": 64,
-    }
     return {
         "input": {
             "shard": str(folder / "corpus" / "000.parquet"),
@@ -87,7 +70,7 @@ def arguments(folder, base_url, params=None, **resources):
         "params": {
             "variant": "front",
             "module": "writers.endpoint",
-            "writer": writer,
+            "writer": {**ENTRY, "base_url": "$TEST_SERVER"},
             "prompt": PROMPT,
             "position": "front",
             "filters": LIMITS,
@@ -210,36 +193,6 @@ def test_a_review_that_gets_no_answer_is_named_and_the_next_run_asks_for_it_alon
     assert ["number1" in message for message in sorted(again)] == [True, False]
     assert len(again) == 2
     assert max(Counter(json.dumps(body) for body in server.answered).values()) == 1
-
-
-def test_a_job_that_is_killed_asks_for_the_rest_alone(tmp_path):
-    code = (
-        "import json, pathlib, sys; from script import run_script;"
-        "run_script('rewrite_with_llm', pathlib.Path(sys.argv[1]), **json.loads(sys.argv[2]))"
-    )
-    with BadServer(write, {"number0": ["malformed"]}, seconds=0.25) as server:
-        given = arguments(tmp_path, server.base_url, connections=1)
-        job = subprocess.Popen(
-            [sys.executable, "-c", code, str(log_in(tmp_path)), json.dumps(given)],
-            env={**os.environ, "PYTHONPATH": f"{ROOT / 'workflow' / 'lib'}:{ROOT / 'tests'}"},
-            stderr=subprocess.DEVNULL,
-        )
-        while len(list(tmp_path.glob("requests/*/*.json"))) < 3:
-            assert job.poll() is None
-            time.sleep(0.01)
-        job.send_signal(signal.SIGKILL)
-        job.wait()
-        stored = [json.loads(path.read_bytes()) for path in tmp_path.glob("requests/*/*.json")]
-        time.sleep(0.5)  # what is under way at the server ends
-        before = len(server.received)
-        assert 3 <= len(stored) < 7
-        variant, judged = run(tmp_path, server)
-        again = server.received[before:]
-    assert variant["review_id"].to_list() == list(TEXTS)
-    assert judged["review_id"].to_list() == ["review-0", *TEXTS]
-    kept = [(request["request"]["messages"], request["request"]["parameters"]["candidate"]) for request in stored]
-    assert not [body for body in again if (body["messages"], body["seed"]) in kept]
-    assert len(again) == 7 - len(stored)
 
 
 def test_the_key_is_nowhere(tmp_path, caplog, capfd):

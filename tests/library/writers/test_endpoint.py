@@ -6,31 +6,18 @@ import time
 
 import pytest
 
-from bad_server import BadServer, user_message
+from bad_server import ENTRY, KEY, BadServer, user_message
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.endpoint import OpenAIWriter
 from homogenization.writers.requests import Completion, Failure, Request, request_seed
 
-KEY = "sk-the-secret-key"
-ENTRY = {
-    "backend": "openai",
-    "model": "tiny",
-    "revision": None,
-    "api_key_variable": "TEST_API_KEY",
-    "structured_output": "json_schema",
-    "temperature": 0.7,
-    "top_p": 0.95,
-    "max_new_tokens": 64,
-    "connections": 4,
-    "timeout_seconds": 10.0,
-    "max_retries": 2,
-}
 SCHEMA = {"type": "object", "properties": {"review": {"type": "string"}}}
 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch):
-    monkeypatch.setenv("TEST_API_KEY", KEY)
+    """The key, with the line break at the end of a file with secrets, which no header takes."""
+    monkeypatch.setenv("TEST_API_KEY", f"{KEY}\n")
 
 
 def shout(message, candidate):
@@ -94,31 +81,18 @@ def test_the_form_that_is_asked_for(structured_output, sent):
     assert {key: value for key, value in server.received[0].items() if key == "response_format"} == sent
 
 
-def test_identity_and_parameters_hold_no_address_and_no_key():
-    writer = writer_for("http://host:1/v1", revision="2026-01", seed=3)
-    assert writer.identity == {"model": "tiny", "revision": "2026-01"}
-    assert writer.parameters == {
-        "temperature": 0.7,
-        "top_p": 0.95,
-        "max_new_tokens": 64,
-        "structured_output": "json_schema",
-        "seed": 3,
-    }
+def test_the_identity_holds_no_address_and_no_key():
+    assert writer_for("http://host:1/v1", revision="2026-01").identity == {"model": "tiny", "revision": "2026-01"}
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "cut", "hang_up", "not_json", "no_choices"])
+@pytest.mark.parametrize("fault", ["429", "500", "cut", "hang_up", "not_json", "no_choices", "slow"])
 def test_what_fails_in_passing_is_sent_again(fault):
     with BadServer(shout, {"hello": [fault]}) as server:
-        assert results_of(writer_for(server), requests_for("hello")) == [shouted("hello")]
-    assert len(server.received) == 2
+        writer = writer_for(server, timeout_seconds=1.0 if fault == "slow" else 10.0)
+        assert results_of(writer, requests_for("hello")) == [shouted("hello")]
+    assert 2 <= len(server.received) <= (3 if fault == "slow" else 2)
     waited = server.times[1] - server.times[0]
     assert waited >= (1.0 if fault == "429" else 0.37)  # Retry-After; half a second, less a quarter by chance
-
-
-def test_a_server_that_is_too_slow_is_asked_again():
-    with BadServer(shout, {"hello": ["slow"]}) as server:
-        assert results_of(writer_for(server, timeout_seconds=1.0), requests_for("hello")) == [shouted("hello")]
-    assert len(server.received) >= 2
 
 
 @pytest.mark.parametrize(
@@ -144,12 +118,6 @@ def test_a_request_that_keeps_failing_does_not_stop_the_others(fault, reason):
     assert KEY not in failure.reason
     assert good == [shouted(f"good {number}") for number in range(5)]
     assert len(server.received) == 6
-
-
-def test_retries_are_counted():
-    with BadServer(shout, {"hello": ["not_json", "..."]}) as server:
-        assert isinstance(results_of(writer_for(server, max_retries=1), requests_for("hello"))[0], Failure)
-    assert len(server.received) == 2
 
 
 def test_a_server_that_is_not_there_is_a_failure():
@@ -240,13 +208,6 @@ def test_a_key_that_no_header_takes_is_refused_without_showing_it(monkeypatch, v
     with pytest.raises(HomogenizationError, match="environment variable TEST_API_KEY") as caught:
         writer_for("http://host:1/v1")
     assert "cret" not in str(caught.value)
-
-
-def test_a_line_break_behind_the_key_is_forgiven(monkeypatch):
-    monkeypatch.setenv("TEST_API_KEY", f"{KEY}\n")
-    with BadServer(shout) as server:
-        results_of(writer_for(server), requests_for("hello"))
-    assert server.authorizations == {f"Bearer {KEY}"}
 
 
 def test_the_address_comes_from_the_environment_of_the_job(monkeypatch):

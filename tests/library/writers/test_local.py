@@ -3,7 +3,6 @@
 import json
 import logging
 import shutil
-from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 
@@ -154,24 +153,6 @@ def test_tokens_are_drawn_with_their_probabilities(temperature, top_p):
     # one step does not tell the next
     pairs = np.histogram2d(first, second, bins=[np.arange(13)] * 2)[0][np.ix_(kept, kept)]
     assert chisquare(pairs.ravel(), np.outer(expected, expected).ravel() * n_draws).pvalue > 1e-3
-
-
-def test_the_model_answers_with_the_frequencies_of_its_probabilities(chat):
-    network, tokenizer = AutoModelForCausalLM.from_pretrained(chat), AutoTokenizer.from_pretrained(chat)
-    prompt = tokenizer.apply_chat_template(
-        request("Dull.").messages, add_generation_prompt=True, return_dict=False, return_tensors="pt"
-    )
-    with torch.inference_mode():
-        probabilities = torch.softmax(network(prompt).logits[0, -1].double(), 0)
-    opening = [tokenizer.convert_tokens_to_ids(token) for token in ('{"', "Sorry")]
-    drawn = texts_of(
-        writer(chat, batch_size=400, max_new_tokens=1), [request("Dull.", candidate) for candidate in range(1200)]
-    )
-    counts = Counter(drawn)
-    observed = [counts['{"'], counts["Sorry"]]
-    observed.append(len(drawn) - sum(observed))
-    expected = [*probabilities[opening].tolist(), 1 - probabilities[opening].sum().item()]
-    assert chisquare(observed, np.array(expected) * len(drawn)).pvalue > 1e-3
 
 
 def test_structured_output_makes_every_answer_that_ends_valid(chat):
