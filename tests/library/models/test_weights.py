@@ -7,7 +7,7 @@ import pytest
 from huggingface_hub.errors import FileMetadataError, LocalEntryNotFoundError
 
 from homogenization.models import weights
-from homogenization.models.weights import SOURCES, resolve_weights
+from homogenization.models.weights import SOURCES, resolve_configuration, resolve_weights
 from homogenization.run.errors import HomogenizationError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -97,7 +97,8 @@ def test_a_hub_model_resolves_to_the_commit_and_takes_no_pickles(monkeypatch, tm
         (FileMetadataError("no commit"), ["does not answer as a hub does", "HF_ENDPOINT"]),
     ],
 )
-def test_trouble_with_the_hub_says_what_was_asked_and_what_to_do(monkeypatch, error, words):
+@pytest.mark.parametrize("resolve", [resolve_weights, resolve_configuration])
+def test_trouble_with_the_hub_says_what_was_asked_and_what_to_do(monkeypatch, resolve, error, words):
     """What the clients make of a hub's answers: tests/long/test_paper_hub.py."""
 
     def download(*arguments, **options):
@@ -105,7 +106,7 @@ def test_trouble_with_the_hub_says_what_was_asked_and_what_to_do(monkeypatch, er
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     with pytest.raises(HomogenizationError) as caught:
-        resolve_weights({"hub": "meta-llama/Meta-Llama-3-8B", "revision": "abc"})
+        resolve({"hub": "meta-llama/Meta-Llama-3-8B", "revision": "abc"})
     assert all(word in str(caught.value) for word in ["'meta-llama/Meta-Llama-3-8B'", "abc", *words])
 
 

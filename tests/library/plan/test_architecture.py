@@ -5,7 +5,6 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 import transformers
-from huggingface_hub.errors import LocalEntryNotFoundError
 
 from described import ALL, MINILM, described
 from homogenization.models.weights import resolve_configuration
@@ -84,13 +83,3 @@ def test_of_a_hub_model_no_weights_are_fetched(monkeypatch, tmp_path):
     (tmp_path / "config.json").unlink()
     with pytest.raises(HomogenizationError, match=r"'some/model' at revision abc lacks config\.json"):
         resolve_configuration({"hub": "some/model", "revision": "abc"})
-
-
-def test_without_the_hub_the_error_says_what_to_do(monkeypatch):
-    def download(*arguments, **options):
-        raise LocalEntryNotFoundError("offline")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    message = r"configuration of the hub model 'a/b' .* no network"
-    with pytest.raises(HomogenizationError, match=message):
-        resolve_configuration({"hub": "a/b"})

@@ -8,9 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from described import ALL, described
 from homogenization.plan.architecture import Architecture
-from homogenization.plan.costs import (
-    matrix_operations,
-)
+from homogenization.plan.costs import matrix_operations
 from homogenization.states.network import packed_model, run_packed
 from tiny_models import VOCABULARY, network
 

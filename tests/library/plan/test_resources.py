@@ -56,16 +56,12 @@ def test_every_file_counts_and_whole_numbers_do_not(tmp_path_factory, shapes, dt
     assert billions_of_parameters({"path": str(folder)}, 8) == 8.0
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff" * 64, (20).to_bytes(8, "little") + b"not JSON at all, no!"])
-def test_what_cannot_be_read_is_unknown(tmp_path, content):
-    (tmp_path / "model.safetensors").write_bytes(content)
-    assert billions_of_parameters({"path": str(tmp_path)}, None) is None
-
-
-def test_what_is_not_there_is_unknown(tmp_path):
-    assert billions_of_parameters({"path": str(tmp_path)}, None) is None
-    assert billions_of_parameters({"path": str(tmp_path / "none")}, None) is None
-    assert billions_of_parameters({"package": "no_such_package", "folder": "model"}, None) is None
+@pytest.mark.parametrize("content", [None, b"", b"\xff" * 64, (20).to_bytes(8, "little") + b"not JSON at all, no!"])
+def test_what_cannot_be_read_or_is_not_there_is_unknown(tmp_path, content):
+    if content is not None:
+        (tmp_path / "model.safetensors").write_bytes(content)
+    for weights in ({"path": tmp_path}, {"path": tmp_path / "none"}, {"package": "no_such_package", "folder": "model"}):
+        assert billions_of_parameters(weights, None) is None
 
 
 @pytest.mark.parametrize(
