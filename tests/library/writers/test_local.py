@@ -13,23 +13,13 @@ from scipy.stats import chisquare
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
 from homogenization.run.errors import HomogenizationError
+from homogenization.variants.candidates import REVIEW_SCHEMA
+from homogenization.variants.llm_keyphrases import KEY_PHRASES_SCHEMA
 from homogenization.writers.local import LocalWriter
 from homogenization.writers.requests import Completion, Failure, Request
 from homogenization.writers.sampling import SeededSampling
 from tiny_chat import ANSWERS, CHAT_TEMPLATE, REFUSAL, build_chat_model
 
-REVIEW = {
-    "type": "object",
-    "properties": {"review": {"type": "string"}},
-    "required": ["review"],
-    "additionalProperties": False,
-}
-PHRASES = {
-    "type": "object",
-    "properties": {"key_phrases": {"type": "array", "items": {"type": "string"}}},
-    "required": ["key_phrases"],
-    "additionalProperties": False,
-}
 TEXTS = [
     "Dull.",
     "The plot is thin, the acting is not, and I would see it again.",
@@ -74,7 +64,7 @@ def writer(folder: Path, seed: int = 0, **changes) -> LocalWriter:
     return LocalWriter(entry | changes, seed)
 
 
-def request(text: str, candidate: int = 0, schema: dict = REVIEW) -> Request:
+def request(text: str, candidate: int = 0, schema: dict = REVIEW_SCHEMA) -> Request:
     return Request(
         "a", [{"role": "system", "content": "Rewrite."}, {"role": "user", "content": text}], schema, candidate
     )
@@ -130,7 +120,7 @@ def test_seed_candidate_and_text_move_the_sample_and_nothing_else_does(babbler):
     first = texts_of(writer(babbler), [request("Dull.", candidate) for candidate in range(4)])
     assert len(set(first)) == 4
     assert texts_of(writer(babbler), [request("Dull.", candidate) for candidate in range(4)]) == first
-    renamed = Request("another name", request("Dull.").messages, REVIEW, 0)
+    renamed = Request("another name", request("Dull.").messages, REVIEW_SCHEMA, 0)
     assert texts_of(writer(babbler, gpus=1), [renamed]) == first[:1]
     assert texts_of(writer(babbler, seed=1), [request("Dull.")]) != first[:1]
 
@@ -157,7 +147,10 @@ def test_tokens_are_drawn_with_their_probabilities(temperature, top_p):
 
 def test_structured_output_makes_every_answer_that_ends_valid(chat):
     requests = [
-        request(text, candidate, schema) for text in TEXTS for candidate in range(4) for schema in (REVIEW, PHRASES)
+        request(text, candidate, schema)
+        for text in TEXTS
+        for candidate in range(4)
+        for schema in (REVIEW_SCHEMA, KEY_PHRASES_SCHEMA)
     ]
     free = answers(writer(chat, batch_size=32, max_new_tokens=40), requests)
     bound = answers(writer(chat, batch_size=32, max_new_tokens=40, structured_output="json_schema"), requests)
@@ -172,7 +165,7 @@ def test_structured_output_makes_every_answer_that_ends_valid(chat):
         (key, value), *others = json.loads(answer.text).items()
         assert not others
         assert [key] == schema["required"]
-        assert isinstance(value, str) if schema is REVIEW else all(isinstance(phrase, str) for phrase in value)
+        assert isinstance(value, str) if schema is REVIEW_SCHEMA else all(isinstance(phrase, str) for phrase in value)
 
 
 def test_structured_output_with_another_kind_of_tokenizer(stories, tmp_path):
@@ -308,7 +301,7 @@ def test_a_template_that_takes_no_system_message_says_so(chat, tmp_path):
     )
     with pytest.raises(HomogenizationError, match=r"System role not supported.*leave `system` of the prompt empty"):
         list(writer(folder).complete([request("Dull.")]))
-    without = Request("a", request("Dull.").messages[1:], REVIEW, 0)
+    without = Request("a", request("Dull.").messages[1:], REVIEW_SCHEMA, 0)
     assert isinstance(answers(writer(folder), [without])[0], Completion)
 
 
