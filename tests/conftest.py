@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -129,6 +130,13 @@ class Project:
         assert status == 0, printed
         return printed
 
+    def fails(self, *arguments: str, **environment: str) -> str:
+        """Call Snakemake on two cores, which has to fail; what it printed, which has to be free of tracebacks."""
+        done = self.run("--cores", "2", *arguments, **environment)
+        assert done.returncode != 0, done.stdout
+        assert "Traceback" not in done.stdout, done.stdout
+        return done.stdout
+
     def _arguments(self, *arguments: str) -> list[str]:
         (self.folder / "test.yaml").write_text(yaml.safe_dump(self.config, sort_keys=False))
         return ["--configfile", "test.yaml", *arguments]
@@ -153,6 +161,24 @@ class Project:
         text = path.read_text()
         assert old in text, f"{file} no longer contains {old!r}"
         path.write_text(text.replace(old, new, 1))
+
+
+def with_changes(config: dict, changes: dict[str, Any]) -> dict:
+    """A copy of `config` with other values ('corpus.n_reviews': 5, ...)."""
+    changed = copy.deepcopy(config)
+    for key, value in changes.items():
+        *parents, last = key.split(".")
+        section = changed
+        for parent in parents:
+            section = section.setdefault(parent, {})
+        section[last] = value
+    return changed
+
+
+@pytest.fixture
+def in_project(monkeypatch) -> None:
+    """The folder of the repository, from which a configuration names files."""
+    monkeypatch.chdir(ROOT)
 
 
 def copy_workflow(folder: Path) -> None:

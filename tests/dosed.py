@@ -37,13 +37,13 @@ def intervened_rows(
             "model": model,
             "variant": "original",
             "review_id": [f"r{number:03d}" for number in range(n)],
-            **{name: [value] * n for name, value in condition._asdict().items()},
+            **condition._asdict(),
             "layers": layers,
             "view": view,
             "metric": metric,
             "value": np.asarray(values, dtype=float),
-            "kl": (kl or {}).get(condition, [None] * n),
-            "sink_moved": (moved or {}).get(condition, [False] * n),
+            "kl": (kl or {}).get(condition),
+            "sink_moved": (moved or {}).get(condition, False),
             "depth_range": size,
         }
         parts.append(pl.DataFrame(columns, schema=INTERVENED_BY_REVIEW_SCHEMA))

@@ -15,7 +15,7 @@ from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, 
 
 from conftest import ROOT, SMALL
 from homogenization.config.study import load_study
-from homogenization.config.weights import WheelWeights
+from homogenization.models.weights import WheelWeights
 from homogenization.run.code_hash import LIBRARY, reached
 
 SCRIPTS = ROOT / "workflow/scripts"

@@ -8,26 +8,13 @@ import polars as pl
 import torch
 from safetensors.torch import load_file, save_file
 
+from compare_runs import hidden
 from conftest import ROOT
-
-
-def fails(project, *targets: str, **environment: str) -> str:
-    """Run Snakemake, which has to fail; what it printed, which has to be free of Python tracebacks."""
-    done = project.run("--cores", "2", *targets, **environment)
-    assert done.returncode != 0, done.stdout
-    assert "Traceback" not in done.stdout, done.stdout
-    return done.stdout
-
-
-def leftovers(project) -> list[str]:
-    """Hidden files under results/, as which outputs are written until they are whole."""
-    results = project.folder / "results"
-    return sorted(str(path.relative_to(results)) for path in results.rglob(".*"))
 
 
 def test_a_misspelt_key_stops_everything_before_it_starts(project):
     project.config["corpus"]["n_review"] = 5
-    printed = fails(project)
+    printed = project.fails()
     assert "corpus.n_review: unknown key (did you mean 'n_reviews'?)" in printed
     assert not (project.folder / "results").exists()
 
@@ -47,7 +34,7 @@ CORPUS = "results/corpus/000.parquet"
 
 def test_a_corpus_without_the_text_column(project):
     write_corpus(project, [{"review": row["text"], "label": row["label"]} for row in real_reviews(20)])
-    printed = fails(project, CORPUS)
+    printed = project.fails(CORPUS)
     assert "'text'" in printed
     assert "review" in printed
     assert not (project.folder / "results/corpus/raw.parquet").exists()
@@ -57,7 +44,7 @@ def test_a_corpus_with_too_few_reviews(project):
     write_corpus(project, real_reviews(4))
     project.config["corpus"]["n_reviews"] = 100
     project.config["corpus"]["shard_size"] = 50
-    printed = fails(project, CORPUS)
+    printed = project.fails(CORPUS)
     assert "n_reviews" in printed
     assert not (project.folder / CORPUS).exists()
 
@@ -65,7 +52,7 @@ def test_a_corpus_with_too_few_reviews(project):
 def test_a_corpus_file_that_is_something_else(project):
     (project.folder / "corpus.csv").write_bytes(b"\x00\x01 this is no table at all \xff")
     project.config["corpus"]["source"] = "corpus.csv"
-    assert "corpus.csv" in fails(project, CORPUS)
+    assert "corpus.csv" in project.fails(CORPUS)
 
 
 OFFLINE = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_DOWNLOAD_TIMEOUT": "2"}
@@ -74,15 +61,15 @@ OFFLINE = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_D
 def test_a_hub_data_set_without_a_network(project):
     project.config["corpus"]["source"] = "stanfordnlp/imdb"
     project.config["corpus"]["revision"] = "e6281661ce1c48d982bc483cf8a173c1bbeb5d31"
-    printed = fails(project, CORPUS, HF_HOME=str(project.folder / "hf"), **OFFLINE)
+    printed = project.fails(CORPUS, HF_HOME=str(project.folder / "hf"), **OFFLINE)
     for words in ("stanfordnlp/imdb", "there is no network", "corpus.source"):
         assert words in printed
 
 
 def test_a_hub_model_without_a_network(finished):
     finished.config["models"]["gated"] = {"weights": {"hub": "meta-llama/Meta-Llama-3-8B"}, "device": "cpu"}
-    printed = fails(
-        finished, "results/states/gated/original/000.zarr.zip", HF_HOME=str(finished.folder / "hf"), **OFFLINE
+    printed = finished.fails(
+        "results/states/gated/original/000.zarr.zip", HF_HOME=str(finished.folder / "hf"), **OFFLINE
     )
     for words in ("meta-llama/Meta-Llama-3-8B", "there is no network", "weights: {path: ...}"):
         assert words in printed
@@ -100,7 +87,7 @@ def own_model(project, edit) -> str:
 
 def test_a_model_without_safetensors(finished):
     target = own_model(finished, lambda folder: (folder / "model.safetensors").rename(folder / "model.bin"))
-    assert "no *.safetensors file" in fails(finished, target)
+    assert "no *.safetensors file" in finished.fails(target)
 
 
 def test_non_finite_states(finished):
@@ -111,16 +98,16 @@ def test_non_finite_states(finished):
         save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
     target = own_model(finished, spoil)
-    printed = fails(finished, target)
+    printed = finished.fails(target)
     assert "finite" in printed
     assert "own" in printed
     assert not (finished.folder / target).exists()
-    assert leftovers(finished) == []
+    assert hidden(finished.folder / "results") == []
 
 
 def test_a_context_that_is_shorter_than_asked_for(finished):
     finished.config["models"]["tiny"]["max_tokens"] = 4096
-    printed = fails(finished, "results/states/tiny/original/000.zarr.zip")
+    printed = finished.fails("results/states/tiny/original/000.zarr.zip")
     assert "4096" in printed
     assert "1024" in printed
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import SMALL, Project, copy_workflow
+from conftest import SMALL, Project, copy_workflow, with_changes
 from homogenization.states.store import open_store
 from tiny_chat import build_chat_model
 
@@ -177,11 +177,7 @@ def test_an_edited_formula_misses(new, file, missed):
     ],
 )
 def test_an_edited_key_misses_what_depends_on_it(new, key, value, missed):
-    *parents, last = key.split(".")
-    section = new.config
-    for parent in parents:
-        section = section.setdefault(parent, {})
-    section[last] = value
+    new.config = with_changes(new.config, {key: value})
     assert new.misses() == missed
 
 

@@ -23,14 +23,6 @@ PLACEMENT = "results/tables/placement.parquet"
 WEIGHTS = "results/models/tiny/model.safetensors"
 
 
-def fails(project: Project, *targets: str, **environment: str) -> str:
-    """Run Snakemake, which has to fail; what it printed, which has to be free of Python tracebacks."""
-    done = project.run("--cores", "2", *targets, **environment)
-    assert done.returncode != 0, done.stdout
-    assert "Traceback" not in done.stdout, done.stdout
-    return done.stdout
-
-
 def succeeds(project: Project, *targets: str, **environment: str) -> None:
     """Run Snakemake, which has to come to its end."""
     done = project.run("--cores", "2", *targets, **environment)
@@ -100,7 +92,7 @@ def full_disk(finished):
 
 def test_a_disk_that_fills_up_is_named_and_more_room_heals_it(finished_run, full_disk):
     results = full_disk.folder / "results"
-    printed = fails(full_disk, "tables")
+    printed = full_disk.fails("tables")
     assert f"{STORE}: the disk is full" in printed
     assert f"Free some space on the file system of {Path(STORE).parent} and run the same command again" in printed
     assert not (full_disk.folder / STORE).exists()
@@ -117,7 +109,7 @@ def test_a_damaged_store_is_moved_aside_and_made_again(finished_run, finished, d
     damage(store)
     damaged = store.read_bytes()
     remove(finished, SPECTRA, GEOMETRY)
-    printed = fails(finished, "--keep-going", SPECTRA, GEOMETRY)
+    printed = finished.fails("--keep-going", SPECTRA, GEOMETRY)
     is_named_and_kept(printed, store, damaged)
     assert f"{STORE}: damaged or cut short" in printed
     succeeds(finished, "--keep-going", SPECTRA, GEOMETRY)
@@ -135,7 +127,7 @@ def test_a_damaged_store_is_moved_aside_in_the_cache_of_snakemake(finished_run, 
     assert cached.parent == cache
     cut_short(cached)
     damaged = cached.read_bytes()
-    printed = fails(finished, SPECTRA, "--cache", **with_cache)
+    printed = finished.fails(SPECTRA, "--cache", **with_cache)
     is_named_and_kept(printed, cached, damaged)
     assert not (finished.folder / STORE).is_symlink()
     succeeds(finished, SPECTRA, "--cache", **with_cache)
@@ -148,7 +140,7 @@ def test_a_table_cut_short_is_moved_aside_and_made_again(finished_run, finished)
     cut_short(table)
     damaged = table.read_bytes()
     remove(finished, PLACEMENT)
-    printed = fails(finished, PLACEMENT)
+    printed = finished.fails(PLACEMENT)
     is_named_and_kept(printed, table, damaged)
     assert f"{VARIANT}: damaged or cut short (not a readable Parquet table" in printed
     succeeds(finished, PLACEMENT)
@@ -161,7 +153,7 @@ def test_a_flipped_byte_of_the_weights_is_found_and_they_are_built_again(finishe
     flip_byte(weights, weights.stat().st_size - 1000)
     damaged = weights.read_bytes()
     remove(finished, STORE)
-    printed = fails(finished, STORE)
+    printed = finished.fails(STORE)
     is_named_and_kept(printed, weights, damaged)
     succeeds(finished, STORE)
     same_results(finished, finished_run)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from conftest import LLAMA, SMALL
+from conftest import LLAMA, SMALL, with_changes
 from kill_and_resume import jobs_of
 
 SHARDS = 2
@@ -280,6 +280,20 @@ def test_a_claim_is_judged_alone(finished):
     reruns(finished, {"judge_claims": 1, "plot_claims": 1, **REPORT})
 
 
+@pytest.mark.parametrize(
+    ("words", "reruns_alone"),
+    [
+        ("peaks", EXTREMA | {"judge_claims": 1, "plot_claims": 1}),
+        ("causes", {"describe_causes": 1}),
+        ("claims", {"judge_claims": 1, "plot_claims": 1}),
+    ],
+)
+def test_a_sentence_reruns_its_table_alone(finished, words, reruns_alone):
+    path = finished.folder / f"workflow/report/answers/{words}.jinja"
+    path.write_text(f"{path.read_text()}Edited.\n")
+    reruns(finished, {**reruns_alone, **REPORT})
+
+
 def test_words_on_a_claim_rerun_nothing(finished):
     finished.edit("config/claims.yaml", "- claim:", "# a comment\n- claim:")
     reruns(finished, {})
@@ -365,15 +379,5 @@ def test_every_config_key_that_a_computation_reads_is_a_parameter(finished):
         "figures.views": ["raw"],
     }
     for key, value in changes.items():
-        *parents, last = key.split(".")
-        section = finished.config
-        for parent in parents:
-            section = section.setdefault(parent, {})
-        before = section.get(last)
-        section[last] = value
+        finished.config = with_changes(SMALL, {key: value})
         assert finished.planned(), f"editing {key} reruns nothing"
-        if before is None:
-            del section[last]
-        else:
-            section[last] = before
-    assert finished.config == {**SMALL, "keyphrases": {}, "states": {}, "figures": {}}

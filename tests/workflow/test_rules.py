@@ -1,7 +1,6 @@
 """Every rule keeps the house rules, as Snakemake reads it; rule files and scripts stay short."""
 
 import ast
-import re
 from importlib import import_module
 from pathlib import Path
 from statistics import mean
@@ -9,7 +8,7 @@ from statistics import mean
 import pytest
 
 from conftest import ROOT
-from homogenization.config.weights import WheelWeights
+from homogenization.models.weights import WheelWeights
 from homogenization.run.code_hash import code_hash
 from loaded_rules import JOB, SCRIPTS, loaded_rules, named_modules, script_of, value_of
 
@@ -123,18 +122,6 @@ def test_cached_rules_name_their_wildcards_in_params():
 
 def test_every_script_has_its_rule():
     assert {path.stem for path in SCRIPTS.glob("*.py")} == {script_of(rule).stem for rule in RULES.values()}
-
-
-def test_every_figure_of_the_library_has_its_rule_and_its_caption():
-    drawing = {
-        path.stem
-        for path in (ROOT / "workflow/lib/homogenization/figures").glob("*.py")
-        if re.search(r"^def draw\(", path.read_text(), re.MULTILINE)
-    }
-    assert drawing
-    assert {f"plot_{name}" for name in drawing} == {name for name in RULES if name.startswith("plot_")}
-    for name in drawing:
-        assert (ROOT / f"workflow/report/{name}.rst").is_file()
 
 
 def test_scripts_never_touch_the_configuration():

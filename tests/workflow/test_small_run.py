@@ -2,7 +2,7 @@
 
 from plain_numbers import compare_with_tables
 
-NETWORK = {"accelerate", "scipy", "tokenizers", "torch", "transformers"}
+NETWORK = {"accelerate", "pydantic", "scipy", "tokenizers", "torch", "transformers"}  # pydantic: sources of weights
 SKLEARN = {"pandas", "scipy", "scipy.stats", "sklearn"}  # which imports the others
 SEABORN = {"matplotlib", "pandas", "scipy", "scipy.stats", "seaborn"}
 # The heavy libraries (run/usage.py) that a rule may import; figures and other rules without an entry: see `allowed`.

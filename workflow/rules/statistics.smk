@@ -1,8 +1,5 @@
 # Tables -> contrasts, depth, extrema, the first token, interventions, consequences, training, verdicts.
 # Matrices of known kinds -> what the metrics answer to. The catalogue describes them.
-from homogenization.tables.catalogue import made_tables
-
-
 def words(made):
     """The template of the sentences of `made`, if there are any: an edit of it makes these tables again, and no others."""
     if not made.words:
@@ -11,14 +8,14 @@ def words(made):
     return {"words": lambda wildcards: template}  # Snakemake takes braces in a text for wildcards
 
 
-for made in made_tables(STUDY, "statistics"):
+for made in [tables for tables in TABLES if tables.stage == "statistics"]:
 
     rule:
         """Tables of the catalogue."""
         name:
             made.name
         input:
-            **made.files_read(STUDY),
+            **made.files_read(STUDY, TABLES),
         output:
             *(report(file.path, **file.reported) if file.label else file.path for file in made.files),
         log:

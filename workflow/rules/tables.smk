@@ -1,14 +1,17 @@
 # Files of variants, states and measures -> long tables over all models, variants and shards. The catalogue describes them.
 from homogenization.tables.catalogue import made_tables
 
-for made in made_tables(STUDY, "tables"):
+TABLES = made_tables(STUDY)
+
+
+for made in [tables for tables in TABLES if tables.stage == "tables"]:
 
     rule:
         """Tables of the catalogue."""
         name:
             made.name
         input:
-            **made.files_read(STUDY),
+            **made.files_read(STUDY, TABLES),
         output:
             *(report(file.path, **file.reported) if file.label else file.path for file in made.files),
         log:

@@ -3,7 +3,8 @@
 from dataclasses import asdict
 
 from homogenization.run.job import job
-from homogenization.models.weights import resolve_configuration, with_built_weights
+from homogenization.models.built import with_built_weights
+from homogenization.models.weights import resolve_configuration
 from homogenization.plan.architecture import describe_architecture
 from homogenization.plan.token_counts import token_counts
 from homogenization.run.files import write_json

@@ -2,7 +2,7 @@
 
 from homogenization.run.job import job
 from homogenization.measures.components import component_states
-from homogenization.models.weights import with_built_weights
+from homogenization.models.built import with_built_weights
 from homogenization.run.parquet import read_table, write_table
 from homogenization.states.long_texts import with_originals
 from homogenization.states.model import load_model

@@ -1,7 +1,7 @@
 """Find the key phrases of a shard's reviews."""
 
 from homogenization.run.job import arguments, job
-from homogenization.models.weights import with_built_weights
+from homogenization.models.built import with_built_weights
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.variants.keyphrases import extract_keyphrases
 from homogenization.variants.scorers import make_scorer

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from homogenization.run.job import job
-from homogenization.models.weights import with_built_weights
+from homogenization.models.built import with_built_weights
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.llm_keyphrases import extract_keyphrases_with_llm
 from homogenization.writers.answers import RequestStore

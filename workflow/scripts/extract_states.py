@@ -3,7 +3,7 @@
 import time
 
 from homogenization.run.job import job
-from homogenization.models.weights import with_built_weights
+from homogenization.models.built import with_built_weights
 from homogenization.run.files import write_json
 from homogenization.run.parquet import read_table
 from homogenization.run.usage import seconds_since_start

@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from homogenization.run.job import job
-from homogenization.models.weights import with_built_weights
+from homogenization.models.built import with_built_weights
 from homogenization.states.model import load_model
 
 with job(snakemake):

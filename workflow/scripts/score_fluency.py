@@ -1,7 +1,7 @@
 """Loss per word of texts of a shard under a language model."""
 
 from homogenization.run.job import arguments, job
-from homogenization.models.weights import with_built_weights
+from homogenization.models.built import with_built_weights
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.fluency import load_reader, loss_per_word
 

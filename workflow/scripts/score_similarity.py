@@ -1,7 +1,7 @@
 """BERTScore of variants of a shard against the originals, and of unrelated reviews: the baseline."""
 
 from homogenization.run.job import arguments, job
-from homogenization.models.weights import with_built_weights
+from homogenization.models.built import with_built_weights
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.similarity import load_encoder, score_against_originals, score_random_pairs
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from homogenization.run.job import job
-from homogenization.models.weights import with_built_weights
+from homogenization.models.built import with_built_weights
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.training.snapshot import train_snapshot
 

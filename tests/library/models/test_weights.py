@@ -5,9 +5,11 @@ import httpx2
 import huggingface_hub
 import pytest
 from huggingface_hub.errors import FileMetadataError, LocalEntryNotFoundError
+from pydantic import TypeAdapter
 
+from homogenization.config.weights import one_of_sources
 from homogenization.models import weights
-from homogenization.models.weights import SOURCES, resolve_configuration, resolve_weights
+from homogenization.models.weights import resolve_configuration, resolve_weights
 from homogenization.run.errors import HomogenizationError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -32,17 +34,23 @@ def test_a_package_is_its_folder():
 def test_a_folder_is_itself_and_one_of_the_workflow_is_not_looked_into(model_folder):
     assert resolve_weights({"path": str(model_folder)}).folder == str(model_folder)
     assert resolve_weights({"built": "not there yet"}).folder == str(Path("not there yet").absolute())
-    assert resolve_weights({"built": "a"}).source == "built"
+    assert isinstance(resolve_weights({"built": "a"}).source, weights.BuiltWeights)
 
 
-def test_another_source_is_one_function(monkeypatch, model_folder):
-    monkeypatch.setattr("homogenization.models.weights.SOURCES", dict(SOURCES))
+def test_another_source_is_one_class(monkeypatch, model_folder):
+    class Bucket(weights.Source):
+        """A folder of a store of objects."""
 
-    @weights.source
-    def bucket(bucket, prefix):
-        return weights.ResolvedWeights(str(model_folder), f"{bucket}/{prefix}", "bucket")
+        bucket: str
+        prefix: str = "models"
 
-    assert resolve_weights({"bucket": "a", "prefix": "b"}).description == "a/b"
+        def resolve(self):
+            return weights.ResolvedWeights(str(model_folder), f"{self.bucket}/{self.prefix}", self)
+
+    monkeypatch.setattr(weights, "SOURCES", (*weights.SOURCES, Bucket))
+    entry = TypeAdapter(one_of_sources(weights.SOURCES)).validate_python({"bucket": "a"})
+    assert resolve_weights(entry.params()).description == "a/models"
+    assert entry.files("results") == []
 
 
 @pytest.mark.parametrize(
@@ -69,22 +77,40 @@ def test_a_folder_without_safetensors_or_config_is_refused(model_folder, missing
     assert "pytorch_model.bin" in str(caught.value)
 
 
-def test_a_hub_model_resolves_to_the_commit_and_takes_no_pickles(monkeypatch, tmp_path, model_folder):
-    snapshot = tmp_path / "snapshots" / COMMIT
-    shutil.copytree(model_folder, snapshot)
-    calls = []
+@pytest.fixture
+def snapshot(monkeypatch, tmp_path, model_folder):
+    """The folder of a hub model, and what the hub is asked for: repository, revision and patterns of files."""
+    folder, calls = tmp_path / "snapshots" / COMMIT, []
+    shutil.copytree(model_folder, folder)
 
     def download(repository, revision, allow_patterns, ignore_patterns):
         calls.append((repository, revision, allow_patterns))
-        return str(snapshot)
+        return str(folder)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    return folder, calls
+
+
+def test_a_hub_model_resolves_to_the_commit_and_takes_no_pickles(snapshot):
     resolved = resolve_weights({"hub": "some/model", "revision": "main"})
     assert resolved.revision == COMMIT
     assert resolved.description == f"the hub model 'some/model' at revision {COMMIT}"
-    (repository, revision, patterns) = calls[0]
+    (repository, revision, patterns) = snapshot[1][0]
     assert (repository, revision) == ("some/model", "main")
     assert not any(pattern.endswith((".bin", ".pt", "*")) and pattern != "tokenizer*" for pattern in patterns)
+
+
+def test_of_the_configuration_of_a_hub_model_no_weights_are_fetched(snapshot):
+    folder, calls = snapshot
+    assert resolve_configuration({"hub": "some/model", "revision": "abc"}) == str(folder)
+    ((repository, revision, patterns),) = calls
+    assert (repository, revision) == ("some/model", "abc")
+    files = ["config.json", "tokenizer.json", "tokenizer.model", "vocab.txt"]
+    fetched = [name for name in (*files, "model.safetensors", "model.bin") if any(map(Path(name).match, patterns))]
+    assert fetched == files
+    (folder / "config.json").unlink()
+    with pytest.raises(HomogenizationError, match=r"'some/model' at revision abc lacks config\.json"):
+        resolve_configuration({"hub": "some/model", "revision": "abc"})
 
 
 @pytest.mark.parametrize(

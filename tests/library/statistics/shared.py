@@ -9,9 +9,11 @@ import polars as pl
 from scipy import stats
 from snakemake.iocontainers import Namedlist
 
+from examples import example_table
 from homogenization.claims.evidence import Evidence, Settings, Tables
 from homogenization.claims.judgement import claims_table
 from homogenization.config.claims import Claim
+from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
@@ -37,25 +39,15 @@ def noise(seed, scale=0.1):
 def metric_rows(values, metric=RANK, view="raw", variant="original", model="m", point="residual_stream"):
     """Rows of tables/metrics.parquet from (reviews, layers) values, of all layers from the input to the last."""
     review, layer = (index.ravel() for index in np.indices(values.shape))
-    columns = {
-        "model": model,
-        "variant": variant,
-        "review_id": [f"r{number:03d}" for number in review],
-        "point": point,
-        "layer": layer,
-        "depth": layer / (values.shape[1] - 1),
-        "view": view,
-        "metric": metric,
-        "value": values.ravel(),
-    }
-    return pl.DataFrame(columns, schema=METRICS_SCHEMA)
+    names = {"model": model, "variant": variant, "review_id": [f"r{number:03d}" for number in review]}
+    names |= {"point": point, "view": view, "metric": metric}
+    depth = layer / (values.shape[1] - 1)
+    return example_table(METRICS_SCHEMA, **names, layer=layer, depth=depth, value=values.ravel())
 
 
 def similarity_rows(f1, variant="front", accepted=True):
-    columns = {"variant": variant, "review_id": [f"r{number:03d}" for number in range(len(f1))], "f1": f1}
-    scores = pl.DataFrame(columns).with_columns(precision="f1", recall="f1", accepted=accepted)
-    scores = scores.with_columns(pl.lit(None).alias(name) for name in set(SIMILARITY_SCHEMA) - set(scores.columns))
-    return scores.select(*SIMILARITY_SCHEMA).cast(SIMILARITY_SCHEMA)
+    names = {"variant": variant, "review_id": [f"r{number:03d}" for number in range(len(f1))], "accepted": accepted}
+    return example_table(SIMILARITY_SCHEMA, **names, precision=f1, recall=f1, f1=f1)
 
 
 def component_rows(changes, metric="cosine_anisotropy", view="all_tokens", model="m", variant="original"):
@@ -63,20 +55,22 @@ def component_rows(changes, metric="cosine_anisotropy", view="all_tokens", model
     parts = []
     for component, of_component in changes.items():
         review, block = (index.ravel() for index in np.indices(of_component.shape))
-        columns = {
-            "model": model,
-            "variant": variant,
-            "review_id": [f"r{number:03d}" for number in review],
-            "layer": block + 1,
-            "depth": (block + 1) / of_component.shape[1],
-            "component": component,
-            "view": view,
-            "metric": metric,
-            "before": 0.0,
-            "after": of_component.ravel(),
-            "change": of_component.ravel(),
-        }
-        parts.append(pl.DataFrame(columns, schema=COMPONENTS_SCHEMA))
+        names = {"model": model, "variant": variant, "review_id": [f"r{number:03d}" for number in review]}
+        names |= {"component": component, "view": view, "metric": metric}
+        place = {"layer": block + 1, "depth": (block + 1) / of_component.shape[1]}
+        change = of_component.ravel()
+        parts.append(example_table(COMPONENTS_SCHEMA, **names, **place, before=0.0, after=change, change=change))
+    return pl.concat(parts)
+
+
+def slope_rows(slopes, model="m", metric=COSINE, view="all_tokens"):
+    """Rows of jobs from (reviews, blocks) slopes by pattern, measured after the last block."""
+    parts = []
+    for pattern, values in slopes.items():
+        review, block = (index.ravel() for index in np.indices(values.shape))
+        names = {"model": model, "variant": "original", "review_id": [f"r{number:03d}" for number in review]}
+        names |= {"pattern": pattern, "view": view, "metric": metric, "layer": values.shape[1]}
+        parts.append(example_table(SLOPES_SCHEMA, **names, block=block + 1, slope=values.ravel()))
     return pl.concat(parts)
 
 

@@ -6,11 +6,13 @@ import pytest
 
 from conftest import ROOT
 from dosed import COSINE, dial, intervened_rows
+from examples import example_table
 from homogenization.claims.judgement import claims_table, measure
 from homogenization.claims.measurement import UnavailableError
 from homogenization.config.claims import load_claims
 from homogenization.consequences.schemas import HARM_SCHEMA, POOLED_READINGS_SCHEMA
 from homogenization.inference.doses import Condition
+from homogenization.interventions.schemas import DOSES_SCHEMA
 from homogenization.statistics.consequence_answers import answers_table
 from homogenization.statistics.harm import harm_table
 from homogenization.statistics.pooled_states import probes_table, shifts_table
@@ -27,23 +29,16 @@ UNTOUCHED = {"kind": "untouched", "pattern": None, "blocks": "all", "strength": 
 
 def readings(**values) -> pl.DataFrame:
     """Readings of two layers by text and condition: the mean of a column, on which reviews differ by `PLACE`."""
-    parts = []
+    parts, schema = [], POOLED_READINGS_SCHEMA | {name: DOSES_SCHEMA[name] for name in UNTOUCHED}
     for key, (column, level) in values.items():
         text, _, condition = key.partition("__")
         told = DIAL if condition else UNTOUCHED
         for layer in (0, 1):
             names = {"model": "m", "variant": text, "condition": condition, "layer": layer, "depth": float(layer)}
-            empty = dict.fromkeys(list(POOLED_READINGS_SCHEMA)[6:], np.nan) | {"in_scales": 0.0}
-            table = pl.DataFrame({"review_id": [f"r{place:02d}" for place in range(N)]}).with_columns(
-                **{name: pl.lit(value) for name, value in {**names, **empty}.items()}
-            )
-            table = table.with_columns(pl.Series(column, level + layer + PLACE)).select(*POOLED_READINGS_SCHEMA)
-            types = {name: pl.Float64 if name == "strength" else pl.String for name in told}
-            parts.append(
-                table.cast(POOLED_READINGS_SCHEMA).with_columns(
-                    **{name: pl.lit(told[name], types[name]) for name in told}
-                )
-            )
+            numbers = dict.fromkeys(list(POOLED_READINGS_SCHEMA)[6:], np.nan) | {"in_scales": 0.0}
+            numbers[column] = level + layer + PLACE
+            reviews = [f"r{place:02d}" for place in range(N)]
+            parts.append(example_table(schema, **names, **told, review_id=reviews, **numbers))
     return pl.concat(parts)
 
 

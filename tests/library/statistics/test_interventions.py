@@ -5,9 +5,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from dosed import COSINE, curves, dial, intervened_rows, template
+from dosed import curves, dial, intervened_rows, template
 from homogenization.inference.doses import Condition
-from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.run.parquet import read_table, write_table
 from homogenization.statistics.interventions import (
     EFFECTS_SCHEMA,
@@ -15,30 +14,10 @@ from homogenization.statistics.interventions import (
     effects_table,
     slopes_table,
 )
-from library.statistics.shared import run_tabulate
+from library.statistics.shared import run_tabulate, slope_rows
 
 SETTINGS = {"draws": 500, "confidence": 0.95, "seed": 0}
 N = 20
-
-
-def slope_rows(slopes, model="m"):
-    """Rows of jobs from (reviews, blocks) slopes by pattern."""
-    parts = []
-    for pattern, values in slopes.items():
-        review, block = (index.ravel() for index in np.indices(values.shape))
-        columns = {
-            "model": model,
-            "variant": "original",
-            "review_id": [f"r{number:03d}" for number in review],
-            "block": block + 1,
-            "pattern": pattern,
-            "layer": values.shape[1],
-            "view": "all_tokens",
-            "metric": COSINE,
-            "slope": values.ravel(),
-        }
-        parts.append(pl.DataFrame(columns, schema=SLOPES_SCHEMA))
-    return pl.concat(parts)
 
 
 def row_of(table, **chosen):

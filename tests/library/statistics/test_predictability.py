@@ -5,8 +5,9 @@ import polars as pl
 import pytest
 from scipy.stats import pearsonr, rankdata, spearmanr
 
+from examples import example_table
 from homogenization.consequences.schemas import TEXTS_SCHEMA
-from homogenization.interventions.schemas import INTERVENED_SCHEMA
+from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA
 from homogenization.statistics.predictability import (
     CONFOUNDS,
     NOTHING,
@@ -24,27 +25,14 @@ CONDITION = {"kind": "untouched", "pattern": None, "blocks": "all", "strength": 
 
 def tables(loss, lengths, types, layers):
     """The texts and the metrics of one model; `layers` (n, layers) is the mean cosine."""
-    texts = pl.DataFrame(
-        {"review_id": NAMES, "cross_entropy": loss, "n_tokens": lengths, "type_token_ratio": types}
-    ).with_columns(
-        model=pl.lit("m"), variant=pl.lit("original"), condition=pl.lit("untouched"), kind=pl.lit("untouched")
-    )
-    texts = texts.with_columns(blocks=pl.lit("all"))
-    texts = texts.with_columns(**{name: pl.lit(None) for name in TEXTS_SCHEMA if name not in texts.columns})
-    rows = [
-        (NAMES[review], layer, layer / 2, value)
-        for layer in range(layers.shape[1])
-        for review, value in enumerate(layers[:, layer])
-    ]
-    metrics = pl.DataFrame(rows, ["review_id", "layer", "depth", "value"], orient="row").with_columns(
-        model=pl.lit("m"), view=pl.lit("all_tokens"), metric=pl.lit("cosine_anisotropy"), condition=pl.lit("untouched"),
-        variant=pl.lit("original"),
-    )  # fmt: skip
-    told = {name: pl.lit(value, pl.Float64 if name == "strength" else pl.String) for name, value in CONDITION.items()}
-    return (
-        metrics.select(*INTERVENED_SCHEMA).cast(INTERVENED_SCHEMA).with_columns(**told),
-        texts.select(*TEXTS_SCHEMA).cast(TEXTS_SCHEMA),
-    )
+    names = {"model": "m", "variant": "original", "condition": "untouched"}
+    numbers = {"cross_entropy": loss, "n_tokens": lengths, "type_token_ratio": types}
+    texts = example_table(TEXTS_SCHEMA, **names, **CONDITION, review_id=NAMES, **numbers)
+    names |= {"view": "all_tokens", "metric": "cosine_anisotropy"}
+    layer, review = (index.ravel() for index in np.indices(layers.T.shape))
+    place = {"review_id": [NAMES[number] for number in review], "layer": layer, "depth": layer / 2}
+    schema = INTERVENED_SCHEMA | {name: DOSES_SCHEMA[name] for name in CONDITION}
+    return example_table(schema, **names, **CONDITION, **place, value=layers.T.ravel()), texts
 
 
 @pytest.fixture

@@ -4,14 +4,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import write_table
 from homogenization.statistics.causes_in_words import CAUSES_SCHEMA, causes_table
 from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA
 from homogenization.statistics.predictions import doses, predictions_table
 from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA
-from library.statistics.shared import COSINE, metric_rows, run_tabulate, similarity_rows, words_of
+from library.statistics.shared import COSINE, metric_rows, run_tabulate, similarity_rows, slope_rows, words_of
 
 N, N_BLOCKS = 20, 3
 NO_MECHANISM = pl.DataFrame(schema=MECHANISM_SCHEMA)
@@ -29,20 +28,6 @@ def positional_rows(weights, variant="original", model="m", heads=2):
             columns |= {f"weight_{name}": value + spread for name, value in of_block.items()}
             rows.append({"model": model, "variant": variant, "block": block, "head": head + 1, **columns})
     return pl.DataFrame(rows)
-
-
-def slope_rows(slopes, metric=COSINE, view="all_tokens"):
-    """Rows of jobs from (reviews, blocks) slopes by pattern."""
-    parts = []
-    for pattern, values in slopes.items():
-        review, block = (index.ravel() for index in np.indices(values.shape))
-        columns = {
-            **{"model": "m", "variant": "original", "review_id": [f"r{number:03d}" for number in review]},
-            **{"block": block + 1, "pattern": pattern, "layer": N_BLOCKS, "view": view, "metric": metric},
-            "slope": values.ravel(),
-        }
-        parts.append(pl.DataFrame(columns, schema=SLOPES_SCHEMA))
-    return pl.concat(parts)
 
 
 def dose_of(table, template):

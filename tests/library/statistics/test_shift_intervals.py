@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from examples import example_table
 from homogenization.consequences.probing import distances_of, shifts
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
 from homogenization.inference.resampling import bootstrap_weights, mean_interval
@@ -82,13 +83,10 @@ def test_linearised_values_keep_the_mean(ratios, in_scales):
 
 
 def rows(variant, shift, in_scales):
-    table = pl.DataFrame(
-        {"review_id": [f"r{number:02d}" for number in range(len(shift))], "shift": shift, "in_scales": in_scales}
-    )
     names = {"model": "m", "variant": variant, "condition": "untouched", "layer": 1, "depth": 1.0}
     names |= dict.fromkeys(("log_loss", "correct", "null_log_loss", "null_correct"), np.nan)
-    table = table.with_columns(**{name: pl.lit(value) for name, value in names.items()})
-    return table.select(*POOLED_READINGS_SCHEMA).cast(POOLED_READINGS_SCHEMA)
+    reviews = [f"r{number:02d}" for number in range(len(shift))]
+    return example_table(POOLED_READINGS_SCHEMA, **names, review_id=reviews, shift=shift, in_scales=in_scales)
 
 
 def test_the_tables_count_the_scales_of_the_reviews_that_they_compare():

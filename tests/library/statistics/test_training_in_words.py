@@ -22,9 +22,7 @@ def losses(arm, start, ends, layers=None):
         for seed, end in enumerate(ends)
         for step, loss in ((0, start), (4, None), (STEPS, end))
     ]
-    return pl.DataFrame(rows, schema_overrides=TRAINING_SCHEMA).match_to_schema(
-        TRAINING_SCHEMA, missing_columns="insert"
-    )
+    return pl.DataFrame(rows, schema=TRAINING_SCHEMA)
 
 
 def differences(arm, minus, by_layer, cell=COSINE, step=STEPS, n=3, loss=None):

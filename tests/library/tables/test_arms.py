@@ -7,6 +7,7 @@ from scipy import stats
 
 from homogenization.tables.arms import ARMS_SCHEMA, arms_table, paired_at_loss
 from homogenization.tables.training import TRAINING_SCHEMA, training_table
+from homogenization.training.schemas import LOSSES_SCHEMA
 
 MODELS = [
     *[[f"a-{seed}-step{step}", "a", seed, step] for seed in (0, 1, 2) for step in (0, 9)],
@@ -102,13 +103,11 @@ def test_the_first_time_at_a_loss_counts_and_a_cell_that_a_snapshot_lacks_does_n
 
 def test_losses_of_snapshots_are_joined():
     """The end of one snapshot has a held-out loss; the first step of the next has both."""
-    empty = dict.fromkeys(TRAINING_SCHEMA.keys() - {"arm", "seed"})
     rows = [
         [{"step": 0, "loss": 3.0, "held_out_loss": 3.5}, {"step": 1, "held_out_loss": 3.1}],
         [{"step": 1, "loss": 2.0, "held_out_loss": 3.1, "layers": [2]}, {"step": 2, "held_out_loss": 2.5}],
     ]
-    schema = {name: dtype for name, dtype in TRAINING_SCHEMA.items() if name not in ("arm", "seed")}
-    tables = [pl.DataFrame([empty | row for row in of_job], schema=schema) for of_job in rows]
+    tables = [pl.DataFrame(of_job, schema=LOSSES_SCHEMA) for of_job in rows]
     table = training_table(tables, [["a", 4], ["a", 4]])
     assert table.schema == pl.Schema(TRAINING_SCHEMA)
     assert table["step"].to_list() == [0, 1, 2]

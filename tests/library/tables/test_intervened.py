@@ -40,13 +40,13 @@ def files_of_job(folder, shard, reviews, variant="original", skipped=()):
             names = {"model": "m", "variant": variant, "review_id": f"r{review}", "condition": key}
             told = dict(zip(("kind", "pattern", "blocks", "strength"), condition, strict=True))
             if key.startswith("positions") and review in skipped:
-                doses.append({**dict.fromkeys(DOSES_SCHEMA), **names, **told, "n_tokens": 9})
+                doses.append({**names, **told, "n_tokens": 9})
                 continue
             for layer, value in enumerate(level(review)):
                 place = {"layer": layer, "depth": layer / N_BLOCKS, "view": VIEW, "metric": METRIC}
                 values.append(names | place | {"value": value + slope * layer})
             dose = {"n_tokens": 9, "kl": slope * (review + 1), "cross_entropy": 2.0, "sink_moved": review == 1}
-            doses.append({**dict.fromkeys(DOSES_SCHEMA), **names, **told, **dose})
+            doses.append({**names, **told, **dose})
     paths = str(folder / f"{variant}{shard}.parquet"), str(folder / f"{variant}{shard}.doses.parquet")
     write_table(pl.DataFrame(values, INTERVENED_SCHEMA), paths[0])
     write_table(pl.DataFrame(doses, DOSES_SCHEMA), paths[1])

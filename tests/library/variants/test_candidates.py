@@ -7,19 +7,15 @@ from hypothesis import strategies as st
 from homogenization.run.errors import HomogenizationError
 from homogenization.tables.rewriting import REWRITING_SCHEMA
 from homogenization.variants.candidates import DISTANCES, FILTERS, REVIEW_SCHEMA, _Answer, judge, judge_similarity
-from homogenization.variants.keyphrases import candidates
 from homogenization.variants.refusals import REASONS
 from homogenization.vocabulary.variants import SIDES
 from homogenization.writers.requests import Completion
+from moving import phrases_of
 
 LIMITS = {"min_coverage": 0.8, "max_distance": 0.35, "length_ratio": [0.6, 1.5], "min_f1": 0.9}
 REVIEW = "We saw a slow zombie eat. The plot is clever but thin, and the cast is fine."
 TERMS = ("slow zombie", "plot", "clever", "cast")
 FRONT = "Slow zombie was what we saw eat. Plot and clever cast, though thin, were here seen as fine."
-
-
-def phrases_of(text, *terms):
-    return [phrase for phrase in candidates(text, (1, 3)) if phrase.term in terms]
 
 
 def answer(text, finish_reason="stop"):

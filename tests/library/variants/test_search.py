@@ -5,16 +5,13 @@ from hypothesis import strategies as st
 from homogenization.corpus.cleaning import clean_text
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.variants.frequencies import count_document_frequencies
-from homogenization.variants.keyphrases import candidates, extract_keyphrases
+from homogenization.variants.keyphrases import extract_keyphrases
 from homogenization.variants.phrases import Placement, phrases_by_review
 from homogenization.variants.rules import keep_text, move_by_rules
 from homogenization.variants.scorers import tfidf_scorer
 from homogenization.variants.search import find_again
+from moving import phrases_of
 from unparsed import unparsed
-
-
-def phrases_of(text, *terms):
-    return [phrase for phrase in candidates(text, (1, 3)) if phrase.term in terms]
 
 
 def found(original, terms, rewritten):

@@ -16,7 +16,7 @@ from pydantic_core import PydanticUndefined
 
 from homogenization.config.study import Study
 from homogenization.config.table_docs import PAGE, tables_page
-from homogenization.config.weights import SOURCES
+from homogenization.models.weights import SOURCES
 from homogenization.run.sections import sections_in
 
 SCHEMA = Path("workflow/schemas/config.schema.json")

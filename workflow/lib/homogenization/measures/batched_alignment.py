@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from homogenization.metrics.cosines import mean_cosine
+
 _SHAPE = (4, 3)  # views and numbers, in the order of `TOKEN_VIEWS` and `NUMBERS`
 _LENGTH_STEP = 32  # reviews whose lengths round up to the same multiple are taken together
 _SQUARINGS = 40
@@ -34,14 +36,13 @@ def _of_filled(filled: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     views = [filled, _without_first(filled), _centred(filled, counts, 0), _centred(filled, counts, 1)]
     counts = torch.stack([counts, counts - 1, counts, counts - 1]).double()
     norms = torch.stack([torch.linalg.vector_norm(rows, dim=-1) for rows in views])
-    inverses = torch.where(norms > 0, 1 / norms, 0.0)
-    resultants = torch.stack([(scale[:, None] @ rows)[:, 0] for scale, rows in zip(inverses, views, strict=True)])
+    pairable = torch.where(counts > 1, counts, torch.nan)
+    cosines = torch.stack([mean_cosine(rows, n) for rows, n in zip(views, pairable, strict=True)])
     largest = torch.stack([eigenvalues_by_squaring(_products(rows)) for rows in views])
-    pairs = torch.where(counts > 1, counts * (counts - 1), torch.nan)
     return torch.stack(
         [
             norms.sum(dim=-1) / counts,
-            (resultants.square().sum(dim=-1) - (norms > 0).sum(dim=-1)) / pairs,
+            cosines,
             (largest / norms.square().sum(dim=-1)).clamp(max=1),
         ],
         dim=1,

@@ -9,19 +9,18 @@ import torch
 from scipy.linalg import eigh
 from torch import Tensor
 
+from homogenization.metrics.cosines import mean_cosine, units_of
 from homogenization.metrics.gram import ZERO_SHARE
 
 
 def cosine_anisotropy(rows: Tensor) -> Tensor:
     """Mean cosine of all pairs of rows (n, d), n > 1; a row of zeros has the cosine 0 with the others."""
-    units, directed = _units(rows)
-    resultant = units.sum(dim=0)
-    return (resultant @ resultant - directed.sum()) / (len(rows) * (len(rows) - 1))
+    return mean_cosine(rows, len(rows))
 
 
 def cosine_to_first_token(rows: Tensor) -> Tensor:
     """Mean cosine of the first of the rows (n, d), n > 1, with each other."""
-    units, _ = _units(rows)
+    units, _ = units_of(rows)
     return (units[1:] @ units[0]).mean()
 
 
@@ -40,12 +39,6 @@ def normalized_effective_rank(rows: Tensor) -> Tensor:
     kept = eigenvalues[~(eigenvalues <= ZERO_SHARE * eigenvalues[-1].detach())]  # a root of 0 has no derivative
     shares = kept.sqrt() / kept.sqrt().sum()
     return (-(shares * shares.log()).sum()).exp() / min(rows.shape)
-
-
-def _units(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Directions of rows (n, d), and which rows have one."""
-    lengths = rows.norm(dim=-1, keepdim=True)
-    return rows / torch.where(lengths > 0, lengths, 1.0), lengths > 0
 
 
 def _eigenvalues(rows: Tensor) -> Tensor:

@@ -1,4 +1,8 @@
-"""Names of the files of a model that the workflow builds, which every parse of the Snakefile imports."""
+"""The files of a model that the workflow builds. Every parse of the Snakefile imports this module."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 ORIGIN_FILE = "origin.txt"  # one line: where weights come from that the workflow has built
 BUILT_FILES = {  # files of a model that the workflow builds; the last lists the SHA-256 of the others
@@ -9,3 +13,17 @@ BUILT_FILES = {  # files of a model that the workflow builds; the last lists the
     "origin": ORIGIN_FILE,
     "digests": "weights.sha256",
 }
+
+
+def with_built_weights(entry: Mapping[str, Any], files: Sequence[str], key: str = "weights") -> dict[str, Any]:
+    """`entry`, for a job that reads its weights.
+
+    Args:
+        entry: Entry of the configuration with weights under `key`, or one without weights.
+        files: Files of these weights that the job depends on; the folder of those that the workflow has built takes
+            the place of the source.
+        key: Key of the weights.
+    """
+    if entry.get(key) and [Path(file).name for file in files] == list(BUILT_FILES.values()):
+        return {**entry, key: {"built": str(Path(files[0]).parent)}}
+    return dict(entry)

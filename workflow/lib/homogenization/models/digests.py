@@ -12,10 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from homogenization.models.built import BUILT_FILES
-from homogenization.models.weights import HUB_FILES, ResolvedWeights
+from homogenization.models.weights import HUB_FILES, BuiltWeights, ResolvedWeights
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import damage, gone
-from homogenization.run.hub import cached_digests, damaged_in_cache
+from homogenization.run.files import gone
 
 DIGESTS_FILE = BUILT_FILES["digests"]  # in the format of sha256sum
 _DIGESTS_FILES = (DIGESTS_FILE, "SHA256SUMS")
@@ -58,18 +57,8 @@ def verified_digests(weights: ResolvedWeights) -> dict[str, str]:
     found = _sha256(sorted({*folder.glob("*.safetensors"), *(folder / name for name in checked)}))
     for name in sorted(checked):
         if found[name] != known[name]:
-            raise _damaged(weights, folder / name, f"its SHA-256 is {found[name]}, and should be {known[name]}")
+            raise weights.source.damaged(folder / name, f"its SHA-256 is {found[name]}, and should be {known[name]}")
     return {name: digest for name, digest in found.items() if name.endswith(".safetensors")}
-
-
-def _damaged(weights: ResolvedWeights, path: Path, reason: str) -> HomogenizationError:
-    """The error for a damaged file at `path`, which is moved aside if the next run makes or fetches it again."""
-    if weights.source == "built":
-        return damage(path, reason)
-    if weights.source == "hub":
-        return damaged_in_cache(path, reason)
-    remedy = "Install the package again." if weights.source == "package" else "Fetch it again, whole."
-    return HomogenizationError(f"{path}: damaged ({reason}). {remedy}")
 
 
 def _sha256(files: Iterable[Path]) -> dict[str, str]:
@@ -85,16 +74,16 @@ def _sha256(files: Iterable[Path]) -> dict[str, str]:
 
 
 def _known_digests(weights: ResolvedWeights) -> dict[str, str]:
-    """Known SHA-256 by file name: from the names of files in the hub's cache, or from a list of digests in the folder.
+    """Known SHA-256 by file name: those that the source knows, or from a list of digests in the folder.
 
     Raises:
         HomogenizationError: the list is missing for a model that the workflow built, or it is wrong.
     """
-    folder = Path(weights.folder)
-    if weights.source == "hub":
-        return cached_digests(folder)
+    folder, source = Path(weights.folder), weights.source
+    if (known := source.known_digests(folder)) is not None:
+        return known
     listed = next((folder / name for name in _DIGESTS_FILES if (folder / name).is_file()), None)
-    if listed is None and weights.source == "built":
+    if listed is None and isinstance(source, BuiltWeights):
         raise gone(folder / DIGESTS_FILE)
     if listed is None:
         return {}
@@ -109,14 +98,14 @@ def _known_digests(weights: ResolvedWeights) -> dict[str, str]:
     if unlisted:
         raise _bad_list(weights, listed, f"{', '.join(unlisted)} is not listed")
     absent = [name for name in known if not (folder / name).is_file()]
-    if absent and weights.source == "built":
+    if absent and isinstance(source, BuiltWeights):
         raise _bad_list(weights, listed, f"{', '.join(absent)} is listed and not there")
     return known
 
 
 def _bad_list(weights: ResolvedWeights, listed: Path, reason: str) -> HomogenizationError:
-    if weights.source == "built":
-        return damage(listed, reason)
+    if isinstance(weights.source, BuiltWeights):
+        return weights.source.damaged(listed, reason)
     return HomogenizationError(
         f"{listed}: {reason}. Write it again with `sha256sum *.safetensors > {listed.name}` where the files are known "
         "to be whole, or delete it."

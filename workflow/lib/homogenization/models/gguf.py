@@ -6,23 +6,26 @@ transformers reads the file. What it would read in another sense than llama.cpp,
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 import torch
-from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFReader, dequantize
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, dequantize
 from tokenizers.pre_tokenizers import Digits, Sequence
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.integrations.gguf.gguf_conversion_mapping import GGUF_ARCHS
 from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
 from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
 
-from homogenization.models.gguf_sources import fetch_gguf
 from homogenization.models.loading import first_line
 from homogenization.models.saving import save_model
+from homogenization.models.weights import source_of
 from homogenization.run.errors import HomogenizationError
 
 _MAGIC = b"GGUF"
@@ -48,13 +51,13 @@ def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
             or tokenizer can't be read as llama.cpp reads them.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".gguf.") as scratch:
-        path, described, digest = fetch_gguf(weights, Path(scratch))
-        read = _checked(path, described)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".gguf.") as scratch, _read_once():
+        path, described, digest = source_of(weights).fetch_gguf(Path(scratch))
         # a folder with this file alone: a folder of the user's may hold another configuration or tokenizer
         link = Path(scratch, "alone", "model.gguf")
         link.parent.mkdir()
         link.symlink_to(path.absolute())
+        read = _checked(link, described)
         network = _network(link, described)
         taken, held = (sum(sizes) for sizes in (map(torch.numel, network.parameters()), read.sizes))
         if taken != held:
@@ -64,6 +67,22 @@ def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
             )
         origin = f"{described}, SHA-256 {digest}; {read.quantised}; dequantised to float32"
         save_model(network, _tokenizer(link, described, read.split), origin, folder)
+
+
+@contextmanager
+def _read_once() -> Iterator[None]:
+    """Within, a file's header is read once, and the names of an architecture's tensors are listed once.
+
+    transformers reads the header for the configuration, the tensors and the tokenizer, each vocabulary with each merge,
+    and lists the names for each module: half of all computing of a conversion.
+    """
+    own = gguf.GGUFReader, gguf.get_tensor_name_map
+    read = cache(gguf.GGUFReader)
+    gguf.GGUFReader, gguf.get_tensor_name_map = lambda path: read(str(path)), cache(gguf.get_tensor_name_map)
+    try:
+        yield
+    finally:
+        gguf.GGUFReader, gguf.get_tensor_name_map = own
 
 
 @dataclass(frozen=True)
@@ -93,7 +112,7 @@ def _checked(path: Path, described: str) -> _Header:
         if handle.read(len(_MAGIC)) != _MAGIC:
             raise HomogenizationError(f"{described} is no GGUF file: it does not begin with 'GGUF'.")
     try:
-        reader = GGUFReader(path)
+        reader = gguf.GGUFReader(path)
     except Exception as error:  # the reader fails anywhere in a damaged file, in many ways
         unknown = re.search(r"(\d+)\)? is not a valid GGMLQuantizationType", str(error))
         if unknown:

@@ -104,8 +104,8 @@ def _of_components(components: pl.DataFrame) -> pl.DataFrame:
 def _norm_last(components: pl.DataFrame) -> list[str]:
     """Models whose first norm reads the sum of stream and attention and so stands in the stream, as in BERT."""
     keys = ["model", "variant", "review_id", "layer", "view", "metric"]
-    read, added = (components.filter(component=name) for name in ("norm_1", "attention_addition"))
-    both = read.join(added, on=keys, suffix="_added")
+    normed, added = (components.filter(component=name) for name in ("norm_1", "attention_addition"))
+    both = normed.join(added, on=keys, suffix="_added")
     reads = ((pl.col("before") - pl.col("after_added")).abs() <= _ROUNDING) | pl.col("before").is_nan()
     return both.group_by("model").agg(reads.all()).filter("before")["model"].sort().to_list()
 

@@ -68,10 +68,12 @@ def extrema_of(curve: np.ndarray, kind: str, share: float) -> list[Extremum]:
     range_ = np.ptp(curve)
     if range_ <= _FLAT * np.abs(curve).max():
         return []
-    places, found = find_peaks(turned, prominence=share * range_)
-    sides = np.stack([found["left_bases"], found["right_bases"]])
+    places, properties = find_peaks(turned, prominence=share * range_)
+    sides = np.stack([properties["left_bases"], properties["right_bases"]])
     bases = np.where(turned[sides[0]] >= turned[sides[1]], *sides)
-    return [Extremum(*one) for one in zip(places.tolist(), bases.tolist(), found["prominences"].tolist(), strict=True)]
+    return [
+        Extremum(*one) for one in zip(places.tolist(), bases.tolist(), properties["prominences"].tolist(), strict=True)
+    ]
 
 
 def extrema_table(
@@ -121,14 +123,14 @@ def _rows_of_cell(
         return
     values, depth = job.values[cell][:, layers], job.depth[layers]
     curve, other = weighted_means(values, uniform_weights(n))[0], _bare(job, cell)
-    found = {kind: extrema_of(curve, kind, prominence) for kind in _SIGNS}
-    if not any(found.values()):
+    by_kind = {kind: extrema_of(curve, kind, prominence) for kind in _SIGNS}
+    if not any(by_kind.values()):
         return
     drawn = weighted_means(values, weights)
     drawn = drawn[~np.isnan(drawn).any(axis=1)]
     noise = float(np.quantile(np.ptp(drawn - curve, axis=1), confidence)) if len(drawn) else np.nan
     reach = max(window, np.diff(depth).max()) + _FLAT
-    for kind, extrema in found.items():
+    for kind, extrema in by_kind.items():
         places = [[one.place for one in extrema_of(row, kind, prominence)] for row in drawn] if extrema else []
         for number, one in enumerate(extrema, start=1):
             at = _nearest(places, one.place, depth, reach)

@@ -46,7 +46,7 @@ def harm_table(
         )
         for condition in sorted((one for one in runs.values if one.kind != UNTOUCHED), key=str):
             own = [pl.col(name).eq_missing(value) for name, value in condition._asdict().items()]
-            found = {
+            by_outcome = {
                 name: _changes(shifted if name.startswith(SHIFT) else runs, condition, cell)
                 for name, cell in OUTCOMES_OF_HARM.items()
             }
@@ -54,12 +54,12 @@ def harm_table(
                 "model": model,
                 **condition._asdict(),
                 "placebo": is_placebo(condition.kind, condition.pattern),
-                "n_reviews": int(max((~np.isnan(values)).sum() for values in found.values())),
+                "n_reviews": int(max((~np.isnan(values)).sum() for values in by_outcome.values())),
                 "n_sink_moved": moved.filter(*own)["n"].sum(),
                 "perturbation": perturbation,
-                "reason": NO_HEAD if np.isnan(found["kl"]).all() else None,
+                "reason": NO_HEAD if np.isnan(by_outcome["kl"]).all() else None,
             }
-            for name, values in found.items():
+            for name, values in by_outcome.items():
                 weights = bootstrap_weights(len(values), draws, seed)
                 low, high = mean_interval(values[:, None], weights, confidence)
                 numbers = (float(means(values[:, None])[0]), float(low[0]), float(high[0]))

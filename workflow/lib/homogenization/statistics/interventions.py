@@ -141,10 +141,10 @@ def _of_mean(values: np.ndarray, drawn: _Draws) -> dict[str, np.ndarray]:
 
 def _at_equal_kl(runs: Runs, condition: Condition, control: str, drawn: _Draws) -> dict[str, np.ndarray]:
     changes, kl, curve = change(runs, condition), runs.kl[condition], curve_of(runs, condition, control)
-    found = compare_at_equal_kl(changes, kl, curve, drawn.weights, drawn.confidence)
-    bounds = {"estimate": found.estimate, "ci_low": found.low, "ci_high": found.high}
-    moved = moved_at_equal_kl(runs, condition, control, found.pseudo)
-    return bounds | _tests(found.pseudo, drawn) | {"n_sink_moved": moved.sum()}
+    compared = compare_at_equal_kl(changes, kl, curve, drawn.weights, drawn.confidence)
+    bounds = {"estimate": compared.estimate, "ci_low": compared.low, "ci_high": compared.high}
+    moved = moved_at_equal_kl(runs, condition, control, compared.pseudo)
+    return bounds | _tests(compared.pseudo, drawn) | {"n_sink_moved": moved.sum()}
 
 
 def _tests(values: np.ndarray, drawn: _Draws) -> dict[str, np.ndarray]:
@@ -197,11 +197,11 @@ def slopes_by_pattern(slopes: pl.DataFrame) -> tuple[dict[str, np.ndarray], pl.D
     placed = both.join(reviews.with_row_index("row"), on="review_id").join(
         cells.with_row_index("cell"), on=_SLOPE_CELL, nulls_equal=True
     )
-    found = {}
+    by_pattern = {}
     for (pattern,), rows in sorted(placed.partition_by("pattern", as_dict=True).items()):
-        found[pattern] = np.full((len(reviews), len(cells)), np.nan)
-        found[pattern][rows["row"].to_numpy(), rows["cell"].to_numpy()] = rows["slope"].to_numpy()
-    return found, cells
+        by_pattern[pattern] = np.full((len(reviews), len(cells)), np.nan)
+        by_pattern[pattern][rows["row"].to_numpy(), rows["cell"].to_numpy()] = rows["slope"].to_numpy()
+    return by_pattern, cells
 
 
 def _rows(cells: pl.DataFrame, columns: dict[str, Any], schema: dict[str, Any]) -> pl.DataFrame:

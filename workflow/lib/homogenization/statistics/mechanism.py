@@ -75,12 +75,12 @@ def mechanism_table(delivered: pl.DataFrame, draws: int, confidence: float, seed
         weights = bootstrap_weights(n_reviews, draws, seed)
         for predictor, measured in product(PREDICTORS, MEASURED):
             pair = present[predictor], present[measured]
-            told = {"predictor": predictor, "measured": measured, "n_reviews": n_reviews, "n_blocks": len(blocks)}
-            told["n_positive"] = int((means(pair[0]) > 0).sum())
+            numbers = {"predictor": predictor, "measured": measured, "n_reviews": n_reviews, "n_blocks": len(blocks)}
+            numbers["n_positive"] = int((means(pair[0]) > 0).sum())
             for name, statistic in (("agreement", _agreement), ("rank_correlation", _rank_correlation)):
                 bounds = resampled(_of_means(statistic, *pair), weights, confidence)
-                told |= {f"{name}{end}": bound for end, bound in zip(ENDS, bounds, strict=True)}
-            rows.append(names | told)
+                numbers |= {f"{name}{end}": bound for end, bound in zip(ENDS, bounds, strict=True)}
+            rows.append(names | numbers)
     return pl.DataFrame(rows, schema=MECHANISM_SCHEMA)
 
 

@@ -67,9 +67,9 @@ class Draws(NamedTuple):
 
 def with_condition(rows: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
     """`rows` by review and condition with the columns of `CONDITION`; draws of one condition are still apart."""
-    told = texts.select("model", "variant", "review_id", "condition", *CONDITION)
-    told = told.with_columns(pl.col("pattern").str.replace(r"^random_\d+$", "random"))
-    return rows.join(told, on=("model", "variant", "review_id", "condition"), maintain_order="left")
+    conditions = texts.select("model", "variant", "review_id", "condition", *CONDITION)
+    conditions = conditions.with_columns(pl.col("pattern").str.replace(r"^random_\d+$", "random"))
+    return rows.join(conditions, on=("model", "variant", "review_id", "condition"), maintain_order="left")
 
 
 def probes_table(
@@ -130,11 +130,11 @@ def _by_layer(
         drawn = Draws(bootstrap_weights(n, draws, seed), sign_flips(n, draws, seed), confidence)
         for key in values:
             condition, variant = key
-            told = {"model": model, "variant": variant, **dict(zip(CONDITION, condition, strict=True))}
+            labels = {"model": model, "variant": variant, **dict(zip(CONDITION, condition, strict=True))}
             (own,) = _together(values, added, key)
-            parts.append(_rows(layers, told, own, None, drawn))
+            parts.append(_rows(layers, labels, own, None, drawn))
             for minus, other in _compared(values, key, controls, always):
-                parts.append(_rows(layers, told, np.subtract(*_together(values, added, key, other)), minus, drawn))
+                parts.append(_rows(layers, labels, np.subtract(*_together(values, added, key, other)), minus, drawn))
     table = pl.concat(parts)
     keys = [*_KEYS, "minus", "layer"]
     return table.filter(pl.col("n_reviews") > 0).sort(keys, nulls_last=False)
@@ -154,12 +154,12 @@ def matrices(rows: pl.DataFrame, column: str) -> tuple[dict[_Key, np.ndarray], p
         .join(reviews, on="review_id")
         .join(layers.with_row_index("place"), on="layer")
     )
-    found = {}
+    by_text = {}
     for (*condition, variant), of_run in means_of_draws.partition_by(*CONDITION, "variant", as_dict=True).items():
         values = np.full((len(reviews), len(layers)), np.nan)
         values[of_run["row"].to_numpy(), of_run["place"].to_numpy()] = of_run[column].to_numpy()
-        found[tuple(condition), variant] = values
-    return found, layers
+        by_text[tuple(condition), variant] = values
+    return by_text, layers
 
 
 def _together(
@@ -192,12 +192,12 @@ def _compared(
 
 
 def _rows(
-    layers: pl.DataFrame, told: Mapping[str, Any], values: np.ndarray, minus: str | None, drawn: Draws
+    layers: pl.DataFrame, labels: Mapping[str, Any], values: np.ndarray, minus: str | None, drawn: Draws
 ) -> pl.DataFrame:
     low, high = mean_interval(values, drawn.weights, drawn.confidence)
     numbers = {"n_reviews": (~np.isnan(values)).sum(axis=0), "estimate": means(values), "ci_low": low, "ci_high": high}
     p = sign_flip_p(values, drawn.flips) if minus is not None else np.full(len(layers), np.nan)
-    names = {name: pl.lit(value) for name, value in {**told, "minus": minus}.items()}
+    names = {name: pl.lit(value) for name, value in {**labels, "minus": minus}.items()}
     table = layers.with_columns(**names, p_value=pl.Series(p), q_value=pl.lit(np.nan)).with_columns(
         pl.Series(name, column) for name, column in numbers.items()
     )

@@ -98,7 +98,7 @@ def predictions_table(
         own = originals.filter(model=model)
         known = pl.col("pattern").is_in(own["pattern"].unique().to_list())
         size = patterns["dose"].abs().sum()
-        told = {
+        attention = {
             "positional": of_model.group_by("block").agg(pl.col("positional").first())["positional"].mean(),
             "moved": size / max(of_model["block"].n_unique(), 1),
             "covered": patterns.filter(known)["dose"].abs().sum() / size if size else np.nan,
@@ -111,7 +111,9 @@ def predictions_table(
             low, high = mean_interval(values, bootstrap_weights(len(values), draws, seed), confidence)
             bounds = np.stack([means(values), low, high], axis=1).ravel()
             names = {"model": model, "variant": variant, "view": view, "metric": metric, "layer": layer}
-            rows.append(names | told | {"n_reviews": len(values), **dict(zip(INTERVALS, bounds.tolist(), strict=True))})
+            rows.append(
+                names | attention | {"n_reviews": len(values), **dict(zip(INTERVALS, bounds.tolist(), strict=True))}
+            )
     return pl.DataFrame(rows, schema=PREDICTIONS_SCHEMA)
 
 

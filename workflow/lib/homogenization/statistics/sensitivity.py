@@ -16,6 +16,7 @@ from homogenization.metrics.spectral import SPECTRAL_METRICS
 from homogenization.statistics.causes import ANSWERS, CAUSES, COLLAPSE, CONFUSES, RESPONSE_SCHEMA
 from homogenization.tables.metrics import registered_values, spectral_values
 from homogenization.vocabulary.columns import columns
+from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 _MATRIX = {
     #: the change made to Gaussian tokens, see [statistics](statistics.md#what-the-metrics-answer-to)
@@ -48,7 +49,7 @@ def sensitivity_table(n_tokens: int, width: int, seeds: int, seed: int = 0) -> p
             for drawn in range(seed, seed + seeds):
                 gaussian = np.random.default_rng([drawn, 0]).standard_normal((n_tokens, width))
                 tokens = registered.distort(gaussian, strength, np.random.default_rng([drawn, 1]))
-                key = {"review_id": str(len(matrices)), "point": name, "layer": 0}  # keys of the tables
+                key = {"review_id": str(len(matrices)), "point": RESIDUAL_STREAM, "layer": 0}  # keys of the tables
                 size = {"n_tokens": tokens.shape[0], "width": tokens.shape[1]}
                 matrices.append({**key, **size, "cause": name, "strength": strength, "seed": drawn})
                 geometry.append({**key, **size, **token_geometry(tokens)})

@@ -13,8 +13,9 @@ import numpy as np
 import polars as pl
 
 from homogenization.corpus.sentences import sentence_spans, words
+from homogenization.models.built import with_built_weights
 from homogenization.models.loading import load_tokenizer
-from homogenization.models.weights import resolve_configuration, with_built_weights
+from homogenization.models.weights import resolve_configuration
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.imbalance import BALANCE_SCHEMA, unbalanced
 from homogenization.tables.over_reviews import keep_accepted

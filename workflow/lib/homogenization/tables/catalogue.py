@@ -53,8 +53,9 @@ class Tables:
     Attributes:
         module: module of the library whose function `tabulate` makes the tables.
         does: what the rule does, for `snakemake --list-rules`.
-        files: their files, in the order in which `tabulate` returns the tables.
-        reads: names of tables that it reads; of one that the study does not make, it gets no path.
+        files: their files, in the order in which `tabulate` returns them; (): a Parquet file of the module's name.
+        reads: tables that it reads, by name without suffix; of two files of a name, the first. Of a table that the
+            study does not make, it gets no path.
         inputs: other files of a study that it reads, by name.
         params: parameters of `tabulate` for a study.
         memory_mb: memory of an attempt for a study; None: that of the profile.
@@ -67,7 +68,7 @@ class Tables:
 
     module: str
     does: str
-    files: tuple[File, ...]
+    files: tuple[File, ...] = ()
     reads: tuple[str, ...] = ()
     inputs: Callable[[Any], Mapping[str, Sequence[str]]] = lambda study: {}
     params: Callable[[Any], Mapping[str, Any]] = lambda study: {}
@@ -77,6 +78,11 @@ class Tables:
     rule: str = ""
     imports: Callable[[Any], Iterable[str]] = lambda study: ()
     words: str = ""
+
+    def __post_init__(self) -> None:
+        """Name the file of a module that makes one table."""
+        if not self.files:
+            object.__setattr__(self, "files", (File(f"{self.module.split('.')[1]}.parquet"),))
 
     @property
     def name(self) -> str:
@@ -88,11 +94,10 @@ class Tables:
         """The rule file: `tables` for what is tabulated from measures, otherwise `statistics`."""
         return "statistics" if self.rule else "tables"
 
-    def files_read(self, study: Any) -> dict[str, str | Sequence[str]]:
-        """All that the rule reads, by name."""
-        made = {file.name: file for tables in made_tables(study) for file in tables.files}
-        paths = {name.split(".")[0]: made[name].path if name in made else [] for name in self.reads}
-        return paths | dict(self.inputs(study))
+    def files_read(self, study: Any, made: Sequence["Tables"]) -> dict[str, str | Sequence[str]]:
+        """All that the rule reads, by name; `made` are the tables of the study."""
+        paths = {file.stem: file.path for tables in reversed(made) for file in reversed(tables.files)}
+        return {name: paths.get(name, []) for name in self.reads} | dict(self.inputs(study))
 
     def resources(self, study: Any) -> dict[str, int]:
         """What the rule asks for in each attempt besides the defaults of the profile: `mem_mb` and `runtime`."""
@@ -153,14 +158,13 @@ _ENTRIES = (
     Tables(
         module="tables.placement",
         does="Collects where every key phrase stood and where it stands.",
-        files=(File("placement.parquet"),),
         inputs=lambda study: {"variants": _over_variants("variants", study.variants, study)},
     ),
     Tables(
         module="tables.balance",
         does="Differences between variants and their controls in what else may move a metric.",
         files=(File("balance.csv", "balance of the controls"),),
-        reads=("similarity.parquet",),
+        reads=("similarity",),
         inputs=lambda study: {
             "variants": _over_variants("variants", study.variants, study),
             "weights": [
@@ -190,8 +194,7 @@ _ENTRIES = (
     Tables(
         module="tables.metrics",
         does="Every metric of every accepted review.",
-        files=(File("metrics.parquet"),),
-        reads=("similarity.parquet",),
+        reads=("similarity",),
         inputs=lambda study: {
             "spectra": _over_jobs("spectra", study.jobs),
             "geometry": _over_jobs("geometry", study.jobs),
@@ -204,28 +207,25 @@ _ENTRIES = (
         module="tables.summary",
         does="Every metric averaged over reviews.",
         files=(File("summary.parquet"), File("summary.csv")),
-        reads=("metrics.parquet",),
+        reads=("metrics",),
         memory_mb=lambda study: 2000 + 6 * study.n_readings // 5,
     ),
     Tables(
         module="tables.mauve",
         does="MAUVE between layers over shards and seeds.",
-        files=(File("mauve.parquet"),),
         inputs=lambda study: {"mauve": _over_jobs("mauve", study.jobs_of(study.mauve_variants))},
     ),
     Tables(
         module="tables.attention",
         does="Received attention by relative position, averaged over reviews.",
-        files=(File("attention.parquet"),),
-        reads=("similarity.parquet",),
+        reads=("similarity",),
         inputs=lambda study: {"attention": _over_jobs("attention", study.jobs)},
         when=lambda study: study.states.record_attention,
     ),
     Tables(
         module="tables.cosines",
         does="Cosines of token pairs, averaged over reviews.",
-        files=(File("cosines.parquet"),),
-        reads=("similarity.parquet",),
+        reads=("similarity",),
         inputs=lambda study: {"geometry": _over_jobs("geometry", study.jobs)},
     ),
     Tables(
@@ -236,7 +236,7 @@ _ENTRIES = (
             File("intervened_layers.parquet"),
             File("doses.csv", "doses of each condition", "Causes"),
         ),
-        reads=("similarity.parquet",),
+        reads=("similarity",),
         inputs=lambda study: {
             "intervened": _over_jobs("interventions", study.intervention_jobs),
             "doses": _over_jobs("interventions", study.intervention_jobs, ".doses.parquet"),
@@ -248,7 +248,6 @@ _ENTRIES = (
     Tables(
         module="tables.pooled",
         does="Metrics of pooled tokens of every shard.",
-        files=(File("pooled.parquet"),),
         inputs=lambda study: {"pooled": _over_jobs("pooled", study.jobs_of(study.pooled.variants))},
     ),
     Tables(
@@ -260,8 +259,7 @@ _ENTRIES = (
     Tables(
         module="tables.common_length",
         does="Metrics of every accepted review on a common number of tokens.",
-        files=(File("common_length.parquet"),),
-        reads=("similarity.parquet",),
+        reads=("similarity",),
         inputs=lambda study: {
             "spectra": _over_jobs("common_length", study.jobs, ".spectra.parquet"),
             "geometry": _over_jobs("common_length", study.jobs, ".geometry.parquet"),
@@ -273,8 +271,7 @@ _ENTRIES = (
     Tables(
         module="tables.components",
         does="Changes of the anisotropies of accepted reviews by each component of a block.",
-        files=(File("components.parquet"),),
-        reads=("similarity.parquet",),
+        reads=("similarity",),
         inputs=lambda study: {"components": _over_jobs("components", study.component_jobs)},
         when=lambda study: study.component_jobs,
     ),
@@ -288,8 +285,7 @@ _ENTRIES = (
     Tables(
         module="tables.sinks",
         does="The tokens besides the first that draw attention or grow massive, by their text.",
-        files=(File("sinks.parquet"),),
-        reads=("similarity.parquet",),
+        reads=("similarity",),
         inputs=lambda study: {
             "sinks": _over_jobs("sinks", study.positional_jobs),
             "variants": _over_variants("variants", study.positional.variants, study),
@@ -299,8 +295,7 @@ _ENTRIES = (
     Tables(
         module="tables.consequences",
         does="Reduces what conditions do to tokens, predictions and pooled states to parts of the depth, by review.",
-        files=(File("consequences.parquet"),),
-        reads=("similarity.parquet",),
+        reads=("similarity",),
         inputs=_consequences_read,
         memory_mb=lambda study: 8000,
         when=lambda study: study.consequences,
@@ -308,7 +303,6 @@ _ENTRIES = (
     Tables(
         module="tables.training",
         does="Losses of every training run.",
-        files=(File("training.parquet"),),
         inputs=lambda study: {"losses": [file for *_, file in study.losses]},
         params=lambda study: {"arms": [[arm, seed] for arm, seed, _ in study.losses]},
         when=lambda study: study.trained_models,
@@ -316,8 +310,7 @@ _ENTRIES = (
     Tables(
         module="tables.arms",
         does="Every metric of trained models over seeds, and of pairs of arms seed by seed.",
-        files=(File("arms.parquet"),),
-        reads=("summary.parquet", "training.parquet"),
+        reads=("summary", "training"),
         params=lambda study: {"models": study.trained_models, "pairs": study.arms},
         when=lambda study: study.trained_models,
     ),
@@ -326,7 +319,7 @@ _ENTRIES = (
         rule="test_contrasts",
         does="Differences between variants of a review, with intervals and tests, where enough reviews are accepted.",
         files=(File("contrasts.parquet"), File("comparisons.csv", "reviews of each comparison")),
-        reads=("metrics.parquet", "similarity.parquet", "common_length.parquet", "balance.csv"),
+        reads=("metrics", "similarity", "common_length", "balance"),
         params=lambda study: {
             **_resampling(study),
             **_reviews(study),
@@ -340,8 +333,7 @@ _ENTRIES = (
         module="statistics.depth",
         rule="measure_depth",
         does="Slopes, rates and steepest steps of metrics over depth.",
-        files=(File("depth.parquet"),),
-        reads=("metrics.parquet",),
+        reads=("metrics",),
         params=lambda study: {**_resampling(study), "metrics": study.contrasted_metrics},
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
         minutes=120,
@@ -355,7 +347,7 @@ _ENTRIES = (
             File("extrema_blocks.parquet"),
             File("peaks.csv", "what happens at the peak", "Contrasts"),
         ),
-        reads=("metrics.parquet", "components.parquet", "positional.parquet", "sinks.parquet"),
+        reads=("metrics", "components", "positional", "sinks"),
         params=lambda study: {
             **_resampling(study),
             **study.extrema.params(),
@@ -371,8 +363,7 @@ _ENTRIES = (
         module="statistics.first_token",
         rule="correlate_first_token",
         does="Correlations of singular anisotropy with the first token's norm, energy and attention.",
-        files=(File("first_token.parquet"),),
-        reads=("metrics.parquet",),
+        reads=("metrics",),
         params=_resampling,
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
         minutes=120,
@@ -383,7 +374,7 @@ _ENTRIES = (
         rule="test_interventions",
         does="Effects of changed attention beside controls of equal strength and equal damage, and slopes at no dose.",
         files=(File("interventions.parquet"), File("slopes.parquet")),
-        reads=("intervened.parquet", "similarity.parquet"),
+        reads=("intervened", "similarity"),
         inputs=_slopes_read,
         params=_resampling,
         memory_mb=lambda study: 4000 + study.n_runs // 10,
@@ -398,7 +389,7 @@ _ENTRIES = (
             File("delivered.parquet"),
             File("mechanism.csv", "does what a pattern delivers tell its slope?", "Causes"),
         ),
-        reads=("similarity.parquet",),
+        reads=("similarity",),
         inputs=lambda study: {"delivered": _over_jobs("interventions", study.intervention_jobs, ".delivered.parquet")},
         params=_resampling,
         when=lambda study: study.intervention_jobs and study.interventions.slopes,
@@ -414,7 +405,7 @@ _ENTRIES = (
             File("harm.csv", "homogenization and harm of each condition", "Consequences", caption="harm_table"),
             File("consequences.csv", "does homogenization harm?", "Consequences"),
         ),
-        reads=("consequences.parquet", "similarity.parquet"),
+        reads=("consequences", "similarity"),
         inputs=_consequences_read,
         params=lambda study: {
             **_resampling(study),
@@ -432,7 +423,7 @@ _ENTRIES = (
         rule="predict_variants",
         does="Whether a variant's effect is what the dial predicts from where its attention goes by position.",
         files=(File("predictions.csv", "variants' effects, predicted and measured", "Causes"),),
-        reads=("metrics.parquet", "similarity.parquet", "positional.parquet"),
+        reads=("metrics", "similarity", "positional"),
         inputs=_slopes_read,
         params=_resampling,
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
@@ -444,7 +435,7 @@ _ENTRIES = (
         does="What slopes explain, in words: "
         "variants' effects, and why attention to the first token does what it does.",
         files=(File("causes.csv", "what changed attention explains", "Causes"),),
-        reads=("mechanism.csv", "predictions.csv"),
+        reads=("mechanism", "predictions"),
         params=lambda study: {"models": study.sloped_models},
         when=lambda study: study.sloped_models,
         words="causes",
@@ -456,7 +447,7 @@ _ENTRIES = (
         files=(
             File("training.csv", "what was learnt, and what sets arms apart", "Training", caption="training_in_words"),
         ),
-        reads=("training.parquet", "arms.parquet"),
+        reads=("training", "arms"),
         params=lambda study: {"pairs": study.arms, "with_start": study.arms_and_their_start},
         when=lambda study: study.trained_models,
         words="training",
@@ -474,16 +465,7 @@ _ENTRIES = (
         rule="judge_claims",
         does="A verdict on every claim for every model.",
         files=(File("claims.csv", "every claim and model", "Claims"), File("verdicts.csv"), File("answers.csv")),
-        reads=(
-            "metrics.parquet",
-            "similarity.parquet",
-            "components.parquet",
-            "pooled.parquet",
-            "intervened.parquet",
-            "consequences.parquet",
-            "training.parquet",
-            "extrema.parquet",
-        ),
+        reads=("metrics", "similarity", "components", "pooled", "intervened", "consequences", "training", "extrema"),
         params=lambda study: {
             **_resampling(study),
             **_reviews(study),
@@ -503,6 +485,6 @@ _ENTRIES = (
 TABLES = {tables.name: tables for tables in _ENTRIES}
 
 
-def made_tables(study: Any, stage: str | None = None) -> list[Tables]:
-    """The tables that `study` makes, of one stage if it is given."""
-    return [tables for tables in TABLES.values() if tables.when(study) and stage in (None, tables.stage)]
+def made_tables(study: Any) -> list[Tables]:
+    """The tables that `study` makes."""
+    return [tables for tables in TABLES.values() if tables.when(study)]
