@@ -29,7 +29,7 @@ test-long: $(VENV)/.dev
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/snakefmt --check Snakefile workflow/rules
+	@$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules
 	@PYTHONPATH=workflow/lib $(BIN)/lint-imports
 	@$(BIN)/snakemake --lint
 

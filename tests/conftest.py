@@ -30,8 +30,9 @@ import yaml
 from snakemake_process import call_snakemake
 
 if "PYTEST_XDIST_WORKER" in os.environ:
-    # processes side by side take a core each
+    # processes side by side take a core each, and the threads of a test of threads sleep while they wait for each other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # The same examples in each run, so that a failure can be looked at. Others: pytest --hypothesis-profile default
 hypothesis.settings.register_profile("fast", derandomize=True, max_examples=50, deadline=None)

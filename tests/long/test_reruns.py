@@ -2,47 +2,35 @@
 
 import os
 from collections import Counter
+from contextlib import chdir
 
 import pytest
 
-from conftest import LLAMA, SMALL, with_changes
+from conftest import LLAMA, ROOT, SMALL, with_changes
+from homogenization.config.study import load_study
+from homogenization.figures.catalogue import drawn_figures
+from homogenization.tables.catalogue import TABLES
 from kill_and_resume import jobs_of
 
 SHARDS = 2
 VARIANTS = 2
 JOBS = SHARDS * VARIANTS  # of one model
 
-SUMMARY_FIGURES = {
-    "plot_metric": 3,
-    "plot_first_token": 1,
-    # two of the three metrics do not grow with the number of tokens
-    "plot_contrast": 2,
-    "plot_claims": 1,
-    "plot_extrema": 1,
-}
-REPORT = {"make_report": 1}
-EXTREMA = {"find_extrema": 1, "plot_extrema": 1}
+EXTREMA = {"find_extrema": 1}
 # everything that is computed of the metrics of reviews
 STATISTICS = dict.fromkeys(
     ("test_contrasts", "measure_depth", "find_extrema", "judge_claims", "predict_variants", "describe_causes"), 1
 )
 METRIC_TABLES = {"tabulate_metrics": 1, "tabulate_summary": 1, **STATISTICS}
 COMMON_LENGTH = {"tabulate_common_length": 1}
-SENSITIVITY = {"probe_metrics": 1, "plot_sensitivity": 1}
-COMPONENTS = {"tabulate_components": 1, "plot_components": 1}
-POSITIONAL = {"tabulate_positional": 1, "plot_positional_heads": 1, "plot_positional_templates": 1}
-SINKS = {"tabulate_sinks": 1, "plot_sinks": 1}
-EFFECTS = {
-    "test_interventions": 1,
-    "explain_slopes": 1,
-    "describe_causes": 1,
-    "plot_dose_response": 2,
-    "plot_conditions": 2,
-    "plot_susceptibility": 1,
-}
+SENSITIVITY = {"probe_metrics": 1}
+COMPONENTS = {"tabulate_components": 1}
+POSITIONAL = {"tabulate_positional": 1}
+SINKS = {"tabulate_sinks": 1}
+EFFECTS = {"test_interventions": 1, "explain_slopes": 1, "describe_causes": 1}
 # reviews of the first shard alone take part in interventions
 INTERVENED = {"tabulate_intervened": 1, **EFFECTS}
-HARM = {"test_consequences": 1, "plot_harm": 1, "plot_probes": 1, "plot_shifts": 1}
+HARM = {"test_consequences": 1}
 CONSEQUENCES = {"tabulate_consequences": 1, **HARM}
 # originals, a variant and a perturbed text of the first shard
 READ = {"read_consequences": 3, "probe_states": 1}
@@ -54,18 +42,7 @@ TABULATION = {
     **COMMON_LENGTH,
     **METRIC_TABLES,
 }
-TABULATION_FIGURES = {
-    **COMPONENTS,
-    **INTERVENED,
-    **CONSEQUENCES,
-    **SINKS,
-    "plot_positional_templates": 1,
-    "plot_similarity": 1,
-    "plot_cosine_histogram": 1,
-    "plot_attention_profile": 1,
-    "plot_attention_heatmap": 1,
-    **SUMMARY_FIGURES,
-}
+WITH_SIMILAR = {**COMPONENTS, **INTERVENED, **CONSEQUENCES, **SINKS}
 # everything below the states of a model
 MEASURES = (
     "compute_spectra",
@@ -84,25 +61,29 @@ BELOW_STATES = {
     **INTERVENED,
     **CONSEQUENCES,
     **SINKS,
-    "plot_positional_heads": 1,
-    "plot_positional_templates": 1,
     "tabulate_attention": 1,
     "tabulate_cosines": 1,
     "tabulate_mauve": 1,
     "tabulate_pooled": 1,
     "tabulate_extraction": 1,
-    "plot_cosine_histogram": 1,
-    "plot_attention_profile": 1,
-    "plot_attention_heatmap": 1,
-    "plot_mauve": 1,
     **METRIC_TABLES,
-    **SUMMARY_FIGURES,
-    **REPORT,
 }
 
 
-def reruns(finished, expected: dict[str, int]) -> None:
-    assert finished.planned() == Counter(expected)
+def figures_of(files: set[str], config: dict) -> dict[str, int]:
+    """The figures that a study draws from tables: rule -> number of its jobs."""
+    with chdir(ROOT):
+        study = load_study(config)
+    return {
+        f"plot_{figure.name}": len(figure.paths(study)) for figure in drawn_figures(study) if files & {*figure.tables}
+    }
+
+
+def reruns(finished, expected: dict[str, int], config: dict | None = None) -> None:
+    """What is planned is `expected`, the figures of the tables that it makes (as of `config`), and the report."""
+    made = {file.name for rule in expected.keys() & TABLES.keys() for file in TABLES[rule].files}
+    report = {"make_report": 1} if expected else {}
+    assert finished.planned() == Counter(figures_of(made, config or finished.config) | expected | report)
 
 
 def model_files(finished) -> list[str]:
@@ -116,12 +97,12 @@ def test_the_same_configuration_twice(finished):
 
 def test_a_figure_title_reruns_that_figure(finished):
     finished.config["figures"] = {"titles": {"mauve": "Consecutive layers"}}
-    reruns(finished, {"plot_mauve": 1, **REPORT})
+    reruns(finished, {"plot_mauve": 1})
 
 
 def test_the_title_of_a_metric_reruns_the_figure_of_that_metric(finished):
     finished.config["figures"] = {"titles": {"effective_rank": "How many directions"}}
-    reruns(finished, {"plot_metric": 1, **REPORT})
+    reruns(finished, {"plot_metric": 1})
     assert {name for name in finished.planned_files() if name.startswith("figures/")} == {
         "figures/metrics/effective_rank.svg",
         "figures/metrics/effective_rank.png",
@@ -141,32 +122,24 @@ def test_the_order_of_keys_reruns_figures_at_most(finished):
 
     finished.config = turned_round(finished.config)
     finished.config["views"].reverse()
-    figures = {rule for rule in TABULATION_FIGURES if rule.startswith("plot_")}
-    assert finished.planned().keys() <= {
-        *figures,
-        "plot_mauve",
-        "plot_placement",
-        "plot_positional_heads",
-        "make_report",
-    }
+    made = {file.name for tables in TABLES.values() for file in tables.files}
+    assert finished.planned().keys() <= {*figures_of(made - {"sensitivity.csv"}, SMALL), "make_report"}
 
 
 def test_the_threshold_reruns_tabulation_and_what_follows(finished):
     finished.config["similarity"]["threshold"] = 0.6
-    reruns(finished, {**TABULATION, **TABULATION_FIGURES, **REPORT})
+    reruns(finished, {**TABULATION, **WITH_SIMILAR})
 
 
 def test_another_metric_reruns_tabulation(finished):
     finished.config["metrics"].append("stable_rank")
-    reruns(finished, {**METRIC_TABLES, **SUMMARY_FIGURES, "plot_metric": 4, **REPORT})
+    reruns(finished, {**METRIC_TABLES})
 
 
 def test_a_metric_to_contrast_reads_no_states(finished):
     finished.config["contrasts"]["metrics"] = ["resultant_length", "effective_rank"]
-    # the board reads which controls are out of balance beside the contrasts
-    figures = {"plot_contrast": 2, "plot_claims": 1}
     tables = {"test_contrasts": 1, "measure_depth": 1, "judge_claims": 1, **EXTREMA}
-    reruns(finished, {**COMMON_LENGTH, **tables, **figures, **REPORT})
+    reruns(finished, {**COMMON_LENGTH, **tables})
 
 
 def test_a_new_metric_in_the_code_reruns_tabulation(finished):
@@ -178,13 +151,14 @@ def test_a_new_metric_in_the_code_reruns_tabulation(finished):
     finished.config["metrics"].append("nuclear_norm")
     tables = {**METRIC_TABLES, **COMMON_LENGTH, "tabulate_pooled": 1, "apply_interventions": 1, **INTERVENED}
     tables |= {**READ, **CONSEQUENCES}
-    reruns(finished, {**tables, **SENSITIVITY, **SUMMARY_FIGURES, "plot_metric": 4, **REPORT})
+    # this process knows the metrics that come along: one of them stands for the new one
+    reruns(finished, {**tables, **SENSITIVITY}, SMALL | {"metrics": [*SMALL["metrics"], "stable_rank"]})
 
 
 def test_a_view_reruns_spectra(finished):
     finished.config["views"].append("unit")
     spectra = {"compute_spectra": JOBS, "compute_common_length": JOBS}
-    reruns(finished, {**spectra, **COMMON_LENGTH, **METRIC_TABLES, **SUMMARY_FIGURES, **REPORT})
+    reruns(finished, {**spectra, **COMMON_LENGTH, **METRIC_TABLES})
 
 
 def test_a_new_model_runs_alone(finished):
@@ -207,9 +181,8 @@ def test_a_new_variant_runs_alone(finished):
         {
             **dict.fromkeys(("rewrite_reviews", "score_similarity", "extract_states", *MEASURES), SHARDS),
             "tabulate_similarity": 1,
-            "plot_similarity": 1,
             "tabulate_placement": 1,
-            "plot_placement": 1,
+            "plot_positional_heads": 1,  # it lists the variants
             "read_consequences": 1,
             "probe_states": 1,
             **{rule: number for rule, number in BELOW_STATES.items() if rule != "tabulate_pooled"},
@@ -228,9 +201,7 @@ def test_more_reviews_run_the_new_shards_alone(finished):
             **dict.fromkeys(OF_ORIGINALS, 1),
             "tabulate_positional": 1,
             "tabulate_similarity": 1,
-            "plot_similarity": 1,
             "tabulate_placement": 1,
-            "plot_placement": 1,
             **BELOW_STATES,
         },
     )
@@ -247,7 +218,7 @@ def test_a_formula_in_spectra_reruns_spectra_and_what_follows(finished):
     edit_module(finished, "measures/spectra")
     spectra = {"compute_spectra": JOBS, "compute_common_length": JOBS, **SENSITIVITY}
     spectra |= {"apply_interventions": 1, **INTERVENED, **READ, **CONSEQUENCES}
-    reruns(finished, {**spectra, **COMMON_LENGTH, **METRIC_TABLES, **SUMMARY_FIGURES, **REPORT})
+    reruns(finished, {**spectra, **COMMON_LENGTH, **METRIC_TABLES})
 
 
 def test_how_jobs_run_reruns_nothing_and_what_they_compute_does(finished):
@@ -260,38 +231,38 @@ def test_how_jobs_run_reruns_nothing_and_what_they_compute_does(finished):
     finished.edit("workflow/lib/homogenization/run/job.py", "rule {rule}, host", "rule {rule} on host")
     reruns(finished, {})
     edit_module(finished, "tables/mauve")
-    reruns(finished, {"tabulate_mauve": 1, "plot_mauve": 1, **REPORT})
+    reruns(finished, {"tabulate_mauve": 1})
 
 
 def test_the_drawing_of_a_figure_reruns_that_figure(finished):
     edit_module(finished, "figures/mauve")
-    reruns(finished, {"plot_mauve": 1, **REPORT})
+    reruns(finished, {"plot_mauve": 1})
 
 
 def test_what_is_cleaned_is_not_downloaded_again(finished, finished_run):
     """What trial matrices show has nothing to do with the reviews either."""
     edit_module(finished, "corpus/cleaning")
     every = {job.rule for job in jobs_of(finished_run).values()}
-    assert finished.planned().keys() == every - {"download_corpus", *SENSITIVITY}
+    assert finished.planned().keys() == every - {"download_corpus", "probe_metrics", "plot_sensitivity"}
 
 
 def test_a_claim_is_judged_alone(finished):
     finished.edit("config/claims.yaml", "  below: 0\n", "  below: -0.1\n")
-    reruns(finished, {"judge_claims": 1, "plot_claims": 1, **REPORT})
+    reruns(finished, {"judge_claims": 1})
 
 
 @pytest.mark.parametrize(
     ("words", "reruns_alone"),
     [
-        ("peaks", EXTREMA | {"judge_claims": 1, "plot_claims": 1}),
+        ("peaks", EXTREMA | {"judge_claims": 1}),
         ("causes", {"describe_causes": 1}),
-        ("claims", {"judge_claims": 1, "plot_claims": 1}),
+        ("claims", {"judge_claims": 1}),
     ],
 )
 def test_a_sentence_reruns_its_table_alone(finished, words, reruns_alone):
     path = finished.folder / f"workflow/report/answers/{words}.jinja"
     path.write_text(f"{path.read_text()}Edited.\n")
-    reruns(finished, {**reruns_alone, **REPORT})
+    reruns(finished, reruns_alone)
 
 
 def test_words_on_a_claim_rerun_nothing(finished):
@@ -301,25 +272,24 @@ def test_words_on_a_claim_rerun_nothing(finished):
 
 def test_the_shape_of_trial_matrices_concerns_them_alone(finished):
     finished.config["sensitivity"]["seeds"] = 3
-    reruns(finished, {**SENSITIVITY, **REPORT})
+    reruns(finished, {**SENSITIVITY})
 
 
 def test_draws_and_confidence_rerun_statistics_alone(finished):
     finished.config["contrasts"]["draws"] = 300
-    statistics = {**STATISTICS, **EFFECTS, **HARM, "plot_extrema": 1}
-    reruns(finished, {**statistics, "plot_contrast": 2, "plot_claims": 1, **REPORT})
+    reruns(finished, {**STATISTICS, **EFFECTS, **HARM})
 
 
 def test_another_variant_taken_apart_runs_alone(finished):
     finished.config["components"]["variants"].append("front")
-    below = {**COMPONENTS, **EXTREMA, "judge_claims": 1, "plot_claims": 1}
-    reruns(finished, {"extract_components": SHARDS, **below, **REPORT})
+    below = {**COMPONENTS, **EXTREMA, "judge_claims": 1}
+    reruns(finished, {"extract_components": SHARDS, **below})
 
 
 def test_a_variant_whose_positions_are_left_out_runs_no_model(finished):
     finished.config["positional"]["variants"].remove("front")
-    others = {"judge_claims": 1, "plot_claims": 1, "describe_causes": 1}
-    reruns(finished, {**POSITIONAL, **SINKS, **EXTREMA, **others, **REPORT})
+    others = {"judge_claims": 1, "describe_causes": 1}
+    reruns(finished, {**POSITIONAL, **SINKS, **EXTREMA, **others})
 
 
 def test_a_comment_or_docstring_reruns_nothing(finished):

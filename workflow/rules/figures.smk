@@ -52,6 +52,7 @@ rule make_report:
     params:
         code=code("make_report"),
         # paths as they are, not as the configuration spells them
-        config=config | {"results": STUDY.results, "claims": STUDY.claims},
+        config=config | {"results": RESULTS, "claims": STUDY.claims},
+        address=ADDRESS,
     script:
         "../scripts/make_report.py"

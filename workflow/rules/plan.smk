@@ -5,7 +5,7 @@ rule count_tokens:
     """Counts the tokens that a model reads and describes its network, from its configuration and tokenizer alone."""
     input:
         texts=[f"<results>/variants/{counted_as}/{shard}.parquet" for _, shard, counted_as in STUDY.counted_jobs],
-        weights=lambda wildcards: model_of(wildcards).weights.start_files(STUDY.results, wildcards.model),
+        weights=start_of,
     output:
         tokens="<results>/plan/{model}.parquet",
         architecture="<results>/plan/{model}.json",

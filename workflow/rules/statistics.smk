@@ -4,7 +4,7 @@ def words(made):
     """The template of the sentences of `made`, if there are any: an edit of it makes these tables again, and no others."""
     if not made.words:
         return {}
-    template = (LIBRARY.parent / "report" / "answers" / f"{made.words}.jinja").read_text("utf-8")
+    template = Path(workflow.source_path(f"../report/answers/{made.words}.jinja")).read_text("utf-8")
     return {"words": lambda wildcards: template}  # Snakemake takes braces in a text for wildcards
 
 
@@ -15,7 +15,7 @@ for made in [tables for tables in TABLES if tables.stage == "statistics"]:
         name:
             made.name
         input:
-            **made.files_read(STUDY, TABLES),
+            **read_by(made),
         output:
             *(report(file.path, **file.reported) if file.label else file.path for file in made.files),
         log:
@@ -25,7 +25,7 @@ for made in [tables for tables in TABLES if tables.stage == "statistics"]:
         resources:
             **{name: per_attempt(amount) for name, amount in made.resources(STUDY).items()},
         params:
-            **made.params(STUDY),
+            **made.params(PLACED),
             **words(made),
             code=code("tabulate", made.module, *made.imports(STUDY)),
             module=made.module,

@@ -2,6 +2,14 @@
 from homogenization.tables.catalogue import made_tables
 
 TABLES = made_tables(STUDY)
+# among parameters, files have the prefix of a module
+PLACED = STUDY.model_copy(update={"results": RESULTS})
+
+
+def read_by(made):
+    """The files that a rule of the catalogue reads, by name."""
+    files = made.files_read(STUDY, TABLES)
+    return {name: read if isinstance(read, str) else as_they_lie(read) for name, read in files.items()}
 
 
 for made in [tables for tables in TABLES if tables.stage == "tables"]:
@@ -11,7 +19,7 @@ for made in [tables for tables in TABLES if tables.stage == "tables"]:
         name:
             made.name
         input:
-            **made.files_read(STUDY, TABLES),
+            **read_by(made),
         output:
             *(report(file.path, **file.reported) if file.label else file.path for file in made.files),
         log:
@@ -21,7 +29,7 @@ for made in [tables for tables in TABLES if tables.stage == "tables"]:
         resources:
             **{name: per_attempt(amount) for name, amount in made.resources(STUDY).items()},
         params:
-            **made.params(STUDY),
+            **made.params(PLACED),
             code=code("tabulate", made.module, *made.imports(STUDY)),
             module=made.module,
         script:

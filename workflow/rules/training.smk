@@ -7,7 +7,7 @@ rule train_model:
         clean="<results>/corpus/clean.parquet",
         # no model is trained on them
         sampled=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
-        weights=lambda wildcards: model_of(wildcards).weights.start_files(STUDY.results),
+        weights=start_of,
         before=lambda wildcards: STUDY.training_runs[wildcards.run].states_before(wildcards.step, STUDY.results),
     output:
         **{name: f"<results>/training/{{run}}/{{step}}/{file}" for name, file in BUILT_FILES.items()},

@@ -14,7 +14,7 @@ report = snakemake.output.report
 with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(report) as partial:
     configfile = Path(folder) / "config.json"
     configfile.write_text(json.dumps(snakemake.params.config))
-    snakefile = Path(snakemake.scriptdir).resolve().parents[1] / "Snakefile"
+    snakefile = snakemake.params.address or Path(snakemake.scriptdir).resolve().parent / "Snakefile"
     command = [sys.executable, "-m", "snakemake", "figures", "--snakefile", str(snakefile)]
     command += ["--configfile", str(configfile), "--report", str(partial)]
     # the running workflow holds the lock; its profile may name an executor, which a report does not need

@@ -3,7 +3,6 @@
 import ast
 import copy
 import importlib
-import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -15,6 +14,7 @@ from homogenization.config.study import load_study
 from homogenization.figures.catalogue import FIGURES, drawn_figures
 from homogenization.figures.shown import Shown
 from homogenization.metrics.catalogue import METRIC_NAMES
+from homogenization.tables.catalogue import TABLES
 
 pytestmark = pytest.mark.usefixtures("in_project")
 
@@ -37,15 +37,6 @@ def names(chosen):
     return {figure.name for figure in drawn_figures(chosen)}
 
 
-def made_tables():
-    """Files in results/tables that rules have as output."""
-    found = set()
-    for file in sorted((ROOT / "workflow/rules").glob("*.smk")):
-        for outputs in re.findall(r"^ +output:\n(.*?)^ +\w+:\n", file.read_text(), re.MULTILINE | re.DOTALL):
-            found |= set(re.findall(r'"<results>/tables/([\w.]+)"', outputs))
-    return found
-
-
 def test_every_module_has_an_entry_and_every_entry_a_module():
     modules = {path.stem for path in (LIBRARY / "figures").glob("*.py")}
     assert modules - SHARED == set(FIGURES)
@@ -60,7 +51,7 @@ def test_every_entry_has_a_caption():
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_tables_of_a_figure_are_made_by_rules(name):
-    assert set(FIGURES[name].tables) <= made_tables()
+    assert set(FIGURES[name].tables) <= {file.name for tables in TABLES.values() for file in tables.files}
     module = importlib.import_module(f"homogenization.figures.{name}")
     # the script reads a CSV file with the columns that the module names
     assert hasattr(module, "COLUMNS") == any(table.endswith(".csv") for table in FIGURES[name].tables)

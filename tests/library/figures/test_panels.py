@@ -93,6 +93,8 @@ def test_a_vertical_axis_fits_its_values(values, logarithmic, scale, said):
 )
 def test_a_range_holds_zero_and_is_not_blown_up_to_rounding_noise(values, limits):
     assert range_with_zero(np.array(values)) == limits
+    low, high = limits
+    assert range_with_zero(np.array(values), 0.25) == (low - 0.25 * (high - low), high + 0.25 * (high - low))
 
 
 def test_views_keep_the_wanted_order_and_fall_back_to_all_there_are():

@@ -36,5 +36,5 @@ def test_what_rules_write_reaches_no_language_model(script):
 
 @pytest.mark.parametrize("table", ["similarity", "placement", "rewriting"])
 def test_tables_of_texts_reach_names_and_schemas_alone(table):
-    light = {"vocabulary.columns", "vocabulary.variants", "variants.schemas", "variants.refusals", "corpus.sentences"}
-    assert reached("tabulate", f"tables.{table}") <= {*light, f"tables.{table}"}
+    light = {"variants.schemas", "variants.refusals", "corpus.sentences", f"tables.{table}"}
+    assert reached("tabulate", f"tables.{table}") <= light | {"vocabulary.columns", "vocabulary.variants"}

@@ -138,11 +138,8 @@ def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 def _limits(by_quarter: pl.DataFrame, overall: pl.DataFrame) -> tuple[float, float]:
     """Limits of the horizontal axis: all bars, whiskers and zero, and room for the numbers at the right."""
     columns = ("mean", "ci_low", "ci_high")
-    low, high = range_with_zero(
-        np.concatenate([part.select(columns).to_numpy().ravel() for part in (by_quarter, overall)])
-    )
-    room = 0.04 * (high - low)
-    low, high = low - room, high + room
+    drawn = np.concatenate([part.select(columns).to_numpy().ravel() for part in (by_quarter, overall)])
+    low, high = range_with_zero(drawn, 0.04)
     return low, low + (high - low) / (1 - _NUMBER_ROOM)
 
 

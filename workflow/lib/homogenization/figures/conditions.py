@@ -8,19 +8,19 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
-from homogenization.figures.dose_panels import (
-    ALIKE_COLOUR,
-    LAYERS,
-    chosen,
-    rows_of_panels,
-    set_root_scale,
-    set_root_ticks,
+from homogenization.figures.dose_panels import LAYERS, chosen, rows_of_panels, set_root_scale, set_root_ticks
+from homogenization.figures.panels import (
+    alike_handles,
+    counted,
+    finish,
+    label_outer,
+    mark_empty,
+    panel_grid,
+    range_with_zero,
 )
-from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid, range_with_zero
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
-from homogenization.figures.style import DARK, GREY, house_style
+from homogenization.figures.style import ALIKE_COLOUR, DARK, GREY, house_style
 from homogenization.figures.words import short_number
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
 from homogenization.vocabulary.variants import ORIGINAL
@@ -135,12 +135,11 @@ def _colour(row: dict) -> str:
 def _scale(axes_of_row: list[Axes], homogenization: int) -> None:
     """One scale for the changes of a row, the side of `homogenization` tinted."""
     drawn = [axes.dataLim.intervalx for axes in axes_of_row]
-    low, high = range_with_zero(np.concatenate(drawn))
-    room = 0.08 * (high - low)
+    limits = range_with_zero(np.concatenate(drawn), 0.08)
     for axes in axes_of_row:
         if homogenization:
-            axes.axvspan(0, (high + room) if homogenization > 0 else (low - room), color=ALIKE_COLOUR, lw=0, zorder=0)
-        axes.set_xlim(low - room, high + room)
+            axes.axvspan(0, limits[homogenization > 0], color=ALIKE_COLOUR, lw=0, zorder=0)
+        axes.set_xlim(limits)
         axes.locator_params(axis="x", nbins=3)
 
 
@@ -176,9 +175,7 @@ def _handles(doses: pl.DataFrame, homogenization: int) -> list:
     if (doses["n_sink_moved"] > 0).any():
         label = "mean over all reviews, also those whose sink moved"
         handles.append(Line2D([], [], color=DARK, ls="", marker="D", mfc="white", ms=4.5, label=label))
-    if homogenization:
-        handles.append(Patch(color=ALIKE_COLOUR, label="side on which tokens are more alike"))
-    return handles
+    return handles + alike_handles(homogenization)
 
 
 def _note(doses: pl.DataFrame) -> str:

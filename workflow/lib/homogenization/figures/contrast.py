@@ -12,10 +12,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from homogenization.figures.curves import DEPTH_LABEL, DEPTH_NOTE, draw_final_norm, set_depth_axis
 from homogenization.figures.panels import (
+    alike_handles,
     counted,
     finish,
     label_outer,
@@ -26,11 +26,10 @@ from homogenization.figures.panels import (
     views_present,
 )
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import DARK, VariantStyle, house_style, variant_styles
+from homogenization.figures.style import ALIKE_COLOUR, DARK, VariantStyle, house_style, variant_styles
 from homogenization.figures.view_labels import view_label
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 
-_ALIKE_COLOUR = "#f3f3f3"
 _COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5))}
 _LARGEST_MARKER, _SMALLEST_MARKER = 4.8, 2.0  # points
 _FACES = {  # how a difference is marked -> the look of its marker
@@ -73,7 +72,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         _draw_curves(axes, of_panel.filter(pl.col("point") == RESIDUAL_STREAM), styles)
         _draw_final_norm(axes, of_panel.filter(pl.col("point") == FINAL_NORM), styles)
         set_depth_axis(axes, len(styles) if has_final_norm else 0)
-        _set_vertical_scale(axes, of_panel)
+        axes.set_ylim(range_with_zero(of_panel.select("mean", "ci_low", "ci_high", "mean_common").to_numpy(), 0.12))
         if not of_panel["mean"].is_finite().any():
             mark_empty(axes, _why_empty(axes, of_panel))
         elif shown.homogenization:
@@ -141,16 +140,9 @@ def _draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, Varia
             marker.set(**_FACES[marked[name]](styles[name].colour))
 
 
-def _set_vertical_scale(axes: Axes, table: pl.DataFrame) -> None:
-    """Set limits by `range_with_zero`, with room on both sides."""
-    low, high = range_with_zero(table.select("mean", "ci_low", "ci_high", "mean_common").to_numpy())
-    room = 0.12 * (high - low)
-    axes.set_ylim(low - room, high + room)
-
-
 def _tint_side(axes: Axes, homogenization: int) -> None:
     limits = axes.get_ylim()
-    axes.axhspan(0, limits[homogenization > 0], color=_ALIKE_COLOUR, lw=0, zorder=0, label="more alike")
+    axes.axhspan(0, limits[homogenization > 0], color=ALIKE_COLOUR, lw=0, zorder=0, label="more alike")
     axes.set_ylim(limits)
 
 
@@ -164,9 +156,7 @@ def _other_handles(alpha: float, has_common: bool, homogenization: int) -> list[
     ]
     if has_common:
         handles.append(Line2D([], [], color=DARK, **_COMMON_LOOK, label="thin: same number of tokens"))
-    if homogenization:
-        handles.append(Patch(color=_ALIKE_COLOUR, label="side on which tokens are more alike"))
-    return handles
+    return handles + alike_handles(homogenization)
 
 
 def _note(table: pl.DataFrame, labels: Mapping[str, str], alpha: float, has_common: bool, has_final_norm: bool) -> str:

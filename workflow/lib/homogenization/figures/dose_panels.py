@@ -10,7 +10,6 @@ from homogenization.figures.words import true_minus
 from homogenization.interventions.conditions import BLOCK_NAMES
 
 LAYERS = {"all": "mean over layers", "output": "at the output"}
-ALIKE_COLOUR = "#f3f3f3"  # the side on which tokens are more alike
 _VIEWS = {"cosine_anisotropy": ("all_tokens", "without_first"), "cosine_to_first_token": ("all_tokens",)}
 _SPECTRAL_VIEWS = ("all_tokens", "centred")
 

@@ -8,10 +8,8 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from homogenization.figures.dose_panels import (
-    ALIKE_COLOUR,
     LAYERS,
     chosen,
     range_label,
@@ -19,10 +17,18 @@ from homogenization.figures.dose_panels import (
     set_root_scale,
     set_root_ticks,
 )
-from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid, range_with_zero
+from homogenization.figures.panels import (
+    alike_handles,
+    counted,
+    finish,
+    label_outer,
+    mark_empty,
+    panel_grid,
+    range_with_zero,
+)
 from homogenization.figures.pattern_styles import PatternStyle, pattern_handles, pattern_styles
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
-from homogenization.figures.style import DARK, house_style
+from homogenization.figures.style import ALIKE_COLOUR, DARK, house_style
 from homogenization.figures.view_labels import view_label
 from homogenization.interventions.conditions import ALL_BLOCKS
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
@@ -81,9 +87,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         _scale(panels[row, next(iter(columns))], table.filter(**rows[row][0]), shown.homogenization)
     label_outer(panels, "", dict.fromkeys(rows, f"Δ {shown.label}"))
     _label_doses(panels, columns)
-    handles = pattern_handles(styles)
-    if shown.homogenization:
-        handles.append(Patch(color=ALIKE_COLOUR, label="side on which tokens are more alike"))
+    handles = pattern_handles(styles) + alike_handles(shown.homogenization)
     return finish(figure, shown.title, _note(table), handles)
 
 
@@ -121,12 +125,11 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, dose: str, styles: dict[str, Pa
 
 def _scale(axes: Axes, table: pl.DataFrame, homogenization: int) -> None:
     """Limits of the row of panels that share `axes`' scale; the side of `homogenization` is tinted in each."""
-    low, high = range_with_zero(table.select("estimate", "ci_low", "ci_high").to_numpy())
-    room = 0.08 * (high - low)
-    axes.set_ylim(low - room, high + room)
+    limits = range_with_zero(table.select("estimate", "ci_low", "ci_high").to_numpy(), 0.08)
+    axes.set_ylim(limits)
     for sibling in axes.get_shared_y_axes().get_siblings(axes) if homogenization else ():
-        sibling.axhspan(0, sibling.get_ylim()[homogenization > 0], color=ALIKE_COLOUR, lw=0, zorder=0)
-        sibling.set_ylim(low - room, high + room)
+        sibling.axhspan(0, limits[homogenization > 0], color=ALIKE_COLOUR, lw=0, zorder=0)
+        sibling.set_ylim(limits)
 
 
 def _label_doses(panels: dict[tuple[str, str], Axes], columns: dict[str, tuple[str, str]]) -> None:

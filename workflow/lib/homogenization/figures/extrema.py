@@ -128,8 +128,7 @@ def _draw_lines(axes: Axes, table: pl.DataFrame, looks: dict, zero: bool = False
         return
     if zero:
         axes.axhline(0, color=DARK, lw=0.9, label="zero")
-        low, high = range_with_zero(np.concatenate([line.get_ydata() for line in axes.lines]))
-        axes.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
+        axes.set_ylim(range_with_zero(np.concatenate([line.get_ydata() for line in axes.lines]), 0.08))
 
 
 def _mark(axes: Axes, extrema: pl.DataFrame) -> None:

@@ -5,6 +5,7 @@ Rows are models and measures of likeness, columns kinds of harm; a point is a co
 
 from itertools import cycle
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,7 +15,7 @@ from homogenization.consequences.schemas import HARM_SCHEMA
 from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid
 from homogenization.figures.pattern_styles import PatternStyle, pattern_label, pattern_styles
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
-from homogenization.figures.style import DARK, GREY, house_style
+from homogenization.figures.style import ALIKE_COLOUR, DARK, GREY, house_style
 
 COLUMNS = {"harm": HARM_SCHEMA}
 _LIKENESS = {  # column of the table -> label, sign of the change where tokens grow alike
@@ -29,7 +30,6 @@ _HARM = {
 _DIAL, _TEMPLATE = "dial", "template"
 _OPEN = ("s", "D", "^", "v", "o", "P")  # markers of placebos
 _OTHERS = (("#ca9161", "*"), ("#ece133", "X"), ("#949494", "h"), ("#56b4e9", "<"), ("#fbafe4", ">"))  # not of a dial
-_ALIKE_COLOUR = "#f3f3f3"
 
 
 @house_style()
@@ -96,12 +96,8 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, likeness: str, cost: str, style
         if rows.is_empty():
             continue
         x, y = rows[likeness].to_numpy(), rows[cost].to_numpy()
-        ends = {
-            side: [(rows[column] - rows[f"{column}_low"], rows[f"{column}_high"] - rows[column])]
-            for side, column in (("xerr", likeness), ("yerr", cost))
-        }
-        errors = {side: [low.clip(0).to_numpy(), high.clip(0).to_numpy()] for side, [(low, high)] in ends.items()}
-        axes.errorbar(x, y, **errors, fmt="none", ecolor=style.colour, elinewidth=0.8, alpha=0.7)
+        reach = {"xerr": _reach(rows, likeness), "yerr": _reach(rows, cost)}
+        axes.errorbar(x, y, **reach, fmt="none", ecolor=style.colour, elinewidth=0.8, alpha=0.7)
         filled = {"mfc": "white"} if style.control else {}
         axes.plot(x, y, color=style.colour, ls=style.dashes, lw=0.7, alpha=0.6)
         axes.plot(x, y, ls="", marker=style.marker, color=style.colour, label=name, ms=5.5, **filled)
@@ -109,8 +105,14 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, likeness: str, cost: str, style
         axes.plot(x[moved], y[moved], ls="", marker="o", mfc="none", mec=style.colour, ms=11, mew=0.7)
     low, high = axes.get_xlim()
     end = high if _LIKENESS[likeness][1] > 0 else low
-    axes.axvspan(0, end, color=_ALIKE_COLOUR, lw=0, zorder=0)
+    axes.axvspan(0, end, color=ALIKE_COLOUR, lw=0, zorder=0)
     axes.set_xlim(low, high)
+
+
+def _reach(rows: pl.DataFrame, column: str) -> list[np.ndarray]:
+    """How far the intervals of a column go below its values, and above."""
+    below, above = rows[column] - rows[f"{column}_low"], rows[f"{column}_high"] - rows[column]
+    return [below.clip(0).to_numpy(), above.clip(0).to_numpy()]
 
 
 def _handles(table: pl.DataFrame, styles: dict[str, PatternStyle]) -> list[Line2D]:

@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import LogFormatterSciNotation
 
 from homogenization.figures.shown import Named
-from homogenization.figures.style import DARK, GREY, VariantStyle
+from homogenization.figures.style import ALIKE_COLOUR, DARK, GREY, VariantStyle
 
 _FIGURE_WIDTH = {1: 6.6, 2: 8.4, 3: 10.0, 4: 11.0, 5: 11.0, 6: 13.0}  # inches, by number of columns
 _MARGIN = 0.12  # inches around everything, and between title, legend, panels and note
@@ -185,11 +186,21 @@ def set_log_scale(axes: Axes) -> None:
         formatter(LogFormatterSciNotation(minor_thresholds=(1.5, 0.5)))
 
 
-def range_with_zero(values: np.ndarray, smallest: float = 1e-9) -> tuple[float, float]:
-    """The range of the finite `values` and zero; ±.05 where it is below `smallest`, which only rounding errors are."""
+def range_with_zero(values: np.ndarray, room: float = 0.0, smallest: float = 1e-9) -> tuple[float, float]:
+    """The range of the finite `values` and zero, with a share of it as `room` on both sides.
+
+    It is ±.05 where it is below `smallest`, which only rounding errors are.
+    """
     values = values[np.isfinite(values)]
     low, high = (min(values.min(), 0.0), max(values.max(), 0.0)) if values.size else (0.0, 0.0)
-    return (-0.05, 0.05) if high - low < smallest else (low, high)
+    if high - low < smallest:
+        low, high = -0.05, 0.05
+    return low - room * (high - low), high + room * (high - low)
+
+
+def alike_handles(homogenization: int) -> list[Patch]:
+    """The legend entry of the tinted side, for a metric that goes to one side when tokens grow alike."""
+    return [Patch(color=ALIKE_COLOUR, label="side on which tokens are more alike")] * bool(homogenization)
 
 
 def widen_if_flat(axes: Axes) -> None:

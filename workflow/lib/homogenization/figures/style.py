@@ -18,6 +18,7 @@ from homogenization.run.files import written_whole
 
 GREY = "#7a7a7a"
 DARK = "#222222"
+ALIKE_COLOUR = "#f3f3f3"  # the side on which tokens are more alike
 # seaborn's palette "colorblind"; seaborn itself takes longer to import than a figure takes to draw
 _BLUE, _ORANGE, _GREEN, _VERMILION, _PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
 _BROWN, _GREY, _SKY = "#ca9161", "#949494", "#56b4e9"

@@ -75,8 +75,7 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, styles: dict[str, PatternStyle]
             label=pattern,
             **look,
         )
-    low, high = range_with_zero(table.select("estimate", "ci_low", "ci_high").to_numpy())
-    axes.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
+    axes.set_ylim(range_with_zero(table.select("estimate", "ci_low", "ci_high").to_numpy(), 0.08))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
 
 

@@ -31,7 +31,7 @@ MAUVE_SCHEMA = {
     **columns("model", "variant", "layer_from", "layer_to"),
     "depth": pl.Float64,  #: `layer_to` / number of blocks
     "kind": pl.String,  #: `consecutive` or `null`
-    "seed": pl.Int64,  #: of the samples and clusters
+    "seed": pl.Int64,  #: of the drawn tokens and of the clusters
     "mauve": pl.Float64,  #: the value
     "n_tokens": pl.Int64,  #: tokens of each side
     "n_clusters": pl.Int64,  #: clusters of both together

@@ -104,12 +104,7 @@ def contrast_table(
         seed: seed of draws and flips, the same for every model.
 
     Returns:
-        `CONTRASTS_SCHEMA`. Differences are variant - minus, per review, and 0 within 1e-9 of the values. `q_value`
-        is corrected for all tests of a model; `p_max_t` is corrected over the layers of the residual stream, and equals
-        `p_value` after the final norm. `n_reviews` counts the reviews with a value in both variants; of a contrast that
-        is not tested, those that are accepted in both. `verdict` is `negligible` where the interval lies within the
-        margin, else `higher` or `lower` where `p_max_t` is below 1 - confidence; it is `fragile` where the robust
-        estimate, or the mean without the most influential reviews, has an interval of another verdict.
+        `CONTRASTS_SCHEMA`. Differences are variant - minus, per review, and 0 within 1e-9 of the values.
     """
     ranges = depth_ranges(metrics)
     parts = [pl.DataFrame(schema=CONTRASTS_SCHEMA)]

@@ -61,10 +61,7 @@ def first_token_table(metrics: pl.DataFrame, draws: int, confidence: float, seed
         seed: seed of the draws.
 
     Returns:
-        `FIRST_TOKEN_SCHEMA`. n_values counts the reviews and layers that have both values, n_reviews the reviews
-        among them. bound_holds is the share of reviews and layers in which the outcome is no smaller than the first
-        token's share of the energy, bound_tightness the mean of that share / the outcome. Both are the same in every
-        row of a model, variant and view `raw`, and NaN in the other view.
+        `FIRST_TOKEN_SCHEMA`, sorted by model and variant.
     """
     wanted = metrics.filter(
         pl.col("point") == RESIDUAL_STREAM,

@@ -39,12 +39,12 @@ from homogenization.vocabulary.columns import columns, condition_columns
 LAYERS = ("all", "middle", "output")
 _NUMBERS = {
     **columns("estimate", "ci_low", "ci_high", "share_of_depth", "n_reviews"),
-    "p_value": pl.Float64,  #: two-sided
+    "p_value": pl.Float64,  #: sign flips of reviews, or of their pseudo-values at equal KL
     **columns("q_value"),
 }
 #: A row for each [estimand](causes.md#estimands) of each condition, part of the depth (`all`, `middle`, `output`),
 #: metric and view. Reviews whose sink moved, in the condition or in a control at equal strength, are left out and
-#: counted. p is by sign flips of reviews, or of their pseudo-values at equal KL.
+#: counted.
 EFFECTS_SCHEMA = {
     **columns("model", "variant"),
     **condition_columns("kind", "pattern", "blocks", "strength", "against"),
@@ -56,8 +56,7 @@ EFFECTS_SCHEMA = {
     #: reviews left out since another token took over the sink, in the condition or in its control
     "n_sink_moved": pl.Int64,
 }
-#: A row for each pattern, block, metric and view: the derivative at no dose, and the same less that of a control. p is
-#: by sign flips of reviews, or of their pseudo-values at equal KL.
+#: A row for each pattern, block, metric and view: the derivative at no dose, and the same less that of a control.
 SLOPE_MEANS_SCHEMA = {
     **columns("model", "variant"),
     "block": pl.Int32,  #: from 1; null for the sum over all blocks

@@ -83,9 +83,7 @@ def predictions_table(
         seed: seed of the draws.
 
     Returns:
-        `PREDICTIONS_SCHEMA`, sorted by its keys. positional: share of the original's attention that the templates of
-        position have, mean over blocks; moved: the doses without their signs, summed over templates, mean over blocks;
-        covered: share of these whose pattern has a slope.
+        `PREDICTIONS_SCHEMA`, sorted by its keys.
     """
     rows = []
     originals = slopes.filter(variant=ORIGINAL)

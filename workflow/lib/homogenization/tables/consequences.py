@@ -61,8 +61,7 @@ def consequences_table(
         similarity: tables/similarity.parquet.
 
     Returns:
-        `INTERVENED_BY_REVIEW_SCHEMA`. The view is `pooled` for probe_log_loss and shift, and `predictions` for kl and
-        cross_entropy, which stand at the last layer alone.
+        `CONSEQUENCES_SCHEMA`.
     """
     rows = pl.concat([metrics, of_predictions(texts), of_pooled_states(keep_read(readings, similarity))])
     by_run = rows.partition_by("model", "variant", as_dict=True)

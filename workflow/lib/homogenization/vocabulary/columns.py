@@ -2,7 +2,8 @@
 
 A comment that begins with `#:`, behind a column of a schema or above it, says what the column means and in which unit;
 above a schema, what a row is. `homogenization.config.table_docs` makes docs/tables.md of these comments. They are
-comments, so that better words rerun nothing.
+comments, so that better words rerun nothing. Any other edit here, a new column too, reruns every rule that makes a
+table, and those that read with changed attention: a column of one table stands in that table's schema.
 """
 
 from typing import Any

@@ -1,7 +1,8 @@
+"""Counts and times of stages."""
+
 import pytest
 
-from homogenization.run.display import described, duration
-from homogenization.run.stages import ALL, Line, Stages
+from snakemake_logger_plugin_stages.stages import ALL, Line, Stages, duration
 
 STAGE_OF = {"clean": "corpus", "extract": "states", "sample": "states", "draw": "figures", "scatter": "figures"}
 
@@ -31,7 +32,7 @@ def by_name(stages):
 def run_job(stages, clock, job, rule, seconds):
     stages.start(job, rule)
     clock.now += seconds
-    stages.finish(job)
+    stages.end(job)
 
 
 def test_only_stages_with_jobs_are_shown_in_their_order_and_targets_count_nowhere(stages):
@@ -92,7 +93,7 @@ def test_jobs_of_equal_length_end_when_it_was_said(stages, clock, side_by_side):
             stages.start(job, "extract")
         clock.now += 7
         for job in jobs:
-            stages.finish(job)
+            stages.end(job)
         if clock.now < end:
             assert by_name(stages)[ALL].left == pytest.approx(end - clock.now)
             clock.now += 0.0
@@ -103,12 +104,12 @@ def test_a_failed_job_counts_as_failed_until_it_is_begun_again(stages, clock):
     stages.plan({"extract": 2})
     stages.start(7, "extract")
     clock.now += 5
-    stages.fail(7)
+    stages.end(7, failed=True)
     assert (by_name(stages)["states"].failed, by_name(stages)["states"].running) == (1, 0)
     stages.start(7, "extract")
     assert (by_name(stages)["states"].failed, by_name(stages)["states"].running) == (0, 1)
     clock.now += 5
-    stages.finish(7)
+    stages.end(7)
     assert (by_name(stages)["states"].done, by_name(stages)["states"].failed) == (1, 0)
 
 
@@ -116,7 +117,7 @@ def test_after_the_end_nothing_runs_and_nothing_is_left(stages, clock):
     stages.plan({"extract": 4})
     run_job(stages, clock, 0, "extract", 5)
     stages.start(1, "extract")
-    stages.end()
+    stages.stop()
     assert {(line.running, line.left, line.taken) for line in stages.lines()} == {(0, None, None)}
 
 
@@ -132,7 +133,7 @@ def test_after_the_end_nothing_runs_and_nothing_is_left(stages, clock):
     ],
 )
 def test_the_words_of_a_line(line, text):
-    assert described(line) == text
+    assert line.cells()[-1] == text
 
 
 def test_durations_never_show_sixty_seconds():

@@ -1,0 +1,131 @@
+"""The workflow in another one: as a module, as snakedeploy deploys it, and from the address of a repository."""
+
+import copy
+import os
+import re
+import subprocess
+from collections import Counter
+
+import pytest
+import yaml
+
+from conftest import ROOT, SMALL, Project, copy_workflow
+from parent import Parent
+
+# what `snakedeploy deploy-workflow` writes beside copies of config/ and profiles/
+DEPLOYED = """
+from snakemake.utils import min_version
+
+
+min_version("6.10.0")
+
+
+configfile: "config/config.yaml"
+
+
+# declare https://example.org/token-homogenization as a module
+module token_homogenization:
+    snakefile:
+        {snakefile!r}
+    config:
+        config
+
+
+# use all rules from https://example.org/token-homogenization
+use rule * from token_homogenization
+"""
+
+
+@pytest.mark.parametrize("prefix", [None, "studies/first"])
+def test_a_module_plans_what_the_workflow_plans(project, tmp_path, prefix):
+    parent = Parent(tmp_path, copy.deepcopy(SMALL), homogenization=prefix)
+    planned = parent.planned("homogenization_all")
+    direct = project.planned()
+    assert direct.total() > 50
+    renamed = {f"homogenization_{rule}": count for rule, count in direct.items()}
+    assert planned == Counter(renamed | {"homogenization_all": 1})
+    summary = re.findall(r"^(\S+)\t", parent.ask("--summary", "homogenization_all"), re.MULTILINE)[1:]
+    assert len(summary) > 100
+    assert all(file.startswith(f"{prefix}/results/" if prefix else "results/") for file in summary)
+    assert parent.planned() == {"mine": 1}
+
+
+def test_two_modules_of_one_workflow_have_their_own_files(tmp_path):
+    parent = Parent(tmp_path, copy.deepcopy(SMALL), first="one", second="two")
+    first, second = parent.planned("first_all"), parent.planned("second_all")
+    assert first.total() > 50
+    assert {name.replace("first", "second", 1): count for name, count in first.items()} == second
+
+
+def test_files_that_a_study_names_have_no_prefix(tmp_path, stories):
+    config = copy.deepcopy(SMALL)
+    config["models"]["stories"] = {"weights": {"path": "stories"}, "device": "cpu"}
+    parent = Parent(tmp_path, config, homogenization="study")
+    os.symlink(stories, parent.folder / "stories")
+    assert parent.planned("homogenization_all")["homogenization_extract_states"] > 0
+
+
+def test_a_wrong_key_is_named_with_its_file_and_module(tmp_path):
+    parent = Parent(tmp_path, {**SMALL, "modles": {}}, homogenization=None)
+    done = parent.run("--dry-run")
+    assert done.returncode != 0
+    assert "parent.yaml, module homogenization: 1 problem" in done.stdout
+    assert "modles" in done.stdout
+
+
+def test_pathvars_that_would_part_the_results_are_refused(tmp_path):
+    parent = Parent(tmp_path, copy.deepcopy(SMALL), homogenization=None)
+    parent.edit("workflow/Snakefile", "\n    \n", '\n    pathvars: results="elsewhere"\n')
+    done = parent.run("--dry-run")
+    assert done.returncode != 0
+    assert "pathvars set <results> to 'elsewhere'" in done.stdout
+
+
+def test_the_workflow_runs_as_snakedeploy_deploys_it(tmp_path):
+    copy_workflow(tmp_path / "repository")
+    deployed = Project(tmp_path / "deployed", copy.deepcopy(SMALL))
+    for folder in ("config", "profiles"):
+        os.makedirs(tmp_path / "deployed", exist_ok=True)
+        os.rename(tmp_path / "repository" / folder, deployed.folder / folder)
+    (deployed.folder / "workflow").mkdir()
+    snakefile = str(tmp_path / "repository/workflow/Snakefile")
+    (deployed.folder / "workflow/Snakefile").write_text(DEPLOYED.format(snakefile=snakefile))
+    (deployed.folder / "config/config.yaml").write_text(yaml.safe_dump(SMALL))
+    assert deployed.planned().total() > 50
+    assert deployed.planned("plan")["plan_extraction"] == 1
+
+
+def test_the_catalogue_finds_what_it_looks_for():
+    """Snakemake's catalogue wants the rules in workflow/Snakefile, a configuration beside them, and what to install."""
+    assert (ROOT / "workflow/Snakefile").is_file()
+    assert (ROOT / "config/README.md").is_file()
+    catalogue = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())
+    assert catalogue["usage"].keys() == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert catalogue["usage"]["mandatory-flags"].keys() == {"desc", "flags"}
+
+
+@pytest.fixture
+def hosted(tmp_path):
+    """An environment in which a repository's address leads to one on this machine, and the library is installed."""
+    hosted = tmp_path / "hosted"
+    copy_workflow(hosted)
+    git = ["git", "-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "init.defaultBranch=main"]
+    for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "all"]):
+        subprocess.run([*git, *command], cwd=hosted, check=True)
+    rewritten = f'[url "file://{hosted}/"]\n    insteadOf = https://github.com/someone/homogenization\n'
+    (tmp_path / "gitconfig").write_text(f"{rewritten}[safe]\n    directory = *\n")
+    return {
+        "GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "PYTHONPATH": str(ROOT / "workflow/lib"),
+    }
+
+
+def test_rules_from_the_address_of_a_repository_find_the_installed_library(tmp_path, hosted):
+    snakefile = 'github("someone/homogenization", path="workflow/Snakefile", branch="main")'
+    parent = Parent(tmp_path, copy.deepcopy(SMALL), snakefile, homogenization="study")
+    planned = parent.ask("--dry-run", "homogenization_all", **hosted)
+    assert "homogenization_make_report" in planned
+    address = "gh:github.com:someone/homogenization@main:workflow/Snakefile"
+    (parent.folder / "study.yaml").write_text(yaml.safe_dump(SMALL))
+    assert "make_report" in parent.ask("--snakefile", address, "--configfile", "study.yaml", "--dry-run", **hosted)
