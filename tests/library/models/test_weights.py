@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from homogenization.config.weights import one_of_sources
 from homogenization.models import weights
-from homogenization.models.weights import resolve_weights
+from homogenization.models.weights import resolve_configuration, resolve_weights
 from homogenization.run.errors import HomogenizationError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -77,22 +77,40 @@ def test_a_folder_without_safetensors_or_config_is_refused(model_folder, missing
     assert "pytorch_model.bin" in str(caught.value)
 
 
-def test_a_hub_model_resolves_to_the_commit_and_takes_no_pickles(monkeypatch, tmp_path, model_folder):
-    snapshot = tmp_path / "snapshots" / COMMIT
-    shutil.copytree(model_folder, snapshot)
-    calls = []
+@pytest.fixture
+def snapshot(monkeypatch, tmp_path, model_folder):
+    """The folder of a hub model, and what the hub is asked for: repository, revision and patterns of files."""
+    folder, calls = tmp_path / "snapshots" / COMMIT, []
+    shutil.copytree(model_folder, folder)
 
     def download(repository, revision, allow_patterns, ignore_patterns):
         calls.append((repository, revision, allow_patterns))
-        return str(snapshot)
+        return str(folder)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    return folder, calls
+
+
+def test_a_hub_model_resolves_to_the_commit_and_takes_no_pickles(snapshot):
     resolved = resolve_weights({"hub": "some/model", "revision": "main"})
     assert resolved.revision == COMMIT
     assert resolved.description == f"the hub model 'some/model' at revision {COMMIT}"
-    (repository, revision, patterns) = calls[0]
+    (repository, revision, patterns) = snapshot[1][0]
     assert (repository, revision) == ("some/model", "main")
     assert not any(pattern.endswith((".bin", ".pt", "*")) and pattern != "tokenizer*" for pattern in patterns)
+
+
+def test_of_the_configuration_of_a_hub_model_no_weights_are_fetched(snapshot):
+    folder, calls = snapshot
+    assert resolve_configuration({"hub": "some/model", "revision": "abc"}) == str(folder)
+    ((repository, revision, patterns),) = calls
+    assert (repository, revision) == ("some/model", "abc")
+    files = ["config.json", "tokenizer.json", "tokenizer.model", "vocab.txt"]
+    fetched = [name for name in (*files, "model.safetensors", "model.bin") if any(map(Path(name).match, patterns))]
+    assert fetched == files
+    (folder / "config.json").unlink()
+    with pytest.raises(HomogenizationError, match=r"'some/model' at revision abc lacks config\.json"):
+        resolve_configuration({"hub": "some/model", "revision": "abc"})
 
 
 @pytest.mark.parametrize(
@@ -105,7 +123,8 @@ def test_a_hub_model_resolves_to_the_commit_and_takes_no_pickles(monkeypatch, tm
         (FileMetadataError("no commit"), ["does not answer as a hub does", "HF_ENDPOINT"]),
     ],
 )
-def test_trouble_with_the_hub_says_what_was_asked_and_what_to_do(monkeypatch, error, words):
+@pytest.mark.parametrize("resolve", [resolve_weights, resolve_configuration])
+def test_trouble_with_the_hub_says_what_was_asked_and_what_to_do(monkeypatch, resolve, error, words):
     """What the clients make of a hub's answers: tests/long/test_paper_hub.py."""
 
     def download(*arguments, **options):
@@ -113,7 +132,7 @@ def test_trouble_with_the_hub_says_what_was_asked_and_what_to_do(monkeypatch, er
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     with pytest.raises(HomogenizationError) as caught:
-        resolve_weights({"hub": "meta-llama/Meta-Llama-3-8B", "revision": "abc"})
+        resolve({"hub": "meta-llama/Meta-Llama-3-8B", "revision": "abc"})
     assert all(word in str(caught.value) for word in ["'meta-llama/Meta-Llama-3-8B'", "abc", *words])
 
 

@@ -1,16 +1,11 @@
 """What a configuration tells of a model, against the network itself."""
 
-from pathlib import Path
-
-import huggingface_hub
 import pytest
 import transformers
-from huggingface_hub.errors import LocalEntryNotFoundError
 
 from described import ALL, MINILM, described
 from homogenization.models.weights import resolve_configuration
 from homogenization.plan.architecture import describe_architecture
-from homogenization.run.errors import HomogenizationError
 from homogenization.states.check import check_against_eager
 from homogenization.states.network import packed_model
 from tiny_models import network
@@ -61,36 +56,3 @@ def test_the_facts_of_real_weights():
 def test_the_parameters_of_published_models(config, parameters, head, tmp_path):
     architecture = described(config, tmp_path)
     assert (architecture.n_parameters, architecture.n_head) == (parameters - head, head)
-
-
-def test_of_a_hub_model_no_weights_are_fetched(monkeypatch, tmp_path):
-    (tmp_path / "config.json").write_text("{}")
-    calls = []
-
-    def download(repository, revision, allow_patterns, ignore_patterns):
-        calls.append((repository, revision, allow_patterns))
-        return str(tmp_path)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    assert resolve_configuration({"hub": "some/model", "revision": "abc", "path": None}) == str(tmp_path)
-    ((repository, revision, patterns),) = calls
-    assert (repository, revision) == ("some/model", "abc")
-    fetched = [
-        name
-        for name in ("config.json", "tokenizer.json", "tokenizer.model", "vocab.txt", "model.safetensors", "model.bin")
-        if any(Path(name).match(pattern) for pattern in patterns)
-    ]
-    assert fetched == ["config.json", "tokenizer.json", "tokenizer.model", "vocab.txt"]
-    (tmp_path / "config.json").unlink()
-    with pytest.raises(HomogenizationError, match=r"'some/model' at revision abc lacks config\.json"):
-        resolve_configuration({"hub": "some/model", "revision": "abc"})
-
-
-def test_without_the_hub_the_error_says_what_to_do(monkeypatch):
-    def download(*arguments, **options):
-        raise LocalEntryNotFoundError("offline")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    message = r"configuration of the hub model 'a/b' .* no network"
-    with pytest.raises(HomogenizationError, match=message):
-        resolve_configuration({"hub": "a/b"})

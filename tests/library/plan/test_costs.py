@@ -3,13 +3,12 @@
 import polars as pl
 import pytest
 
-from homogenization.plan.architecture import Architecture
+from described import NETWORK
 from homogenization.plan.costs import PLAN_SCHEMA, gpu_bytes, plan_row, plan_table, plan_text
 from homogenization.run.errors import HomogenizationError
 
 STATES = {"dtype": "auto", "layers": None, "record_attention": True, "keep": True, "sample_tokens": None}
 ENTRY = {"name": "m", "dtype": "bfloat16", "device": "auto", "gpus": 2, "token_budget": 64}
-TINY = Architecture("T", 1000, 0, 700, 3, 8, 32, 2, 4, True, True)
 
 
 def counts_of(*jobs):
@@ -23,7 +22,7 @@ POOLED = ["original", "front"]
 
 
 def test_a_row_by_hand():
-    row = plan_row(ENTRY, TINY, COUNTS, STATES, POOLED)
+    row = plan_row(ENTRY, NETWORK, COUNTS, STATES, POOLED)
     counted = ("jobs", "gpus_per_job", "reviews", "reviews_cut", "reviews_left_out", "tokens", "tokens_cut_off")
     assert {name: row[name] for name in counted} == {
         "jobs": 2,
@@ -38,11 +37,11 @@ def test_a_row_by_hand():
     assert row["bytes_written"] == row["bytes_on_disk"] == 195 * (5 * 8 * 1.5 + 3 * 4 + 20) + 4 * 16
     # below 128 tokens all pairs are computed
     pairs = 100**2 + 3**2 + 90**2 + 2**2
-    assert row["petaflops"] * 1e15 == pytest.approx(2 * 700 * 195 + 4 * 8 * 3 * pairs)
-    assert row["gpu_memory_gib"] * 2**30 == gpu_bytes(TINY, "bfloat16", 100, 100, "bfloat16", 4, True)
+    assert row["petaflops"] * 1e15 == pytest.approx(2 * 7_000 * 195 + 4 * 8 * 3 * pairs)
+    assert row["gpu_memory_gib"] * 2**30 == gpu_bytes(NETWORK, "bfloat16", 100, 100, "bfloat16", 4, True)
     # five points: a Gram matrix, and eigenvalues twice for each job
     assert row["petaflops_pooled"] * 1e15 == pytest.approx(5 * (2 * 195 * 8**2 + 2 * 2 * 4 / 3 * 8**3))
-    originals = plan_row(ENTRY, TINY, COUNTS, STATES, ["original"])
+    originals = plan_row(ENTRY, NETWORK, COUNTS, STATES, ["original"])
     assert originals["petaflops_pooled"] * 1e15 == pytest.approx(5 * (2 * 103 * 8**2 + 2 * 4 / 3 * 8**3))
     assert {**originals, "petaflops_pooled": row["petaflops_pooled"]} == row
     assert row["estimated"] is False
@@ -50,7 +49,7 @@ def test_a_row_by_hand():
 
 def test_what_is_kept_and_what_is_written():
     def bytes_of(**states):
-        row = plan_row(ENTRY, TINY, COUNTS, STATES | states, POOLED)
+        row = plan_row(ENTRY, NETWORK, COUNTS, STATES | states, POOLED)
         return row["bytes_written"], row["bytes_on_disk"]
 
     full, _ = bytes_of()
@@ -65,25 +64,21 @@ def test_what_is_kept_and_what_is_written():
 
 def test_a_layer_that_a_model_lacks_is_refused_and_one_named_twice_counts_once():
     with pytest.raises(HomogenizationError, match=r"states\.layers: 4 is no layer of the model m"):
-        plan_row(ENTRY, TINY, COUNTS, STATES | {"layers": [0, 4]}, POOLED)
+        plan_row(ENTRY, NETWORK, COUNTS, STATES | {"layers": [0, 4]}, POOLED)
     once, twice = (
-        plan_row(ENTRY, TINY, COUNTS, STATES | {"layers": layers}, POOLED) for layers in ([0, 3], [0, 3, -1])
+        plan_row(ENTRY, NETWORK, COUNTS, STATES | {"layers": layers}, POOLED) for layers in ([0, 3], [0, 3, -1])
     )
     assert once == twice
-
-
-def test_a_model_on_the_cpu_takes_no_gpu():
-    row = plan_row(ENTRY | {"device": "cpu"}, TINY, COUNTS, STATES, POOLED)
-    assert (row["gpus_per_job"], row["gpu_memory_gib"]) == (0, None)
 
 
 def test_the_total_adds_up_and_names_the_largest_gpu():
     guessed = counts_of(("paraphrase", "original", [7], [7], 0, 0))
     rows = [
-        plan_row(ENTRY | {"name": "cpu", "device": "cpu"}, TINY, guessed, STATES, POOLED),
-        plan_row(ENTRY | {"name": "small", "gpus": 1, "token_budget": 8}, TINY, COUNTS, STATES, POOLED),
-        plan_row(ENTRY | {"name": "large", "token_budget": 4096}, TINY, COUNTS, STATES, POOLED),
+        plan_row(ENTRY | {"name": "cpu", "device": "cpu"}, NETWORK, guessed, STATES, POOLED),
+        plan_row(ENTRY | {"name": "small", "gpus": 1, "token_budget": 8}, NETWORK, COUNTS, STATES, POOLED),
+        plan_row(ENTRY | {"name": "large", "token_budget": 4096}, NETWORK, COUNTS, STATES, POOLED),
     ]
+    assert (rows[0]["gpus_per_job"], rows[0]["gpu_memory_gib"]) == (0, None)
     plan = plan_table(rows)
     assert plan.schema == PLAN_SCHEMA
     assert plan["model"].to_list() == ["cpu", "small", "large", "total"]

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from homogenization.plan.architecture import Architecture
+from described import HARDWARE, NETWORK
 from homogenization.plan.costs import matrix_operations, store_bytes
 from homogenization.plan.durations import (
     DURATIONS_SCHEMA,
@@ -15,19 +15,8 @@ from homogenization.plan.durations import (
     durations_text,
 )
 
-# 10,000 parameters, of which a head has 2,000; 7,000 entries of matrices; 3 blocks of width 8
-NETWORK = Architecture("T", 8_000, 2_000, 7_000, 3, 8, 32, 2, 4, True, True)
 STATES = {"dtype": "auto", "layers": None, "record_attention": True}
 MODEL = {"name": "m", "dtype": "bfloat16", "device": "auto", "gpus": 1}
-# the numbers are small: operations a microsecond, kilobytes a second
-HARDWARE = {
-    "gpu_tflops": 1e-6,
-    "cpu_tflops": 1e-8,
-    "read_gb_per_second": 1e-6,
-    "write_gb_per_second": 2e-6,
-    "startup_seconds": 5.0,
-    "writer_steps_per_second": 4.0,
-}
 
 
 def counts_of(*jobs):
@@ -68,18 +57,6 @@ def test_only_what_is_slower_counts_beside_a_gpu_and_both_on_the_cpu(slower):
     assert row["seconds_total"] == pytest.approx(50 + row["seconds_computing"] + row["seconds_writing"])
     assert row["seconds_computing"] == pytest.approx(100 * durations()[0]["seconds_computing"])
     assert (row["gpus_per_job"], row["gpu_hours"]) == (0, 0)
-
-
-def test_larger_shards_load_less_and_compute_the_same():
-    """Twenty reviews of 100 tokens: in twenty jobs, and in one."""
-    many = durations(jobs=[("original", [100])] * 20)[0]
-    one = durations(jobs=[("original", [100] * 20)])[0]
-    for part in ("loads", "bytes_read", "seconds_starting", "seconds_reading"):
-        assert many[part] == pytest.approx(20 * one[part])
-    for part in ("seconds_computing", "seconds_writing"):
-        assert many[part] == pytest.approx(one[part])
-    assert many["seconds_total"] - one["seconds_total"] == pytest.approx(19 * 25)
-    assert one["computing_share"] > many["computing_share"]
 
 
 def test_components_take_another_pass_which_writes_nothing():

@@ -5,21 +5,17 @@ import polars as pl
 import pytest
 
 from conftest import SMALL
+from described import HARDWARE, NETWORK
 from homogenization.config.interventions import Interventions
 from homogenization.interventions.cells import VIEWS
 from homogenization.interventions.conditions import RANDOM_DRAWS
 from homogenization.interventions.patterns import PATTERNS
-from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import matrix_operations
 from homogenization.plan.durations import durations_table
 from homogenization.plan.interventions import intervention_costs, interventions_text
 from homogenization.plan.study import plan_study
 
-# 7,000 entries of matrices, 500 of a head
-NETWORK = Architecture("T", 8_000, 0, 7_000, 3, 8, 32, 2, 4, True, True, 500)
 MODEL = {"name": "m", "dtype": "float32", "device": "cpu", "gpus": 1}
-HARDWARE = {"gpu_tflops": 1.0, "cpu_tflops": 1e-6, "read_gb_per_second": 1e-6, "write_gb_per_second": 1.0}
-HARDWARE |= {"startup_seconds": 5.0, "writer_steps_per_second": 1.0}
 COUNTS = pl.DataFrame({"variant": ["original"] * 2, "shard": ["000", "001"], "lengths": [[10, 20], [30, 40]]})
 
 
@@ -30,10 +26,10 @@ def test_conditions_and_slopes_are_counted_as_passes():
     passes = sum(matrix_operations(NETWORK, np.array(lengths), True) for lengths in ([10, 20], [30]))
     head = 2 * 500 * 60
     assert row["petaflops"] == pytest.approx((5 * (passes + head) + 5 * passes) / 1e15)
-    seconds = (5 * (passes + head) + 2 * 5 * passes) / 1e6
+    seconds = (5 * (passes + head) + 2 * 5 * passes) / 1e4
     assert row["seconds_computing"] == pytest.approx(seconds)
-    assert (row["loads"], row["bytes_read"], row["seconds_starting"]) == (2, 2 * 32_000, 10.0)
-    assert row["seconds_total"] == pytest.approx(seconds + 10 + 64)
+    assert (row["loads"], row["bytes_read"], row["seconds_starting"]) == (2, 2 * 40_000, 10.0)
+    assert row["seconds_total"] == pytest.approx(seconds + 10 + 80)
     assert durations_table([row])["work"].to_list() == ["interventions", "total"]
     last = interventions_text([row]).splitlines()[1].split()
     assert last[:6] == ["interventions,", "m", "5", "3", "18", "12"]
@@ -44,7 +40,7 @@ def test_texts_that_are_read_for_consequences_have_their_own_numbers_of_conditio
     row = intervention_costs(MODEL, NETWORK, COUNTS, study, HARDWARE, "consequences")
     assert (row["conditions"], row["reviews"], row["forward"], row["backward"]) == (5, 4, 12, 0)
     passes = [matrix_operations(NETWORK, np.array(lengths), True) for lengths in ([10, 20], [30, 40])]
-    seconds = (5 * (passes[0] + 2 * 500 * 30) + passes[1] + 2 * 500 * 70) / 1e6
+    seconds = (5 * (passes[0] + 2 * 500 * 30) + passes[1] + 2 * 500 * 70) / 1e4
     assert row["seconds_computing"] == pytest.approx(seconds)
     assert interventions_text([row]).splitlines()[1].startswith("consequences, m")
 

@@ -15,10 +15,7 @@ from conftest import ROOT
 from described import MINILM, described
 from homogenization.models.weights import resolve_configuration
 from homogenization.plan.architecture import describe_architecture
-from homogenization.plan.costs import (
-    gpu_bytes,
-    store_bytes,
-)
+from homogenization.plan.costs import gpu_bytes, store_bytes
 from homogenization.states.extraction import extract
 from homogenization.states.model import load_model
 from homogenization.states.network import packed_model, run_packed

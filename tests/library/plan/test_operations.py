@@ -8,9 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from described import ALL, described
 from homogenization.plan.architecture import Architecture
-from homogenization.plan.costs import (
-    matrix_operations,
-)
+from homogenization.plan.costs import matrix_operations
 from homogenization.states.network import packed_model, run_packed
 from tiny_models import VOCABULARY, network
 
@@ -26,17 +24,12 @@ def counted(config, recorded, device="cpu"):
     return counter.get_total_flops()
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name not in ("gemma2", "qwen2_sliding")])
+@pytest.mark.parametrize("name", ALL)
 def test_operations_are_those_that_torch_counts_where_attention_is_recorded(name, tmp_path):
     planned = matrix_operations(described(ALL[name], tmp_path), np.array(LENGTHS), True)
-    # the angles of rotary positions, a router and a pooler's one token are counted on top
-    assert planned <= counted(ALL[name], True) <= 1.005 * planned
-
-
-@pytest.mark.parametrize("name", ["gemma2", "qwen2_sliding"])
-def test_a_window_takes_no_more_operations_than_planned(name, tmp_path):
-    planned = matrix_operations(described(ALL[name], tmp_path), np.array(LENGTHS), True)
-    assert 0.7 * planned < counted(ALL[name], True) < planned
+    # a window leaves some out; the angles of rotary positions, a router and a pooler's one token are counted on top
+    least, most = (0.7, 0.999) if name in ("gemma2", "qwen2_sliding") else (1, 1.005)
+    assert least * planned <= counted(ALL[name], True) <= most * planned
 
 
 @pytest.mark.parametrize("name", ["bert", "llama", "gpt2"])

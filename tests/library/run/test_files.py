@@ -158,15 +158,11 @@ def test_no_flipped_byte_of_a_table_goes_unnoticed(tmp_path):
         path.with_name("table.parquet.damaged").unlink()
 
 
-def test_a_table_of_another_program_has_no_checksum(tmp_path):
-    TABLE.write_parquet(tmp_path / "table.parquet")
-    assert read_table(tmp_path / "table.parquet").equals(TABLE)
-    is_moved_aside(table_metadata, tmp_path / "table.parquet", "no readable metadata")
-
-
-def test_metadata_cut_short_are_moved_aside(tmp_path):
+@pytest.mark.parametrize("metadata", [None, {"homogenization": '{"model": "m'}], ids=["another program's", "cut short"])
+def test_a_table_without_readable_metadata_has_no_checksum(tmp_path, metadata):
     path = tmp_path / "table.parquet"
-    TABLE.write_parquet(path, metadata={"homogenization": '{"model": "m'})
+    TABLE.write_parquet(path, metadata=metadata)
+    assert read_table(path).equals(TABLE)
     is_moved_aside(table_metadata, path, "no readable metadata")
 
 

@@ -16,6 +16,7 @@ from extracted import EMBEDDED, IDENTITY, read, run, tiny, write_in_threads
 from homogenization.config.models import Model
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.measures.reviews import iterate_reviews
+from homogenization.models.built import BUILT_FILES
 from homogenization.models.untrained import build_random_model
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
@@ -251,7 +252,7 @@ def test_the_scripts_build_and_run_a_random_model(tmp_path):
         {
             "variant": str(corpus),
             "original": str(corpus),
-            "weights": [str(config.parent / name) for name in ("config.json", "model.safetensors")],
+            "weights": [str(config.parent / name) for name in BUILT_FILES.values()],
         },
         {"states": str(tmp_path / "000.zarr.zip"), "run": str(tmp_path / "000.json")},
         {

@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM, BertConfig, BertLMHeadModel
 
 from conftest import ROOT
 from homogenization.corpus.sentences import words
+from homogenization.models.built import BUILT_FILES
 from homogenization.models.digests import list_digests
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, write_table
@@ -133,7 +134,8 @@ def test_the_script_scores_each_text(folder, tmp_path):
     """The model is one that the workflow has built: its files are the input, in the place of the configured weights."""
     list_digests(folder, [path.name for path in folder.glob("*.safetensors")])
     entry = {"weights": {"gguf": "tiny.gguf", "wheel": "tiny==1.0"}, "dtype": "float32", "device": "cpu"}
-    expected, files = loss_per_word(reader_of(folder), reviews(TEXTS[:2])), [str(folder / "config.json")]
+    expected = loss_per_word(reader_of(folder), reviews(TEXTS[:2]))
+    files = [str(folder / name) for name in BUILT_FILES.values()]
     write_table(reviews(TEXTS[:2]), tmp_path / "front")
     common = {"log": tmp_path / "log", "params": {"code": "hash", "reader": entry}, "resources": {"gpu": 0}}
     inputs = {"variants": [tmp_path / "front"] * 2, "weights": files}

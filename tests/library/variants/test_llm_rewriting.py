@@ -4,17 +4,12 @@ import json
 import logging
 import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 
 import polars as pl
 import pytest
 
-from bad_server import BadServer, user_message
-from conftest import ROOT
+from bad_server import ENTRY, KEY, BadServer, user_message
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.variants.keyphrases import candidates
 from homogenization.variants.refusals import CANDIDATE_SCHEMA
@@ -23,7 +18,6 @@ from homogenization.variants.schemas import KEYPHRASE_SCHEMA, VARIANT_SCHEMA
 from script import ScriptError, run_script
 from unparsed import unparsed
 
-KEY = "sk-the-secret-key"
 TERMS = ("zombie", "plot", "clever", "cast")
 TEXTS = {
     f"review-{number}": f"We saw a zombie in film number{number} eat. Its plot is clever, and so is its cast. A zombie!"
@@ -64,17 +58,6 @@ def arguments(folder, base_url, params=None, **resources):
     ]
     write_table(shard, folder / "corpus" / "000.parquet")
     write_table(pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row"), folder / "keyphrases" / "000.parquet")
-    writer = {
-        "backend": "openai",
-        "model": "tiny",
-        "revision": None,
-        "base_url": "$TEST_SERVER",
-        "api_key_variable": "TEST_API_KEY",
-        "structured_output": "json_schema",
-        "temperature": 0.7,
-        "top_p": 0.95,
-        "max_new_tokens": 64,
-    }
     return {
         "input": {
             "shard": str(folder / "corpus" / "000.parquet"),
@@ -87,7 +70,7 @@ def arguments(folder, base_url, params=None, **resources):
         "params": {
             "variant": "front",
             "module": "writers.endpoint",
-            "writer": writer,
+            "writer": {**ENTRY, "base_url": "$TEST_SERVER"},
             "prompt": PROMPT,
             "position": "front",
             "filters": LIMITS,
@@ -110,9 +93,12 @@ def log_in(folder):
     return folder / "logs" / "000.log"
 
 
-def test_every_review_is_rewritten(tmp_path):
+def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
     with BadServer(write) as server:
         variant, judged = run(tmp_path, server)
+        again = run(tmp_path, server)
+    assert again[0].equals(variant)
+    assert again[1].equals(judged)
     assert variant.schema == VARIANT_SCHEMA
     assert judged.schema == CANDIDATE_SCHEMA
     assert variant["review_id"].to_list() == list(TEXTS)
@@ -136,16 +122,6 @@ def test_files_say_who_wrote(tmp_path):
         metadata = table_metadata(tmp_path / "variants" / "front" / f"{name}.parquet")
         assert metadata.pop("made_by")["rule"] == "rewrite_with_llm"
         assert metadata == described
-
-
-def test_a_second_run_asks_for_nothing_and_gives_the_same(tmp_path):
-    with BadServer(write, {"number2": ["malformed"]}) as server:
-        first = run(tmp_path, server)
-        n_asked = len(server.received)
-        second = run(tmp_path, server)
-    assert n_asked == 7
-    assert len(server.received) == n_asked
-    assert all(one.equals(other) for one, other in zip(first, second, strict=True))
 
 
 def test_the_first_candidate_that_passes_is_taken_and_every_refusal_is_kept(tmp_path):
@@ -182,18 +158,6 @@ def test_the_first_candidate_that_passes_is_taken_and_every_refusal_is_kept(tmp_
     assert len({body["seed"] for body in server.received}) == len(judged)
 
 
-def test_through_passing_faults_every_review_arrives(tmp_path):
-    kinds = ["429", "500", "slow", "cut", "not_json", "malformed"]
-    faults = {f"number{number}": [kind] for number, kind in enumerate(kinds)}
-    with BadServer(write, faults) as server:
-        variant, judged = run(tmp_path, server, timeout_seconds=2.0, max_retries=2)
-    assert variant["review_id"].to_list() == list(TEXTS)
-    assert judged.filter(pl.col("reason").is_not_null())["review_id"].to_list() == ["review-5"]
-    # what was answered was not asked twice: not even a malformed answer
-    assert max(Counter(json.dumps(body) for body in server.answered).values()) == 1
-    assert server.most_at_once <= 3
-
-
 def test_a_review_that_gets_no_answer_is_named_and_the_next_run_asks_for_it_alone(tmp_path):
     with BadServer(write, {"number1": ["500"], "number4": ["hang_up"], "number5": ["empty"]}) as server:
         with pytest.raises(ScriptError) as caught:
@@ -210,36 +174,6 @@ def test_a_review_that_gets_no_answer_is_named_and_the_next_run_asks_for_it_alon
     assert ["number1" in message for message in sorted(again)] == [True, False]
     assert len(again) == 2
     assert max(Counter(json.dumps(body) for body in server.answered).values()) == 1
-
-
-def test_a_job_that_is_killed_asks_for_the_rest_alone(tmp_path):
-    code = (
-        "import json, pathlib, sys; from script import run_script;"
-        "run_script('rewrite_with_llm', pathlib.Path(sys.argv[1]), **json.loads(sys.argv[2]))"
-    )
-    with BadServer(write, {"number0": ["malformed"]}, seconds=0.25) as server:
-        given = arguments(tmp_path, server.base_url, connections=1)
-        job = subprocess.Popen(
-            [sys.executable, "-c", code, str(log_in(tmp_path)), json.dumps(given)],
-            env={**os.environ, "PYTHONPATH": f"{ROOT / 'workflow' / 'lib'}:{ROOT / 'tests'}"},
-            stderr=subprocess.DEVNULL,
-        )
-        while len(list(tmp_path.glob("requests/*/*.json"))) < 3:
-            assert job.poll() is None
-            time.sleep(0.01)
-        job.send_signal(signal.SIGKILL)
-        job.wait()
-        stored = [json.loads(path.read_bytes()) for path in tmp_path.glob("requests/*/*.json")]
-        time.sleep(0.5)  # what is under way at the server ends
-        before = len(server.received)
-        assert 3 <= len(stored) < 7
-        variant, judged = run(tmp_path, server)
-        again = server.received[before:]
-    assert variant["review_id"].to_list() == list(TEXTS)
-    assert judged["review_id"].to_list() == ["review-0", *TEXTS]
-    kept = [(request["request"]["messages"], request["request"]["parameters"]["candidate"]) for request in stored]
-    assert not [body for body in again if (body["messages"], body["seed"]) in kept]
-    assert len(again) == 7 - len(stored)
 
 
 def test_the_key_is_nowhere(tmp_path, caplog, capfd):

@@ -174,7 +174,9 @@ def keyphrases_of(clean, parse):
     return extract_keyphrases(clean, parse, score, 8, (1, 3))
 
 
-def check_real(clean, parse):
+@pytest.mark.parametrize("reviews", ["embedded", "real"])
+def test_real_reviews_stay_tidy(reviews, request):
+    clean, parse = request.getfixturevalue(reviews)
     keyphrases = keyphrases_of(clean, parse)
     found, sentences = phrases_by_review(keyphrases), parsed_sentences(clean, parse)
     ends = Counter()
@@ -198,14 +200,6 @@ def check_real(clean, parse):
                 ends[untidy] += len(re.findall(untidy, variant)) > len(re.findall(untidy, text))
             assert not balanced(text) or balanced(variant)
     assert not +ends
-
-
-def test_the_embedded_reviews_stay_tidy(embedded):
-    check_real(*embedded)
-
-
-def test_real_reviews_stay_tidy(real):
-    check_real(*real)
 
 
 def displacement(variants):
@@ -267,11 +261,3 @@ def test_a_rewriter_that_loses_words_is_caught(monkeypatch):
     none = pl.DataFrame(schema={"review_id": str, "phrase": str, "sentence": int, "start": int, "end": int})
     with pytest.raises(RuntimeError, match="changed the words"):
         rewrite_reviews(reviews, none, None, "original", "none")
-
-
-def test_phrases_keep_their_order():
-    text = "Alpha runs, then beta hides and gamma wins."
-    for position in ("front", "end"):
-        variant = moved(text, position, "alpha", "beta", "gamma").casefold()
-        places = [variant.index(word) for word in ("alpha", "beta", "gamma")]
-        assert all(before < after for before, after in pairwise(places))

@@ -32,21 +32,21 @@ class Shouter:
             yield number, Failure("deaf") if said == "fail" else Completion(said.upper(), "stop", {})
 
 
+@pytest.fixture
+def store(tmp_path):
+    return RequestStore(tmp_path)
+
+
+@pytest.fixture
+def writer():
+    return Shouter()
+
+
 def request(text="hello", name="a review", candidate=0):
     return Request(name, [{"role": "user", "content": text}], {"type": "object"}, candidate)
 
 
-def test_round_trip(tmp_path):
-    store, writer = RequestStore(tmp_path), Shouter()
-    key = store.key(writer, request())
-    assert store.get(key) is None
-    store.put(key, writer, request(), COMPLETION)
-    assert store.get(key) == COMPLETION
-    assert [path.name for path in (tmp_path / key[:2]).iterdir()] == [f"{key}.json"]
-
-
-def test_the_key_is_all_that_decides_the_answer_and_nothing_else():
-    store, writer = RequestStore("."), Shouter()
+def test_the_key_is_all_that_decides_the_answer_and_nothing_else(store, writer):
     key = store.key(writer, request())
     assert store.key(writer, replace(request(), name="another review")) == key
     assert store.key(Shouter(parameters={"seed": 0, "temperature": 0.7}), request()) == key
@@ -61,8 +61,7 @@ def test_the_key_is_all_that_decides_the_answer_and_nothing_else():
     assert len({key, *others}) == 7
 
 
-def test_a_damaged_answer_is_never_trusted(tmp_path):
-    store, writer = RequestStore(tmp_path), Shouter()
+def test_a_damaged_answer_is_never_trusted(store, writer, tmp_path):
     key = store.key(writer, request())
     store.put(key, writer, request(), COMPLETION)
     path = tmp_path / key[:2] / f"{key}.json"
@@ -79,8 +78,7 @@ def test_a_damaged_answer_is_never_trusted(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"null", b"[]", b"{}", b'{"request": 1, "completion": 2, "checksum": 3}'])
-def test_a_damaged_answer_is_asked_for_again(tmp_path, caplog, content):
-    store, writer = RequestStore(tmp_path), Shouter()
+def test_a_damaged_answer_is_asked_for_again(store, writer, tmp_path, caplog, content):
     answered(store, writer, [request()])
     path = next(tmp_path.rglob("*.json"))
     whole = path.read_bytes()
@@ -92,16 +90,14 @@ def test_a_damaged_answer_is_asked_for_again(tmp_path, caplog, content):
     assert path.read_bytes() == whole
 
 
-def test_the_answer_to_another_request_is_not_taken(tmp_path):
-    store, writer = RequestStore(tmp_path), Shouter()
+def test_the_answer_to_another_request_is_not_taken(store, writer, tmp_path):
     answered(store, writer, [request("one"), request("two")])
     one, two = (store.key(writer, request(text)) for text in ("one", "two"))
     (tmp_path / two[:2] / f"{two}.json").write_bytes((tmp_path / one[:2] / f"{one}.json").read_bytes())
     assert store.get(two) is None
 
 
-def test_nothing_is_asked_twice_and_order_is_kept(tmp_path):
-    store, writer = RequestStore(tmp_path), Shouter()
+def test_nothing_is_asked_twice_and_order_is_kept(store, writer):
     requests = [request("b"), request("a"), request("b", name="the same again")]
     assert [result.text for result in answered(store, writer, requests)] == ["B", "A", "B"]
     assert sorted(writer.asked) == ["a", "b"]
@@ -110,16 +106,14 @@ def test_nothing_is_asked_twice_and_order_is_kept(tmp_path):
     assert sorted(writer.asked) == ["a", "a", "b", "c"]
 
 
-def test_failures_are_not_stored(tmp_path):
-    store, writer = RequestStore(tmp_path), Shouter()
+def test_failures_are_not_stored(store, writer):
     requests = [request("fail"), request("fine")]
     assert answered(store, writer, requests) == [Failure("deaf"), Completion("FINE", "stop", {})]
     answered(store, writer, requests)
     assert writer.asked == ["fine", "fail", "fail"]
 
 
-def test_what_came_before_an_interruption_is_stored(tmp_path):
-    store, writer = RequestStore(tmp_path), Shouter()
+def test_what_came_before_an_interruption_is_stored(store, writer, tmp_path):
     requests = [request("late"), request("interrupt"), request("early")]
     with pytest.raises(KeyboardInterrupt):
         answered(store, writer, requests)
@@ -127,8 +121,7 @@ def test_what_came_before_an_interruption_is_stored(tmp_path):
     assert len(list(tmp_path.rglob("*.json"))) == 1
 
 
-def test_several_jobs_may_store_the_same_answer(tmp_path):
-    store, writer = RequestStore(tmp_path), Shouter()
+def test_several_jobs_may_store_the_same_answer(store, writer, tmp_path):
     key = store.key(writer, request())
     store.put(key, writer, request(), COMPLETION)
 
@@ -141,8 +134,7 @@ def test_several_jobs_may_store_the_same_answer(tmp_path):
     assert len(list((tmp_path / key[:2]).iterdir())) == 1
 
 
-def test_a_stored_answer_says_what_was_asked(tmp_path):
-    store, writer = RequestStore(tmp_path), Shouter()
+def test_a_stored_answer_says_what_was_asked(store, writer, tmp_path):
     store.put(store.key(writer, request()), writer, request(), COMPLETION)
     stored = json.loads(next(tmp_path.rglob("*.json")).read_text())
     assert stored["request"] == {

@@ -1,11 +1,7 @@
-"""The module of a backend is imported where it is asked for, and nowhere before."""
-
-import subprocess
-import sys
+"""The module of a backend makes its writer."""
 
 import pytest
 
-from conftest import ROOT
 from homogenization.writers.backends import make_writer
 from homogenization.writers.endpoint import OpenAIWriter
 from homogenization.writers.local import LocalWriter
@@ -28,13 +24,3 @@ def test_each_backend_makes_its_writer(module, kind):
     writer = make_writer(module, SAMPLING | ENTRIES[module], 3, **MEANS)
     assert isinstance(writer, kind)
     assert writer.parameters == {**SAMPLING, "seed": 3}
-
-
-def test_no_backend_is_loaded_before_it_is_asked_for():
-    code = "import homogenization.writers.backends, sys; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT / "workflow/lib")}, capture_output=True, text=True
-    )
-    assert loaded.returncode == 0, loaded.stderr
-    assert not {"torch", "openai", "polars"} & set(loaded.stdout.split())
-    assert not {f"homogenization.{module}" for module in ENTRIES} & set(loaded.stdout.split())

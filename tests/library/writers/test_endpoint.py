@@ -1,36 +1,22 @@
 import json
 import logging
 import re
-import socket
 import time
 
 import pytest
 
-from bad_server import BadServer, user_message
+from bad_server import ENTRY, KEY, BadServer, user_message
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.endpoint import OpenAIWriter
 from homogenization.writers.requests import Completion, Failure, Request, request_seed
 
-KEY = "sk-the-secret-key"
-ENTRY = {
-    "backend": "openai",
-    "model": "tiny",
-    "revision": None,
-    "api_key_variable": "TEST_API_KEY",
-    "structured_output": "json_schema",
-    "temperature": 0.7,
-    "top_p": 0.95,
-    "max_new_tokens": 64,
-    "connections": 4,
-    "timeout_seconds": 10.0,
-    "max_retries": 2,
-}
 SCHEMA = {"type": "object", "properties": {"review": {"type": "string"}}}
 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch):
-    monkeypatch.setenv("TEST_API_KEY", KEY)
+    """The key, with the line break at the end of a file with secrets, which no header takes."""
+    monkeypatch.setenv("TEST_API_KEY", f"{KEY}\n")
 
 
 def shout(message, candidate):
@@ -52,15 +38,20 @@ def results_of(writer, requests):
     return [found[number] for number in range(len(requests))]
 
 
+def exchange(*texts, faults=None, seconds=0.0, candidate=0, **changes):
+    """The results of requests for `texts` that a writer sends to a server, and the server."""
+    with BadServer(shout, faults, seconds) as server:
+        return results_of(writer_for(server, **changes), requests_for(*texts, candidate=candidate)), server
+
+
 def shouted(text):
     usage = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
     return Completion(shout(text, 0), "stop", usage)
 
 
 def test_what_is_sent():
-    with BadServer(shout) as server:
-        writer = writer_for(server, seed=40, connections=2, max_retries=0)
-        assert results_of(writer, requests_for("hello", candidate=2)) == [shouted("hello")]
+    results, server = exchange("hello", candidate=2, seed=40, connections=2, max_retries=0)
+    assert results == [shouted("hello")]
     assert server.received == [
         {
             "model": "tiny",
@@ -89,36 +80,22 @@ def test_every_request_is_sent_a_seed_of_its_own():
     ("structured_output", "sent"), [("json_object", {"response_format": {"type": "json_object"}}), ("none", {})]
 )
 def test_the_form_that_is_asked_for(structured_output, sent):
-    with BadServer(shout) as server:
-        results_of(writer_for(server, structured_output=structured_output), requests_for("hello"))
+    _, server = exchange("hello", structured_output=structured_output)
     assert {key: value for key, value in server.received[0].items() if key == "response_format"} == sent
 
 
-def test_identity_and_parameters_hold_no_address_and_no_key():
-    writer = writer_for("http://host:1/v1", revision="2026-01", seed=3)
-    assert writer.identity == {"model": "tiny", "revision": "2026-01"}
-    assert writer.parameters == {
-        "temperature": 0.7,
-        "top_p": 0.95,
-        "max_new_tokens": 64,
-        "structured_output": "json_schema",
-        "seed": 3,
-    }
+def test_the_identity_holds_no_address_and_no_key():
+    assert writer_for("http://host:1/v1", revision="2026-01").identity == {"model": "tiny", "revision": "2026-01"}
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "cut", "hang_up", "not_json", "no_choices"])
+@pytest.mark.parametrize("fault", ["429", "500", "cut", "hang_up", "not_json", "no_choices", "slow"])
 def test_what_fails_in_passing_is_sent_again(fault):
-    with BadServer(shout, {"hello": [fault]}) as server:
-        assert results_of(writer_for(server), requests_for("hello")) == [shouted("hello")]
-    assert len(server.received) == 2
+    timeout = 1.0 if fault == "slow" else 10.0
+    results, server = exchange("hello", faults={"hello": [fault]}, timeout_seconds=timeout)
+    assert results == [shouted("hello")]
+    assert 2 <= len(server.received) <= (3 if fault == "slow" else 2)
     waited = server.times[1] - server.times[0]
     assert waited >= (1.0 if fault == "429" else 0.37)  # Retry-After; half a second, less a quarter by chance
-
-
-def test_a_server_that_is_too_slow_is_asked_again():
-    with BadServer(shout, {"hello": ["slow"]}) as server:
-        assert results_of(writer_for(server, timeout_seconds=1.0), requests_for("hello")) == [shouted("hello")]
-    assert len(server.received) >= 2
 
 
 @pytest.mark.parametrize(
@@ -126,8 +103,8 @@ def test_a_server_that_is_too_slow_is_asked_again():
     [
         ("429", r"127\.0\.0\.1:\d+ answered 429 .*Too many requests"),
         ("500", r"127\.0\.0\.1:\d+ answered 500 .*Internal error"),
-        ("cut", r"the connection to 127\.0\.0\.1:\d+ failed"),
-        ("hang_up", r"the connection to 127\.0\.0\.1:\d+ failed"),
+        ("cut", r"the connection to 127\.0\.0\.1:\d+ failed \(RemoteProtocolError"),
+        ("hang_up", r"the connection to 127\.0\.0\.1:\d+ failed \(RemoteProtocolError"),
         ("not_json", r"the answer of 127\.0\.0\.1:\d+ is no chat completion"),
         ("no_choices", r"the answer of 127\.0\.0\.1:\d+ is no chat completion: .*choices"),
         ("slow", r"no answer of 127\.0\.0\.1:\d+ within 0\.5 seconds"),
@@ -135,35 +112,20 @@ def test_a_server_that_is_too_slow_is_asked_again():
     ],
 )
 def test_a_request_that_keeps_failing_does_not_stop_the_others(fault, reason):
-    with BadServer(shout, {"bad": [fault, "..."]}) as server:
-        requests = requests_for("bad", *(f"good {number}" for number in range(5)))
-        timeout = 0.5 if fault == "slow" else 10.0
-        failure, *good = results_of(writer_for(server, max_retries=0, timeout_seconds=timeout), requests)
+    texts, timeout = [f"good {number}" for number in range(5)], 0.5 if fault == "slow" else 10.0
+    (failure, *good), server = exchange(
+        "bad", *texts, faults={"bad": [fault, "..."]}, max_retries=0, timeout_seconds=timeout
+    )
     assert isinstance(failure, Failure)
     assert re.search(reason, failure.reason), failure.reason
     assert KEY not in failure.reason
-    assert good == [shouted(f"good {number}") for number in range(5)]
+    assert good == list(map(shouted, texts))
     assert len(server.received) == 6
-
-
-def test_retries_are_counted():
-    with BadServer(shout, {"hello": ["not_json", "..."]}) as server:
-        assert isinstance(results_of(writer_for(server, max_retries=1), requests_for("hello"))[0], Failure)
-    assert len(server.received) == 2
-
-
-def test_a_server_that_is_not_there_is_a_failure():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (failure,) = results_of(writer_for(f"http://127.0.0.1:{port}/v1", max_retries=0), requests_for("hello"))
-    assert failure.reason.startswith(f"the connection to 127.0.0.1:{port} failed (ConnectError")
 
 
 @pytest.mark.parametrize("fault", ["malformed", "empty", "null", "length"])
 def test_an_odd_answer_is_an_answer(fault):
-    with BadServer(shout, {"hello": [fault]}) as server:
-        (answer,) = results_of(writer_for(server), requests_for("hello"))
+    (answer,), server = exchange("hello", faults={"hello": [fault]})
     assert len(server.received) == 1
     assert answer.finish_reason == ("length" if fault == "length" else "stop")
     assert (answer.text == "") == (fault in ("empty", "null"))
@@ -199,8 +161,7 @@ def test_what_is_under_way_at_a_refusal_is_not_lost():
 
 
 def test_concurrency_is_bounded_and_used():
-    with BadServer(shout, seconds=0.1) as server:
-        results_of(writer_for(server, connections=3), requests_for(*map(str, range(9))))
+    _, server = exchange(*map(str, range(9)), seconds=0.1, connections=3)
     assert server.most_at_once == 3
 
 
@@ -220,8 +181,8 @@ def test_a_consumer_that_stops_stops_the_requests():
 
 
 def test_the_log_holds_neither_key_nor_a_line_a_request(caplog):
-    with caplog.at_level(logging.INFO), BadServer(shout, {"a": ["500"]}) as server:
-        results_of(writer_for(server), requests_for(*"abcdef"))
+    with caplog.at_level(logging.INFO):
+        exchange(*"abcdef", faults={"a": ["500"]})
     assert KEY not in caplog.text
     assert caplog.text == ""
 
@@ -229,8 +190,7 @@ def test_the_log_holds_neither_key_nor_a_line_a_request(caplog):
 def test_without_a_key_none_is_sent(monkeypatch):
     monkeypatch.delenv("TEST_API_KEY")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)  # of another server
-    with BadServer(shout) as server:
-        results_of(writer_for(server), requests_for("hello"))
+    _, server = exchange("hello")
     assert server.authorizations == {"Bearer none"}
 
 
@@ -240,13 +200,6 @@ def test_a_key_that_no_header_takes_is_refused_without_showing_it(monkeypatch, v
     with pytest.raises(HomogenizationError, match="environment variable TEST_API_KEY") as caught:
         writer_for("http://host:1/v1")
     assert "cret" not in str(caught.value)
-
-
-def test_a_line_break_behind_the_key_is_forgiven(monkeypatch):
-    monkeypatch.setenv("TEST_API_KEY", f"{KEY}\n")
-    with BadServer(shout) as server:
-        results_of(writer_for(server), requests_for("hello"))
-    assert server.authorizations == {f"Bearer {KEY}"}
 
 
 def test_the_address_comes_from_the_environment_of_the_job(monkeypatch):

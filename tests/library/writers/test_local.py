@@ -3,7 +3,6 @@
 import json
 import logging
 import shutil
-from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,23 +13,13 @@ from scipy.stats import chisquare
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
 from homogenization.run.errors import HomogenizationError
+from homogenization.variants.candidates import REVIEW_SCHEMA
+from homogenization.variants.llm_keyphrases import KEY_PHRASES_SCHEMA
 from homogenization.writers.local import LocalWriter
 from homogenization.writers.requests import Completion, Failure, Request
 from homogenization.writers.sampling import SeededSampling
 from tiny_chat import ANSWERS, CHAT_TEMPLATE, REFUSAL, build_chat_model
 
-REVIEW = {
-    "type": "object",
-    "properties": {"review": {"type": "string"}},
-    "required": ["review"],
-    "additionalProperties": False,
-}
-PHRASES = {
-    "type": "object",
-    "properties": {"key_phrases": {"type": "array", "items": {"type": "string"}}},
-    "required": ["key_phrases"],
-    "additionalProperties": False,
-}
 TEXTS = [
     "Dull.",
     "The plot is thin, the acting is not, and I would see it again.",
@@ -75,7 +64,7 @@ def writer(folder: Path, seed: int = 0, **changes) -> LocalWriter:
     return LocalWriter(entry | changes, seed)
 
 
-def request(text: str, candidate: int = 0, schema: dict = REVIEW) -> Request:
+def request(text: str, candidate: int = 0, schema: dict = REVIEW_SCHEMA) -> Request:
     return Request(
         "a", [{"role": "system", "content": "Rewrite."}, {"role": "user", "content": text}], schema, candidate
     )
@@ -131,7 +120,7 @@ def test_seed_candidate_and_text_move_the_sample_and_nothing_else_does(babbler):
     first = texts_of(writer(babbler), [request("Dull.", candidate) for candidate in range(4)])
     assert len(set(first)) == 4
     assert texts_of(writer(babbler), [request("Dull.", candidate) for candidate in range(4)]) == first
-    renamed = Request("another name", request("Dull.").messages, REVIEW, 0)
+    renamed = Request("another name", request("Dull.").messages, REVIEW_SCHEMA, 0)
     assert texts_of(writer(babbler, gpus=1), [renamed]) == first[:1]
     assert texts_of(writer(babbler, seed=1), [request("Dull.")]) != first[:1]
 
@@ -156,27 +145,12 @@ def test_tokens_are_drawn_with_their_probabilities(temperature, top_p):
     assert chisquare(pairs.ravel(), np.outer(expected, expected).ravel() * n_draws).pvalue > 1e-3
 
 
-def test_the_model_answers_with_the_frequencies_of_its_probabilities(chat):
-    network, tokenizer = AutoModelForCausalLM.from_pretrained(chat), AutoTokenizer.from_pretrained(chat)
-    prompt = tokenizer.apply_chat_template(
-        request("Dull.").messages, add_generation_prompt=True, return_dict=False, return_tensors="pt"
-    )
-    with torch.inference_mode():
-        probabilities = torch.softmax(network(prompt).logits[0, -1].double(), 0)
-    opening = [tokenizer.convert_tokens_to_ids(token) for token in ('{"', "Sorry")]
-    drawn = texts_of(
-        writer(chat, batch_size=400, max_new_tokens=1), [request("Dull.", candidate) for candidate in range(1200)]
-    )
-    counts = Counter(drawn)
-    observed = [counts['{"'], counts["Sorry"]]
-    observed.append(len(drawn) - sum(observed))
-    expected = [*probabilities[opening].tolist(), 1 - probabilities[opening].sum().item()]
-    assert chisquare(observed, np.array(expected) * len(drawn)).pvalue > 1e-3
-
-
 def test_structured_output_makes_every_answer_that_ends_valid(chat):
     requests = [
-        request(text, candidate, schema) for text in TEXTS for candidate in range(4) for schema in (REVIEW, PHRASES)
+        request(text, candidate, schema)
+        for text in TEXTS
+        for candidate in range(4)
+        for schema in (REVIEW_SCHEMA, KEY_PHRASES_SCHEMA)
     ]
     free = answers(writer(chat, batch_size=32, max_new_tokens=40), requests)
     bound = answers(writer(chat, batch_size=32, max_new_tokens=40, structured_output="json_schema"), requests)
@@ -191,7 +165,7 @@ def test_structured_output_makes_every_answer_that_ends_valid(chat):
         (key, value), *others = json.loads(answer.text).items()
         assert not others
         assert [key] == schema["required"]
-        assert isinstance(value, str) if schema is REVIEW else all(isinstance(phrase, str) for phrase in value)
+        assert isinstance(value, str) if schema is REVIEW_SCHEMA else all(isinstance(phrase, str) for phrase in value)
 
 
 def test_structured_output_with_another_kind_of_tokenizer(stories, tmp_path):
@@ -327,7 +301,7 @@ def test_a_template_that_takes_no_system_message_says_so(chat, tmp_path):
     )
     with pytest.raises(HomogenizationError, match=r"System role not supported.*leave `system` of the prompt empty"):
         list(writer(folder).complete([request("Dull.")]))
-    without = Request("a", request("Dull.").messages[1:], REVIEW, 0)
+    without = Request("a", request("Dull.").messages[1:], REVIEW_SCHEMA, 0)
     assert isinstance(answers(writer(folder), [without])[0], Completion)
 
 

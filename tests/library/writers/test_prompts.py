@@ -99,9 +99,3 @@ def test_what_is_no_prompt_file_is_named(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(HomogenizationError, match=r"prompt\.yaml: "):
         load_prompt(path)
-
-
-def test_a_good_prompt_is_read(tmp_path):
-    path = tmp_path / "prompt.yaml"
-    path.write_text(yaml.safe_dump(GOOD))
-    assert load_prompt(path) == GOOD

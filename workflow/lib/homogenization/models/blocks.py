@@ -1,9 +1,15 @@
 """The transformer blocks of a network."""
 
-from torch.nn import ModuleList
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from torch import Tensor
+from torch.nn import Module, ModuleList
 from transformers import PreTrainedModel
 
 from homogenization.run.errors import HomogenizationError
+
+TakeStates = Callable[[int, Tensor], None]
 
 
 def unsupported(architecture: str, reason: str) -> HomogenizationError:
@@ -32,3 +38,22 @@ def blocks_of(network: PreTrainedModel) -> ModuleList:
     if len(outermost) != 1:
         raise unsupported(architecture, f"{len(outermost)} lists of {n_blocks} blocks instead of one")
     return outermost[0]
+
+
+@contextmanager
+def batch_stream_taken(blocks: ModuleList, take: TakeStates) -> Iterator[None]:
+    """Hand the residual stream before the first block and after each block to `take`: (reviews, tokens, width)."""
+
+    def before_first(_: Module, positional: tuple, named: dict) -> None:
+        take(0, positional[0] if positional else named["hidden_states"])
+
+    def after(layer: int) -> Callable:
+        return lambda _module, _inputs, output: take(layer, output[0] if isinstance(output, tuple) else output)
+
+    hooks = [blocks[0].register_forward_pre_hook(before_first, with_kwargs=True)]
+    hooks += [block.register_forward_hook(after(index + 1)) for index, block in enumerate(blocks)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,18 +1,16 @@
 """One forward pass over reviews packed end to end, which hands over the residual stream of each layer."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from transformers import PreTrainedModel
 
-from homogenization.models.blocks import blocks_of
+from homogenization.models.blocks import TakeStates, batch_stream_taken, blocks_of
 from homogenization.states.attention import PACKED_ATTENTION, PackedPass, Through, attending_to
 from homogenization.states.review_by_review import ReviewByReview
-
-TakeStates = Callable[[int, torch.Tensor], None]
 
 
 @dataclass(frozen=True)
@@ -140,20 +138,6 @@ def forward(model: PackedModel, token_ids: Sequence[int], gradients: bool = Fals
         return model.network(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, **arguments)
 
 
-@contextmanager
-def residual_stream_taken(blocks: torch.nn.ModuleList, take: TakeStates) -> Iterator[None]:
+def residual_stream_taken(blocks: torch.nn.ModuleList, take: TakeStates) -> AbstractContextManager[None]:
     """Hand the residual stream before the first block and after each block to `take`, (tokens, width) each."""
-
-    def before_first(_: torch.nn.Module, positional: tuple, named: dict) -> None:
-        take(0, (positional[0] if positional else named["hidden_states"])[0])
-
-    def after(layer: int) -> Callable:
-        return lambda _module, _inputs, output: take(layer, (output[0] if isinstance(output, tuple) else output)[0])
-
-    hooks = [blocks[0].register_forward_pre_hook(before_first, with_kwargs=True)]
-    hooks += [block.register_forward_hook(after(index + 1)) for index, block in enumerate(blocks)]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
+    return batch_stream_taken(blocks, lambda layer, states: take(layer, states[0]))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from homogenization.metrics.differentiable import cosine_anisotropy, normalized_effective_rank
+from homogenization.models.blocks import batch_stream_taken
 from homogenization.run.errors import HomogenizationError
 
 _LEAST_TOKENS = 3  # with the first
@@ -45,22 +46,12 @@ def states_taken(blocks: torch.nn.ModuleList, layers: Sequence[int]) -> Iterator
     """Yield a dictionary that a pass fills with the residual stream at `layers`; 0 is before the first block."""
     states: dict[int, Tensor] = {}
 
-    def before_first(_: torch.nn.Module, positional: tuple, named: dict) -> None:
-        states[0] = positional[0] if positional else named["hidden_states"]
+    def take(layer: int, of_layer: Tensor) -> None:
+        if layer in layers:
+            states[layer] = of_layer
 
-    def after(layer: int) -> Callable:
-        def take(_module: torch.nn.Module, _inputs: tuple, output: Tensor | tuple) -> None:
-            states[layer] = output[0] if isinstance(output, tuple) else output
-
-        return take
-
-    hooks = [blocks[layer - 1].register_forward_hook(after(layer)) for layer in layers if layer]
-    hooks += [blocks[0].register_forward_pre_hook(before_first, with_kwargs=True)] if 0 in layers else []
-    try:
+    with batch_stream_taken(blocks, take):
         yield states
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def checked_layers(layers: Sequence[int], n_blocks: int) -> list[int]:

@@ -25,7 +25,7 @@ from homogenization.models.digests import verified_digests
 from homogenization.models.loading import context_of, load_config, load_network, load_tokenizer
 from homogenization.models.weights import ResolvedWeights, resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.writers.requests import Completion, Failure, Request, Writer, request_seed
+from homogenization.writers.requests import Completion, Failure, Request, request_seed
 from homogenization.writers.sampling import GrammarMask, Grammars, SeededSampling
 
 logger = logging.getLogger(__name__)
@@ -33,11 +33,6 @@ logger = logging.getLogger(__name__)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 # files that determine, with the weights, how messages become tokens and tokens become scores
 _SMALL_FILES = ("*.json", "*.jinja", "*.model", "*.txt")
-
-
-def make_writer(entry: Mapping[str, Any], seed: int) -> Writer:
-    """The writer of an entry under `writers`; see `LocalWriter`."""
-    return LocalWriter(entry, seed)
 
 
 class LocalWriter:
@@ -169,6 +164,9 @@ class LocalWriter:
             f"{self.parameters['max_new_tokens']}); lower max_new_tokens or corpus max_words, or give the writer a "
             "larger GPU or more of them (gpus)"
         )
+
+
+make_writer = LocalWriter  # what the module of a backend is asked for
 
 
 @dataclass(frozen=True)
