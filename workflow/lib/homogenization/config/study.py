@@ -23,7 +23,8 @@ from homogenization.config.texts import (
 from homogenization.config.training import Run, arms_of, pairs_with_their_start, runs_of
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
-from homogenization.models.weights import RandomWeights, Source
+from homogenization.models.source import Source
+from homogenization.models.weights import RandomWeights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import describe_problems, without_nulls
 from homogenization.vocabulary.variants import CONTROL_ROLES

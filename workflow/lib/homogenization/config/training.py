@@ -11,7 +11,8 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from homogenization.config.weights import TrainedWeights, one_of_sources
 from homogenization.models.built import BUILT_FILES
-from homogenization.models.weights import POSITIONS_TEXT, SOURCES, Positions, RandomWeights, Source
+from homogenization.models.source import Source
+from homogenization.models.weights import POSITIONS_TEXT, SOURCES, Positions, RandomWeights
 from homogenization.run.errors import nearest
 from homogenization.run.sections import Section, pairs_of
 

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Union
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag
 
-from homogenization.models.weights import SOURCES, RandomWeights, Source
+from homogenization.models.source import Source
+from homogenization.models.weights import SOURCES, RandomWeights
 from homogenization.run.sections import without_nulls
 
 

