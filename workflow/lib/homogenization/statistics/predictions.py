@@ -97,7 +97,9 @@ def predictions_table(
         known = pl.col("pattern").is_in(own["pattern"].unique().to_list())
         size = patterns["dose"].abs().sum()
         attention = {
-            "positional": of_model.group_by("block").agg(pl.col("positional").first())["positional"].mean(),
+            "positional": of_model.group_by("block", maintain_order=True)
+            .agg(pl.col("positional").first())["positional"]
+            .mean(),
             "moved": size / max(of_model["block"].n_unique(), 1),
             "covered": patterns.filter(known)["dose"].abs().sum() / size if size else np.nan,
         }
