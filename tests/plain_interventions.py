@@ -59,15 +59,20 @@ def run_plainly(made, token_ids, change, positions=None):
 
 
 def plain_dial(pattern, strength, blocks, scattered):
-    """A' = (1 - λ) A + λ P in `blocks`, row by row; what a query sees is where its weights are not 0."""
+    """A' = (1 - λ) A + λ P in `blocks`, row by row; what a query sees is where its weights are not 0.
+
+    Rows that do not see the first token stay.
+    """
 
     def row_of(query, row):
         seen, n = np.flatnonzero(row), len(row)
+        if 0 not in seen:
+            return row
         target = {"first": 0, "second": 1, "self": query, "scattered": scattered}.get(pattern)
         if target is not None:
             return np.eye(n)[target] if target in seen else row
         if pattern == "ends":
-            return (np.eye(n)[0] + np.eye(n)[seen[-1]]) / 2 if 0 in seen else row
+            return (np.eye(n)[0] + np.eye(n)[seen[-1]]) / 2
         if pattern == "removed":
             return np.zeros(n)
         shares = np.zeros(n)

@@ -1,7 +1,7 @@
 """The numeric tests with the kernels of other processors, one pair after the other: a part of `make test-long`.
 
-OpenBLAS and torch choose their kernels by the processor, and rounding follows. Two variables choose them here, as a
-laptop, an older server and a machine with AVX-512 have them.
+OpenBLAS, torch and its oneDNN choose their kernels by the processor, and rounding follows. Three variables choose them
+here, as a laptop, an older server and a machine with AVX-512 have them.
 """
 
 import os
@@ -10,11 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-# OPENBLAS_CORETYPE, ATEN_CPU_CAPABILITY -> instructions that both need. OpenBLAS stops a process that lacks them.
+# OPENBLAS_CORETYPE, ATEN_CPU_CAPABILITY -> ONEDNN_MAX_CPU_ISA, and the instructions that all need. OpenBLAS stops a
+# process that lacks them. On a processor with AMX, torch multiplies bfloat16 by oneDNN whatever its own capability is,
+# and fails where that is below AVX-512 and oneDNN's is not.
 PAIRS = {
-    ("Haswell", "avx2"): {"avx2", "fma"},
-    ("Zen", "default"): {"avx2", "fma"},
-    ("SkylakeX", "avx512"): {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+    ("Haswell", "avx2"): ("AVX2", {"avx2", "fma"}),
+    ("Zen", "default"): ("AVX2", {"avx2", "fma"}),
+    ("SkylakeX", "avx512"): ("AVX512_CORE", {"avx512f", "avx512bw", "avx512dq", "avx512vl"}),
 }
 CPUINFO = Path("/proc/cpuinfo")
 FOLDERS = "claims consequences inference interventions measures metrics models states statistics tables training"
@@ -36,12 +38,13 @@ def lacking(needed: set[str], cpuinfo: str) -> list[str]:
 def main(pytest: list[str]) -> int:
     """Run the tests by the command `pytest` under each pair; 1 if any of them fails."""
     text, failed = CPUINFO.read_text() if CPUINFO.exists() else "", 0
-    for (openblas, torch), needed in PAIRS.items():
+    for (openblas, torch), (onednn, needed) in PAIRS.items():
         name = f"kernels of {openblas} and {torch}"
         if missing := lacking(needed, text):
             print(f"{name}: NOT TESTED, this processor lacks {', '.join(missing)}", flush=True)
             continue
-        environment = {**os.environ, "OPENBLAS_CORETYPE": openblas, "ATEN_CPU_CAPABILITY": torch}
+        chosen = {"OPENBLAS_CORETYPE": openblas, "ATEN_CPU_CAPABILITY": torch, "ONEDNN_MAX_CPU_ISA": onednn}
+        environment = {**os.environ, **chosen}
         loaded = subprocess.run([sys.executable, "-c", _IN_FORCE], env=environment, capture_output=True, text=True)
         print(f"{name}; in force: {loaded.stdout.strip()}", flush=True)
         if loaded.stdout.lower().split() != [_SHARED.get(openblas, openblas).lower(), torch]:

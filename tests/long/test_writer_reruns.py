@@ -12,6 +12,7 @@ from tiny_chat import build_chat_model
 
 PROMPTS = {name: f"config/prompts/{name}.yaml" for name in ("front", "paraphrase")}
 JOBS = 2  # shards
+BOTH = Counter({"rewrite_with_llm": 2 * JOBS, "rewrite_sentences_with_llm": JOBS, "variants": 1})
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +23,8 @@ def written(tmp_path_factory) -> Path:
     build_chat_model(folder / "chat")
     writer = {"backend": "transformers", "weights": {"path": "chat"}, "device": "cpu"}
     variants = {name: {"rewriter": "llm", "writer": "tiny", "prompt": prompt} for name, prompt in PROMPTS.items()}
+    variants["front-lm"] = {"rewriter": "llm", "writer": "tiny", "unit": "sentence", "position": "front"}
+    variants["front-lm"]["prompt"] = "config/prompts/sentence-front.yaml"
     config = SMALL | {
         "writers": {"tiny": writer | {"dtype": "float32", "max_new_tokens": 32}},
         "variants": {"original": {"rewriter": "none"}, "end": {"rewriter": "rules", "position": "end"}} | variants,
@@ -56,8 +59,12 @@ def test_an_edit_asks_again_what_it_changes(project):
     assert project.planned("variants") == Counter({"rewrite_with_llm": 2 * JOBS, "variants": 1})
     project.config["rewriting"].pop("max_distance")
 
+    project.config["rewriting"]["min_moved"] = 0.9
+    assert project.planned("variants") == Counter({"rewrite_sentences_with_llm": JOBS, "variants": 1})
+    project.config["rewriting"].pop("min_moved")
+
     project.config["writers"]["tiny"]["temperature"] = 0.1
-    assert project.planned("variants") == Counter({"rewrite_with_llm": 2 * JOBS, "variants": 1})
+    assert project.planned("variants") == BOTH
 
 
 def test_an_edit_of_code_asks_again_those_who_run_it(project):
@@ -69,5 +76,9 @@ def test_an_edit_of_code_asks_again_those_who_run_it(project):
     assert project.planned("variants") == Counter({"rewrite_reviews": 2 * JOBS, "variants": 1})
     project.edit(f"{library}/variants/atoms.py", "FINAL = 2 * 2", "FINAL = 4")
 
+    project.edit(f"{library}/variants/sentence_candidates.py", "LOSS_WEIGHT = 0.1", "LOSS_WEIGHT = 0.2")
+    assert project.planned("variants") == Counter({"rewrite_sentences_with_llm": JOBS, "variants": 1})
+    project.edit(f"{library}/variants/sentence_candidates.py", "LOSS_WEIGHT = 0.2", "LOSS_WEIGHT = 0.1")
+
     project.edit(f"{library}/writers/local.py", '"*.json", "*.jinja"', '"*.jinja", "*.json"')
-    assert project.planned("variants") == Counter({"rewrite_with_llm": 2 * JOBS, "variants": 1})
+    assert project.planned("variants") == BOTH

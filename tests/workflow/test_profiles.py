@@ -14,6 +14,7 @@ SLURM, DEFAULT = ROOT / "profiles/slurm", ROOT / "profiles/default"
 ALONE = {
     "build_random_model",
     "convert_gguf",
+    "fetch_gguf",
     "train_model",
     "extract_states",
     "extract_components",
@@ -27,6 +28,7 @@ ALONE = {
     "score_fluency",
     "score_written_fluency",
     "rewrite_with_llm",
+    "rewrite_sentences_with_llm",
     "count_tokens",
     "plan_extraction",
     "make_report",

@@ -27,6 +27,7 @@ ON_A_GPU = {
     "score_written_fluency",
     "extract_keyphrases_with_llm",
     "rewrite_with_llm",
+    "rewrite_sentences_with_llm",
 }
 MORE_THREADS = {
     "train_model",
@@ -37,6 +38,7 @@ MORE_THREADS = {
     "extract_positional",
     "extract_keyphrases_with_llm",
     "rewrite_with_llm",
+    "rewrite_sentences_with_llm",
 }
 
 
@@ -106,7 +108,7 @@ def test_rules_without_resources_of_their_own_leave_memory_and_time_to_the_profi
 def test_cached_rules_name_their_wildcards_in_params():
     """The key of the between-workflow cache holds parameters, not wildcards."""
     cached = {name for name, rule in RULES.items() if rule.ruleinfo.cache}
-    writers = {"extract_keyphrases_with_llm", "rewrite_with_llm"}
+    writers = {"extract_keyphrases_with_llm", "rewrite_with_llm", "rewrite_sentences_with_llm"}
     assert cached == {"download_corpus", "convert_gguf", "train_model", "extract_states", *writers}
     for name in cached:
         params = {key: value_of(param) for key, param in RULES[name].params.items()}

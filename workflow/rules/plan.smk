@@ -55,7 +55,7 @@ rule plan_extraction:
                 "n_parameters": ask.n_parameters(STUDY.writers[name]),
                 "n_variants": n_variants,
                 "n_keyphrases": n_keyphrases,
-                **STUDY.writers[name].params("dtype", "device", "batch_size"),
+                **STUDY.writers[name].planned,
             }
             for name, (n_variants, n_keyphrases) in STUDY.local_writers.items()
         ],

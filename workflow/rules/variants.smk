@@ -44,7 +44,7 @@ if STUDY.keyphrases.scorer == "llm":
         cache: "omit-software"
         conda:
             "../../envs/homogenization.yaml"
-        threads: 2
+        threads: lambda wildcards: writer_of(wildcards).threads
         resources:
             **WRITING,
             gpu=lambda wildcards: ask.gpus(writer_of(wildcards)),
@@ -125,7 +125,9 @@ rule rewrite_reviews:
         "../scripts/rewrite_reviews.py"
 
 
-if STUDY.written:
+WRITTEN_WHOLE = [name for name in STUDY.written if name not in STUDY.written_by_sentence]
+
+if WRITTEN_WHOLE:
 
     rule rewrite_with_llm:
         """Lets a language model write one variant of a shard's reviews."""
@@ -140,11 +142,11 @@ if STUDY.written:
         log:
             "<logs>/variants/{variant}/{shard}.log",
         wildcard_constraints:
-            variant=any_of(STUDY.written),
+            variant=any_of(WRITTEN_WHOLE),
         cache: "omit-software"
         conda:
             "../../envs/homogenization.yaml"
-        threads: 2
+        threads: lambda wildcards: writer_of(wildcards).threads
         resources:
             **WRITING,
             # the encoder of `similarity` judges candidates too
@@ -160,11 +162,58 @@ if STUDY.written:
             writer=lambda wildcards: writer_of(wildcards).params(),
             prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
             position=lambda wildcards: STUDY.variants[wildcards.variant].position,
-            filters=STUDY.rewriting.params(),
+            filters=STUDY.rewriting.params("candidates", "min_coverage", "max_distance", "length_ratio", "min_f1"),
             encoder=ENCODER if STUDY.rewriting.min_f1 is not None else None,
             seed=STUDY.seed,
         script:
             "../scripts/rewrite_with_llm.py"
+
+
+if STUDY.written_by_sentence:
+
+    rule rewrite_sentences_with_llm:
+        """Lets a language model write one variant of a shard's reviews, sentence by sentence."""
+        input:
+            shard="<results>/corpus/{shard}.parquet",
+            keyphrases="<results>/keyphrases/{shard}.parquet",
+            parse="<results>/parses/{shard}.parquet",
+            weights=lambda wildcards: writer_of(wildcards).built_files(STUDY.results),
+            encoder=ENCODER_FILES,
+            reader=STUDY.fluency.weights.built_files(STUDY.results) if STUDY.fluency else [],
+        output:
+            variant="<results>/variants/{variant}/{shard}.parquet",
+            candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
+            sentences="<results>/variants/{variant}/{shard}.sentences.parquet",
+        log:
+            "<logs>/variants/{variant}/{shard}.log",
+        wildcard_constraints:
+            variant=any_of(STUDY.written_by_sentence),
+        cache: "omit-software"
+        conda:
+            "../../envs/homogenization.yaml"
+        threads: lambda wildcards: writer_of(wildcards).threads
+        resources:
+            **WRITING,
+            # the encoder of `similarity` and the model of `fluency` rank candidates
+            gpu=lambda wildcards: max(
+                ask.gpus(writer_of(wildcards)),
+                ask.encoder_gpus(STUDY.similarity),
+                ask.gpus(STUDY.fluency) if STUDY.fluency else 0,
+            ),
+        params:
+            code=lambda wildcards: code("rewrite_sentences_with_llm", writer_of(wildcards).module),
+            variant=lambda wildcards: wildcards.variant,
+            shard=lambda wildcards: wildcards.shard,
+            module=lambda wildcards: writer_of(wildcards).module,
+            writer=lambda wildcards: writer_of(wildcards).params(),
+            prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
+            position=lambda wildcards: STUDY.variants[wildcards.variant].position,
+            filters=STUDY.rewriting.params("candidates", "length_ratio", "min_f1", "min_moved"),
+            encoder=ENCODER,
+            reader=STUDY.fluency.params("weights", "dtype", "device") if STUDY.fluency else None,
+            seed=STUDY.seed,
+        script:
+            "../scripts/rewrite_sentences_with_llm.py"
 
 
 rule score_similarity:

@@ -13,15 +13,44 @@ RANK, MEV = "normalized_effective_rank", "max_explainable_variance"
 
 def claim(statistic, metric, verdict, estimate, minus=None, share=np.nan, **more):
     row = {"model": "m", "statistic": statistic, "metric": metric, "verdict": verdict, "estimate": estimate}
-    row |= {"variant": "front" if minus else None, "minus": minus, "share_of_depth": share}
-    row |= {"layers": "all" if minus else None}
-    return row | {"convention": "raw", "fragile": False} | more
+    row |= {"variant": "front" if minus else "original", "minus": minus, "share_of_depth": share, "depth_range": 0.125}
+    row |= {"layers": "all" if minus else None, "since": None, "view": None, "share_changed": 1.0}
+    return row | {"convention": "raw", "fragile": False, "first_decides": False} | more
 
 
-def answer(*rows):
-    return answers_table(pl.DataFrame(rows, infer_schema_length=None), ["m"], CONTROLS, DOSES, words_of("claims"))[
-        "answer"
-    ].item()
+def answer(*rows, unchanged=()):
+    claims = pl.DataFrame(rows, infer_schema_length=None)
+    return answers_table(claims, ["m"], CONTROLS, DOSES, words_of("claims"), unchanged, 10)["answer"].item()
+
+
+NOT_TESTED_FIRST = (
+    "Not tested: `front` is as the original in 17 of 20 texts, and `end` in 16 of 20 texts; at least 10 have to "
+    "differ. Longer texts, keyphrases.min_document_frequency: 1 or a larger keyphrases.max_phrases change more."
+)
+
+
+def test_variants_of_which_too_few_texts_changed_come_first():
+    unchanged = [("front", 17, 20), ("end", 16, 20)]
+    slope = claim("slope", RANK, SUPPORTED, -0.4)
+    assert answer(slope, unchanged=unchanged) == (
+        f"{NOT_TESTED_FIRST} By normalised effective rank, the slope over all layers is towards more alike."
+    )
+    silent = claim("slope", RANK, NOT_TESTED, np.nan)
+    none = "No claim on depth, position or attention was tested."
+    assert answer(silent, unchanged=unchanged) == f"{NOT_TESTED_FIRST} {none}"
+    assert answer(silent) == none
+    alone = NOT_TESTED_FIRST.replace(", and `end` in 16 of 20 texts", "")
+    assert answer(silent, unchanged=unchanged[:1]) == f"{alone} {none}"
+
+
+def test_a_comparison_says_how_many_of_the_texts_differ():
+    first = claim("contrast", RANK, SUPPORTED, -0.01, "original", -0.02, share_changed=0.6)
+    second = claim("contrast", RANK, UNDECIDED, 0.01, "inward", 0.02, share_changed=0.75)
+    said = "key phrases at an edge of their sentence make tokens more alike than in the original in 1 of 1 comparison"
+    assert answer(first).endswith("These comparisons are over the texts that differ, 60 % of all.")
+    assert said in answer(first, second)
+    assert answer(first, second).endswith("These comparisons are over the texts that differ, 60 % to 75 % of all.")
+    assert "differ" not in answer(claim("contrast", RANK, SUPPORTED, -0.01, "original", -0.02))
 
 
 def test_the_sentences_of_a_model():
@@ -34,10 +63,11 @@ def test_the_sentences_of_a_model():
         claim("contrast", MEV, UNDECIDED, 0.001, "inward", 0.031),
     )
     assert said == (
-        "Over depth, tokens grow alike by normalised effective rank, not by maximum explainable variance. Averaged "
-        "over all layers, key phrases at an edge of their sentence make tokens more alike than in the "
-        "original in 1 of 2 comparisons (1 fragile; less alike in 1; up to 2 % of what depth does) and than with the "
-        "same phrases moved as far inward in 0 of 2 comparisons (negligible in 1; up to 3.1 % of what depth does)."
+        "By normalised effective rank, the slope over all layers is towards more alike. By maximum explainable "
+        "variance, the slope over all layers is towards less alike. Averaged over all layers, key phrases at an edge "
+        "of their sentence make tokens more alike than in the original in 1 of 2 comparisons (1 fragile; less alike in "
+        "1; up to 2 % of what depth does, a range of 0.12) and than with the same phrases moved as far inward in 0 of "
+        "2 comparisons (negligible in 1; undecided in 1; up to 3.1 % of what depth does, a range of 0.12)."
     )
 
 
@@ -51,8 +81,8 @@ def test_the_output_has_a_sentence_of_its_own():
     assert said == (
         "Averaged over all layers, it makes no difference that matters whether key phrases stand at an edge of their "
         "sentence: each of 2 comparisons with the original and the controls is negligible (up to 0.2 % of what depth "
-        "does). At the output, key phrases at an edge of their sentence make tokens more alike than in the original in "
-        "1 of 1 comparison (up to 4.5 % of what depth does)."
+        "does, a range of 0.12). At the output, key phrases at an edge of their sentence make tokens more alike than "
+        "in the original in 1 of 1 comparison (up to 4.5 % of what depth does, a range of 0.12)."
     )
 
 
@@ -68,17 +98,101 @@ def test_changed_attention_is_compared_with_each_control():
     )
     assert said == (
         "At the output, tokens are more alike under first 0.1 (dial), than untouched in 1 of 2 comparisons (negligible "
-        "in 1; up to 2 % of what depth does) and than under removed at equal KL in 0 of 1 comparison (less alike in 1; "
-        "up to 5 % of what depth does); under template 0.5, than untouched in 0 of 1 comparison (up to 0.7 % of what "
-        "depth does)."
+        "in 1; up to 2 % of what depth does, a range of 0.12) and than under removed at equal KL in 0 of 1 comparison "
+        "(less alike in 1; up to 5 % of what depth does, a range of 0.12); under template 0.5, than untouched in 0 of "
+        "1 comparison (undecided in 1; up to 0.7 % of what depth does, a range of 0.12)."
     )
 
 
 @pytest.mark.parametrize("verdict", [SUPPORTED, CONTRADICTED])
 def test_the_estimate_says_which_side_not_the_claim(verdict):
     """A claim of the opposite that is contradicted says the same as a claim that is supported."""
-    assert "grow alike by normalised" in answer(claim("slope", RANK, verdict, -0.4))
-    assert "do not grow alike by normalised" in answer(claim("slope", RANK, verdict, 0.4))
+    assert "towards more alike" in answer(claim("slope", RANK, verdict, -0.4))
+    assert "towards less alike" in answer(claim("slope", RANK, verdict, 0.4))
+
+
+def depths(metric, slope=None, **net):
+    """Claims on the depth of a metric; each has a verdict and an estimate."""
+    rows = [claim("net_change", metric, *net[since], since=since.replace("_", " ")) for since in net]
+    return rows + ([claim("slope", metric, *slope)] if slope else [])
+
+
+FALLS, RISES, OPEN, SMALL = (SUPPORTED, -0.2), (CONTRADICTED, 0.2), (UNDECIDED, -0.2), (NEGLIGIBLE, 0.001)
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        (
+            depths(RANK, FALLS, input=FALLS, first_block=FALLS),
+            "tokens at the output are more alike than at the input and after the first block; the slope over all "
+            "layers is towards more alike",
+        ),
+        (  # Gemma 3 270M: .62 at the input, .14 after block 1, .41 at the output
+            depths(RANK, RISES, input=FALLS, first_block=RISES),
+            "tokens at the output are more alike than at the input and less alike than after the first block; the "
+            "slope over all layers is towards less alike",
+        ),
+        (  # Qwen2.5-0.5B: 15 of 16 reviews fall, and the slope is open
+            depths(RANK, OPEN, input=FALLS),
+            "tokens at the output are more alike than at the input; the slope over all layers is undecided",
+        ),
+        (
+            depths(RANK, input=FALLS, first_block=OPEN),
+            "tokens at the output are more alike than at the input; whether they are more or less alike than after the "
+            "first block is undecided",
+        ),
+        (
+            depths(RANK, SMALL, input=OPEN, first_block=OPEN),
+            "whether tokens at the output are more or less alike than at the input or after the first block is "
+            "undecided; the slope over all layers is negligible",
+        ),
+        (depths(RANK, input=SMALL), "tokens at the output are about as alike as at the input"),
+        (  # one stored layer or block leaves one claim, or none
+            [claim("net_change", RANK, NOT_TESTED, np.nan, since="first block"), *depths(RANK, input=RISES)],
+            "tokens at the output are less alike than at the input",
+        ),
+    ],
+)
+def test_the_first_sentence_says_net_change_and_slope_each_by_its_verdict(claims, said):
+    found = answer(*claims)
+    assert found == f"By normalised effective rank, {said}."
+    assert " not " not in found
+
+
+def test_metrics_of_which_depth_says_the_same_share_a_sentence():
+    """A metric that rises as tokens grow alike says the same as one that falls; another view is another metric."""
+    bare = claim("net_change", RANK, *RISES, since="input", view="raw_without_first")
+    said = answer(*depths(RANK, input=FALLS), *depths(MEV, input=(SUPPORTED, 0.3)), bare)
+    assert said == (
+        "By normalised effective rank and maximum explainable variance, tokens at the output are more alike than at "
+        "the input. By normalised effective rank (raw without first), tokens at the output are less alike than at the "
+        "input."
+    )
+
+
+def test_the_first_sentence_is_about_the_originals():
+    front = claim("slope", RANK, *RISES) | {"variant": "front"}
+    assert answer(*depths(RANK, input=FALLS), front) == answer(*depths(RANK, input=FALLS))
+
+
+def test_verdicts_that_the_first_token_decides_are_counted():
+    rows = [
+        claim("contrast", RANK, UNDECIDED, -0.01, "original", -0.02, first_decides=first) for first in (True, False)
+    ]
+    assert "(undecided in 2; another verdict in 1 where the first token stays; up to 2 % of" in answer(*rows)
+
+
+def test_what_is_negligible_but_where_the_first_token_stays_is_not_said_to_make_no_difference():
+    said = answer(claim("contrast", RANK, NEGLIGIBLE, -0.001, "original", -0.001, first_decides=True))
+    assert "no difference" not in said
+    assert "in 0 of 1 comparison (negligible in 1; another verdict in 1 where the first token stays; up to" in said
+
+
+def test_differences_without_a_share_have_no_largest():
+    """Depth does not move the metric."""
+    said = answer(claim("contrast", RANK, SUPPORTED, -0.01, "original"), claim("contrast", MEV, OPEN[0], 1, "original"))
+    assert said.endswith("than in the original in 1 of 2 comparisons (undecided in 1).")
 
 
 def test_what_is_no_answer_does_not_count():

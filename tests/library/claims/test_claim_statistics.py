@@ -21,6 +21,7 @@ from library.statistics.shared import (
     component_changes,
     component_rows,
     evidence_of,
+    judged,
     metric_rows,
     noise,
     similarity_rows,
@@ -102,6 +103,48 @@ def test_slope_is_that_of_scipy():
     found = measure(claim_of(slope={"metric": RANK}, above=0), "m", evidence_of(metric_rows(values)))
     expected = [stats.linregress(DEPTH[~np.isnan(row)], row[~np.isnan(row)]).slope for row in values]
     np.testing.assert_allclose(found.values, expected)
+
+
+@pytest.mark.parametrize(("since", "layer"), [("input", 0), ("first block", 1)])
+def test_net_change_is_the_output_less_a_layer(since, layer):
+    values = noise(0) + 3 * DEPTH
+    values[0, layer] = np.nan
+    found = measure(
+        claim_of(net_change={"metric": RANK, "since": since}, above=0), "m", evidence_of(metric_rows(values))
+    )
+    np.testing.assert_allclose(found.values, (values[:, -1] - values[:, layer])[1:])
+    assert found.size.depth_range == pytest.approx(np.ptp(np.nanmedian(values, axis=0)))
+    assert found.size.review_sd == pytest.approx(np.median(np.nanstd(values, axis=0, ddof=1)))
+
+
+def test_net_change_and_slope_of_a_curve_that_turns_have_each_their_verdict():
+    """The effective rank of Gemma 3 270M, .62 at the input, .14 after block 1 and .41 at the output."""
+    curve = np.array([0.62, *np.linspace(0.14, 0.41, N_BLOCKS)])
+    claims = [
+        claim_of("net", net_change={"metric": RANK}, below=0),
+        claim_of("after", net_change={"metric": RANK, "since": "first block"}, below=0),
+        claim_of("slope", slope={"metric": RANK}, below=0),
+    ]
+    table = judged(claims, evidence_of(metric_rows(curve + noise(0, 0.01))))
+    assert table["verdict"].to_list() == ["supported", "contradicted", "contradicted"]
+    assert table["since"].to_list() == ["input", "first block", None]
+    np.testing.assert_allclose(table["estimate"][:2], [-0.21, 0.27], atol=0.01)
+
+
+def test_net_change_of_one_layer_or_without_the_layer_is_not_tested():
+    at_input = {"metric": RANK, "since": "input"}
+    after_first = {"metric": RANK, "since": "first block"}
+    rows = metric_rows(noise(0))
+    one_block = metric_rows(noise(0)[:, :2])
+    for keys, table in (
+        (at_input, rows.filter(pl.col("layer") == N_BLOCKS)),
+        (at_input, rows.filter(pl.col("layer") > 0)),
+        (at_input, rows.filter(pl.col("layer") < N_BLOCKS)),
+        (after_first, one_block),
+    ):
+        with pytest.raises(UnavailableError, match=f"{RANK} has no value (at the input|after the first block)"):
+            measure(claim_of(net_change=keys, above=0), "m", evidence_of(table))
+    assert measure(claim_of(net_change=at_input, above=0), "m", evidence_of(one_block)).n == N_REVIEWS
 
 
 def test_steepest_follows_homogenization_and_not_the_size_of_the_change():
@@ -231,8 +274,8 @@ class TestComponent:
         rise = measure(claim_of(component=component | {"by": "rise"}), "m", evidence)
         assert rise.interval.high < 0
         # of one block, where depth has eight; sizes without a sign have no share of it
-        assert np.isnan(found.depth_range)
-        assert rise.depth_range == pytest.approx(np.ptp(np.median(noise(0) + 5 * DEPTH, axis=0)) / N_BLOCKS)
+        assert np.isnan(found.size.depth_range)
+        assert rise.size.depth_range == pytest.approx(np.ptp(np.median(noise(0) + 5 * DEPTH, axis=0)) / N_BLOCKS)
 
     def test_undefined_changes_leave_a_block_out(self):
         changes = component_changes()
@@ -298,7 +341,7 @@ class TestArms:
         expected = stats.t.interval(CONFIDENCE, 2, values.mean(), stats.sem(values))
         assert (found.n, found.unit) == (3, "seeds")
         np.testing.assert_allclose([found.interval.low, found.interval.high], expected)
-        assert found.depth_range == pytest.approx(8, abs=0.2)
+        assert found.size.depth_range == pytest.approx(8, abs=0.2)
 
     @pytest.mark.parametrize(
         ("changes", "reason"),

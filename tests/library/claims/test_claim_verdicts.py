@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
 from homogenization.claims.verdicts import in_words
 from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, SUPPORTED, UNDECIDED
 from library.statistics.shared import (
+    MIN_REVIEWS,
     N_BLOCKS,
     N_REVIEWS,
     NORM,
@@ -154,6 +156,21 @@ class TestSizes:
         assert judged_contrast(evidence, above=0.01)["verdict"] == SUPPORTED
         assert judged_contrast(evidence, above=0.15)["verdict"] == CONTRADICTED
 
+    def test_where_depth_does_less_than_reviews_differ_the_margin_is_a_share_of_that(self):
+        """A range of .01 would make .001 notable among reviews that lie 1 apart; the margin is .02 of 1."""
+        own = np.linspace(-1.7, 1.7, N_REVIEWS)[:, None]
+        own /= own.std(ddof=1)
+        original = own + 0.001 * RISE
+        evidence = evidence_of(
+            metric_rows(original), metric_rows(original + spread_evenly(0.005, 0.002)[:, None], variant="front")
+        )
+        row = judged_contrast(evidence, above=0)
+        assert (row["depth_range"], row["review_sd"]) == pytest.approx((0.01, 1))
+        assert row["share_of_depth"] == pytest.approx(0.5)  # of little
+        assert row["verdict"] == NEGLIGIBLE
+        large = metric_rows(original + spread_evenly(0.03, 0.002)[:, None], variant="front")
+        assert judged_contrast(evidence_of(metric_rows(original), large), above=0)["verdict"] == SUPPORTED
+
     def test_without_a_margin_nothing_is_negligible(self):
         evidence = changed(spread_evenly(0.1, 0.02))
         evidence = replace(evidence, settings=replace(evidence.settings, margin=0.0))
@@ -165,6 +182,66 @@ class TestSizes:
         assert slope["share_of_depth"] == pytest.approx(1, abs=0.02)
         level = judged([claim_of(level={"metric": RANK}, above=0)], evidence).row(0, named=True)
         assert np.isnan([level["depth_range"], level["share_of_depth"]]).all()
+
+
+def openings(changed):
+    """First tokens of originals and of `front`; that of the first `changed` reviews is another there."""
+    parts = [
+        pl.DataFrame(
+            {"model": "m", "variant": variant, "review_id": [f"r{number:03d}" for number in range(N_REVIEWS)]}
+        ).with_columns(first_token=pl.Series([7 if number >= other else 8 for number in range(N_REVIEWS)]))
+        for variant, other in (("original", 0), ("front", changed))
+    ]
+    return pl.concat(parts)
+
+
+class TestFirstToken:
+    """As in Qwen, which begins texts with no token of its own: another first word moves a review more than the rest."""
+
+    def judged(self, n_changed, differences=None, by_first=True):
+        if differences is None:
+            differences = spread_evenly(0.01, 0.02)
+            differences[:n_changed] += 3 * np.resize([1, -1], n_changed)
+        evidence = changed(differences)
+        opened = openings(n_changed) if by_first else None
+        return judged_contrast(replace(evidence, tables=replace(evidence.tables, opening_tokens=opened)), above=0)
+
+    def test_undecided_by_a_few_and_negligible_where_it_stays(self):
+        row = self.judged(16)
+        assert (row["verdict"], row["verdict_same_first"], row["first_decides"]) == (UNDECIDED, NEGLIGIBLE, True)
+        assert row["n_same_first"] == N_REVIEWS - 16
+        assert row["same_first"] == pytest.approx(spread_evenly(0.01, 0.02)[16:].mean())
+        assert row["same_first_low"] < row["same_first"] < row["same_first_high"] < 0.2
+
+    def test_where_it_stays_everywhere_nothing_is_added(self):
+        row = self.judged(0)
+        assert [row[f"same_first{end}"] for end in ("", "_low", "_high")] == [
+            row[name] for name in ("estimate", "ci_low", "ci_high")
+        ]
+        assert (row["n_same_first"], row["first_decides"]) == (N_REVIEWS, False)
+        assert "first token" not in in_words(row)
+
+    def test_too_few_have_no_numbers(self):
+        row = self.judged(N_REVIEWS - MIN_REVIEWS + 1)
+        assert (row["n_same_first"], row["verdict_same_first"]) == (MIN_REVIEWS - 1, None)
+        assert np.isnan(row["same_first"])
+        assert "the first token stays in 9, too few" in in_words(row)
+
+    def test_verdicts_that_agree_are_not_told_twice(self):
+        row = self.judged(16, spread_evenly(0.5, 0.1))
+        assert (row["verdict"], row["verdict_same_first"], row["first_decides"]) == (SUPPORTED, SUPPORTED, False)
+        assert "first token" not in in_words(row)
+
+    def test_without_the_table_it_is_not_known(self):
+        row = self.judged(16, by_first=False)
+        assert (row["n_same_first"], row["verdict_same_first"]) == (None, None)
+
+    def test_all_other_numbers_are_those_without_it(self):
+        one, other = self.judged(16), self.judged(16, by_first=False)
+        own = {name for name in one if "first" in name}
+        assert {name: one[name] for name in one.keys() - own} == pytest.approx(
+            {name: other[name] for name in one.keys() - own}, nan_ok=True
+        )
 
 
 class TestFragile:

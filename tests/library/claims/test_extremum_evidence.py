@@ -50,7 +50,7 @@ def test_the_prominence_is_the_mean_difference_from_its_base(kind, place, base, 
     reach = stats.t.interval(CONFIDENCE, N_REVIEWS - 1, own.mean(), stats.sem(own))
     assert (measured.interval.low, measured.interval.high) == pytest.approx(reach, abs=0.01)
     assert set(measured.checks) == {ROBUST, KEPT}
-    assert measured.depth_range == pytest.approx(np.ptp(np.median(RAW, axis=0)))
+    assert measured.size.depth_range == pytest.approx(np.ptp(np.median(RAW, axis=0)))
 
 
 def test_height_and_depth_are_those_of_its_layer():
@@ -68,7 +68,7 @@ def test_what_remains_is_that_of_the_table_and_of_the_curve():
     assert measured.interval.low < REMAINING < measured.interval.high
     steps = np.stack([(rows[:, PEAK] - rows[:, TROUGH]) for rows in (BARE, RAW)])
     assert measured.interval.estimate == pytest.approx(steps[0].mean() / steps[1].mean())
-    assert np.isnan(measured.depth_range)
+    assert np.isnan(measured.size.depth_range)
 
 
 def test_the_most_prominent_of_two_peaks_counts():

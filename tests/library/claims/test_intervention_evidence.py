@@ -7,6 +7,7 @@ import pytest
 from dosed import COSINE, curves, dial, intervened_rows, template
 from homogenization.claims.judgement import claims_table, measure
 from homogenization.claims.measurement import KEPT, ROBUST, UnavailableError
+from homogenization.inference.doses import CONTROLS as PATTERNS_COMPARED
 from homogenization.inference.doses import Condition
 from homogenization.inference.resampling import means
 from homogenization.statistics.interventions import effects_table
@@ -14,6 +15,7 @@ from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TES
 from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of
 
 N = 24
+CONTROLS = ("first", *PATTERNS_COMPARED["dial"])
 FIRST = {"pattern": "first", "strength": 0.2, "metric": COSINE}
 
 
@@ -38,7 +40,7 @@ def test_a_claim_has_the_numbers_of_the_table(compared):
     """Effect sizes of all kinds, and the same p where it is the only test."""
     effects, damage = {"first": 0.2, "uniform": 0.1, "removed": -0.1}, {"first": 0.5, "uniform": 1.0, "removed": 0.1}
     evidence = evidence_with(*curves(effects, damage, N, 0.4), size=2.0)
-    table = effects_table(evidence.tables.intervened, DRAWS, CONFIDENCE, SEED)
+    table = effects_table(evidence.tables.intervened, DRAWS, CONFIDENCE, SEED, 6)
     names = {"against": compared.get("minus", "untouched"), "at": compared.get("at", "strength")}
     (row,) = table.filter(pattern="first", strength=0.2, **names).iter_rows(named=True)
     (found,) = judged([claim_on(**compared)], evidence).iter_rows(named=True)
@@ -79,7 +81,7 @@ def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
     evidence = evidence_with(conditions, kl, moved=moved)
     found = measure(claim_on(minus="uniform", at="kl"), "m", evidence)
     assert (found.n, found.note.split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
-    table = effects_table(evidence.tables.intervened, DRAWS, CONFIDENCE, SEED)
+    table = effects_table(evidence.tables.intervened, DRAWS, CONFIDENCE, SEED, 6)
     (row,) = table.filter(pattern="first", strength=0.2, against="uniform", at="kl").iter_rows(named=True)
     assert (row["n_reviews"], row["n_sink_moved"]) == (N - 3, 3)
 
@@ -92,6 +94,35 @@ def test_reviews_whose_sink_moved_are_barred_and_this_is_said():
     assert (alone["estimate"], alone["n_reviews"]) == (pytest.approx(0.1), N - 1)
     assert alone["reason"] == f"1 of {N} reviews left out: another token took over the sink"
     assert (less["n_reviews"], less["reason"][:2]) == (N - 3, "3 ")
+
+
+def test_where_a_norm_follows_attention_removed_is_no_control_and_this_is_said():
+    conditions, kl = curves({"first": 0.5, "removed": 0.3, "uniform": 0.1}, dict.fromkeys(CONTROLS, 0.5), N, 0.2)
+    evidence = evidence_with(conditions, kl, branch_norm=True)
+    claims = [claim_on("a"), claim_on("b", minus="uniform"), claim_on("c", minus="removed")]
+    plain, less, untested = judged([*claims], evidence).iter_rows(named=True)
+    assert (plain["verdict"], less["verdict"], untested["verdict"]) == (SUPPORTED, SUPPORTED, NOT_TESTED)
+    assert untested["reason"].startswith("a norm follows attention in this model's blocks")
+    assert np.isnan(untested["estimate"])
+    with pytest.raises(UnavailableError, match="a norm follows attention"):
+        measure(claim_on(minus="removed", at="kl"), "m", evidence)
+    assert measure(claims[2], "m", evidence_with(conditions, kl)).n == N
+
+
+def test_too_few_reviews_are_not_tested():
+    conditions, kl = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, 7, 0.2)
+    least = evidence_with(conditions, kl).settings.min_reviews
+    for n, moved in ((least - 1, 0), (least, 1), (least, 0)):
+        some = {condition: values[:1].repeat(n) for condition, values in conditions.items()}
+        doses = {condition: values[:1].repeat(n) for condition, values in kl.items()}
+        gone = {dial("first", 0.2): np.arange(n) < moved}
+        for keys in ({}, {"minus": "uniform", "at": "kl"}):
+            claim, evidence = claim_on(**keys), evidence_with(some, doses, moved=gone)
+            if n - moved >= least:
+                assert measure(claim, "m", evidence).n == n
+                continue
+            with pytest.raises(UnavailableError, match=f"{n - moved} reviews have a value; at least {least} are"):
+                measure(claim, "m", evidence)
 
 
 def test_a_kind_without_strengths_needs_none():

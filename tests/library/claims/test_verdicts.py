@@ -24,18 +24,37 @@ def found(estimate, low, high, q, **more):
     """A row of the table claims."""
     row = {"verdict": SUPPORTED, "estimate": estimate, "ci_low": low, "ci_high": high, "q_value": q, "n_reviews": 499}
     row |= {"unit": "reviews", "share_of_depth": np.nan, "fragile": False, "why_fragile": None, "reason": None}
+    row |= {"n_same_first": None, "verdict_same_first": None, "first_decides": False}
+    row |= {"share_changed": np.nan}
     return row | more
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"share_of_depth": -0.0312}, "supported: 0.2 [0.1, 0.3], −3.1 % of depth, n 499, q .01"),
+        (
+            {"share_of_depth": -0.0312, "depth_range": 0.1234},
+            "supported: 0.2 [0.1, 0.3], −3.1 % of depth (range 0.12), n 499, q .01",
+        ),
         (
             {"fragile": True, "why_fragile": "by ranks so"},
             "supported: 0.2 [0.1, 0.3], n 499, q .01, fragile: by ranks so",
         ),
         ({"unit": "pools", "n_reviews": 4}, "supported: 0.2 [0.1, 0.3], 4 pools of texts, q .01"),
+        ({"n_same_first": 499, "verdict_same_first": "supported"}, "supported: 0.2 [0.1, 0.3], n 499, q .01"),
+        ({"n_same_first": 7, "verdict_same_first": "supported"}, "supported: 0.2 [0.1, 0.3], n 499, q .01"),
+        (
+            {"n_same_first": 7, "first_decides": True, "verdict_same_first": "negligible"}
+            | {"same_first": 0.001, "same_first_low": -0.002, "same_first_high": 0.003},
+            "supported: 0.2 [0.1, 0.3], n 499, q .01, where the first token stays negligible: 0.001 [−0.002, 0.003], "
+            "n 7",
+        ),
+        (
+            {"n_same_first": 4},
+            "supported: 0.2 [0.1, 0.3], n 499, q .01, the first token stays in 4, too few to tell it apart",
+        ),
+        ({"share_changed": 1.0}, "supported: 0.2 [0.1, 0.3], n 499, q .01"),
+        ({"share_changed": 0.4}, "supported: 0.2 [0.1, 0.3], n 499, 40 % of the texts changed, q .01"),
         ({"reason": "no interval"}, "supported: 0.2 [0.1, 0.3], n 499, q .01, no interval"),
     ],
 )
@@ -48,6 +67,8 @@ def test_what_else_a_verdict_says(more, words):
     [
         ({"statistic": "level", "squared": False, "layers": "all"}, "mean over all layers"),
         ({"statistic": "level", "squared": True, "layers": "output"}, "mean square at the output"),
+        ({"statistic": "net_change", "since": "input"}, "change from the input to the output"),
+        ({"statistic": "net_change", "since": "first block"}, "change from after the first block to the output"),
         ({"statistic": "peak", "of": "depth"}, "depth of the maximum"),
         ({"statistic": "peak", "of": "height"}, "maximum over layers"),
         ({"statistic": "component", "by": "rise"}, "lead over the other components"),

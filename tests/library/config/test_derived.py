@@ -142,6 +142,27 @@ def test_a_control_differs_from_its_variant_in_one_respect():
     assert study_of(variants={name: CONTROLLED[name] for name in ("original", "front")}).controls == {}
 
 
+def test_controls_of_sentences_are_of_the_same_unit_and_writer():
+    sentence = {"rewriter": "llm", "unit": "sentence", "writer": "served"}
+    prompt = {name: str(ROOT / f"config/prompts/sentence-{name}.yaml") for name in ("front", "inward", "paraphrase")}
+    variants = {
+        "original": {"rewriter": "none"},
+        "front-lm": sentence | {"position": "front", "prompt": prompt["front"]},
+        "inward-lm": sentence | {"position": "inward", "prompt": prompt["inward"]},
+        "whole": PARAPHRASE,
+        "whole-front": PARAPHRASE | {"position": "front"},
+        "paraphrase": sentence | {"prompt": prompt["paraphrase"]},
+    }
+    writers = {"served": WRITERS["served"] | {"regex_dialect": "vllm"}}
+    study = study_of(variants=variants, writers=writers, positional=None)
+    assert study.controls == {
+        "front-lm": {"edge": "inward-lm", "rewriting": "paraphrase"},
+        "whole-front": {"rewriting": "whole"},
+    }
+    assert study.contrasted[-3:] == [("front-lm", "inward-lm"), ("front-lm", "paraphrase"), ("whole-front", "whole")]
+    assert study.written_by_sentence == ["front-lm", "inward-lm", "paraphrase"]
+
+
 def test_contrasts_are_those_named_or_with_the_original_and_the_controls():
     rewritten = [name for name in CONTROLLED if name != "original"]
     assert study_of(variants=CONTROLLED, writers=WRITERS).contrasted == [
@@ -192,4 +213,6 @@ def test_params_are_plain_sorted_and_those_that_are_named():
     study = study_of(states={"layers": [0, -1]})
     assert study.states.params("layers", "dtype") == {"dtype": "auto", "layers": [0, -1]}
     assert list(study.states.params()) == sorted(study.states.params())
-    assert study_of(variants=VARIANTS).variants["paraphrase"].params() == {"position": None} | PARAPHRASE
+    assert (
+        study_of(variants=VARIANTS).variants["paraphrase"].params() == {"position": None, "unit": "review"} | PARAPHRASE
+    )

@@ -15,6 +15,13 @@ from homogenization.run.sections import sections_in
 
 pytestmark = pytest.mark.usefixtures("in_project")
 
+SENTENCE = {
+    "rewriter": "llm",
+    "unit": "sentence",
+    "writer": "served",
+    "prompt": "config/prompts/sentence-front.yaml",
+    "position": "front",
+}
 LLM = {"rewriter": "llm", "writer": "served", "prompt": "config/prompts/front.yaml", "position": "front"}
 LOCAL = {"backend": "transformers", "weights": {"hub": "a/b"}}
 
@@ -95,6 +102,12 @@ def test_the_configurations_that_come_along_are_valid(name):
             LLM | {"prompt": "config/prompts/no.yaml"},
             ["variants.front.prompt", "no.yaml"],
         ),
+        ("variants.front", LLM | {"position": "inward"}, ["'inward'", "allowed: front, end"]),
+        ("variants.front", LLM | {"unit": "word"}, ["variants.front.unit: 'word'", "'review' or 'sentence'"]),
+        ("variants.front", LLM | {"unit": "sentence"}, ["asks for a review", "$sentence and $phrase"]),
+        ("variants.front", SENTENCE | {"unit": "review"}, ["asks for a sentence", "$review"]),
+        ("variants.front", SENTENCE | {"position": "scattered"}, ["'scattered'", "front, end, inward"]),
+        ("variants.front", SENTENCE, ["front: unit 'sentence' with the writer 'served'", "regex_dialect"]),
         ("variants.front", LLM | {"prompt": "config/README.md"}, ["variants.front.prompt", "README.md"]),
         ("writers.served.backend", "vllm", ["writers.served.backend: 'vllm'", "openai"]),
         ("writers.served.batch_size", 4, ["writers.served", "'openai' takes no batch_size"]),
@@ -105,6 +118,7 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("writers.local", LOCAL | {"structured_output": "json_object"}, ["writers.local", "json_object"]),
         ("writers.local", LOCAL | {"weights": {"random": LLAMA}}, ["writers.local", "trained model"]),
         ("rewriting.length_ratio", [2, 1], ["rewriting.length_ratio", "[least, largest]"]),
+        ("rewriting.min_moved", 80, ["rewriting.min_moved: 80"]),
         ("rewriting.min_coverage", 80, ["rewriting.min_coverage: 80"]),
         ("states.layers", [0, 0], ["states.layers", "twice"]),
         ("states.layers", [3], ["states.layers: [3]", "at least 2"]),
@@ -209,7 +223,7 @@ def test_the_schema_accepts_the_configurations_that_come_along(name):
 def test_the_key_table_tells_which_form_takes_a_key():
     rows = [line.strip("| ").split(" | ") for line in config_docs.key_table().splitlines()]
     cells = {(row[0].strip("`"), row[3].split(")")[0] if row[3].startswith("(") else ""): row for row in rows}
-    assert cells["writers.NAME.backend", ""][1:3] == ["`transformers`, `openai`", "required"]
+    assert cells["writers.NAME.backend", ""][1:3] == ["`transformers`, `openai`, `llamacpp`", "required"]
     assert cells["writers.NAME.temperature", ""][2] == "`0.7`"
     assert cells["writers.NAME.model", "(`openai`"][2] == "required"
     assert cells["writers.NAME.weights", "(`transformers`"][1] == "as `models.NAME.weights`"

@@ -34,6 +34,19 @@ def test_local_files_of_each_kind_read_alike(tmp_path, ending):
     assert reviews["label"].to_list() == ["0", "1"] * 3
 
 
+@pytest.mark.parametrize(("split", "rows"), [("train[:4]", ROWS[:4]), ("train[50%:]", ROWS[3:])])
+def test_a_part_of_a_local_file_is_read(tmp_path, split, rows):
+    reviews = read_reviews(write_jsonl(tmp_path / "reviews.jsonl"), "text", "label", split=split)
+    assert reviews["text"].to_list() == [row["text"] for row in rows]
+
+
+@pytest.mark.parametrize("split", ["test", "train[:x]", "train[3", "train[9:]"])
+def test_a_part_that_a_local_file_lacks_is_refused(tmp_path, split):
+    path = write_jsonl(tmp_path / "reviews.jsonl")
+    with pytest.raises(HomogenizationError, match=r"split 't.*' is no part of .*Allowed: train, or a part"):
+        read_reviews(path, "text", "label", split=split)
+
+
 def test_an_edited_file_is_read_anew(tmp_path):
     path = tmp_path / "reviews.jsonl"
     assert len(read_reviews(write_jsonl(path), "text", "label")) == 6

@@ -399,6 +399,12 @@ N_CHANGED = 12  # reviews with changed attention
 EFFECTS = {"first": 0.4, "removed": -0.2, "uniform": 0.1}
 
 
+def not_tested(table):
+    """`table` of effects or slopes as it is made of too few reviews."""
+    numbers = ("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "q_value")
+    return table.with_columns(pl.lit(np.nan).alias(name) for name in numbers).with_columns(reason=pl.lit("too few"))
+
+
 def dose_tables():
     """The tables of two models; the second has no next token, one range of blocks less and no template."""
     conditions, kl = curves(EFFECTS, {"first": 0.5, "removed": 1.0, "uniform": 2.0}, N_CHANGED, 0.1)
@@ -412,7 +418,7 @@ def dose_tables():
         for view in ("all_tokens", "without_first", "after_quarter")
         for layers in ("all", "middle", "output")
     ]
-    effects = effects_table(pl.concat(rows), 200, 0.95, 0)
+    effects = effects_table(pl.concat(rows), 200, 0.95, 0, 2)
     doses = effects.select("model", "variant", "kind", "pattern", "blocks", "strength").unique()
     known = {(one.pattern, one.strength): values.mean() for one, values in kl.items()}
     of_model = doses.select("model", "pattern", "strength").rows()
@@ -454,7 +460,7 @@ def conditions_tables():
         for condition, effect in CHANGES.items()
     ]
     return {
-        "interventions": effects_table(pl.concat(rows), 200, 0.95, 0),
+        "interventions": effects_table(pl.concat(rows), 200, 0.95, 0, 2),
         "intervened_layers": pl.concat(layers),
         "doses": _with_all_columns(pl.DataFrame(told, infer_schema_length=None)),
     }
@@ -646,7 +652,8 @@ def claims_table(models=("alpha", "beta"), n_claims=10, **changes):
                     "criterion": "< 0", "unit": "reviews", "published": None, "reason": reason,
                     "depends_on_length": False, "fragile": False, "q_decides": False, "estimate": estimate,
                     "ci_low": estimate * 1.5, "ci_high": float("nan") if index == 5 else estimate / 2,
-                    "share_of_depth": float("nan"), "without_first": float("nan"), "q_value": 0.123, "n_reviews": N,
+                    "depth_range": float("nan"), "share_of_depth": float("nan"),
+                    "without_first": float("nan"), "q_value": 0.123, "n_reviews": N,
                 }
             )  # fmt: skip
             if model == "alpha" and index == 0:

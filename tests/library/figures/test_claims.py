@@ -66,13 +66,28 @@ def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"share_of_depth": -0.0234}, ["−2.3 % of depth", "−0.012 [−0.019, −0.0062]"]),
-        ({"share_of_depth": 0.00004}, ["0 % of depth", "−0.012 [−0.019, −0.0062]"]),
-        ({"share_of_depth": -0.00004}, ["0 % of depth", "−0.012 [−0.019, −0.0062]"]),
+        (
+            {"share_of_depth": -0.0234, "depth_range": 0.525},
+            ["−2.3 % of depth", "−0.012 [−0.019, −0.0062]", "a range of 0.525"],
+        ),
+        (
+            {"share_of_depth": 0.00004, "depth_range": 0.525},
+            ["0 % of depth", "−0.012 [−0.019, −0.0062]", "a range of 0.525"],
+        ),
+        (
+            {"share_of_depth": -0.00004, "depth_range": 0.525},
+            ["0 % of depth", "−0.012 [−0.019, −0.0062]", "a range of 0.525"],
+        ),
         ({"fragile": True}, ["−0.012", "[−0.019, −0.0062]", "fragile"]),
         ({"fragile": True, "q_decides": True}, ["−0.012", "[−0.019, −0.0062]", "fragile · q .12"]),
         ({"variant": "end"}, ["−0.012", "[−0.019, −0.0062]", "unbalanced"]),
+        ({"share_changed": 0.4}, ["−0.012", "[−0.019, −0.0062]", "40 % of texts changed"]),
+        ({"share_changed": 1.0}, ["−0.012", "[−0.019, −0.0062]"]),
         ({"without_first": 0.717}, ["−0.012", "[−0.019, −0.0062]", "first token left out: +0.717"]),
+        (
+            {"first_decides": True, "verdict_same_first": "negligible", "n_same_first": 7},
+            ["−0.012", "[−0.019, −0.0062]", "where the first token stays:", "negligible (n 7)"],
+        ),
         ({"unit": "pools", "n_reviews": 4}, ["−0.012", "[−0.019, −0.0062]", "4 pools of texts"]),
         ({"unit": "pools", "n_reviews": 1, "ci_low": float("nan")}, ["−0.012", "one pool: no interval"]),
     ],
@@ -81,9 +96,21 @@ def test_a_cell_says_what_else_there_is_to_a_verdict(changes, told):
     figure = figure_of(claims_table(**changes))
     _, inside = cells(figure)[0]
     assert [text.get_text() for text in inside][1:] == told
-    words = {"fragile": "Fragile:", "q_decides": "q: the corrected p", "variant": "Unbalanced:"}
+    words = {"fragile": "Fragile:", "q_decides": "q: the corrected p", "variant": "Unbalanced:"} | {
+        "first_decides": "First token stays:"
+    }
     note = texts(figure)
     assert all((words[name] in note) == (name in changes) for name in words)
+
+
+def test_the_cure_of_unchanged_texts_is_said_once():
+    reason = "17 of 20 texts are as the original in front; at least 10 have to differ"
+    cure = "Longer texts, keyphrases.min_document_frequency: 1 or a larger keyphrases.max_phrases change more"
+    table = claims_table(verdict="not tested", reason=f"{reason}. {cure}")
+    told = " ".join(texts(figure_of(table)).split())
+    assert told.count(cure) == 1
+    assert reason in told
+    assert cure not in texts(figure_of(claims_table()))
 
 
 def test_without_imbalance_nothing_is_marked():

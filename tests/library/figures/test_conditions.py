@@ -5,7 +5,7 @@ import pytest
 
 from drawings import line, texts
 from library.figures.examples import N_CHANGED as N
-from library.figures.examples import drawn, figure_of, require_refusal, tables_of
+from library.figures.examples import drawn, figure_of, not_tested, require_refusal, tables_of
 
 
 def panel(row, column):
@@ -67,3 +67,11 @@ def test_reviews_that_are_too_long_are_counted_and_rounding_is_no_damage():
 
 def test_it_refuses_what_the_table_lacks():
     require_refusal("conditions", "no rows for metric 'stable_rank'", metric="stable_rank")
+
+
+def test_conditions_that_are_not_tested_have_no_point_and_are_counted():
+    tables = tables_of("conditions")
+    figure = figure_of("conditions", {**tables, "interventions": not_tested(tables["interventions"])})
+    assert "Not tested, and without a point: conditions with" in texts(figure)
+    labels = {curve.get_label() for axes in figure.axes[:2] for curve in axes.lines}
+    assert labels == {"zero", "first token closed, all reviews", "massive tokens closed, all reviews"}

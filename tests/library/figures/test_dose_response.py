@@ -6,7 +6,7 @@ import pytest
 
 from dosed import STRENGTHS
 from drawings import line, texts
-from library.figures.examples import EFFECTS, drawn, figure_of, require_refusal, tables_of
+from library.figures.examples import EFFECTS, drawn, figure_of, not_tested, require_refusal, tables_of
 
 FIGURE = "dose_response"
 
@@ -89,3 +89,11 @@ def test_three_models_with_two_ranges_fit_on_a_page():
 
 def test_it_refuses_what_the_table_lacks():
     require_refusal(FIGURE, "no rows for metric 'stable_rank'", metric="stable_rank")
+
+
+def test_too_few_reviews_are_said_in_every_panel():
+    tables = tables_of(FIGURE)
+    figure = figure_of(FIGURE, {**tables, "interventions": not_tested(tables["interventions"])})
+    assert "not tested: " in texts(figure)
+    labels = {curve.get_label() for axes in figure.axes for curve in axes.lines}
+    assert not labels & EFFECTS.keys()

@@ -20,7 +20,7 @@ def test_markers_are_shares_of_the_reviews_of_a_variant():
 
 def test_panels_without_sinks_say_so():
     written = [text.get_text() for axes in drawn("sinks").axes for text in axes.texts]
-    assert written.count("none") == 3
+    assert written.count("none") == 5
     nothing = figure_of("sinks", {"sinks": sinks_table().clear()}, models=MODELS[:1])
-    assert texts(nothing).count("none") == 2
+    assert texts(nothing).count("none") == 3
     assert "n = " not in texts(nothing)

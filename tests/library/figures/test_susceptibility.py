@@ -3,7 +3,7 @@
 import numpy as np
 
 from drawings import LONG, line, named, require_house_style, texts
-from library.figures.examples import SLOPED, SLOPES, drawn, figure_of, slope, slopes_table
+from library.figures.examples import SLOPED, SLOPES, drawn, figure_of, not_tested, slope, slopes_table
 
 
 def test_lines_are_the_slopes_of_blocks_from_the_untouched_run():
@@ -28,3 +28,8 @@ def test_a_model_without_slopes_is_left_out():
 def test_long_names_have_room():
     figure = figure_of("susceptibility", {"slopes": slopes_table({LONG: 30})}, models=named([LONG]))
     require_house_style(figure, "n = 9 reviews")
+
+
+def test_slopes_that_are_not_tested_are_said():
+    figure = figure_of("susceptibility", {"slopes": not_tested(slopes_table({"alpha": 30}))})
+    assert "not tested: 9 reviews" in texts(figure)

@@ -12,6 +12,7 @@ from homogenization.inference.robust import hodges_lehmann, without_influential
 from homogenization.statistics.contrasts import contrast_table
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.metrics import METRICS_SCHEMA
+from homogenization.tables.similarity import SIMILARITY_SCHEMA
 from library.statistics.shared import MARGIN
 
 VALUES = st.lists(st.integers(-50, 50), min_size=1, max_size=40).map(lambda given: np.array(given, dtype=float))
@@ -113,8 +114,9 @@ def verdicts(draw, depth_range=1e-3, **of_draw):
         layers.append(example_table(METRICS_SCHEMA, **names, layer=layer, depth=float(layer), value=values))
     metrics = pl.concat(layers)
     accepted = metrics.filter(variant="front").select("variant", "review_id").unique().with_columns(accepted=True)
+    accepted = pl.concat([pl.DataFrame(schema=SIMILARITY_SCHEMA), accepted], how="diagonal")
     comparisons = comparisons_table(accepted, [("front", "original")], N_REVIEWS, 10)
-    table = contrast_table(metrics, None, comparisons, ["cosine_anisotropy"], MARGIN, 1000, 0.95, 0)
+    table = contrast_table(metrics, None, comparisons, accepted, ["cosine_anisotropy"], MARGIN, 1000, 0.95, 0)
     return table.filter(layer=0)
 
 

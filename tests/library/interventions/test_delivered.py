@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,8 @@ from homogenization.measures.directions import mean_cosine
 from homogenization.metrics.differentiable import cosine_anisotropy
 from homogenization.states.network import packed_model
 from plain_interventions import derivative_at_0, dialled_layers, run_plainly, tiny_language_model
-from tiny_models import CONFIGS, network, random_texts
+from tiny_blocks import NETWORKS, POST_NORM
+from tiny_models import _GROUPED, CONFIGS, network, random_texts
 
 PATTERNS = ("first", "recency")
 N_TOKENS = 24
@@ -24,7 +26,8 @@ OUTPUT_OF_ATTENTION = {
     "gpt_neox_sequential": "attention",
     "bert": "attention.output.dense",
 }
-STREAM = {"gpt2": "ln_2", "gpt_neox": "", "gemma2": "pre_feedforward_layernorm", "bert": "attention.output.LayerNorm"}
+STREAM = {"gpt2": "ln_2", "gpt_neox": "", "bert": "attention.output.LayerNorm"}
+STREAM |= dict.fromkeys(POST_NORM, "pre_feedforward_layernorm")
 
 
 def at(block, path):
@@ -76,8 +79,17 @@ def through_norm(norm, inputs, added, centred):
     return gain * (added / size - inputs * (inputs * added).mean(axis=1, keepdims=True) / size**3)
 
 
+def normed(norm, rows):
+    """What Gemma's RMSNorm makes of rows: only their direction counts."""
+    size = np.sqrt((rows**2).mean(axis=1, keepdims=True) + norm.eps)
+    return (1 + norm.weight.detach().double().numpy()) * rows / size
+
+
 def plainly_delivered(made, name, ids, block, pattern):
-    """The stream with the attention of a block in it, and the rows that P adds there, from passes with A = P and 0."""
+    """The stream with the attention of a block in it; what the block adds if attention puts out the rows of P alone.
+
+    And what these add to first order; all from passes with A = P and 0.
+    """
     listed = next(module for module in made.base_model.modules() if isinstance(module, torch.nn.ModuleList))[block]
     rows = pattern_rows(pattern, len(ids), name != "bert")
     kept = {}
@@ -96,7 +108,8 @@ def plainly_delivered(made, name, ids, block, pattern):
         run_plainly(made, ids, change)
         return dict(kept)
 
-    post_norm = {"gemma2": "post_attention_layernorm", "bert": "attention.output.LayerNorm"}.get(name)
+    inside = name in POST_NORM  # the branch
+    post_norm = "attention.output.LayerNorm" if name == "bert" else "post_attention_layernorm" if inside else None
     stream = at(listed, STREAM.get(name, "post_attention_layernorm"))
     hooks = [
         at(listed, OUTPUT_OF_ATTENTION.get(name, "self_attn")).register_forward_hook(keep("attention", False)),
@@ -108,24 +121,62 @@ def plainly_delivered(made, name, ids, block, pattern):
     for hook in hooks:
         hook.remove()
     added = whole["attention"] - nothing["attention"]
+    first_order = added
     if post_norm:
-        added = through_norm(at(listed, post_norm), untouched["normed"], added, name == "bert")
-    return untouched["stream"], added
+        first_order = through_norm(at(listed, post_norm), untouched["normed"], added, name == "bert")
+    alone = normed(at(listed, post_norm), added) if inside else first_order
+    return untouched["stream"], alone, first_order
 
 
 @pytest.mark.parametrize(
-    "name", ["llama", "gemma", "gemma2", "qwen2", "gpt2", "gpt_neox", "gpt_neox_sequential", "bert"]
+    "name", ["llama", "gemma", "gemma2", "gemma3", "qwen2", "gpt2", "gpt_neox", "gpt_neox_sequential", "bert"]
 )
 def test_rows_are_those_of_plain_hooks(name):
-    made, model = tiny_language_model(name, CONFIGS[name])
+    made, model = tiny_language_model(name, NETWORKS[name])
     ids = random_texts([N_TOKENS])[0]
     expected = {pattern: plainly_delivered(made, name, ids, 1, pattern) for pattern in PATTERNS}
     made.set_attn_implementation("packed_reviews")
     model = in_float64(model)
     found = delivered_of_review(record(model, ids, find_layout(model)), b"r", PATTERNS)[1]
-    for number, (stream, added) in enumerate(expected.values()):
-        numbers = added_to(*(torch.from_numpy(rows[1:]) for rows in (stream, added)))
+    for number, taken in enumerate(expected.values()):
+        stream, alone, first_order = (torch.from_numpy(rows[1:]) for rows in taken)
+        numbers = *added_to(stream, alone)[:2], added_to(stream, first_order)[2]
         np.testing.assert_allclose(found[number, :3], numbers, rtol=2e-4, atol=1e-5)
+
+
+def test_what_points_along_attention_reaches_the_stream_behind_a_norm_and_has_no_slope():
+    """All values nearly alike: the first token puts into the stream what attention adds anyway."""
+    config = transformers.Gemma3TextConfig(**_GROUPED | {"num_hidden_layers": 1}, head_dim=16, query_pre_attn_scalar=16)
+    model = packed_model(network(config))
+    with torch.no_grad():
+        model.network.embed_tokens.weight[:] *= 0.01
+        model.network.embed_tokens.weight[:, :] += torch.randn(48, generator=torch.Generator().manual_seed(0))
+    model = in_float64(model)
+    recorded = record(model, random_texts([12])[0], find_layout(model))
+    cosine, length, predicted, _, _ = delivered_of_review(recorded, b"r", ["first"])[0, 0]
+    tokens = recorded.reached[0].detach()[1:]
+    added = tokens - recorded.layers[0].detach()[1:]
+    along, size, change = added_to(tokens, added)
+    assert (cosine, length) == pytest.approx((along, size), rel=0.02)
+    assert abs(along) > 0.1
+    assert abs(predicted) < 0.2 * abs(change)
+
+
+@pytest.mark.parametrize("name", ["gemma3", "qwen2_sliding", "gemma2"])
+def test_with_a_window_slopes_are_differences_and_far_queries_count_nowhere(name):
+    """Two chunks of queries; those from place 32 on do not see the first token in the blocks with the window."""
+    model = in_float64(packed_model(network(NETWORKS[name])))
+    ids = random_texts([140])[0]
+    recorded = record(model, ids, find_layout(model))
+    windowed = {attention.block: attention.window for attention in recorded.maps}
+    block = next(number for number, window in windowed.items() if window)
+    found = delivered_of_review(recorded, b"r", ["first", "uniform"])[block]
+    left = list(range(1, 140))
+    nothing = slopes(model, ids, "removed", block, left)
+    for number, pattern in enumerate(("first", "uniform")):
+        expected = slopes(model, ids, pattern, block, left) - nothing
+        np.testing.assert_allclose(found[number, 3:], expected, rtol=1e-3, atol=1e-6)
+    assert np.isfinite(found).all()
 
 
 def slopes(model, ids, pattern, block, left):

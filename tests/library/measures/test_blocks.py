@@ -1,13 +1,23 @@
 """Components of a block: where they lie, what leads into them, and the refusal of blocks that do not add up."""
 
+import numpy as np
 import pytest
 import torch
 import transformers
 
-from homogenization.measures.blocks import LAYOUTS, check_sums, find_layout, points_taken
+from homogenization.interventions.changes import dial
+from homogenization.interventions.passes import run
+from homogenization.measures.blocks import (
+    LAYOUTS,
+    check_sums,
+    find_layout,
+    known_layout,
+    norms_attention,
+    points_taken,
+)
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import packed_model, run_packed
-from tiny_blocks import EMBEDDED, LLAMA, MODULES, NETWORKS, POST_NORM, measure, tiny
+from tiny_blocks import BEHIND, EMBEDDED, LLAMA, MODULES, NETWORKS, POST_NORM, SANDWICH, measure, tiny
 from tiny_models import _GROUPED, _SIZE, CONFIGS, network, random_texts
 
 INNER = {  # the modules whose inputs count: norm 1, attention, norm 2, feed-forward
@@ -20,8 +30,8 @@ INNER = {  # the modules whose inputs count: norm 1, attention, norm 2, feed-for
 @pytest.mark.parametrize("name", NETWORKS)
 def test_components_lead_from_what_goes_in_to_what_comes_out(name):
     model = packed_model(network(NETWORKS[name]))
-    sandwich = ("input_layernorm", "self_attn", "pre_feedforward_layernorm", "mlp")
-    paths = INNER.get(model.architecture, sandwich if name in POST_NORM else LLAMA)
+    paths = INNER.get(model.architecture, SANDWICH if name in POST_NORM else LLAMA)
+    behind = dict(zip(("post_norm_1", "post_norm_2"), BEHIND, strict=True)) if name in POST_NORM else {}
     received, points = {}, {}
 
     def keep(component):
@@ -30,12 +40,14 @@ def test_components_lead_from_what_goes_in_to_what_comes_out(name):
 
         return hook
 
-    for component, path in zip(("norm_1", "attention", "norm_2", "feed_forward"), paths, strict=True):
+    inner = dict(zip(("norm_1", "attention", "norm_2", "feed_forward"), paths, strict=True))
+    for component, path in (inner | behind).items():
         model.blocks[1].get_submodule(path).register_forward_pre_hook(keep(component), with_kwargs=True)
     layout = find_layout(model)
     with points_taken(model, layout, lambda layer, point, states: points.update({(layer, point): states.clone()})):
         run_packed(model, random_texts([40])[0], [40], False, lambda *_: None)
     outputs = {"norm_1": "ln1_out", "attention": "attn_out", "norm_2": "ln2_out", "feed_forward": "mlp_out"}
+    outputs |= {"post_norm_1": "ln1_post_out", "post_norm_2": "ln2_post_out"} if behind else {}
     for component, states in received.items():
         before, after = layout.components[component]
         assert torch.equal(points[2, before], states)
@@ -44,7 +56,10 @@ def test_components_lead_from_what_goes_in_to_what_comes_out(name):
     assert additions == ({"addition"} if name == "gpt_neox" else {"attention_addition", "feed_forward_addition"})
     for addition in additions:
         before, after = layout.components[addition]
-        branches = {"attention_addition": ["attn_out"], "feed_forward_addition": ["mlp_out"]}
+        ends = ("ln1_post_out", "ln2_post_out") if behind else ("attn_out", "mlp_out")
+        branches = {
+            name: [end] for name, end in zip(("attention_addition", "feed_forward_addition"), ends, strict=True)
+        }
         added = sum(points[2, point] for point in branches.get(addition, ["attn_out", "mlp_out"]))
         torch.testing.assert_close(points[2, after] - points[2, before], added, rtol=1e-4, atol=1e-5)
 
@@ -78,6 +93,55 @@ def test_a_block_of_which_one_number_is_off_is_refused():
     model.blocks[1].register_forward_hook(spoil)
     with pytest.raises(HomogenizationError, match="in block 2, resid_post is not the sum of resid_mid and mlp_out"):
         check_sums(model, find_layout(model), random_texts([60])[0])
+
+
+NORMED = {
+    **{name: (config, name in POST_NORM) for name, config in NETWORKS.items()},
+    "olmo2": (transformers.Olmo2Config(**_GROUPED, rms_norm_eps=1e-9), True),  # no norm before the branches
+    "glm4": (transformers.Glm4Config(**_GROUPED, head_dim=12), True),
+    "qwen3": (transformers.Qwen3Config(**_GROUPED, head_dim=12), False),  # norms of queries and keys
+    "phi": (transformers.PhiConfig(**_SIZE), False),
+    "opt": (transformers.OPTConfig(hidden_size=48, ffn_dim=80, num_hidden_layers=3, vocab_size=300,
+                                   num_attention_heads=4, word_embed_proj_dim=48), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NORMED)
+def test_a_norm_behind_attention_is_found_in_blocks_of_any_layout(name):
+    """There, a common factor of attention reaches the stream nowhere; elsewhere, it does."""
+    config, normed = NORMED[name]
+    model = packed_model(network(config))
+    assert norms_attention(model) == normed
+    layout = known_layout(model)
+    assert layout is None or (layout.norm_behind_attention is not None) == normed
+    text = random_texts([30])[0]
+    untouched = run(model, text, [30]).states
+    halved = run(model, text, [30], dial("removed", 0.5, [b"r"])).states
+    moved = np.linalg.norm(halved[-1] - untouched[-1]) / np.linalg.norm(untouched[-1])
+    assert moved < 1e-3 if normed else moved > 1e-2
+
+
+def test_attention_is_the_same_point_with_and_without_a_norm_behind_it():
+    """`attn_out` is what its output projection gives, in every family."""
+    for name in ("llama", "qwen2", "gemma", "gemma2", "gemma3"):
+        model = packed_model(network(NETWORKS[name]))
+        points, projected = {}, {}
+
+        def keep(number, projected=projected):
+            return lambda _module, _inputs, output: projected.update({number: output[0].clone()})
+
+        def take(layer, point, states, points=points):
+            points[layer, point] = states.clone()
+
+        for number, block in enumerate(model.blocks, start=1):
+            block.self_attn.o_proj.register_forward_hook(keep(number))
+        with points_taken(model, find_layout(model), take):
+            run_packed(model, random_texts([20])[0], [20], False, lambda *_: None)
+        for number, states in projected.items():
+            assert torch.equal(points[number, "attn_out"], states)
+            added = points[number, "resid_mid"] - points[number, "resid_pre"]
+            end = points[number, "ln1_post_out" if name in POST_NORM else "attn_out"]
+            torch.testing.assert_close(added, end, rtol=1e-4, atol=1e-5)
 
 
 def test_unknown_blocks_are_named_with_what_to_do():

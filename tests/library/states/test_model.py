@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import polars as pl
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -11,7 +12,9 @@ from homogenization.models.built import ORIGIN_FILE
 from homogenization.models.devices import choose_device
 from homogenization.models.digests import DIGESTS_FILE, combined_digest, weights_digest
 from homogenization.models.saving import MODEL_FILES
+from homogenization.models.tokens import tokenize
 from homogenization.models.untrained import build_random_model
+from homogenization.plan.token_counts import token_counts
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import load_model
 from homogenization.states.network import packed_model
@@ -47,9 +50,14 @@ def load(folder, **changes):
     return load_model({**ENTRY, "weights": {"path": str(folder)}, **changes})
 
 
+def edit(path, **fields):
+    """Change fields of a JSON file; those that are None are removed."""
+    content = json.loads(path.read_text()) | fields
+    path.write_text(json.dumps({name: value for name, value in content.items() if value is not None}))
+
+
 def edit_config(folder, **changes):
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    edit(folder / "config.json", **changes)
 
 
 def test_a_random_model_is_the_same_bytes_each_time(built, tmp_path):
@@ -130,12 +138,33 @@ def test_long_texts_are_refused_where_rotation_depends_on_the_longest(folder):
     assert load(folder, max_tokens=32).max_tokens == 32
 
 
-def test_bos_without_a_bos_token_is_refused(folder):
-    path = folder / "tokenizer_config.json"
-    config = json.loads(path.read_text())
-    del config["bos_token"]
-    path.write_text(json.dumps(config))
-    with pytest.raises(HomogenizationError, match="bos: 'always'"):
+def test_bos_of_the_configuration_opens_a_text_where_the_tokenizer_names_none(folder):
+    # as Qwen2.5: nothing opens a text by itself, the tokenizer names no BOS, config.json does
+    edit(folder / "tokenizer.json", post_processor=None)
+    edit(folder / "tokenizer_config.json", bos_token=None)
+    edit_config(folder, bos_token_id=7)
+    plain, opened = (load(folder, bos=bos) for bos in ("default", "always"))
+    assert plain.tokenizer.bos_token_id is None
+    assert len(opened.tokenizer) == len(plain.tokenizer)
+    default, always, never = (
+        tokenize(model.tokenizer, ["a", "b"], TEXTS[:2], bos)
+        for model, bos in ((plain, "default"), (opened, "always"), (plain, "never"))
+    )
+    for index in range(2):
+        assert always.by_review[index].tolist() == [7, *default.by_review[index]]
+        assert always.offsets_of(index).tolist() == [[0, 0], *default.offsets_of(index).tolist()]
+        assert never.by_review[index].tolist() == default.by_review[index].tolist()
+    pl.DataFrame({"review_id": ["a", "b"], "text": TEXTS[:2]}).write_parquet(folder / "texts.parquet")
+    entry = {"bos": "always", "max_tokens": None, "long_texts": "leave_out"}
+    counted = token_counts(folder, entry, [("original", "0", "original")], [str(folder / "texts.parquet")])
+    assert counted["lengths"].to_list() == [always.lengths.tolist()]
+
+
+@pytest.mark.parametrize(("token_id", "said"), [(None, "nor its config.json"), (10**6, "has no such token")])
+def test_bos_without_a_bos_token_is_refused(folder, token_id, said):
+    edit(folder / "tokenizer_config.json", bos_token=None)
+    edit_config(folder, bos_token_id=token_id)
+    with pytest.raises(HomogenizationError, match=f"bos: 'always', but .*{said}"):
         load(folder, bos="always")
     load(folder, bos="default")
 

@@ -17,6 +17,7 @@ from homogenization.statistics.consequence_answers import answers_table
 from homogenization.statistics.harm import harm_table
 from homogenization.statistics.pooled_states import probes_table, shifts_table
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
+from homogenization.tables.similarity import SIMILARITY_SCHEMA
 from homogenization.vocabulary.numbers import NO_HEAD
 from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of, words_of
 
@@ -24,6 +25,7 @@ N = 24
 PLACE = np.linspace(-0.1, 0.1, N)  # of a review among the others
 DIAL = {"kind": "dial", "pattern": "first", "blocks": "all", "strength": 0.2}
 POOLED = "pooled"
+NOTHING_KNOWN = pl.DataFrame(schema=SIMILARITY_SCHEMA)  # of what rewriting changed: every text counts
 UNTOUCHED = {"kind": "untouched", "pattern": None, "blocks": "all", "strength": None}
 
 
@@ -50,6 +52,7 @@ def test_probes_are_compared_with_original_control_and_untouched_review_by_revie
             inward=("log_loss", 0.7),
             original__dial=("log_loss", 0.65),
         ),
+        NOTHING_KNOWN,
         {"front": {"edge": "inward"}},
         DRAWS,
         CONFIDENCE,
@@ -72,7 +75,7 @@ def test_probes_are_compared_with_original_control_and_untouched_review_by_revie
 
 def test_shifts_of_variants_stand_beside_the_mildest_perturbations():
     values = readings(front=("shift", 0.5), typo=("shift", 0.1), typo__dial=("shift", 0.4), deleted_word=("shift", 0.2))
-    table = shifts_table(values, {}, DRAWS, CONFIDENCE, SEED).filter(layer=0)
+    table = shifts_table(values, NOTHING_KNOWN, {}, DRAWS, CONFIDENCE, SEED).filter(layer=0)
     found = {(row["variant"], row["kind"], row["minus"]): row["estimate"] for row in table.iter_rows(named=True)}
     assert found.pop(("front", "untouched", "typo")) == pytest.approx(0.4)
     assert found.pop(("front", "untouched", "deleted_word")) == pytest.approx(0.3)
@@ -157,9 +160,9 @@ def test_the_answer_puts_the_strongest_pattern_beside_its_nearest_placebo():
     harm = harm_table(consequences(), ["typo"], DRAWS, CONFIDENCE, SEED)
     probes = probes_table(
         readings(original=("log_loss", 0.4)).with_columns(null_log_loss=pl.lit(1.5), correct=pl.lit(0.75)),
-        {}, DRAWS, CONFIDENCE, SEED,
+        NOTHING_KNOWN, {}, DRAWS, CONFIDENCE, SEED,
     )  # fmt: skip
-    shifts = shifts_table(readings(typo=("shift", 0.1)), {}, DRAWS, CONFIDENCE, SEED)
+    shifts = shifts_table(readings(typo=("shift", 0.1)), NOTHING_KNOWN, {}, DRAWS, CONFIDENCE, SEED)
     nothing = pl.DataFrame(schema=PREDICTABILITY_SCHEMA)
     (answer,) = answers_table(probes, nothing, shifts, harm, ["m"], words_of("consequences"))["answer"]
     assert "A probe of pooled states finds the labels: at layer 0, 75 % are right" in answer

@@ -14,6 +14,8 @@ from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, contrast_table
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.imbalance import BALANCE_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
+from homogenization.tables.opening_tokens import OPENING_TOKENS_SCHEMA
+from homogenization.tables.similarity import SIMILARITY_SCHEMA
 from library.statistics.shared import MARGIN, run_tabulate
 
 REVIEWS = [f"r{index}" for index in range(9)]
@@ -27,7 +29,7 @@ CELLS = [
 NAMES = ["effective_rank", "resultant_length"]
 PAIRS = [("front", "original"), ("front", "end")]
 DRAWS = 600
-OF_DEPTH = ("depth_range", "share_of_depth", "verdict", "fragile")  # what depth does, all originals say
+OF_DEPTH = ("depth_range", "review_sd", "share_of_depth", "verdict", "fragile")  # what depth does, all originals say
 NUMBERS = ("mean", "median", "ci_low", "ci_high", "effect_size", "p_value", "p_max_t", "n_80")
 
 
@@ -46,10 +48,16 @@ def metrics_table(models=("alpha",), reviews=REVIEWS, shift=0.4, seed=0):
     return pl.DataFrame(rows, schema=METRICS_SCHEMA, orient="row")
 
 
-def contrast(metrics, common=None, pairs=PAIRS, names=NAMES, seed=1, min_reviews=0):
+def similarity_of(reviews):
+    """The table similarity from some of its columns."""
+    return pl.concat([pl.DataFrame(schema=SIMILARITY_SCHEMA), reviews], how="diagonal_relaxed")
+
+
+def contrast(metrics, common=None, pairs=PAIRS, names=NAMES, seed=1, min_reviews=0, openings=None):
     reviews = metrics.select("variant", "review_id").unique()
-    comparisons = comparisons_table(reviews.with_columns(accepted=True), pairs, len(REVIEWS), min_reviews)
-    return contrast_table(metrics, common, comparisons, names, MARGIN, DRAWS, 0.95, seed)
+    similarity = similarity_of(reviews.with_columns(accepted=True))
+    comparisons = comparisons_table(similarity, pairs, len(REVIEWS), min_reviews)
+    return contrast_table(metrics, common, comparisons, similarity, names, MARGIN, DRAWS, 0.95, seed, openings)
 
 
 def differences(metrics, variant, minus, point, layer, view, metric, model="alpha"):
@@ -102,6 +110,53 @@ def test_every_number_by_another_route():
         assert row["n_80"] == reviews_for_power(np.array([row["effect_size"]]))[0]
     q = stats.false_discovery_control(table["p_value"].to_numpy())
     np.testing.assert_allclose(table["q_value"], q)
+
+
+def openings_of(changed):
+    """First tokens by variant; those of `changed` reviews are others in `front`."""
+    rows = [
+        ("alpha", variant, review, 100 + number if variant == "front" and number < changed else 7)
+        for variant in VARIANTS
+        for number, review in enumerate(REVIEWS)
+    ]
+    return pl.DataFrame(rows, schema=OPENING_TOKENS_SCHEMA, orient="row")
+
+
+@pytest.mark.parametrize("n_changed", [0, 3, 6, 9])
+def test_the_reviews_whose_first_token_stays_stand_beside_all(n_changed):
+    metrics = metrics_table()
+    without = contrast(metrics, min_reviews=6)
+    table = contrast(metrics, min_reviews=6, openings=openings_of(n_changed))
+    own = [name for name in table.columns if name.endswith("_same_first")]
+    assert_frame_equal(table.drop(own), without.drop(own), check_exact=True)
+    assert without["n_same_first"].null_count() == len(without)
+    for row in table.iter_rows(named=True):
+        numbers = [row[f"{name}_same_first"] for name in ("mean", "ci_low", "ci_high")]
+        assert row["n_same_first"] == 9 - n_changed
+        if n_changed == 0:
+            assert numbers == [row["mean"], row["ci_low"], row["ci_high"]]
+        elif n_changed > 3:
+            assert np.isnan(numbers).all()
+        else:
+            keys = (row[key] for key in ("variant", "minus", "point", "layer", "view", "metric"))
+            values = differences(metrics, *keys)[n_changed:, None]
+            low, high = mean_interval(values, bootstrap_weights(len(values), DRAWS, seed=1))
+            assert numbers == pytest.approx([values.mean(), low[0], high[0]])
+
+
+def test_where_depth_does_less_than_reviews_differ_the_margin_is_a_share_of_that():
+    """Front is some .014 higher. Depth moves the metric by .02, of which .02 is less; reviews lie 1.1 apart."""
+    metrics = metrics_table(reviews=[f"r{index:03d}" for index in range(9)])
+    own = dict(zip(sorted(set(metrics["review_id"])), np.linspace(-1.6, 1.6, 9), strict=True))
+    shift = 0.01 * (pl.col("variant") == "front") + 0.01 * pl.col("layer")
+    metrics = metrics.with_columns(value=pl.col("review_id").replace_strict(own) + shift)
+    jitter = pl.col("review_id").replace_strict({review: 1e-3 * index for index, review in enumerate(own)})
+    metrics = metrics.with_columns(value=pl.col("value") + pl.when(variant="front").then(jitter).otherwise(0.0))
+    table = contrast(metrics).filter(minus="original", point="residual_stream")
+    assert table["depth_range"].to_list() == pytest.approx([0.02] * len(table))
+    assert table["review_sd"].to_list() == pytest.approx([np.std(list(own.values()), ddof=1)] * len(table))
+    assert (table["ci_low"] > 0.02 * 0.02).all()  # of the range
+    assert table["verdict"].unique().to_list() == ["negligible"]
 
 
 def test_max_t_is_over_the_layers_of_the_residual_stream():
@@ -278,7 +333,9 @@ def test_the_script_writes_the_table(tmp_path):
     """From tables on the disk to the table with its metadata; that of a common number of tokens may be missing."""
     metrics = metrics_table()
     outputs = [tmp_path / "contrasts.parquet", tmp_path / "comparisons.csv"]
-    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "common_length", "similarity")}
+    paths = {
+        name: str(tmp_path / f"{name}.parquet") for name in ("metrics", "common_length", "similarity", "opening_tokens")
+    }
     write_table(metrics, paths["metrics"])
     write_table(common_of(metrics, 2.0), paths["common_length"])
     accepted = (
@@ -286,7 +343,8 @@ def test_the_script_writes_the_table(tmp_path):
         .unique()
         .with_columns(accepted=(pl.col("variant") == "front") | pl.col("review_id").is_in(REVIEWS[:3]))
     )
-    write_table(accepted, paths["similarity"])
+    write_table(similarity_of(accepted), paths["similarity"])
+    write_table(openings_of(2), paths["opening_tokens"])
     paths["balance"] = str(tmp_path / "balance.csv")
     unlike = ("front", "end", None, None, "order", 1.0, 0.5, 3.0, 3, False)
     pl.DataFrame([unlike], schema=BALANCE_SCHEMA, orient="row").write_csv(paths["balance"])
@@ -294,7 +352,7 @@ def test_the_script_writes_the_table(tmp_path):
     arguments |= {"n_reviews": len(REVIEWS), "min_reviews": 6, "margin": MARGIN}
     run_tabulate(tmp_path, "statistics.contrasts", paths, outputs, **arguments)
     written, comparisons = read_table(outputs[0]), pl.read_csv(outputs[1])
-    tested = contrast(metrics, common_of(metrics, 2.0), pairs=PAIRS[:1])
+    tested = contrast(metrics, common_of(metrics, 2.0), pairs=PAIRS[:1], openings=openings_of(2))
     assert_frame_equal(written.filter(minus="original"), tested, check_exact=True)
     assert written.filter(minus="end")["reason"].unique().item().startswith("3 of 9 reviews accepted in both front and")
     assert comparisons.select("minus", "n_accepted", "tested").rows() == [("original", 9, True), ("end", 3, False)]

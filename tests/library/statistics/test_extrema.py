@@ -121,7 +121,7 @@ def sink_rows(first_block, last_block):
     told = {
         "model": "m",
         "variant": "original",
-        "kind": "norm",
+        "kind": "massive",
         "n_reviews": 10,
         "n_read": N,
         "first_block": first_block,

@@ -16,7 +16,7 @@ from homogenization.statistics.interventions import (
 )
 from library.statistics.shared import run_tabulate, slope_rows
 
-SETTINGS = {"draws": 500, "confidence": 0.95, "seed": 0}
+SETTINGS = {"draws": 500, "confidence": 0.95, "seed": 0, "min_reviews": 6}
 N = 20
 
 
@@ -89,6 +89,41 @@ class TestEffects:
         table = effects_table(intervened_rows({closed: np.ones(N)}, moved={closed: np.ones(N, dtype=bool)}), **SETTINGS)
         assert table.is_empty()
 
+    def test_a_norm_behind_attention_leaves_the_other_controls(self):
+        """Nothing is said of `removed` at any dose, and it is part of no correction."""
+        effects, damage = {"first": 0.5, "removed": 0.4, "uniform": 0.2}, {"first": 0.5, "removed": 1, "uniform": 1}
+        conditions, kl = curves(effects, damage, N, 0.3)
+        plain, normed = (
+            effects_table(intervened_rows(conditions, kl, branch_norm=norm), **SETTINGS) for norm in (False, True)
+        )
+        less = normed.filter(against="removed")
+        assert set(less["pattern"]) == {"first"}
+        assert set(less["at"]) == {"strength"}
+        assert (
+            less.select(pl.col("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "q_value").is_nan())
+            .to_numpy()
+            .all()
+        )
+        assert less["reason"].str.starts_with("a norm follows attention").all()
+        assert plain["reason"].is_null().all()
+        others = [table.filter(pl.col("against") != "removed").drop("q_value") for table in (plain, normed)]
+        assert others[0].equals(others[1])
+        assert not normed.filter(pl.col("against") != "removed")["q_value"].is_nan().any()
+
+    @pytest.mark.parametrize("n", [2, 5, 6])
+    def test_fewer_reviews_than_asked_for_are_not_tested(self, n):
+        conditions, kl = curves({"first": 0.5, "uniform": 0.2}, {"first": 0.5, "uniform": 1}, n, 0.2)
+        table = effects_table(intervened_rows(conditions, kl), **SETTINGS)
+        assert {"strength", "kl"} == set(table.filter(against="uniform")["at"])
+        assert table["n_reviews"].unique().to_list() == [n]
+        numbers = table.select("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "q_value")
+        assert numbers.select(pl.all().is_nan()).to_numpy().all() == (n < 6)
+        said = f"{n} reviews have a value; at least 6 are needed"
+        assert table["reason"].unique().to_list() == [said if n < 6 else None]
+        slopes = slopes_table(slope_rows({"first": np.ones((n, 2))}), intervened_rows(conditions), **SETTINGS)
+        assert slopes["reason"].unique().to_list() == [said if n < 6 else None]
+        assert slopes["estimate"].is_nan().all() == (n < 6)
+
     def test_without_an_effect_one_test_in_twenty_finds_one(self):
         """500 conditions on 25 reviews whose changes are noise; half of them less a control."""
         generator = np.random.default_rng(3)
@@ -123,6 +158,14 @@ class TestSlopes:
             assert whole["share_of_depth"] == pytest.approx(whole["estimate"] / 4)
             assert whole["ci_low"] < whole["estimate"] < whole["ci_high"]
         assert set(table.filter(pattern="removed")["against"]) == {"untouched"}
+
+    def test_a_norm_behind_attention_leaves_no_slope_less_that_of_removed(self):
+        slopes = slope_rows({name: np.ones((N, 2)) for name in ("first", "removed", "uniform")})
+        normed = intervened_rows({dial("first", 0.1): np.zeros(N)}, branch_norm=True)
+        table = slopes_table(slopes, normed, **SETTINGS)
+        reasons = dict(table.filter(pattern="first").select("against", pl.col("reason").is_not_null()).unique().rows())
+        assert reasons == {"untouched": False, "removed": True, "uniform": False}
+        assert table.filter(against="removed")["estimate"].is_nan().all()
 
     def test_a_review_without_the_slope_of_a_block_has_none_of_all_blocks(self):
         rows = slope_rows({"first": np.ones((N, 3))})

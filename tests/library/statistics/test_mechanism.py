@@ -19,12 +19,12 @@ from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA
 from library.statistics.shared import run_tabulate, similarity_rows, words_of
 
 N = 20
-SETTINGS = {"draws": 300, "confidence": 0.95, "seed": 0}
+SETTINGS = {"draws": 300, "confidence": 0.95, "seed": 0, "min_reviews": 6}
 COSINES = np.array([-0.3, 0.2, 0.4, 0.1, -0.1])
 SLOPES = np.array([-1.0, 2.0, 1.0, -0.5, -0.2])
 
 
-def delivered_rows(noise=0.0, pattern="first", cosines=COSINES, slopes=SLOPES, model="m"):
+def delivered_rows(noise=0.0, pattern="first", cosines=COSINES, slopes=SLOPES, model="m", branch_norm=False):
     """Rows of jobs: `predicted` is twice the cosine, the slope at the output minus that after the block."""
     generator = np.random.default_rng(0)
     means = {
@@ -36,7 +36,7 @@ def delivered_rows(noise=0.0, pattern="first", cosines=COSINES, slopes=SLOPES, m
     }
     review, block = (index.ravel() for index in np.indices((N, len(cosines))))
     columns = {"model": model, "variant": "original", "review_id": [f"r{number:03d}" for number in review]}
-    columns |= {"block": block + 1, "pattern": pattern}
+    columns |= {"block": block + 1, "pattern": pattern, "branch_norm": branch_norm}
     columns |= {name: means[name][block] + noise * generator.standard_normal(len(block)) for name in DELIVERED_NUMBERS}
     return pl.DataFrame(columns, schema=DELIVERED_SCHEMA)
 
@@ -97,6 +97,21 @@ def test_the_sentence_says_what_the_numbers_say():
     assert answer(table.filter(pattern="second")) == answer(table, "other") == answer(table.clear())
     alone = mechanism_table(delivered_rows(cosines=COSINES[:1], slopes=SLOPES[:1]), **SETTINGS)
     assert answer(alone).endswith("at the output.")
+
+
+def test_a_norm_behind_attention_and_too_few_reviews_are_said():
+    said = answer(mechanism_table(delivered_rows(branch_norm=True), **SETTINGS))
+    assert "slope of cosine anisotropy in 80 %" in said
+    assert "undoes what removing attention does" in said
+    few = delivered_rows().filter(pl.col("review_id") < "r004")
+    table = mechanism_table(few, **SETTINGS)
+    assert table["agreement"].is_nan().all()
+    assert table["n_positive"].is_null().all()
+    reason = "4 reviews have a value; at least 6 are needed"
+    assert answer(table) == f"Whether what the first token delivers tells its slope is not tested: {reason}."
+    means = delivered_table(few, **SETTINGS)
+    assert means.select("reason", "n_reviews").unique().rows() == [(reason, 4)]
+    assert means["cosine"].is_nan().all()
 
 
 def test_the_script_writes_both_tables(tmp_path):

@@ -14,7 +14,7 @@ from library.statistics.shared import COSINE, metric_rows, run_tabulate, similar
 
 N, N_BLOCKS = 20, 3
 NO_MECHANISM = pl.DataFrame(schema=MECHANISM_SCHEMA)
-SETTINGS = {"draws": 300, "confidence": 0.95, "seed": 0}
+SETTINGS = {"draws": 300, "confidence": 0.95, "seed": 0, "min_reviews": 6}
 TEMPLATES = ("first", "second", "self", "previous", "next", "recency_2", "recency_8", "recency_32", "uniform")
 
 
@@ -97,7 +97,7 @@ def test_predictions_are_slopes_times_doses_review_by_review():
         ({"effect": -1.0}, ": the opposite."),
         ({"effect": 1.0, "noise": 0.02}, ": the two agree within their error."),
         ({"effect": 0.0, "noise": 0.3}, ": the two agree within their error, as would no change."),
-        ({"effect": 0.0, "noise": 0.02}, ": the predicted change is not found."),
+        ({"effect": 0.0, "noise": 0.02}, ": the measured change is undecided, and is another than the predicted one."),
     ],
 )
 def test_answers_say_what_the_numbers_say(keys, said):

@@ -14,6 +14,7 @@ from homogenization.inference.resampling import bootstrap_weights, mean_interval
 from homogenization.statistics.pooled_states import shifts_table
 from homogenization.tables.consequences import of_pooled_states
 from homogenization.tables.over_reviews import linearised
+from homogenization.tables.similarity import SIMILARITY_SCHEMA
 from library.statistics.shared import CONFIDENCE, SEED
 
 N, WIDTH, DRAWS = 40, 12, 400
@@ -97,7 +98,7 @@ def test_the_tables_count_the_scales_of_the_reviews_that_they_compare():
     condition = {"kind": "untouched", "pattern": None, "blocks": "all", "strength": None}
     types = {name: pl.Float64 if name == "strength" else pl.String for name in condition}
     told = readings.with_columns(**{name: pl.lit(value, types[name]) for name, value in condition.items()})
-    table = shifts_table(told, {}, DRAWS, CONFIDENCE, SEED)
+    table = shifts_table(told, pl.DataFrame(schema=SIMILARITY_SCHEMA), {}, DRAWS, CONFIDENCE, SEED)
     shared = np.where(np.isnan(front), np.nan, typo)
     for variant, minus, values in (
         ("front", None, linearised(front, of_front)),

@@ -26,7 +26,7 @@ from homogenization.tables.balance import (
 )
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.imbalance import BALANCE_SCHEMA, unbalanced
-from homogenization.tables.similarity import similarity_table
+from homogenization.tables.similarity import SIMILARITY_SCHEMA, similarity_table
 from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA, VARIANT_SCHEMA
 
 ORIGINAL = "The slow train left at dawn. Ghosts again? A dull end."
@@ -164,7 +164,7 @@ def test_a_pair_is_compared_on_the_reviews_that_are_accepted_in_both():
     tokens = {"small": [20] * 3 + [22] * 3 + [11] * 3, "large": [11] * 9}
     covariates = covariates_of_reviews(variants, similarity, tokens)
     pairs = [("front", "scattered", "rewriting"), ("scattered", "front", None)]
-    table = balance_table(covariates, pairs, 0.25)
+    table = balance_table(covariates, similarity, pairs, 0.25)
     assert dict(table.schema) == BALANCE_SCHEMA
     assert table.select("variant", "control", "role").unique(maintain_order=True).rows() == pairs
     front = table.filter(variant="front")
@@ -187,7 +187,7 @@ def test_a_pair_is_compared_on_the_reviews_that_are_accepted_in_both():
 def test_a_pair_without_a_review_in_common_is_in_the_table_and_in_the_figure():
     variants, similarity = study({"front": "ab", "scattered": ""})
     covariates = covariates_of_reviews(variants, similarity, {"small": [20] * 9})
-    table = balance_table(covariates, [("front", "scattered", "rewriting")], 0.25)
+    table = balance_table(covariates, similarity, [("front", "scattered", "rewriting")], 0.25)
     assert set(table["covariate"]) == {*COVARIATES} - {"tokens_per_word", "loss_per_word"}
     assert set(table["n_reviews"]) == {0}
     assert table["smd"].is_nan().all()
@@ -204,7 +204,7 @@ def test_the_bound_itself_is_balanced_and_what_is_unknown_is_neither():
     schema = ["variant", "review_id", "model", "covariate", "value"]
     covariates = pl.DataFrame(rows, schema=schema, orient="row", schema_overrides={"model": pl.String})
     for bound, balanced in ((0.5, True), (0.49, False)):
-        table = balance_table(covariates, [("front", "end", "key")], bound)
+        table = balance_table(covariates, pl.DataFrame(schema=SIMILARITY_SCHEMA), [("front", "end", "key")], bound)
         assert table["covariate"].to_list() == ["words", "f1"]
         assert table["balanced"].to_list() == [None, balanced]
         assert table["n_reviews"].to_list() == [1, 3]

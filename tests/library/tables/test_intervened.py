@@ -44,7 +44,7 @@ def files_of_job(folder, shard, reviews, variant="original", skipped=()):
                 continue
             for layer, value in enumerate(level(review)):
                 place = {"layer": layer, "depth": layer / N_BLOCKS, "view": VIEW, "metric": METRIC}
-                values.append(names | place | {"value": value + slope * layer})
+                values.append(names | place | {"value": value + slope * layer, "untouched": value})
             dose = {"n_tokens": 9, "kl": slope * (review + 1), "cross_entropy": 2.0, "sink_moved": review == 1}
             doses.append({**names, **told, **dose})
     paths = str(folder / f"{variant}{shard}.parquet"), str(folder / f"{variant}{shard}.doses.parquet")

@@ -4,13 +4,14 @@ import polars as pl
 
 from homogenization.run.parquet import write_table
 from homogenization.tables.rewriting import (
+    ALL_REASONS,
     CANDIDATES_SCHEMA,
     REWRITING_SCHEMA,
     candidates_table,
     rewriting_table,
     tabulate,
 )
-from homogenization.variants.refusals import REASONS
+from homogenization.variants.sentence_schemas import SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
 
 
 def test_rewriting_counts_reviews_and_reasons(tmp_path):
@@ -33,18 +34,51 @@ def test_rewriting_counts_reviews_and_reasons(tmp_path):
     shorter = judged.filter(pl.col("review_id") != "c").with_columns(variant=pl.lit("end"))
     candidates = candidates_table([judged, shorter])
     assert dict(candidates.schema) == CANDIDATES_SCHEMA
-    table = rewriting_table(candidates, reviews)
+    none = pl.DataFrame(schema=SENTENCE_SCHEMA)
+    table = rewriting_table(candidates, none, reviews, ["front", "end"])
     assert dict(table.schema) == REWRITING_SCHEMA
     front, end = table.to_dicts()
     assert (front["n_reviews"], front["n_rewritten"], front["n_candidates"]) == (3, 2, 5)
-    assert (end["n_reviews"], end["n_rewritten"], end["rewriting_rate"]) == (2, 2, 1)
-    assert {reason: front[reason] for reason in REASONS if front[reason]} == {"malformed": 1, "empty": 1, "coverage": 1}
-    assert sum(front[reason] for reason in REASONS) == front["n_candidates"] - front["n_rewritten"]
+    assert (end["n_reviews"], end["n_rewritten"], end["rewriting_rate"]) == (3, 2, 2 / 3)
+    assert end["n_sentences"] is None
+    assert {reason: front[reason] for reason in ALL_REASONS if front[reason]} == {
+        "malformed": 1,
+        "empty": 1,
+        "coverage": 1,
+    }
+    assert sum(front[reason] for reason in ALL_REASONS) == front["n_candidates"] - front["n_rewritten"]
     assert (front["median_words_rewritten"], front["median_words_rejected"]) == (3, 7)
-    assert end["median_words_rejected"] is None
+    assert (end["median_words_rewritten"], end["median_words_rejected"]) == (3, 7)
     for name, made in (("front", judged), ("end", shorter), ("reviews", reviews)):
         write_table(made, tmp_path / f"{name}.parquet")
     paths = [tmp_path / "front.parquet", tmp_path / "end.parquet"]
-    read = tabulate(SimpleNamespace(candidates=paths, shards=[tmp_path / "reviews.parquet"]))
+    inputs = SimpleNamespace(candidates=paths, sentences=[], shards=[tmp_path / "reviews.parquet"])
+    read = tabulate(inputs, ["front", "end"])
     assert read[0].equals(candidates)
     assert read[1].equals(table)
+
+
+def test_rewriting_counts_sentences(tmp_path):
+    rows = [
+        ("front", "a", 0, 0, "1", "t", True, None, 1.0, 0.9, 4.0, "stop"),
+        ("front", "a", 0, 1, "2", "t", False, None, 1.0, 0.8, 4.0, "stop"),
+        ("front", "b", 2, 0, "3", "t", False, "names", 1.0, None, None, "stop"),
+    ]
+    candidates = candidates_table([pl.DataFrame(rows, SENTENCE_CANDIDATE_SCHEMA, orient="row")])
+    assert dict(candidates.schema) == CANDIDATES_SCHEMA
+    outcomes = [
+        ("front", "a", 0, "plot", "moved", None, True),
+        ("front", "a", 1, "plot", "in_place", None, True),
+        ("front", "b", 2, "plot", "kept", "names", False),
+        ("front", "b", 3, None, "kept", "unsuited", False),
+        ("end", "a", 0, "plot", "in_place", None, False),
+    ]
+    sentences = pl.DataFrame(outcomes, SENTENCE_SCHEMA, orient="row")
+    reviews = pl.DataFrame({"review_id": ["a", "b", "c"], "text": ["one two", "one two three four", "1 2 3 4 5 6 7"]})
+    front, end = rewriting_table(candidates, sentences, reviews, ["front", "end"]).to_dicts()
+    assert (front["n_reviews"], front["n_rewritten"], front["n_candidates"], front["names"]) == (3, 1, 3, 1)
+    counts = ("n_sentences", "n_moved", "n_in_place", "n_kept")
+    assert [front[name] for name in counts] == [4, 1, 1, 2]
+    assert [end[name] for name in counts] == [1, 0, 1, 0]
+    assert (end["n_rewritten"], end["n_candidates"], end["names"]) == (0, 0, 0)
+    assert (front["median_words_rewritten"], front["median_words_rejected"]) == (2, 5.5)

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from homogenization.run.parquet import write_table
+from homogenization.tables.changes import CHANGES_SCHEMA
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA, comparisons_table, too_few_accepted
 from homogenization.tables.similarity import (
     ACCEPTANCE_SCHEMA,
@@ -13,6 +14,7 @@ from homogenization.tables.similarity import (
     similarity_table,
     tabulate,
 )
+from homogenization.variants.schemas import VARIANT_SCHEMA
 
 REVIEWS = ("a", "b", "c")
 
@@ -36,18 +38,31 @@ def test_a_review_is_accepted_in_each_variant_by_itself():
     assert [accepted["random_pairs", review] for review in "abc"] == [None] * 3
 
 
+def texts(folder, variant="front", **reviews):
+    """The arguments of the table that name texts: those of three reviews, and of a variant of which some are other."""
+    rows = [(name, f"The house of {name} burns.") for name in "abcd"]
+    write_table(pl.DataFrame(rows, schema=["review_id", "text"], orient="row"), folder / "originals")
+    variants = [(variant, name, reviews.get(name, text), None, []) for name, text in rows]
+    write_table(pl.DataFrame(variants, schema=VARIANT_SCHEMA, orient="row"), folder / "rewritten")
+    return {"originals": [folder / "originals"], "rewritten": [folder / "rewritten"]}
+
+
 def test_acceptance_lists_every_variant_and_says_where_the_threshold_rejects_most(tmp_path, caplog):
     """One review could not be rewritten as front, and none as end."""
     for name, table in {"front": scores("front", [0.9, 0.4, 0.3]), "end": scores("end", [], ""), "r": RANDOM}.items():
         write_table(table, tmp_path / name)
     inputs = SimpleNamespace(
-        similarity=[tmp_path / "end", tmp_path / "front"], random_pairs=[tmp_path / "r"], fluency=[]
+        similarity=[tmp_path / "end", tmp_path / "front"],
+        random_pairs=[tmp_path / "r"],
+        fluency=[],
+        **texts(tmp_path, a="Burns, the house of a!"),
     )
-    similarity, acceptance = tabulate(inputs, ["end", "front"], 0.8, 4)
+    similarity, acceptance = tabulate(inputs, ["end", "front"], {"end": "end", "front": "front"}, 0.8, 4)
     assert dict(acceptance.schema) == ACCEPTANCE_SCHEMA
     assert acceptance.rows() == [
-        ("end", 4, 0, 0, 0.0, None, None, pytest.approx(0.4), 0.8, None, None, None),
-        ("front", 4, 3, 1, 0.25, pytest.approx(1.6 / 3), 0.4, pytest.approx(0.4), 0.8, None, None, None),
+        ("end", 4, 0, 0, 0.0, 0, None, 0, 0, 0, 0, 0, None, None, pytest.approx(0.4), 0.8, None, None, None),
+        ("front", 4, 3, 1, 0.25, 1, 1.0, 3, 0, 0, 0, 0, pytest.approx(1.6 / 3), 0.4, pytest.approx(0.4), 0.8)
+        + (None,) * 3,
     ]
     assert (
         "similarity.threshold: 0.8 accept 1 of the 3 rewritten reviews of front, whose median F1 is 0.400"
@@ -84,10 +99,19 @@ def test_the_excess_is_that_over_the_same_review_and_can_bound_acceptance(tmp_pa
         write_table(part, tmp_path / name)
     paths = {name: tmp_path / name for name in files}
     inputs = SimpleNamespace(
-        similarity=[paths["f1"]], random_pairs=[paths["r"]], fluency=[paths["original"], paths["front"]]
+        similarity=[paths["f1"]],
+        random_pairs=[paths["r"]],
+        fluency=[paths["original"], paths["front"]],
+        **texts(tmp_path),
     )
-    similarity, acceptance = tabulate(inputs, ["front"], 0.8, 4, 0.75)
-    assert similarity.equals(table)
+    similarity, acceptance = tabulate(inputs, ["front"], {"front": "front"}, 0.8, 4, 0.75)
+    assert similarity.drop(CHANGES_SCHEMA).equals(table.drop(CHANGES_SCHEMA))
+    assert acceptance.select("n_changed", "share_changed", "n_without_phrases").rows() == [(0, 0.0, 4)]
+    assert (
+        "front: 1 of 1 accepted texts are as the original, 4 without a key phrase; phrases moved in 0 of 0 sentences, "
+        "stood in place in 0, and could not move in 0. Comparisons are over texts that differ. Longer texts, "
+        "keyphrases.min_document_frequency: 1 or a larger keyphrases.max_phrases change more."
+    ) in caplog.text
     assert acceptance.select("n_accepted", "mean_loss_per_word", "median_excess_loss", "max_excess_loss").rows() == [
         (1, 4.75, 0.75, 0.75)
     ]
@@ -125,8 +149,11 @@ def test_tabulate_reads_the_shards_in_their_order(tmp_path):
     for name, table in shards.items():
         write_table(table, tmp_path / name)
     inputs = SimpleNamespace(
-        similarity=[tmp_path / "front-1", tmp_path / "front-0"], random_pairs=[tmp_path / "random"], fluency=[]
+        similarity=[tmp_path / "front-1", tmp_path / "front-0"],
+        random_pairs=[tmp_path / "random"],
+        fluency=[],
+        **texts(tmp_path),
     )
-    similarity, _ = tabulate(inputs, ["front"], 0.85, 2)
+    similarity, _ = tabulate(inputs, ["front"], {"front": "front"}, 0.85, 2)
     assert similarity.select("review_id", "accepted").rows()[:2] == [("b", True), ("a", False)]
     assert len(similarity) == 2 + 3

@@ -24,7 +24,7 @@ def table(tmp_path):
         sink("a", "attention", 5, "the film.", (4, 9), 20.0),
         sink("b", "attention", 2, " ", (5, 5), 11.0),
         sink("b", "attention", 10, "", (5, 7), 13.0),
-        sink("b", "norm", 7, "the", (2, 2), 30.0),
+        sink("b", "massive", 7, "the", (2, 2), 30.0),
         ("tiny", "front", "c", 1, *[None] * 8),
     ]
     write_table(pl.DataFrame(rows, schema=SINKS_SCHEMA, orient="row"), tmp_path / "sinks")
@@ -50,8 +50,8 @@ def test_a_row_for_all_tokens_then_one_for_each_text_over_all_reviews_that_were_
         ("attention", "(special)", 1, 3, 1, 10.0, 10, 10, 5.0, 7.0, 13.0),
         ("attention", "the", 1, 3, 1, 1.0, 1, 1, 3.0, 8.0, 12.0),
         ("attention", "the film.", 1, 3, 1, 5.0, 5, 5, 4.0, 9.0, 20.0),
-        ("norm", None, 1, 3, 1, 7.0, 7, 7, 2.0, 2.0, 30.0),
-        ("norm", "the", 1, 3, 1, 7.0, 7, 7, 2.0, 2.0, 30.0),
+        ("massive", None, 1, 3, 1, 7.0, 7, 7, 2.0, 2.0, 30.0),
+        ("massive", "the", 1, 3, 1, 7.0, 7, 7, 2.0, 2.0, 30.0),
     ]
     assert found.filter(token="the film.")["relative_position"].item() == pytest.approx(0.5)
 
@@ -59,5 +59,5 @@ def test_a_row_for_all_tokens_then_one_for_each_text_over_all_reviews_that_were_
 def test_reviews_that_are_not_accepted_do_not_count(table):
     found = table("b", "c")
     assert found["n_read"].unique().to_list() == [2]
-    assert found.filter(token="the")["kind"].to_list() == ["norm"]
+    assert found.filter(token="the")["kind"].to_list() == ["massive"]
     assert table().is_empty()

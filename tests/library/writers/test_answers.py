@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.writers.answers import RequestStore, answered, refuse_unanswered
-from homogenization.writers.requests import Completion, Failure, Request
+from homogenization.writers.requests import Completion, Failure, Request, request_seed
 
 COMPLETION = Completion('{"review": "Ein Früchtchen, 😀 fine."}', "stop", {"total_tokens": 12})
 
@@ -59,6 +59,22 @@ def test_the_key_is_all_that_decides_the_answer_and_nothing_else(store, writer):
         store.key(Shouter(parameters={"temperature": 0.7, "seed": 1}), request()),
     ]
     assert len({key, *others}) == 7
+
+
+def test_a_regular_expression_is_part_of_key_and_seed(store, writer):
+    plain = request()
+    # of the store and the texts that earlier versions made
+    assert store.key(writer, plain) == "d79cfdaa2d300c4e5198af01f1ae737e"
+    assert request_seed(7, plain) == 2946816825025827209
+    one, other = (replace(plain, schema=None, regex=regex) for regex in ("a+", "b+"))
+    assert len({store.key(writer, asked) for asked in (plain, one, other)}) == 3
+    assert len({request_seed(7, asked) for asked in (plain, one, other)}) == 3
+
+
+@pytest.mark.parametrize("form", [{"schema": None}, {"regex": "a+"}])
+def test_a_request_has_one_form(form):
+    with pytest.raises(ValueError, match="one of schema and regex"):
+        replace(request(), **form)
 
 
 def test_a_damaged_answer_is_never_trusted(store, writer, tmp_path):

@@ -4,6 +4,7 @@ import pytest
 
 from homogenization.writers.backends import make_writer
 from homogenization.writers.endpoint import OpenAIWriter
+from homogenization.writers.llamacpp import LlamaCppWriter
 from homogenization.writers.local import LocalWriter
 
 SAMPLING = {"temperature": 0.7, "top_p": 0.95, "max_new_tokens": 64, "structured_output": "none"}
@@ -15,11 +16,15 @@ ENTRIES = {
         "api_key_variable": "NO_SUCH_KEY",
     },
     "writers.local": {"weights": {"path": "nowhere"}, "dtype": "float32", "device": "cpu", "batch_size": 4},
+    "writers.llamacpp": {"weights": {"built": "nowhere"}, "context": 128, "parallel": 1},
 }
-MEANS = {"gpus": 1, "connections": 2, "timeout_seconds": 10.0, "max_retries": 0}
+MEANS = {"gpus": 1, "threads": 1, "connections": 2, "timeout_seconds": 10.0, "max_retries": 0}
 
 
-@pytest.mark.parametrize(("module", "kind"), [("writers.endpoint", OpenAIWriter), ("writers.local", LocalWriter)])
+KINDS = {"writers.endpoint": OpenAIWriter, "writers.local": LocalWriter, "writers.llamacpp": LlamaCppWriter}
+
+
+@pytest.mark.parametrize(("module", "kind"), KINDS.items())
 def test_each_backend_makes_its_writer(module, kind):
     writer = make_writer(module, SAMPLING | ENTRIES[module], 3, **MEANS)
     assert isinstance(writer, kind)

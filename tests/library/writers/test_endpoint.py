@@ -2,12 +2,14 @@ import json
 import logging
 import re
 import time
+from dataclasses import replace
 
 import pytest
+from llguidance import LLMatcher, LLTokenizer
 
 from bad_server import ENTRY, KEY, BadServer, user_message
 from homogenization.run.errors import HomogenizationError
-from homogenization.writers.endpoint import OpenAIWriter
+from homogenization.writers.endpoint import REGEX_DIALECTS, OpenAIWriter
 from homogenization.writers.requests import Completion, Failure, Request, request_seed
 
 SCHEMA = {"type": "object", "properties": {"review": {"type": "string"}}}
@@ -82,6 +84,70 @@ def test_every_request_is_sent_a_seed_of_its_own():
 def test_the_form_that_is_asked_for(structured_output, sent):
     _, server = exchange("hello", structured_output=structured_output)
     assert {key: value for key, value in server.received[0].items() if key == "response_format"} == sent
+
+
+def bound(*texts, regex):
+    return [replace(request, schema=None, regex=regex) for request in requests_for(*texts)]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sent"),
+    [
+        ("vllm", {"structured_outputs": {"regex": "A/[^\\n]+"}}),
+        ("sglang", {"regex": "A/[^\\n]+"}),
+        ("llguidance", {"grammar": "%llguidance {}\nstart: /A\\/[^\\n]+/"}),
+    ],
+)
+def test_a_regular_expression_is_sent_in_the_dialect_of_the_server(dialect, sent):
+    with BadServer(lambda message, candidate: f"A/{message}") as server:
+        writer = writer_for(server, regex_dialect=dialect)
+        mixed = [*bound("hello", regex=r"A/[^\n]+"), *requests_for("hello")]
+        assert [answer.text for answer in results_of(writer, mixed)] == ["A/hello"] * 2
+    plain = {"model", "messages", "temperature", "top_p", "max_tokens", "seed"}
+    with_regex, without = sorted(server.received, key=lambda body: "response_format" in body)
+    assert {key: value for key, value in with_regex.items() if key not in plain} == sent
+    assert without.keys() == plain | {"response_format"}
+
+
+@pytest.mark.parametrize(
+    ("regex", "text"),
+    [("a/b", "a/b"), (r"a\/b", "a/b"), (r"[/]\\/", "/\\/"), ("a\nb", "a\nb"), (r'"\n[^\n]{1,3}\.', '"\né!?.')],
+)
+def test_llguidance_reads_the_regular_expression_that_was_meant(regex, text):
+    assert re.fullmatch(regex, text)
+    _, grammar = REGEX_DIALECTS["llguidance"](regex)["grammar"].split("\n", 1)
+    tokens = LLTokenizer("byte")
+
+    def is_taken(content: bytes) -> bool:
+        matcher = LLMatcher(tokens, LLMatcher.grammar_from_lark(grammar))
+        assert not matcher.is_error(), matcher.get_error()
+        return matcher.consume_tokens(list(content)) and matcher.is_accepting()
+
+    assert is_taken(text.encode())
+    assert not is_taken(text.encode()[:-1] + b"x/")
+
+
+def test_a_server_that_does_not_enforce_a_regular_expression_is_noticed():
+    regex = r"On Monday, [^\n]+\."
+    answers = {"good": "On Monday, I saw it.", "late": "I saw it on Monday.", "broken": "On Monday, I\nsaw it."}
+    with BadServer(lambda message, candidate: answers.get(message, "I saw"), {"cut": ["length"]}) as server:
+        results = results_of(writer_for(server, regex_dialect="vllm"), bound(*answers, "cut", regex=regex))
+    assert [getattr(result, "text", None) for result in results] == [answers["good"], None, None, "I saw"]
+    for failure in results[1:3]:
+        assert re.search(r"127\.0\.0\.1:\d+ did not enforce the .* dialect vllm.*check regex_dialect", failure.reason)
+
+
+def test_a_writer_without_a_dialect_takes_no_regular_expression():
+    refused = pytest.raises(HomogenizationError, match="Set regex_dialect to one of vllm, sglang, llguidance")
+    with BadServer(shout) as server, refused:
+        results_of(writer_for(server), [*requests_for("hello"), *bound("hello", regex="a+")])
+    assert server.received == []
+
+
+def test_a_server_that_refuses_a_regular_expression_is_told_with_the_cure():
+    refused = pytest.raises(HomogenizationError, match=r"answered 400 .*in the dialect sglang \(regex_dialect\)")
+    with BadServer(shout, {"": ["400", "..."]}) as server, refused:
+        results_of(writer_for(server, regex_dialect="sglang"), bound("hello", regex="a+"))
 
 
 def test_the_identity_holds_no_address_and_no_key():

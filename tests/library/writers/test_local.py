@@ -2,7 +2,9 @@
 
 import json
 import logging
+import re
 import shutil
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM, LlamaModel
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.candidates import REVIEW_SCHEMA
@@ -99,6 +101,84 @@ def test_an_answer_does_not_depend_on_what_else_is_asked(babbler, structured_out
     assert alone == together == backwards == expected
 
 
+def n_read(monkeypatch) -> list[tuple[int, int]]:
+    """(rows, tokens) of each pass through the network of prompts."""
+    passes, forward = [], LlamaModel.forward
+
+    def counted(self, input_ids=None, **options):
+        if input_ids.shape[1] > 1:
+            passes.append(tuple(input_ids.shape))
+        return forward(self, input_ids, **options)
+
+    monkeypatch.setattr(LlamaModel, "forward", counted)
+    return passes
+
+
+@pytest.mark.parametrize("structured_output", ["none", "json_schema"])
+def test_what_all_prompts_begin_with_is_read_once(babbler, monkeypatch, structured_output):
+    examples = "Keep every fact. " * 6
+    requests = [
+        replace(asked, messages=[{"role": "system", "content": examples}, *asked.messages[1:]])
+        for asked in (request(text, candidate) for text in TEXTS for candidate in (0, 1))
+    ]
+    made = writer(babbler, structured_output=structured_output)
+    apart = [texts_of(made, [single])[0] for single in requests]
+    passes = n_read(monkeypatch)
+    assert texts_of(made, requests) == apart
+    (first_rows, n_shared), *batches = passes
+    tokenizer = AutoTokenizer.from_pretrained(babbler)
+    assert first_rows == 1
+    assert n_shared >= len(tokenizer(examples)["input_ids"])
+    lengths = sorted(answer.usage["prompt_tokens"] for answer in answers(made, requests))
+    assert batches[:4] == [
+        (4, lengths[3] - n_shared),
+        (4, lengths[7] - n_shared),
+        (4, lengths[11] - n_shared),
+        (2, lengths[13] - n_shared),
+    ]
+    # prompts of another beginning, and candidates of one prompt alone
+    others = [request(text) for text in TEXTS]
+    assert texts_of(made, others) == [texts_of(made, [single])[0] for single in others]
+    same = [request(TEXTS[1], candidate) for candidate in range(3)]
+    assert texts_of(made, same) == [texts_of(made, [single])[0] for single in same]
+
+
+def windowed(folder: Path, window: int) -> Path:
+    """A random Gemma 3 with this window, and the tokenizer of `folder`."""
+    config = AutoConfig.for_model(
+        "gemma3_text",
+        vocab_size=len(AutoTokenizer.from_pretrained(folder)),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=16,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        sliding_window=window,
+        max_position_embeddings=4096,
+        eos_token_id=AutoTokenizer.from_pretrained(folder).eos_token_id,
+    )
+    torch.manual_seed(0)
+    network = AutoModelForCausalLM.from_config(config)
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    network.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("window", [40, 4096])
+def test_sliding_windows_see_what_they_see_alone(chat, tmp_path, window):
+    """Padding behind a shared beginning would fill a window: none is shared where a text is longer."""
+    folder = windowed(shutil.copytree(chat, tmp_path / "gemma"), window)
+    requests = [request(text) for text in TEXTS]
+    made = writer(folder, temperature=0.0)
+    apart = [texts_of(made, [single])[0] for single in requests]
+    assert len(set(apart)) > 1
+    assert texts_of(made, requests) == apart
+    assert (made._read is None) == (window == 40)
+
+
 def test_temperature_0_writes_the_likeliest_token_each_time(babbler):
     network, tokenizer = AutoModelForCausalLM.from_pretrained(babbler), AutoTokenizer.from_pretrained(babbler)
     expected = []
@@ -166,6 +246,31 @@ def test_structured_output_makes_every_answer_that_ends_valid(chat):
         assert not others
         assert [key] == schema["required"]
         assert isinstance(value, str) if schema is REVIEW_SCHEMA else all(isinstance(phrase, str) for phrase in value)
+
+
+def bound(text: str, regex: str, candidate: int = 0) -> Request:
+    return replace(request(text, candidate), schema=None, regex=regex)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_every_answer_that_ends_matches_its_regular_expression(babbler, temperature):
+    regexes = [r"Saturday night, [a-z ]{3,20}\.", r"(The|An?) [^\n]{1,12}[.!?]", r"Élan: \d{2}(,\d)?"]
+    requests = [bound(text, regex, candidate) for text in TEXTS for regex in regexes for candidate in (0, 1)]
+    made = writer(babbler, batch_size=16, structured_output="json_schema", temperature=temperature, max_new_tokens=40)
+    found = answers(made, requests)
+    ended = [
+        (asked.regex, answer) for asked, answer in zip(requests, found, strict=True) if answer.finish_reason == "stop"
+    ]
+    assert {regex for regex, _ in ended} == set(regexes)
+    assert [answer.text for regex, answer in ended if not re.fullmatch(regex, answer.text)] == []
+    assert texts_of(made, requests[::-1])[::-1] == [answer.text for answer in found]
+
+
+def test_a_regular_expression_is_enforced_or_refused(chat):
+    with pytest.raises(HomogenizationError, match=r"structured_output is 'none'.*Set structured_output: json_schema"):
+        list(writer(chat).complete([request("Dull."), bound("Dull.", "a+")]))
+    with pytest.raises(HomogenizationError, match=r"can't read the regular expression '\(\?=a\)a'.*no look-around"):
+        list(writer(chat, structured_output="json_schema").complete([bound("Dull.", "(?=a)a")]))
 
 
 def test_structured_output_with_another_kind_of_tokenizer(stories, tmp_path):

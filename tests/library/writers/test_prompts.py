@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.writers.prompts import load_prompt, render
+from homogenization.variants.sentence_grammars import is_at
+from homogenization.writers.prompts import load_prompt, render, unit_of
 
 PROMPTS = Path(__file__).parents[3] / "config" / "prompts"
 GOOD = {"version": 1, "system": "Be brief.", "user": "Rephrase: $review"}
@@ -47,6 +48,31 @@ def test_the_control_has_no_word_on_position():
         assert word not in text
 
 
+def test_prompts_for_sentences_differ_in_the_place_and_in_the_answers_of_the_examples():
+    values = {"sentence": "A dull film.", "phrase": "dull film"}
+    prompts = {name: rendered(f"sentence-{name}", **values) for name in ("front", "end", "inward", "paraphrase")}
+    control_system, control_user = prompts["paraphrase"]
+    for name, place in (("front", "beginning"), ("end", "end"), ("inward", "middle")):
+        system, user = prompts[name]
+        assert system == f"{control_system} The phrase stands at the {place} of your sentence.".replace(
+            "at the middle", "in the middle"
+        )
+        lines = zip(user.splitlines(), control_user.splitlines(), strict=True)
+        assert all(one == other or one.startswith("Rewritten: ") for one, other in lines)
+    for number, phrase in ((2, "second half"), (6, "great film")):
+        answers = {name: user.splitlines()[number] for name, (_, user) in prompts.items()}
+        assert is_at("front", phrase, answers["front"].removeprefix("Rewritten: "))
+        assert is_at("end", phrase, answers["end"].removeprefix("Rewritten: "))
+        assert is_at("inward", phrase, answers["inward"].removeprefix("Rewritten: "))
+        assert is_at(None, phrase, answers["paraphrase"])
+
+
+def test_a_prompt_tells_what_it_is_about():
+    assert unit_of({"user": "$review"}) == "review"
+    assert unit_of({"user": "$phrase in $sentence"}) == "sentence"
+    assert unit_of({"user": "$sentence"}) is None
+
+
 def test_key_phrases_are_asked_for_with_their_number():
     _, user = rendered("keyphrases", review="A dull film.", max_phrases=7)
     assert "at most 7 key phrases" in user
@@ -79,7 +105,11 @@ def test_a_placeholder_without_a_value_is_named():
         ({"version": True}, "version: .*valid integer"),
         ({"version": "1"}, "version: .*valid integer"),
         ({"user": "Rephrase it."}, r"user: .*lacks \$review"),
-        ({"user": "$review by $author"}, r"user: .*unknown \$author; allowed: \$review, \$phrases, \$max_phrases"),
+        ({"user": "Rephrase $sentence."}, r"user: .*lacks \$review.*\$sentence and \$phrase"),
+        (
+            {"user": "$review by $author"},
+            r"user: .*unknown \$author; allowed: \$review, \$phrases, \$max_phrases, \$sentence, \$phrase",
+        ),
         ({"system": "It costs $ 5."}, r"system: .*write '\$\$'"),
         ({"user": None}, "user: .*valid string"),
         ({"style": "terse"}, "style: Extra inputs"),

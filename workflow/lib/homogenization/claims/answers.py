@@ -1,31 +1,39 @@
 """The table `answers`: what the claims say of a model, in words made from their numbers."""
 
 from collections.abc import Collection, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import polars as pl
 
-from homogenization.claims.statistic import AT_LAYERS
+from homogenization.claims.statistic import AT_LAYERS, SINCE
+from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.vocabulary.changes import MORE_CHANGE
 from homogenization.vocabulary.prose import listed, write
 from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL
-from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED
+from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 
 Row = Mapping[str, Any]
 
-#: What the claims say of each model together, in words made from their numbers: the first lines of the report. Slopes
-#: over depth, contrasts with the original and with each control, and changed attention count, of metrics that measure
-#: homogenization in single texts. Nearness to the first token does not. Models of which no such claim was tested share
-#: the last row.
+#: What the claims say of each model together, in words made from their numbers: the first lines of the report. Net
+#: changes and slopes over depth, contrasts with the original and with each control, and changed attention count, of
+#: metrics that measure homogenization in single texts. Nearness to the first token does not. Models of which no such
+#: claim was tested share the last row.
 ANSWERS_SCHEMA = {
     "model": pl.String,  #: name of the model; in the last row the names of up to three models, or how many they are
-    #: what grows alike over depth; in how many comparisons key phrases at an edge make tokens more alike than each
-    #: control does, and the largest of these differences as a share of what depth does; likewise for changed attention
+    #: which variants were not tested because too few of their texts changed; by which metrics tokens are more or less
+    #: alike at the output than at the input and after the first block, and where the slope points; in how many
+    #: comparisons key phrases at an edge make tokens more alike than each control does, the largest of these
+    #: differences as a share of what depth does, and of which range, and the share of the texts that differ; likewise
+    #: for changed attention
     "answer": pl.String,
 }
 _NO_ANSWER = "No claim on depth, position or attention was tested."
 _FEW = 3  # models that share a row and are still named
-_COUNTED = ("slope", "contrast", "intervention")
+_NET, _SLOPE = "net_change", "slope"
+_COUNTED = (_NET, _SLOPE, "contrast", "intervention")
+_MORE, _LESS = "more alike", "less alike"
 _ATTRACTION = "cosine_to_first_token"  # close to the first token is not close to each other
 _ROLES = (ORIGINAL, *CONTROL_ROLES)
 
@@ -36,13 +44,15 @@ def answers_table(
     controls: Mapping[str, Mapping[str, str]],
     doses: Mapping[str, str],
     words: str,
+    unchanged: Sequence[tuple[str, int, int]] = (),
+    min_reviews: int = 0,
 ) -> pl.DataFrame:
     """What grows alike over depth, whether key phrases at an edge or attention do it, and how large that is.
 
-    Counted are slopes, contrasts and interventions of metrics that measure homogenization, of each text by itself;
-    whichever side a claim is on, tokens are *more alike* where the estimate is on the side of homogenization and the
-    verdict decided. Models of which no such claim was tested share the last row. The columns are those of
-    `ANSWERS_SCHEMA`.
+    Counted are net changes and slopes of the originals, contrasts and interventions, of metrics that measure
+    homogenization, of each text by itself; whichever side a claim is on, tokens are *more alike* where the estimate is
+    on the side of homogenization and the verdict decided. Models of which no such claim was tested share the last row.
+    The columns are those of `ANSWERS_SCHEMA`.
 
     Args:
         claims: the table `claims`.
@@ -50,6 +60,9 @@ def answers_table(
         controls: by variant and role, the name of its control (`Study.controls`).
         doses: what a claim on an intervention compares, by the claim's name (`dose_in_words`).
         words: the template of an answer.
+        unchanged: variants of which too few texts differ from the original, with the number of texts that are as the
+            original, and that of texts (`unchanged_variants`).
+        min_reviews: fewest texts that have to differ.
     """
     roles = {(variant, control): role for variant, named in controls.items() for role, control in named.items()}
     roles |= {(variant, ORIGINAL): ORIGINAL for variant in controls}
@@ -58,23 +71,24 @@ def answers_table(
         for row in claims.filter(pl.col("verdict") != NOT_TESTED, convention="raw").iter_rows(named=True)
         if row["statistic"] in _COUNTED and describe_metric(row["metric"]).homogenization
     ]
+    still = {"unchanged": unchanged, "min_reviews": min_reviews, "more_change": MORE_CHANGE}
     rows = []
     for model in models:
-        slopes, contrasts, changed = (
+        net, slopes, contrasts, changed = (
             [row for row in judged if row["model"] == model and row["statistic"] == statistic] for statistic in _COUNTED
         )
-        answer = write(
-            words,
-            alike=[_title(row) for row in slopes if _more_alike(row)],
-            unlike=[_title(row) for row in slopes if not _more_alike(row)],
-            edges=[edge for layers in AT_LAYERS if (edge := _at_an_edge(contrasts, roles, layers))],
-            changes=[change for layers in AT_LAYERS if (change := _under_change(changed, doses, layers))],
-        )
-        if answer:
-            rows.append((model, answer))
+        said = {
+            "depths": _over_depth(net + slopes),
+            "edges": [edge for layers in AT_LAYERS if (edge := _at_an_edge(contrasts, roles, layers))],
+            "changes": [change for layers in AT_LAYERS if (change := _under_change(changed, doses, layers))],
+        }
+        if any(said.values()):
+            differing = sorted({row["share_changed"] for row in contrasts})
+            rows.append((model, write(words, differing=differing, **said, **still)))
     answered = {model for model, _ in rows}
     if silent := [model for model in models if model not in answered]:
-        rows.append((_together(silent, answered), _NO_ANSWER))
+        none = dict.fromkeys(("depths", "edges", "changes", "differing"), ())
+        rows.append((_together(silent, answered), f"{write(words, **none, **still)} {_NO_ANSWER}".strip()))
     return pl.DataFrame(rows, schema=ANSWERS_SCHEMA, orient="row")
 
 
@@ -83,6 +97,37 @@ def _together(silent: Sequence[str], answered: Collection[str]) -> str:
     if len(silent) <= _FEW:
         return listed(silent)
     return f"{len(silent)} other models" if answered else f"all {len(silent)} models"
+
+
+def _over_depth(rows: Sequence[Row]) -> list[tuple[list[str], dict[str, list[str]], str | None]]:
+    """Titles of metrics of which all claims on depth say the same, with what the net changes and the slope say.
+
+    A net change is told by where it begins, under what it says; the slope is None where no claim is about it. What
+    they say is `more alike`, `less alike`, `negligible` or `undecided`.
+    """
+    by_metric: dict[str, dict[str, str]] = {}
+    for row in rows:
+        if row["variant"] == ORIGINAL:
+            begins = SINCE[row["since"]][1] if row["statistic"] == _NET else _SLOPE
+            by_metric.setdefault(_title(row), {})[begins] = _said(row)
+    alike: dict[tuple, list[str]] = {}
+    for title, said in by_metric.items():
+        alike.setdefault(tuple(sorted(said.items())), []).append(title)
+    found = []
+    for pairs, titles in alike.items():
+        said = dict(pairs)
+        by_verdict: dict[str, list[str]] = {}
+        for _, where in SINCE.values():
+            if where in said:
+                by_verdict.setdefault(said[where], []).append(where)
+        found.append((titles, by_verdict, said.get(_SLOPE)))
+    return found
+
+
+def _said(row: Row) -> str:
+    if row["verdict"] in (SUPPORTED, CONTRADICTED):
+        return _MORE if _more_alike(row) else _LESS
+    return row["verdict"]
 
 
 def _at_an_edge(contrasts: Sequence[Row], roles: Mapping[tuple[str, str], str], layers: str) -> tuple | None:
@@ -116,17 +161,25 @@ def _place(layers: str) -> str:
     return f"Averaged {AT_LAYERS[layers]}" if layers == "all" else AT_LAYERS[layers].capitalize()
 
 
-def _comparisons(rows: Sequence[Row]) -> dict[str, float]:
-    """How many of `rows` are more alike, less alike or negligible, and the largest difference, as a share of depth."""
+def _comparisons(rows: Sequence[Row]) -> dict[str, float | None]:
+    """How many of `rows` are more alike, less alike or negligible, and the largest difference, as a share of depth.
+
+    `depth_range` is what depth does there; both are None where no difference has such a share.
+    """
     alike = [row for row in rows if _more_alike(row)]
     decided = [row for row in rows if row["verdict"] in (SUPPORTED, CONTRADICTED)]
+    sized = [(abs(row["share_of_depth"]), row["depth_range"]) for row in rows if isfinite(row["share_of_depth"])]
+    largest, depth_range = max(sized, default=(None, None))
     return {
         "n": len(rows),
         "n_alike": len(alike),
         "n_fragile": sum(row["fragile"] for row in alike),
         "n_less_alike": len(decided) - len(alike),
+        "n_of_first": sum(row["first_decides"] for row in rows),
+        "n_undecided": sum(row["verdict"] == UNDECIDED for row in rows),
         "n_negligible": sum(row["verdict"] == NEGLIGIBLE for row in rows),
-        "largest": max(abs(row["share_of_depth"]) for row in rows),
+        "largest": largest,
+        "depth_range": depth_range,
     }
 
 
@@ -137,5 +190,8 @@ def _more_alike(row: Row) -> bool:
 
 
 def _title(row: Row) -> str:
-    title = describe_metric(row["metric"]).title.partition(" (")[0]
-    return title[:1].lower() + title[1:]
+    """The metric as a sentence names it, with its view where that is not its first."""
+    metric = describe_metric(row["metric"])
+    title = metric.title.partition(" (")[0]
+    view = "" if row["view"] in (None, (metric.views or VIEWS)[0]) else f" ({row['view'].replace('_', ' ')})"
+    return title[:1].lower() + title[1:] + view

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.claims.evidence import Evidence
-from homogenization.claims.measurement import Claim, Measurement, UnavailableError
+from homogenization.claims.measurement import Claim, Measurement, Size, UnavailableError
 from homogenization.tables.arms import AT_LOSS, paired_at_loss, paired_values
 from homogenization.tables.regions import at_layers
 from homogenization.vocabulary.verdicts import SEEDS
@@ -63,5 +63,5 @@ def _at_equal_loss(claim: Claim, over_reviews: pl.DataFrame, evidence: Evidence)
 
 def _over_seeds(paired: pl.DataFrame, claim: Claim, subtracted: Sequence[str], evidence: Evidence) -> Measurement:
     by_seed = paired.sort("seed", "layer").group_by("seed", maintain_order=True).agg(pl.mean("value"))
-    ranges = [evidence.depth_range(name, claim["view"], claim["metric"]) for name in subtracted]
-    return evidence.mean_with_t_interval(by_seed["value"].to_numpy(), SEEDS, float(np.mean(ranges)))
+    sizes = [evidence.size(name, claim["view"], claim["metric"]) for name in subtracted]
+    return evidence.mean_with_t_interval(by_seed["value"].to_numpy(), SEEDS, Size(*np.mean(sizes, axis=0).tolist()))

@@ -6,14 +6,14 @@ import numpy as np
 import polars as pl
 
 from homogenization.claims.evidence import Evidence
-from homogenization.claims.measurement import Claim, Measurement, UnavailableError, is_pooled
+from homogenization.claims.measurement import NO_SIZE, Claim, Measurement, UnavailableError, is_pooled
 from homogenization.inference.resampling import weighted_means
 
 COMPONENT_GROUPS = {  # name in claims -> components of tables/components.parquet, whose changes are summed
     "residual": ("attention_addition", "feed_forward_addition", "addition"),
     "attention": ("attention",),
     "feed_forward": ("feed_forward",),
-    "norm": ("norm_1", "norm_2"),
+    "norm": ("norm_1", "post_norm_1", "norm_2", "post_norm_2"),
 }
 _STREAM_OF = {  # metric and view of a component -> those of tables/metrics.parquet
     ("singular_anisotropy", "all_tokens"): ("max_explainable_variance", "raw"),
@@ -50,8 +50,8 @@ def measure_component(claim: Claim, model: str, evidence: Evidence) -> Measureme
         return lead
 
     # the lead is that of one block, and depth has all of them; sizes without a sign do not add up to what depth does
-    share = evidence.depth_range(model, *_stream_of(claim)) / n_blocks if claim["by"] == "rise" else np.nan
-    return evidence.over_reviews(of, len(values), share)
+    size = evidence.size(model, *_stream_of(claim)).per(n_blocks) if claim["by"] == "rise" else NO_SIZE
+    return evidence.over_reviews(of, len(values), size)
 
 
 def _view_of_component(claim: Claim) -> str:

@@ -1,10 +1,12 @@
 """What a claim about the consequences of homogenization is judged by."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
 from homogenization.claims.evidence import Evidence
-from homogenization.claims.intervention_evidence import of_condition
+from homogenization.claims.intervention_evidence import of_condition, size_of
 from homogenization.claims.measurement import Claim, Measurement, UnavailableError
 from homogenization.inference import doses
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
@@ -38,7 +40,8 @@ def measure_consequence(claim: Claim, model: str, evidence: Evidence) -> Measure
             return of_condition(at_dose, _dosed_by_cosine(rows, model, evidence), evidence, "change of the mean cosine")
         return of_condition(at_dose, rows, evidence)
     variant, layers, minus = claim["variant"], claim["layers"], claim["minus"]
-    if minus.startswith(LAYERS_OF):
+    of_layers = minus.startswith(LAYERS_OF)
+    if of_layers:
         other = _rows_of(claim, model, evidence, variant, minus.removeprefix(LAYERS_OF))
     else:
         other = _rows_of(claim, model, evidence, minus, layers)
@@ -46,8 +49,15 @@ def measure_consequence(claim: Claim, model: str, evidence: Evidence) -> Measure
     joined = sides[0].join(sides[1], on="review_id", suffix="_minus")
     if joined.is_empty():
         raise UnavailableError(f"no review has {claim['outcome']} in both '{variant}' and '{minus}'")
+    share = np.nan
+    if not minus.startswith(LAYERS_OF):
+        joined, share = evidence.where_texts_differ(joined, claim)
     difference = joined.select("review_id", value=pl.col("value") - pl.col("value_minus"))
-    return evidence.mean_over_reviews(difference, rows["depth_range"][0])
+    if of_layers:
+        measured = evidence.mean_over_reviews(difference, size_of(rows))
+    else:
+        measured = evidence.mean_of_texts(model, (variant, minus), difference, size_of(rows))
+    return replace(measured, share_changed=share)
 
 
 def _rows_of(claim: Claim, model: str, evidence: Evidence, variant: str, layers: str) -> pl.DataFrame:

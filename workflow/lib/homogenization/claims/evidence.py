@@ -1,20 +1,33 @@
 """What claims are judged by: the tables and settings of a study, and the estimates that statistics share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
-from homogenization.claims.measurement import KEPT, ROBUST, Claim, Interval, Measurement, UnavailableError, is_pooled
+from homogenization.claims.measurement import (
+    KEPT,
+    NO_SIZE,
+    ROBUST,
+    Claim,
+    Interval,
+    Measurement,
+    Size,
+    UnavailableError,
+    is_pooled,
+)
 from homogenization.inference.layers import LayerValues, depth_ranges, layer_values
 from homogenization.inference.resampling import bootstrap_weights, mean_interval, resampled, sign_flips
 from homogenization.inference.robust import INFLUENTIAL, hodges_lehmann, without_influential
 from homogenization.run.parquet import read_table
+from homogenization.tables.comparisons import same_texts, too_few_changed, too_few_of_all
+from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 from homogenization.tables.regions import at_layers
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.vocabulary.variants import ORIGINAL
 from homogenization.vocabulary.verdicts import POOLS, REVIEWS
 
 POOLED_VIEW = "pooled_centred"
@@ -37,6 +50,7 @@ class Tables:
         consequences: None where the study has no such section.
         training: None where the study trains no model.
         extrema: None where the study looks for none.
+        opening_tokens: None where first tokens are not known.
     """
 
     metrics: pl.DataFrame
@@ -47,6 +61,7 @@ class Tables:
     consequences: pl.DataFrame | None = None
     training: pl.DataFrame | None = None
     extrema: pl.DataFrame | None = None
+    opening_tokens: pl.DataFrame | None = None
 
     @classmethod
     def read(cls, inputs: Any) -> Self:
@@ -64,8 +79,10 @@ class Settings:
         seed: seed of the draws.
         variants: names of the study's variants.
         n_reviews: reviews of the sample.
-        min_reviews: fewest accepted reviews of rewritten variants with which a claim about these is tested.
-        margin: share of what depth does to a metric, within which a difference is negligible.
+        min_reviews: fewest accepted reviews of rewritten variants with which a claim about these is tested; of a
+            comparison, those whose texts differ.
+        margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which a
+            difference is negligible.
         trained: [model, arm, seed, step] of each trained model.
     """
 
@@ -106,14 +123,15 @@ class Evidence:
         rows = pl.concat([before, after_norm.select(before.columns)]).rename({"shard": "review_id"})
         return rows.filter(pl.col("view") == POOLED_VIEW)
 
-    def depth_range(self, model: str, view: str, metric: str, pooled: bool = False) -> float:
-        """What depth does to a metric in a model (`layers.depth_ranges`); NaN where the study lacks it."""
-        return self._depth_ranges[pooled].get((model, view, metric), np.nan)
+    def size(self, model: str, view: str, metric: str, pooled: bool = False) -> Size:
+        """What depth does to a metric in a model, and how far reviews or pools lie apart (`layers.depth_ranges`)."""
+        return self._sizes[pooled].get((model, view, metric), NO_SIZE)
 
     @cached_property
-    def _depth_ranges(self) -> list[dict[tuple[str, ...], float]]:
+    def _sizes(self) -> list[dict[tuple[str, ...], Size]]:
         tables = [self.tables.metrics, self.pools if self.pools is not None else self.tables.metrics.clear()]
-        return [{tuple(key): size for *key, size in depth_ranges(table).rows()} for table in tables]
+        filled = [depth_ranges(table).with_columns(pl.col("review_sd").fill_null(np.nan)) for table in tables]
+        return [{row[:3]: Size(*row[3:]) for row in table.rows()} for table in filled]
 
     def values_of(self, claim: Claim, model: str, variant: str) -> pl.DataFrame:
         """review_id, layer, depth, view, metric, value of the claim's metric, without NaN, sorted.
@@ -143,6 +161,28 @@ class Evidence:
             raise UnavailableError(f"{claim['metric']} is undefined in every review")
         return rows.select("review_id", "layer", "depth", "view", "metric", "value")
 
+    def where_texts_differ(self, rows: pl.DataFrame, claim: Claim) -> tuple[pl.DataFrame, float]:
+        """The rows of the reviews in which the texts `variant` and `minus` of a claim differ, and the share of these.
+
+        Of pooled tokens, whose numbers no review can be left out of, all rows; the share is NaN.
+
+        Raises:
+            UnavailableError: the texts of too few reviews differ.
+        """
+        # a perturbed text is one of the original
+        pair = [name if name in self.settings.variants else ORIGINAL for name in (claim["variant"], claim["minus"])]
+        similarity = self.tables.similarity
+        if is_pooled(claim):
+            reason, differing, share = too_few_of_all(similarity, *pair), rows, np.nan
+        else:
+            differing = rows.join(same_texts(similarity, *pair), on="review_id", how="anti", maintain_order="left")
+            n_changed, n_reviews = (table["review_id"].n_unique() for table in (differing, rows))
+            reason = too_few_changed(pair, n_changed, n_reviews, self.settings.min_reviews)
+            share = n_changed / n_reviews
+        if reason is not None:
+            raise UnavailableError(reason)
+        return differing, share
+
     def layer_values_of(self, model: str, *sides: Claim) -> LayerValues:
         """The values by review and layer of the cells of one or several claims about one variant of a model."""
         return layer_values(pl.concat([self.values_of(side, model, sides[0]["variant"]) for side in sides]))
@@ -154,46 +194,61 @@ class Evidence:
             raise UnavailableError(f"the study has no values of {claim['metric']} at the layers '{claim['layers']}'")
         return chosen.group_by("review_id", maintain_order=True).agg(pl.col("value").mean())
 
-    def depth_range_of(self, claim: Claim, model: str) -> float:
+    def size_of(self, claim: Claim, model: str) -> Size:
         """What depth does to the claim's metric in the model, seen as the claim sees it."""
         pooled = is_pooled(claim)
-        return self.depth_range(model, POOLED_VIEW if pooled else claim["view"], claim["metric"], pooled)
+        return self.size(model, POOLED_VIEW if pooled else claim["view"], claim["metric"], pooled)
 
-    def mean(self, claim: Claim, rows: pl.DataFrame, depth_range: float = np.nan) -> Measurement:
+    def mean(self, claim: Claim, rows: pl.DataFrame, size: Size = NO_SIZE) -> Measurement:
         """The mean of `value` over rows, one for each review, or for each pool in the convention of the thesis."""
-        return (self.mean_over_pools if is_pooled(claim) else self.mean_over_reviews)(rows, depth_range)
+        return (self.mean_over_pools if is_pooled(claim) else self.mean_over_reviews)(rows, size)
 
-    def mean_over_reviews(self, by_review: pl.DataFrame, depth_range: float = np.nan) -> Measurement:
+    def mean_of_texts(self, model: str, texts: tuple[str, str], by_review: pl.DataFrame, size: Size) -> Measurement:
+        """The mean of `value`, a difference between two texts, also over the reviews whose first token stays.
+
+        In a model that begins texts with no token of its own, the first word is the sink, and another word another one.
+        """
+        measurement, openings = self.mean_over_reviews(by_review, size), self.tables.opening_tokens
+        stay = None if openings is None else reviews_whose_first_token_stays(openings, model, texts)
+        if stay is None:
+            return measurement
+        kept = by_review.filter(pl.col("review_id").is_in(stay), pl.col("value").is_not_nan())
+        interval = measurement.interval if len(kept) == measurement.n else None
+        if interval is None and len(kept) >= max(self.settings.min_reviews, 1):
+            interval = self.mean_over_reviews(kept, size).interval
+        return replace(measurement, n_same_first=len(kept), same_first=interval)
+
+    def mean_over_reviews(self, by_review: pl.DataFrame, size: Size = NO_SIZE) -> Measurement:
         """The mean of `value` over rows, one for each review, with its BCa interval and its checks."""
         values = _present(by_review)
         low, high = mean_interval(values[:, None], self.weights(len(values)), self.settings.confidence)
         interval = Interval(float(values.mean()), float(low[0]), float(high[0]))
-        return self.checked(interval, values, depth_range)
+        return self.checked(interval, values, size)
 
-    def checked(self, interval: Interval, values: np.ndarray, depth_range: float = np.nan) -> Measurement:
+    def checked(self, interval: Interval, values: np.ndarray, size: Size = NO_SIZE) -> Measurement:
         """A statistic that is the mean of `values`, one for each review, with its checks."""
         checks = {
             ROBUST: _first_cell(hodges_lehmann(values[:, None], self.settings.confidence)),
             KEPT: _first_cell(without_influential(values[:, None], self.settings.confidence)),
         }
-        return Measurement(interval, len(values), REVIEWS, values, checks, depth_range)
+        return Measurement(interval, len(values), REVIEWS, values, checks, size)
 
-    def mean_over_pools(self, by_pool: pl.DataFrame, depth_range: float = np.nan) -> Measurement:
+    def mean_over_pools(self, by_pool: pl.DataFrame, size: Size = NO_SIZE) -> Measurement:
         """The mean of `value` over rows, one for each pool, with Student's interval; NaN for one pool."""
-        return self.mean_with_t_interval(_present(by_pool), POOLS, depth_range)
+        return self.mean_with_t_interval(_present(by_pool), POOLS, size)
 
-    def mean_with_t_interval(self, values: np.ndarray, unit: str, depth_range: float) -> Measurement:
+    def mean_with_t_interval(self, values: np.ndarray, unit: str, size: Size) -> Measurement:
         """The mean of `values`, one for each `unit`, with Student's interval; NaN for one."""
         interval = without_influential(values[:, None], self.settings.confidence, share=0.0)
-        return Measurement(_first_cell(interval), len(values), unit, depth_range=depth_range)
+        return Measurement(_first_cell(interval), len(values), unit, size=size)
 
-    def over_reviews(self, make: OfReviews, n: int, depth_range: float = np.nan) -> Measurement:
+    def over_reviews(self, make: OfReviews, n: int, size: Size = NO_SIZE) -> Measurement:
         """A statistic of `n` reviews that is no mean, with its percentile interval and its check `KEPT`."""
         every = np.arange(n)
         interval = Interval(*resampled(make(every), self.weights(n), self.settings.confidence))
         stay = _least_influential(make(every), n)
         checks = {KEPT: Interval(*resampled(make(stay), self.weights(len(stay)), self.settings.confidence))}
-        return Measurement(interval, n, REVIEWS, checks=checks if len(stay) < n else {}, depth_range=depth_range)
+        return Measurement(interval, n, REVIEWS, checks=checks if len(stay) < n else {}, size=size)
 
     def over_pools(self, statistic: Callable[[np.ndarray], np.ndarray], n: int) -> Measurement:
         """A statistic of `n` pools that is no mean, from its least to its greatest value of a single pool."""

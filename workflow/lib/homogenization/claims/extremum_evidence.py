@@ -39,7 +39,7 @@ def measure_extremum(claim: Claim, model: str, evidence: Evidence) -> Measuremen
     standing_out = there.join(base, on="review_id", suffix="_base").select(
         "review_id", value=_SIGNS[claim["kind"]] * (pl.col("value") - pl.col("value_base"))
     )
-    return evidence.mean_over_reviews(standing_out, evidence.depth_range(model, claim["view"], claim["metric"]))
+    return evidence.mean_over_reviews(standing_out, evidence.size(model, claim["view"], claim["metric"]))
 
 
 def _settled(claim: Claim, model: str, evidence: Evidence) -> Mapping[str, Any]:

@@ -6,8 +6,18 @@ import numpy as np
 import polars as pl
 
 from homogenization.claims.evidence import Evidence
-from homogenization.claims.measurement import Claim, Interval, Measurement, UnavailableError
-from homogenization.inference.doses import KL, Condition, Runs, change, conditions_of, control_of, runs_of
+from homogenization.claims.measurement import Claim, Interval, Measurement, Size, UnavailableError
+from homogenization.inference.doses import (
+    KL,
+    Condition,
+    Runs,
+    change,
+    conditions_of,
+    control_of,
+    no_control,
+    runs_of,
+    too_few,
+)
 from homogenization.inference.equal_kl import compare_at_equal_kl, curve_of, moved_at_equal_kl
 from homogenization.inference.resampling import mean_interval, means
 from homogenization.tables.intervened import UNTOUCHED
@@ -28,8 +38,8 @@ def measure_intervention(claim: Claim, model: str, evidence: Evidence) -> Measur
         evidence: what claims are judged by.
 
     Raises:
-        UnavailableError: the study has no such intervention, condition or control, the sink moved in all reviews, or
-            the control's KL does not reach that of the condition.
+        UnavailableError: the study has no such intervention, condition or control, the control is none in this model,
+            too few reviews have a value, or the control's KL does not reach that of the condition.
     """
     return of_condition(claim, _rows_of(claim, model, evidence), evidence)
 
@@ -47,10 +57,12 @@ def of_condition(claim: Claim, rows: pl.DataFrame, evidence: Evidence, dose: str
     Raises:
         UnavailableError: as `measure_intervention`.
     """
-    runs, depth_range = runs_of(rows), rows["depth_range"][0]
+    runs, size = runs_of(rows), size_of(rows)
     condition = _find(runs, Condition(claim["kind"], claim["pattern"], claim["blocks"], claim["strength"]))
     control = claim["minus"] if claim["minus"] != UNTOUCHED else None
     part, at_kl = claim["part"], claim["at"] == KL
+    if control and (reason := no_control(control, runs.branch_norm)):
+        raise UnavailableError(reason)
     conditions = [_find(runs, one) for one in conditions_of(condition, part)]
     if control and not at_kl:
         conditions += [_find(runs, one) for one in conditions_of(control_of(condition, control), part)]
@@ -67,9 +79,16 @@ def of_condition(claim: Claim, rows: pl.DataFrame, evidence: Evidence, dose: str
     else:
         low, high = mean_interval(values[counted], evidence.weights(counted.sum()), evidence.settings.confidence)
         interval = Interval(float(values[counted].mean()), float(low[0]), float(high[0]))
-    measured = evidence.checked(interval, values[counted, 0], depth_range)
+    if reason := too_few(int(counted.sum()), evidence.settings.min_reviews):
+        raise UnavailableError(reason + (f"; another token took over the sink in {moved.sum()}" if moved.any() else ""))
+    measured = evidence.checked(interval, values[counted, 0], size)
     note = f"{moved.sum()} of {len(moved)} reviews left out: another token took over the sink"
     return replace(measured, note=note if moved.any() else None)
+
+
+def size_of(rows: pl.DataFrame) -> Size:
+    """What depth does to the metric of rows of one cell in the untouched run, and how far its reviews lie apart."""
+    return Size(*(np.nan if number is None else number for number in rows.select("depth_range", "review_sd").row(0)))
 
 
 def _at_equal_kl(

@@ -16,7 +16,7 @@ from homogenization.claims.verdicts import criterion_in_words, verdicts_table
 from homogenization.inference.resampling import benjamini_hochberg, effect_size, reviews_for_power, sign_flip_p
 from homogenization.inference.robust import INFLUENTIAL
 from homogenization.metrics.catalogue import depends_on_length
-from homogenization.tables.comparisons import too_few_accepted
+from homogenization.tables.comparisons import too_few_accepted, unchanged_variants
 from homogenization.vocabulary.columns import columns, with_ends
 from homogenization.vocabulary.numbers import significant
 from homogenization.vocabulary.variants import ORIGINAL
@@ -42,9 +42,11 @@ _COPIED = (
     "convention",
     "statistic",
     "metric",
+    "view",
     "variant",
     "minus",
     "layers",
+    "since",
     "published",
 )
 #: A row for each claim, each of its conventions and layers, and each model, in the order of the file of claims; a claim
@@ -58,10 +60,11 @@ CLAIMS_SCHEMA = {
     "model": pl.String,  #: null for a claim about texts alone
     "statistic": pl.String,  #: one of those of [claims](claims.md#add-a-claim)
     "metric": pl.String,  #: null for `similarity`
-    **columns("variant"),
+    **columns("view", "variant"),
     "minus": pl.String,  #: variant that is subtracted; null without one
     #: layers that are averaged: `all`, `first`, `middle`, `last`, `input` or `output`; null for a statistic over depth
     "layers": pl.String,
+    "since": pl.String,  #: where a `net_change` begins: `input` or `first block`; otherwise null
     "depends_on_length": pl.Boolean,  #: whether the metric changes with the number of tokens alone
     "verdict": pl.String,  #: `supported`, `contradicted`, `negligible`, `undecided` or `not tested`
     "fragile": pl.Boolean,  #: whether a robust estimate, or fewer reviews, give another verdict
@@ -73,10 +76,15 @@ CLAIMS_SCHEMA = {
     "measured": pl.String,  #: the quantity that the criterion applies to, in words
     "criterion": pl.String,  #: `> 0.5`, `< 0` or `0.6 to 0.7`
     "n_reviews": pl.Int64,  #: reviews (or pools) in the estimate; 0 if not tested
+    #: of a comparison of two texts, the share of the reviews in which these differ: the estimate is over them; NaN for
+    #: other claims, for pools, and if not tested
+    "share_changed": pl.Float64,
     "unit": pl.String,  #: `reviews`, or `pools` of the tokens of a shard
     #: what depth does to the metric in the model, in units of the statistic; NaN if that is no difference or change,
-    #: also in the next column
+    #: also in the next two columns
     "depth_range": pl.Float64,
+    #: how far reviews lie apart, likewise: the median over the layers of the originals' standard deviation
+    "review_sd": pl.Float64,
     **columns("share_of_depth"),
     **with_ends("robust"),  #: Hodges-Lehmann estimate of a mean; rank correlation; NaN for other statistics
     **with_ends("kept"),  #: the statistic without the most influential 5 % of the reviews; NaN for places and pools
@@ -84,6 +92,13 @@ CLAIMS_SCHEMA = {
     "without_first": pl.Float64,
     #: ends of the interval of the correlation minus that one
     **dict.fromkeys(("beyond_low", "beyond_high"), pl.Float64),
+    #: reviews that begin with the same token in both texts that are compared: all, if the model begins each text with a
+    #: token of its own; null for other statistics
+    "n_same_first": pl.Int64,
+    #: the statistic over these reviews; NaN for fewer than `contrasts.min_reviews`
+    **with_ends("same_first"),
+    "verdict_same_first": pl.String,  #: what its interval gives by itself; null where there is none
+    "first_decides": pl.Boolean,  #: whether the interval over all reviews gives another verdict than that
     #: mean distance to the bound / its standard deviation over reviews (d_z); NaN if the interval decides, also in the
     #: next two columns and in `n_80`
     "effect_size": pl.Float64,
@@ -162,7 +177,7 @@ def _row(claim: Claim, model: str | None, evidence: Evidence) -> tuple[dict[str,
         "criterion": criterion_in_words(claim),
     }
     row |= {"n_reviews": 0, "unit": REVIEWS}
-    row |= {"verdict": NOT_TESTED, "fragile": False, "q_decides": False}
+    row |= {"verdict": NOT_TESTED, "fragile": False, "q_decides": False, "n_same_first": None, "first_decides": False}
     row["depends_on_length"] = "metric" in claim and depends_on_length(claim["metric"])
     try:
         measurement = measure(claim, model, evidence)
@@ -170,11 +185,16 @@ def _row(claim: Claim, model: str | None, evidence: Evidence) -> tuple[dict[str,
         return row | {"reason": str(unavailable)}, None
     for name, interval in {"interval": measurement.interval, **measurement.checks}.items():
         row |= dict(zip(_INTERVALS[name], (interval.estimate, interval.low, interval.high), strict=True))
-    row |= {"n_reviews": measurement.n, "unit": measurement.unit, "depth_range": measurement.depth_range}
-    row["share_of_depth"] = measurement.interval.estimate / measurement.depth_range
+    row |= {"n_reviews": measurement.n, "unit": measurement.unit, **measurement.size._asdict()}
+    row["share_changed"] = measurement.share_changed
+    row["share_of_depth"] = measurement.interval.estimate / measurement.size.depth_range
     row["without_first"] = measurement.without_first
     if measurement.beyond is not None:
         row |= {"beyond_low": measurement.beyond.low, "beyond_high": measurement.beyond.high}
+    row["n_same_first"] = measurement.n_same_first
+    if measurement.same_first is not None:
+        same = measurement.same_first
+        row |= {"same_first": same.estimate, "same_first_low": same.low, "same_first_high": same.high}
     one_pool = measurement.unit == POOLS and measurement.n == 1
     row["reason"] = "one pool of texts has no interval" if one_pool else measurement.note
     return row | _test(claim, measurement, evidence), measurement
@@ -194,10 +214,10 @@ def _test(claim: Claim, measurement: Measurement, evidence: Evidence) -> dict[st
 
 
 def _verdict(claim: Claim, row: dict[str, Any], measurement: Measurement, settings: Settings) -> dict[str, Any]:
-    """The columns verdict, fragile, why_fragile and q_decides."""
+    """The columns verdict, fragile, why_fragile, q_decides, and those of the reviews whose first token stays."""
     # a claim that names a size of its own is not about a difference from nothing
     about_nothing = 0 in (claim.get("above"), claim.get("below"))
-    margin = settings.margin * measurement.depth_range if about_nothing else np.nan
+    margin = settings.margin * measurement.size.of_margin if about_nothing else np.nan
 
     def by(interval: Interval) -> str:
         return _by_interval(claim, interval, margin, measurement.beyond)
@@ -209,7 +229,10 @@ def _verdict(claim: Claim, row: dict[str, Any], measurement: Measurement, settin
         verdict = UNDECIDED if row["q_value"] >= 1 - settings.confidence else SUPPORTED if holds else CONTRADICTED
     is_mean, checks = measurement.values is not None, measurement.checks if verdict != UNDECIDED else {}
     reasons = [_turned(name, check, by(check), is_mean) for name, check in checks.items() if by(check) != verdict]
+    by_same = None if measurement.same_first is None else by(measurement.same_first)
     return {
+        "verdict_same_first": by_same,
+        "first_decides": by_same not in (None, by_interval),
         "verdict": verdict,
         "fragile": bool(reasons),
         "why_fragile": "; ".join(reasons) or None,
@@ -253,7 +276,12 @@ def tabulate(
     **settings: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The tables `claims`, `verdicts` and `answers`, of the files of `Tables` in `inputs`, with `Settings`."""
-    judged = claims_table(claims, models, Evidence(Tables.read(inputs), Settings(**settings)))
+    evidence = Evidence(Tables.read(inputs), Settings(**settings))
+    judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))
     doses = {claim["claim"]: dose_in_words(claim) for claim in claims if claim["statistic"] == "intervention"}
-    return judged, verdicts_table(judged, models), answers_table(judged, models, controls, doses, words)
+    compared = [claim["variant"] for claim in claims if claim["statistic"] == "contrast"]
+    least = evidence.settings.min_reviews
+    unchanged = unchanged_variants(evidence.tables.similarity, list(dict.fromkeys(compared)), least)
+    answers = answers_table(judged, models, controls, doses, words, unchanged, least)
+    return judged, verdicts_table(judged, models), answers

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,30 @@ class Interval:
     high: float
 
 
+class Size(NamedTuple):
+    """What the size of a difference or change is measured by, in units of the statistic; NaN where it is neither.
+
+    Attributes:
+        depth_range: what depth does to the metric.
+        review_sd: how far reviews lie apart.
+    """
+
+    depth_range: float = np.nan
+    review_sd: float = np.nan
+
+    @property
+    def of_margin(self) -> float:
+        """The larger of both, of which the margin is a share: where depth does little, a share of that is a trifle."""
+        return self.depth_range if np.isnan(self.depth_range) else float(np.fmax(*self))
+
+    def per(self, number: int) -> "Size":
+        """The size of one of so many parts."""
+        return Size(*(each / number for each in self))
+
+
+NO_SIZE = Size()  # of what is no difference or change
+
+
 @dataclass(frozen=True)
 class Measurement:
     """A statistic of one model.
@@ -39,9 +63,13 @@ class Measurement:
         values: (n,) float64 whose mean is the estimate, in the order of the reviews' names; None where the statistic is
             not a mean over reviews.
         checks: the statistic estimated in other ways: `ROBUST` where it has a robust form, and `KEPT`.
-        depth_range: what depth does to the metric, in units of the statistic; NaN where it is no difference or change.
+        size: what depth does to the metric, and how far reviews lie apart, in units of the statistic.
         without_first: the statistic with the first token left out; NaN where it is not compared.
         beyond: the statistic less the same with the first token left out; None where it is not compared.
+        n_same_first: reviews that begin with the same token in both texts that are compared; None where unknown.
+        same_first: the statistic over these reviews; None where these are too few.
+        share_changed: of a comparison of two texts, which is over the reviews in which these differ, the share of them;
+            NaN where it is none, or is of all texts together.
         note: what a reader of the verdict has to know of the reviews, in words; None where there is nothing.
     """
 
@@ -50,9 +78,12 @@ class Measurement:
     unit: str = REVIEWS
     values: np.ndarray | None = None
     checks: Mapping[str, Interval] = field(default_factory=dict)
-    depth_range: float = np.nan
+    size: Size = NO_SIZE
     without_first: float = np.nan
     beyond: Interval | None = None
+    n_same_first: int | None = None
+    same_first: Interval | None = None
+    share_changed: float = np.nan
     note: str | None = None
 
 

@@ -27,6 +27,7 @@ AT_LAYERS = {  # layers that are averaged -> where a mean is taken
     "input": "at the input",
     "output": "at the output",
 }
+SINCE = {"input": (0, "at the input"), "first block": (1, "after the first block")}  # -> layer, in words
 
 
 def _metric(name: str) -> str:

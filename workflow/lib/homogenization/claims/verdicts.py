@@ -34,7 +34,8 @@ def verdicts_table(claims: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
 def in_words(row: Mapping[str, Any]) -> str:
     """The verdict of one row of the table `claims`.
 
-    It reads `supported: −0.012 [−0.015, −0.009], 3.1 % of depth, n 499, q .0003`; what turns a fragile one follows.
+    It reads `supported: −0.012 [−0.015, −0.009], −3.1 % of depth (range 0.39), n 499, q .0003`; what turns a fragile
+    one follows. The share of the texts that changed stands behind n where some did not.
     """
     if row["verdict"] == NOT_TESTED:
         return f"{NOT_TESTED}: {row['reason']}"
@@ -43,13 +44,30 @@ def in_words(row: Mapping[str, Any]) -> str:
         estimate += f" [{significant(row['ci_low'])}, {significant(row['ci_high'])}]"
     parts = [estimate]
     if np.isfinite(row["share_of_depth"]):
-        parts.append(f"{share_in_words(row['share_of_depth'])} of depth")
+        share, whole = share_in_words(row["share_of_depth"]), significant(row["depth_range"], 2)
+        parts.append(f"{share} of depth (range {whole})")
     parts.append(f"n {row['n_reviews']}" if row["unit"] == REVIEWS else f"{row['n_reviews']} {_UNITS[row['unit']]}")
+    if row["share_changed"] < 1:
+        parts.append(f"{share_in_words(row['share_changed'])} of the texts changed")
     if np.isfinite(row["q_value"]):
         parts.append(f"q {probability(row['q_value'])}")
     parts += [f"fragile: {row['why_fragile']}"] if row["fragile"] else []
+    parts += [said] if (said := where_the_first_stays(row)) else []
     parts += [row["reason"]] if row["reason"] else []
     return f"{row['verdict']}: {', '.join(parts)}"
+
+
+def where_the_first_stays(row: Mapping[str, Any]) -> str:
+    """What the reviews whose first token stays say of a verdict; empty where this is the same, or all are such."""
+    if row["n_same_first"] in (None, row["n_reviews"]):
+        return ""
+    if row["verdict_same_first"] is None:
+        return f"the first token stays in {row['n_same_first']}, too few to tell it apart"
+    if not row["first_decides"]:
+        return ""
+    low, high = significant(row["same_first_low"]), significant(row["same_first_high"])
+    numbers = f"{significant(row['same_first'])} [{low}, {high}]"
+    return f"where the first token stays {row['verdict_same_first']}: {numbers}, n {row['n_same_first']}"
 
 
 def criterion_in_words(claim: Mapping[str, Any]) -> str:

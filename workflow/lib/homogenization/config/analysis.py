@@ -77,13 +77,16 @@ class Contrasts(Section):
         ge=0,
         lt=1,
         description="Differences are negligible if their interval lies within this share of what depth does to the "
-        "same metric in the same model: the range of the originals' median over the layers.",
+        "same metric in the same model: the range of the originals' median over the layers. Where reviews lie further "
+        "apart than that (the median over the layers of their standard deviation), it is a share of this.",
     )
     min_reviews: int = Field(
         10,
         ge=6,
-        description="Fewest reviews, accepted in both variants, with which a comparison is tested; a rewritten variant "
-        "with fewer is not drawn as a curve. The p of n reviews can't be below 2 / 2^n: with five, none is below .05.",
+        description="Fewest reviews, accepted in both variants with texts that differ, with which a comparison is "
+        "tested, and fewest with which an effect or slope of changed attention is; a rewritten variant with fewer "
+        "accepted ones is not drawn as a curve. The p of n reviews can't be below 2 / 2^n: with five, none is below "
+        ".05.",
     )
     common_tokens: int | None = Field(
         64,

@@ -105,6 +105,11 @@ class Keys(Section):
         for name, variant in variants.items():
             if isinstance(variant, WrittenVariant):
                 _check_writer(variant.writer, info, f"{name}: ")
+                writer = info.data.get("writers", {}).get(variant.writer)
+                if variant.unit == "sentence" and writer and writer.regex_problem:
+                    raise ValueError(
+                        f"{name}: unit 'sentence' with the writer {variant.writer!r}: {writer.regex_problem}"
+                    )
         return variants
 
     @field_validator("variants")

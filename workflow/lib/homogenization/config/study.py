@@ -54,6 +54,11 @@ class Study(Keys):
         return [name for name, variant in self.variants.items() if isinstance(variant, WrittenVariant)]
 
     @property
+    def written_by_sentence(self) -> list[str]:
+        """Those of them whose sentences are rewritten one by one."""
+        return [name for name in self.written if self.variants[name].unit == "sentence"]
+
+    @property
     def moved(self) -> list[str]:
         """Variants by rule other than the original, sorted."""
         return sorted(set(self.rewritten) - set(self.written))
@@ -61,11 +66,20 @@ class Study(Keys):
     @property
     def gguf_sources(self) -> dict[str, Source]:
         """Weights in GGUF that anyone names, by the folder below `weights/` where they are converted."""
+        return {folder: source for folder, (source, _) in self.gguf_sizes.items()}
+
+    @cached_property
+    def gguf_sizes(self) -> dict[str, tuple[Source, float | None]]:
+        """`gguf_sources`, each with the largest `billions` of the entries that name it; None where none gives any."""
         entries = (*self.models.values(), *self.writers.values(), self.fluency)
-        sources = [getattr(entry, "weights", None) for entry in entries]
-        sources += [self.similarity.encoder, getattr(self.keyphrases, "keybert", None)]
-        starts = [source.start for source in sources if source]
-        return {source.converted_in: source for source in starts if source.converted_in}
+        sources = [(getattr(entry, "weights", None), getattr(entry, "billions", None)) for entry in entries]
+        sources += [(self.similarity.encoder, None), (getattr(self.keyphrases, "keybert", None), None)]
+        sizes: dict[str, tuple[Source, float | None]] = {}
+        for source, billions in sources:
+            if source and (folder := source.start.converted_in):
+                given = [size for size in (sizes.get(folder, (None, None))[1], billions) if size is not None]
+                sizes[folder] = (source.start, max(given, default=None))
+        return sizes
 
     @cached_property
     def training_runs(self) -> dict[str, Run]:

@@ -13,6 +13,7 @@ from homogenization.corpus.sources import BUILDERS, is_local
 from homogenization.models.dtypes import Dtype
 from homogenization.run.sections import ExpandedPath, Option, Section, one_of, without_nulls
 from homogenization.vocabulary.variants import RULE_POSITIONS, SIDES
+from homogenization.writers.prompts import load_prompt, unit_of
 
 DEFAULT_PARSER_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0fa492c08c"
 
@@ -23,7 +24,9 @@ class Corpus(Section):
     source: ExpandedPath = Field(description="Local .parquet, .csv, .json or .jsonl file, or a data set id on the hub.")
     subset: str | None = Field(None, description="Configuration name of a hub data set, where it has several.")
     revision: str | None = Field(None, description="Commit of a hub data set; pin it.")
-    split: str = Field("train", description="Split of a hub data set.")
+    split: str = Field(
+        "train", description="Split of a hub data set, or part of one, such as train[:1000]; a local file is `train`."
+    )
     text_column: str = Field("text", description="Column that holds the review.")
     label_column: str | None = Field("label", description="Column to balance the sample over; null: no balancing.")
     n_reviews: int = Field(ge=2, description="Reviews in the sample. The sample is nested: raising it adds shards.")
@@ -116,7 +119,10 @@ class Keyphrases(Option):
     max_phrases: int = Field(8, ge=1, description="Distinct key phrases of a review at most.")
     ngram_range: tuple[int, int] = Field((1, 3), description="Shortest and longest phrase in words.")
     min_document_frequency: int = Field(
-        2, ge=1, description="Rarer words stand in key phrases only where a review repeats them."
+        2,
+        ge=1,
+        description="Rarer words stand in key phrases only where a review repeats them. In a small corpus of short "
+        "texts, 1 finds key phrases in more of them.",
     )
 
     @field_validator("ngram_range", mode="before")
@@ -161,24 +167,48 @@ AnyKeyphrases = Annotated[
 
 
 class Rewriting(Section):
-    """The conditions on a rewriting by a language model; the first candidate that passes is taken."""
+    """The conditions on a rewriting by a language model.
 
-    candidates: int = Field(4, ge=1, description="Candidates asked for, one after the other, until one passes.")
+    Of a whole review, the first candidate that passes is taken; of a sentence, the best of those that pass.
+    """
+
+    candidates: int = Field(
+        4,
+        ge=1,
+        description="Candidates of a review at most, asked for one after the other until one passes; with `unit: "
+        "sentence`, of each sentence, all of them asked for.",
+    )
     min_coverage: float = Field(
-        0.8, ge=0, le=1, description="Least share of a review's key phrases that stand in the candidate word for word."
+        0.8,
+        ge=0,
+        le=1,
+        description="Least share of a review's key phrases that stand in the candidate word for word (whole reviews).",
     )
     max_distance: float = Field(
         0.35,
         ge=0,
         le=1,
         description="Largest mean distance of the key phrases from the end of the sentence where they belong, as a "
-        "fraction of the sentence; for variants with a `position`.",
+        "fraction of the sentence; for variants with a `position` (whole reviews).",
     )
     length_ratio: list[float] = Field(
-        [0.6, 1.5], min_length=2, max_length=2, description="Least and largest number of words, over the review's."
+        [0.6, 1.5],
+        min_length=2,
+        max_length=2,
+        description="Least and largest number of words, over the review's or the sentence's.",
     )
     min_f1: float | None = Field(
-        None, ge=0, le=1, description="Least BERTScore F1 against the review (`similarity`'s encoder); null: none."
+        None,
+        ge=0,
+        le=1,
+        description="Least BERTScore F1 against the review or the sentence (`similarity`'s encoder); null: none.",
+    )
+    min_moved: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="Least share of a review's sentences with key phrases that moved, of those to move; with `unit: "
+        "sentence`.",
     )
 
     @field_validator("length_ratio")
@@ -248,24 +278,41 @@ class WrittenVariant(Variant):
     """The review as a language model rewrites it."""
 
     rewriter: Literal["llm"] = Field(description="`llm` asks a language model.")
+    unit: Literal["review", "sentence"] = Field(
+        "review",
+        description="What is rewritten at a time: the whole review, by the prompt alone, or one sentence with one key "
+        "phrase, whose place a grammar enforces.",
+    )
     position: str | None = Field(
         None,
-        description=f"Where the key phrases of each sentence have to go: {', '.join(SIDES)}; null: anywhere "
-        "(a paraphrase).",
+        description=f"Where the key phrases of each sentence have to go: {', '.join(SIDES)}, or with `unit: sentence` "
+        "`inward` (words on both sides, the control of the other two); null: anywhere (a paraphrase).",
     )
     writer: str = Field(description="Name under `writers` of the language model that is asked.")
     prompt: Prompt = Field(description="File of the prompt.")
 
     def role_of(self, other: Variant) -> str | None:
-        """`rewriting` if this variant has a position and `other` is the paraphrase by its writer; otherwise None."""
-        is_paraphrase = isinstance(other, WrittenVariant) and (other.writer, other.position) == (self.writer, None)
-        return "rewriting" if is_paraphrase and self.position is not None else None
+        """The role of `other`, by the same writer and of the same unit; None if this variant puts phrases to no side.
 
-    @field_validator("position")
-    @classmethod
-    def is_a_side(cls, position: str | None) -> str | None:
-        """The position is a side, which answers can be checked for."""
-        return position if position is None else one_of(SIDES)([position])[0]
+        The paraphrase is the control `rewriting`, and what puts the phrases inward is the control `edge`.
+        """
+        if not isinstance(other, WrittenVariant) or self.position not in SIDES:
+            return None
+        same = (other.writer, other.unit) == (self.writer, self.unit)
+        return {None: "rewriting", "inward": "edge"}.get(other.position) if same else None
+
+    @model_validator(mode="after")
+    def what_the_unit_allows(self) -> "WrittenVariant":
+        """The position can be checked for, and the prompt is about the unit."""
+        if self.position is not None:
+            one_of((*SIDES, "inward") if self.unit == "sentence" else SIDES)([self.position])
+        asks = unit_of(load_prompt(self.prompt))
+        if asks != self.unit:
+            raise ValueError(
+                f"unit {self.unit!r} with the prompt {self.prompt}, which asks for a {asks}: a prompt for a review "
+                "holds $review, one for a sentence $sentence and $phrase"
+            )
+        return self
 
 
 AnyVariant = Annotated[

@@ -1,16 +1,31 @@
 """The part of the configuration on language models that write: which they are, and how they are asked."""
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
+from homogenization.models.built import GGUF_FILES
 from homogenization.models.dtypes import Dtype
+from homogenization.models.source import Source
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import ExpandedPath, Option, without_nulls
 from homogenization.writers.prompts import load_prompt
+
+# keys of the writers that run in their jobs
+EnforcedForm = Annotated[
+    Literal["json_schema", "none"],
+    Field(
+        description="How the form of answers is enforced: by their JSON schema, or by the prompt alone. Answers are "
+        "read strictly in any case."
+    ),
+]
+Billions = Annotated[
+    float | None,
+    Field(gt=0, exclude=True, description="Billions of parameters, as `models.NAME.billions`. Nothing reruns."),
+]
 
 
 class Writer(Option):
@@ -27,6 +42,18 @@ class Writer(Option):
     top_p: float = Field(0.95, gt=0, le=1, description="Sampling is from the likeliest tokens of this probability.")
     max_new_tokens: int = Field(1024, ge=1, description="Longest answer in tokens; a longer one is rejected.")
 
+    @property
+    def planned(self) -> dict[str, Any]:
+        """What the plan has to know of a writer that runs in its jobs: dtype, device, batch_size."""
+        return self.params("dtype", "device", "batch_size")
+
+    @property
+    def regex_problem(self) -> str | None:
+        """Why the writer can't hold its answers to a regular expression, and the cure; None if it can."""
+        if self.structured_output == "none":
+            return "structured_output is 'none', and a regular expression has to be enforced; set json_schema"
+        return None
+
     def built_files(self, results: str) -> list[str]:
         """Files below the folder `results` that the workflow makes of the writer's weights, where it has any."""
         return self.weights.built_files(results) if hasattr(self, "weights") else []
@@ -42,16 +69,11 @@ class LocalWriter(Writer):
     dtype: Dtype = Field("bfloat16", description="Precision.")
     device: Device = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
     batch_size: int = Field(16, ge=1, description="Requests of a batch. Halves when memory runs out.")
-    structured_output: Literal["json_schema", "none"] = Field(
-        "json_schema",
-        description="How the form of answers is enforced: by their JSON schema, or by the prompt alone. Answers are "
-        "read strictly in any case.",
-    )
+    structured_output: EnforcedForm = "json_schema"
     gpus: int = Field(1, ge=1, exclude=True, description="GPUs of a job. Nothing reruns.")
-    billions: float | None = Field(
-        None, gt=0, exclude=True, description="Billions of parameters, as `models.NAME.billions`. Nothing reruns."
-    )
+    billions: Billions = None
 
+    threads: ClassVar[int] = 2
     # it sends no requests
     connections: ClassVar[int] = 0
     timeout_seconds: ClassVar[int] = 0
@@ -85,12 +107,83 @@ class EndpointWriter(Writer):
         description="How the form of answers is enforced: by their JSON schema, as some JSON object, or by the prompt "
         "alone. Answers are read strictly in any case.",
     )
+    threads: ClassVar[int] = 2
+    regex_dialect: Literal["vllm", "sglang", "llguidance"] | None = Field(
+        None,
+        exclude_if=lambda value: value is None,
+        description="How the server is sent a regular expression that an answer has to match: as vLLM (0.12 or later) "
+        "or SGLang takes it, or as a grammar of LLGuidance (llama.cpp built with it). null: variants and steps that "
+        "need one are refused.",
+    )
     connections: int = Field(8, ge=1, exclude=True, description="Requests at a time. Nothing reruns.")
     timeout_seconds: int = Field(120, ge=1, exclude=True, description="Longest wait for an answer. Nothing reruns.")
     max_retries: int = Field(6, ge=0, exclude=True, description="Further tries of a failed request. Nothing reruns.")
 
+    @property
+    def regex_problem(self) -> str | None:
+        """As in `Writer`; the form of JSON does not matter here."""
+        if self.regex_dialect is None:
+            return "regex_dialect is null, and its server has to be told a regular expression; set the key"
+        return None
 
-AnyWriter = Annotated[LocalWriter | EndpointWriter, Field(discriminator="backend"), BeforeValidator(without_nulls)]
+
+class LlamaCppWriter(Writer):
+    """A language model on the CPU of the job, by llama.cpp."""
+
+    module: ClassVar[str] = "writers.llamacpp"
+
+    backend: Literal["llamacpp"] = Field(
+        description="`llamacpp` runs a GGUF file on the CPU of the job as it is, by llama.cpp."
+    )
+    weights: TrainedWeights = Field(description="A GGUF file of an instruction-tuned model with a chat template.")
+    context: int = Field(4096, ge=64, description="Longest prompt and answer together, in tokens.")
+    parallel: int = Field(1, ge=1, description="Requests that are answered at a time; each has its own context.")
+    structured_output: EnforcedForm = "json_schema"
+    threads: int = Field(2, ge=1, exclude=True, description="Cores of a job. Nothing reruns.")
+    billions: Billions = None
+
+    device: ClassVar[str] = "cpu"
+    gpus: ClassVar[int] = 0
+    # its requests do not leave the job
+    connections: ClassVar[int] = 0
+    timeout_seconds: ClassVar[int] = 0
+    max_retries: ClassVar[int] = 0
+
+    @field_validator("weights")
+    @classmethod
+    def is_gguf(cls, weights: Source) -> Source:
+        """The weights are a GGUF file."""
+        if weights.converted_in is None:
+            raise ValueError("llama.cpp reads GGUF; name the file under 'gguf', or take the backend transformers")
+        return weights
+
+    @model_validator(mode="after")
+    def context_holds_an_answer(self) -> "LlamaCppWriter":
+        """The context is longer than the longest answer."""
+        if self.context <= self.max_new_tokens:
+            raise ValueError(
+                f"context {self.context} holds prompt and answer, and max_new_tokens is {self.max_new_tokens}; raise "
+                "the one or lower the other"
+            )
+        return self
+
+    @property
+    def planned(self) -> dict[str, Any]:
+        """As in `Writer`: at most two bytes a parameter are read, and requests side by side share the cores."""
+        return {"dtype": "float16", "device": self.device, "batch_size": 1}
+
+    @property
+    def regex_problem(self) -> None:
+        """As in `Writer`: a regular expression is always enforced."""
+
+    def built_files(self, results: str) -> list[str]:
+        """The GGUF file, and its digest."""
+        return [f"{results}/weights/{self.weights.converted_in}/{file}" for file in GGUF_FILES.values()]
+
+
+AnyWriter = Annotated[
+    LocalWriter | EndpointWriter | LlamaCppWriter, Field(discriminator="backend"), BeforeValidator(without_nulls)
+]
 
 
 def _readable_prompt(path: str) -> str:

@@ -26,7 +26,7 @@ def read_reviews(
         label_column: Column with the review's label; None for a corpus without labels.
         subset: Configuration of a hub data set ("plain_text").
         revision: Commit, branch or tag of a hub data set.
-        split: Split of a hub data set; unused for a local file.
+        split: Split of a hub data set, or part of one ("train[:1000]"). A local file is the split "train".
 
     Returns:
         Columns row (Int64), text and label (String). A class label appears as its name if the data set has names,
@@ -37,7 +37,7 @@ def read_reviews(
     """
     with _folder_for_copies(source) as cache:
         if is_local(source):
-            dataset = _local_dataset(source, cache)
+            dataset = _local_dataset(source, split, cache)
         else:
             dataset = _hub_dataset(source, subset, revision, split, cache)
         for key, column in (("text_column", text_column), ("label_column", label_column)):
@@ -81,8 +81,8 @@ def _folder_for_copies(source: str) -> tempfile.TemporaryDirectory:
     return tempfile.TemporaryDirectory(prefix="reviews-", ignore_cleanup_errors=True)
 
 
-def _local_dataset(source: str, cache: str):
-    """Load a file, with the folder `cache` for the copies of `datasets`."""
+def _local_dataset(source: str, split: str, cache: str):
+    """Load a file, or part of it, with the folder `cache` for the copies of `datasets`."""
     from datasets import load_dataset
 
     path = Path(source).expanduser()
@@ -95,8 +95,13 @@ def _local_dataset(source: str, cache: str):
     if path.stat().st_size == 0:
         raise HomogenizationError(f"corpus: {source} is empty. Give a file with reviews.")
     try:
-        return load_dataset(BUILDERS[path.suffix.lower()], data_files=str(path), split="train", cache_dir=cache)
+        return load_dataset(BUILDERS[path.suffix.lower()], data_files=str(path), split=split, cache_dir=cache)
     except Exception as error:  # each builder raises its own kinds of errors
+        if isinstance(error, ValueError) and split != "train":
+            raise HomogenizationError(
+                f"corpus: split {split!r} is no part of the local file {source} ({first_line(error)}). Allowed: train, "
+                "or a part of it, such as train[:1000] or train[50%:]."
+            ) from error
         reason = first_line(error.__cause__ or error)
         raise HomogenizationError(
             f"corpus: {source} could not be read as {BUILDERS[path.suffix.lower()]}: {reason}."

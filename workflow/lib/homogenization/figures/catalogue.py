@@ -266,7 +266,7 @@ _ENTRIES = (
     ),
     Figure(
         name="sinks",
-        title="Tokens besides the first that draw attention or grow massive",
+        title="Tokens besides the first that draw attention or are massive",
         category="Position and attention",
         labels={"figure": "secondary sinks"},
         tables=("sinks.parquet",),

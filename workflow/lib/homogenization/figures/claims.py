@@ -17,6 +17,7 @@ from homogenization.figures.shown import Named, Shown, Tables, require_rows
 from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.words import short_number
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
+from homogenization.vocabulary.changes import MORE_CHANGE
 from homogenization.vocabulary.numbers import probability, share_in_words
 from homogenization.vocabulary.verdicts import (
     CONTRADICTED,
@@ -33,9 +34,11 @@ from homogenization.vocabulary.verdicts import (
 _CLAIMS = {  # columns of tables/claims.csv that the board shows
     **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),
     **dict.fromkeys(("variant", "minus", "verdict", "measured", "criterion", "unit", "published", "reason"), pl.String),
-    **dict.fromkeys(("depends_on_length", "fragile", "q_decides"), pl.Boolean),
-    **dict.fromkeys(("estimate", "ci_low", "ci_high", "share_of_depth", "without_first", "q_value"), pl.Float64),
-    "n_reviews": pl.Int64,
+    **dict.fromkeys(("depends_on_length", "fragile", "q_decides", "first_decides"), pl.Boolean),
+    **dict.fromkeys(("n_same_first", "n_reviews"), pl.Int64),
+    "verdict_same_first": pl.String,
+    **dict.fromkeys(("estimate", "ci_low", "ci_high", "depth_range", "share_of_depth"), pl.Float64),
+    **dict.fromkeys(("share_changed", "without_first", "q_value"), pl.Float64),
 }
 _COMPARISONS = ("variant", "minus", "imbalance")
 COLUMNS = {
@@ -61,7 +64,7 @@ VERDICTS = {
     NOT_TESTED: Look("–", "white", GREY),
 }
 CONVENTIONS = {"raw": "text by text", "thesis": "pooled"}
-_SIGNED = ("contrast", "slope", "component", "correlation", "intervention", "arms")
+_SIGNED = ("contrast", "slope", "net_change", "component", "correlation", "intervention", "arms")
 
 # inches; the axes of the board are in inches too, so that text and boxes fit each other
 _STATEMENT_WIDTH, _CELL_WIDTH, _GAP = 4.9, 2.15, 0.05
@@ -117,6 +120,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     require_rows(table, shown, "any claim", table["claim"])
     table = table.filter(pl.col("model").is_null() | pl.col("model").is_in([name for name, _ in models]))
     models = [(None, STUDY.capitalize())] if table["model"].is_null().all() else models
+    unchanged = table["reason"].str.ends_with(MORE_CHANGE).any()  # said once, and not in each cell
+    table = table.with_columns(pl.col("reason").str.strip_suffix(f". {MORE_CHANGE}"))
     table = table.join(_unbalanced(tables["comparisons"]), on=("variant", "minus"), how="left", maintain_order="left")
     twice = table.group_by("statement").agg(pl.col("convention").n_unique() > 1).filter("convention")["statement"]
     groups = {
@@ -142,7 +147,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     handles = [
         Patch(fc=look.colour, ec=GREY, lw=0.8, label=f"{look.sign}  {verdict}") for verdict, look in VERDICTS.items()
     ]
-    return finish(figure, shown.title, _note(table), handles)
+    return finish(figure, shown.title, _note(table, f"{MORE_CHANGE}." if unchanged else ""), handles)
 
 
 def _unbalanced(comparisons: pl.DataFrame) -> pl.DataFrame:
@@ -152,25 +157,30 @@ def _unbalanced(comparisons: pl.DataFrame) -> pl.DataFrame:
     return comparisons.select(*_COMPARISONS).with_columns(pl.col("imbalance").replace("", None))
 
 
-def _note(table: pl.DataFrame) -> str:
+def _note(table: pl.DataFrame, cure: str) -> str:
     tested = table.filter(pl.col("verdict") != NOT_TESTED)
     counts = {unit: tested.filter(unit=unit)["n_reviews"] for unit in (REVIEWS, SEEDS)}
     counts = {unit: found for unit, found in counts.items() if len(found)} or {REVIEWS: tested["n_reviews"].clear()}
     parts = [
         "Number: where a claim is about a difference or a change, its size as a share of what depth does to the "
-        "metric in the model; below it, or alone, the estimate and its interval in brackets. Supported or "
-        "contradicted: on the claimed or on the other side of the criterion (grey), tested over reviews or seeds and "
-        "corrected for all claims and models on the board, or, for ranges, places, correlations and components, the "
-        "whole interval inside or outside. Negligible: the whole interval is closer to no difference than the margin. "
-        "Undecided: none of these. Not tested: the study lacks what the claim is about, or has too few accepted "
-        "reviews of it."
+        "metric in the model; below it, or alone, the estimate with its interval in brackets, and this range over "
+        "depth. Supported or contradicted: on the claimed or on the other side of the criterion (grey), tested over "
+        "reviews or seeds and corrected for all claims and models on the board, or, for ranges, places, correlations "
+        "and components, the whole interval inside or outside. Negligible: the whole interval is closer to no "
+        "difference than the margin. Undecided: none of these. Not tested: the study lacks what the claim is about, or "
+        "has too few accepted or changed reviews of it.",
+        *filter(None, [cure]),
     ]
     if table["fragile"].any():
         parts.append("Fragile: a robust estimate, or the reviews without the most influential, give another verdict.")
     if table["imbalance"].is_not_null().any():
         parts.append("Unbalanced: the variant and its control differ in more than the claim is about.")
+    if (table["share_changed"] < 1).any():
+        parts.append("Changed: the share of the texts that differ; the comparison is over them.")
     if table["q_decides"].any():
         parts.append("q: the corrected p, where it decides otherwise than the interval would.")
+    if table["first_decides"].any():
+        parts.append("First token stays: the other verdict of the reviews that begin with the same token in both.")
     if (table["convention"] == "thesis").any():
         parts.append("Pooled: tokens of many texts in one matrix, centred, with the output after the final norm.")
     if table["depends_on_length"].any():
@@ -236,11 +246,16 @@ def _cell(row: dict[str, Any]) -> _Cell:
         number, first = f"{'+' if round(size, 4) > 0 else ''}{share_in_words(size)} of depth", f"{estimate} {interval}"
     else:
         number, first = estimate, interval
+    whole = f"a range of {short_number(row['depth_range'])}" if _is_number(size) else ""
     marks = [mark for mark, shown in (("fragile", row["fragile"]), ("unbalanced", row["imbalance"])) if shown]
     marks += [f"q {probability(row['q_value'])}"] if row["q_decides"] else []
-    lines = [first.strip(), " · ".join(marks)]
+    lines = [first.strip(), whole, " · ".join(marks)]
+    if _is_number(row["share_changed"]) and row["share_changed"] < 1:
+        lines.append(f"{share_in_words(row['share_changed'])} of texts changed")
     if _is_number(row["without_first"]):
         lines.append(f"first token left out: {short_number(row['without_first'], signed=True)}")
+    if row["first_decides"]:
+        lines += ["where the first token stays:", f"{row['verdict_same_first']} (n {row['n_same_first']})"]
     if row["unit"] == POOLS:
         lines.append(f"{row['n_reviews']} pools of texts" if row["n_reviews"] > 1 else "one pool: no interval")
     return _Cell(row["verdict"], number, tuple(line for line in lines if line))

@@ -22,9 +22,11 @@ from homogenization.vocabulary.variants import ORIGINAL
 _COMPONENTS = {  # in the order of a block
     "norm_1": "first norm",
     "attention": "attention",
+    "post_norm_1": "norm behind attention",
     "attention_addition": "addition of attention",
     "norm_2": "second norm",
     "feed_forward": "feed-forward",
+    "post_norm_2": "norm behind feed-forward",
     "feed_forward_addition": "addition of feed-forward",
     "addition": "addition of both",
 }

@@ -73,7 +73,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     for (_, column), axes in panels.items():
         axes.tick_params(labelbottom=True)
         axes.set_xlabel("KL (nats, root scale)" if column == _KL else f"Δ {shown.label}")
-    return finish(figure, shown.title, _note(doses), _handles(doses, shown.homogenization))
+    return finish(figure, shown.title, _note(doses, effects), _handles(doses, shown.homogenization))
 
 
 def _lane() -> pl.Expr:
@@ -178,7 +178,7 @@ def _handles(doses: pl.DataFrame, homogenization: int) -> list:
     return handles + alike_handles(homogenization)
 
 
-def _note(doses: pl.DataFrame) -> str:
+def _note(doses: pl.DataFrame, effects: pl.DataFrame) -> str:
     note = (
         "Point: mean change Δ over reviews from the run with untouched attention; line: its 95 % interval. KL: from "
         "the untouched to the changed next-token distribution, mean over tokens and reviews. "
@@ -189,4 +189,6 @@ def _note(doses: pl.DataFrame) -> str:
             " Reviews in which another token took over the sink are left out of the points; where no point stands, it "
             "moved in all of them."
         )
+    if len(untested := effects.drop_nulls("reason")):
+        note += f" Not tested, and without a point: conditions with {counted(untested['n_reviews'])}."
     return note

@@ -96,10 +96,12 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, dose: str, styles: dict[str, Pa
     kind, column, _ = _DOSES[dose]
     table = table.filter(pl.col(column).is_not_null(), kind=kind)
     axes.axhline(0, color=DARK, lw=0.9, label="zero")
-    if table.is_empty():
-        mark_empty(axes, "not changed")
+    tested = table.filter(pl.col("reason").is_null())
+    if tested.is_empty():
+        mark_empty(axes, "not changed" if table.is_empty() else f"not tested:\n{counted(table['n_reviews'])}")
         axes.set_xticks([])
         return
+    table = tested
     if dose == "kl":
         set_root_scale(axes)
     for pattern, style in styles.items():

@@ -8,7 +8,11 @@ from homogenization.figures.panels import counted, finish, mark_empty, panel_gri
 from homogenization.figures.shown import Shown, Tables, rows_of
 from homogenization.figures.style import VariantStyle, house_style, variant_styles
 
-_KINDS = (("attention", "More than 10 × uniform attention"), ("norm", "More than 10 × the median norm"))
+_KINDS = (
+    ("attention", "More than 10 × uniform attention"),
+    ("massive", "Massive: > 10 × the median norm over the middle"),
+    ("long", "> 10 × the median norm in fewer blocks"),
+)
 _MOST = 8  # tokens of a panel
 _ANY = "any token"
 _BLANKS = {" ": "space", "\n": "line break", "": "nothing"}
@@ -33,7 +37,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     note = (
         "A token besides the first draws attention in a block where it receives more than ten times as much as under "
         "uniform attention and as the mean token; it is massive where its norm is more than ten times the review's "
-        "median. In brackets: the median of its positions (the first token is 0) and of the first and last block, over "
+        "median after at least half of the blocks at depths from .25 to .75, and long where it is so after fewer. In "
+        "brackets: the median of its positions (the first token is 0) and of the first and last block, over "
         "all variants."
     )
     if not table.is_empty():  # a table without any such token says nothing of the reviews that were read

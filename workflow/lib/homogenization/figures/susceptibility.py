@@ -56,7 +56,7 @@ def _rows(table: pl.DataFrame) -> list[tuple[str, str]]:
 def _draw_panel(axes: Axes, table: pl.DataFrame, styles: dict[str, PatternStyle]) -> None:
     axes.axhline(0, color=DARK, lw=0.9, label="zero")
     if not table["estimate"].is_finite().any():
-        mark_empty(axes)
+        mark_empty(axes, "no values" if table.is_empty() else f"not tested:\n{counted(table['n_reviews'])}")
         return
     for pattern, style in styles.items():
         rows = table.filter(pattern=pattern).sort("block")

@@ -18,6 +18,7 @@ CONTROLS = {  # kind -> patterns that do as much to attention, but not what a pa
     "closed": ("random",),
     "template": ("permuted_template",),
 }
+REMOVED = "removed"
 STRENGTH, KL = "strength", "kl"  # what a condition and its control have in common
 WHOLE, ODD, EVEN = "whole", "odd", "even"
 # Relative uncertainty of metrics from float32 states: a condition that changes no weight changes them by rounding.
@@ -41,15 +42,19 @@ class Runs:
         review_ids: names of the reviews of the untouched run, sorted.
         cells: (layers, view, metric) of each cell, sorted.
         values: by condition, (reviews, cells) float64: the metric averaged over layers; NaN where a review lacks it.
+        untouched: by condition, the same of the untouched run over the same tokens.
         kl: by condition, (reviews,) float64, nats; NaN where a review lacks it.
         moved: by condition, (reviews,) bool: whether a review is left out because its sink moved.
+        branch_norm: whether a norm follows the model's attention inside its branch.
     """
 
     review_ids: Sequence[str]
     cells: Sequence[tuple[str, str, str]]
     values: Mapping[Condition, np.ndarray]
+    untouched: Mapping[Condition, np.ndarray]
     kl: Mapping[Condition, np.ndarray]
     moved: Mapping[Condition, np.ndarray]
+    branch_norm: bool = False
 
     def patterns(self, kind: str) -> list[str]:
         """The patterns of the conditions of a kind, sorted."""
@@ -69,24 +74,45 @@ class Runs:
 
 def runs_of(table: pl.DataFrame) -> Runs:
     """The runs in rows of the table `intervened` that belong to one model and variant, in any order."""
-    untouched = table.filter(kind=UNTOUCHED)
-    reviews = untouched.select("review_id").unique().sort("review_id")
+    reviews = table.filter(kind=UNTOUCHED).select("review_id").unique().sort("review_id")
     cells = table.select("layers", "view", "metric").unique().sort("layers", "view", "metric")
     placed = table.join(reviews.with_row_index("row"), on="review_id").join(
         cells.with_row_index("cell"), on=cells.columns
     )
-    values, kl, moved = {}, {}, {}
+    values, untouched, kl, moved = {}, {}, {}, {}
     for key, rows in placed.partition_by(CONDITION, as_dict=True).items():
         condition = Condition(*key) if key[0] != UNTOUCHED else Condition(UNTOUCHED)
         moved[condition] = np.zeros(len(reviews), dtype=bool)
         moved[condition][rows.filter("sink_moved")["row"].to_numpy()] = True
         stayed = rows.filter(~pl.col("sink_moved").fill_null(False))
         row = stayed["row"].to_numpy()
-        values[condition] = np.full((len(reviews), len(cells)), np.nan)
-        values[condition][row, stayed["cell"].to_numpy()] = stayed["value"].to_numpy()
+        for name, numbers in (("value", values), ("untouched", untouched)):
+            numbers[condition] = np.full((len(reviews), len(cells)), np.nan)
+            numbers[condition][row, stayed["cell"].to_numpy()] = stayed[name].to_numpy()
         kl[condition] = np.full(len(reviews), np.nan)
         kl[condition][row] = stayed["kl"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return Runs(reviews["review_id"].to_list(), cells.rows(), values, kl, moved)
+    return Runs(
+        reviews["review_id"].to_list(), cells.rows(), values, untouched, kl, moved, bool(table["branch_norm"].any())
+    )
+
+
+def no_control(pattern: str, branch_norm: bool) -> str | None:
+    """Why a pattern is no control in a model; None where it is one.
+
+    Args:
+        pattern: name of a control.
+        branch_norm: whether a norm follows the model's attention inside its branch.
+    """
+    if pattern != REMOVED or not branch_norm:
+        return None
+    return "a norm follows attention in this model's blocks and undoes what 'removed' does, so it is no control"
+
+
+def too_few(n_reviews: int, min_reviews: int) -> str | None:
+    """Why an effect of attention has too few reviews to be tested; None where there are enough."""
+    if n_reviews >= min_reviews:
+        return None
+    return f"{n_reviews} review{'s have' if n_reviews != 1 else ' has'} a value; at least {min_reviews} are needed"
 
 
 def change(runs: Runs, condition: Condition, part: str = WHOLE) -> np.ndarray:
@@ -98,7 +124,7 @@ def change(runs: Runs, condition: Condition, part: str = WHOLE) -> np.ndarray:
         part: `odd` is (f(s) - f(-s)) / 2 and `even` (f(s) + f(-s)) / 2 of the changes f, at the condition's strength s:
             to second order, the odd part is the direction of the effect and the even part the damage.
     """
-    own = _less(runs.values[condition], runs.values[Condition(UNTOUCHED)])
+    own = _less(runs.values[condition], runs.untouched[condition])
     if part == WHOLE:
         return own
     opposite = change(runs, opposite_of(condition))

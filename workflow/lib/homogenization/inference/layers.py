@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from homogenization.inference.resampling import uniform_weights, weighted_means
-from homogenization.tables.regions import REGIONS, ranges_over_depth
-from homogenization.vocabulary.points import RESIDUAL_STREAM
+from homogenization.tables.regions import ranges_over_depth
+from homogenization.vocabulary.points import REGIONS, RESIDUAL_STREAM
 from homogenization.vocabulary.variants import ORIGINAL
 
 
@@ -98,6 +98,18 @@ def slopes(values: np.ndarray, depth: np.ndarray) -> np.ndarray:
     return np.nansum(offsets * values, axis=-1) / np.where(squares > 0, squares, np.nan)
 
 
+def net_changes(values: np.ndarray, layers: np.ndarray, depth: np.ndarray, since: int) -> np.ndarray:
+    """Change of values (..., layers) from the layer `since` to the output, the layer at depth 1.
+
+    Returns:
+        (...,) float64; NaN where either layer has no value, is not there, or both are the same.
+    """
+    start, end = np.flatnonzero(layers == since), np.flatnonzero(depth >= 1)
+    if not len(start) or not len(end) or start[0] == end[-1]:
+        return np.full(values.shape[:-1], np.nan)
+    return values[..., end[-1]] - values[..., start[0]]
+
+
 def layer_steps(values: np.ndarray, layers: np.ndarray, depth: np.ndarray) -> Steps:
     """The steps of values (..., layers); none for fewer than two layers."""
     return Steps(layers[1:], np.diff(depth), depth[:-1], np.diff(values, axis=-1))
@@ -156,9 +168,9 @@ def steepest_span(
 
 
 def depth_ranges(metrics: pl.DataFrame) -> pl.DataFrame:
-    """What depth does to each metric in each model: `model`, `view`, `metric` and `depth_range`, the unit of sizes.
+    """What depth does to each metric in each model: `model`, `view`, `metric`, `depth_range` and `review_sd`.
 
-    It is `ranges_over_depth` of the originals, along the residual stream.
+    They are `ranges_over_depth` of the originals, along the residual stream.
 
     Args:
         metrics: tables/metrics.parquet.

@@ -43,7 +43,9 @@ def _places(
 
 
 def dial(pattern: str, strength: float, draws: Sequence[bytes]) -> Through:
-    """A' = (1 - λ) A + λ P.
+    """A' = (1 - λ) A + λ P, for the queries that see the first token.
+
+    With a sliding window, later queries do not: no pattern changes them, so that patterns and controls change the same.
 
     Args:
         pattern: name of P in `PATTERNS`.
@@ -53,7 +55,8 @@ def dial(pattern: str, strength: float, draws: Sequence[bytes]) -> Through:
     rows = PATTERNS[pattern].rows
 
     def change(attention: AttentionMap) -> torch.Tensor:
-        return (1 - strength) * attention.weights + strength * rows(sight(attention, draws[attention.review]))
+        view = sight(attention, draws[attention.review])
+        return view.kept_unless(view.sees_first, (1 - strength) * attention.weights + strength * rows(view))
 
     return change
 
@@ -86,7 +89,8 @@ def capped(bound: float, to: str, sinks: Sequence[int]) -> Through:
 
     Args:
         bound: most mass on the sink.
-        to: what becomes of the rest: `nobody` (rows sum to less than 1) or `others` (the other keys, in proportion).
+        to: what becomes of the rest: `nobody` (rows sum to less than 1) or `others` (the other keys, in proportion; a
+            query whose other weights are all 0 reads itself).
         sinks: for each review of the pack, the place of its sink.
     """
 
@@ -97,11 +101,15 @@ def capped(bound: float, to: str, sinks: Sequence[int]) -> Through:
         if not 0 <= column < len(view.keys):
             return attention.weights
         mass = attention.weights[..., column]
-        rest = attention.weights.sum(dim=-1) - mass
-        cut = (mass - bound).clamp(min=0) * view.tensor(view.queries != sink) * (rest > 0)
-        factor = 1 + cut / torch.where(rest > 0, rest, 1.0) if to == OTHERS else torch.ones_like(cut)
-        after = attention.weights * factor[..., None]
-        after[..., column] = mass - cut
+        cut = (mass - bound).clamp(min=0) * view.tensor(view.queries != sink)
+        after = attention.weights.clone()
+        after[..., column] = 0
+        if to == OTHERS:
+            # their own sum: the row's less the sink's mass is no number where the sink has nearly all of it
+            total = after.sum(dim=-1, keepdim=True)
+            shares = torch.where(total > 0, after / torch.where(total > 0, total, 1.0), view.onto(view.queries))
+            after = after + cut[..., None] * shares
+        after[..., column] = torch.where(cut > 0, mass.clamp(max=bound), mass)
         return after
 
     return change

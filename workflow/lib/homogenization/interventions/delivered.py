@@ -15,7 +15,7 @@ m = R / |R|. The sum is |w| |R| (cos sum_i (1 - a_i²) - sum_i a_i t·u_i), and 
 along m also point along t, the sign of dC/dλ is that of the cosine of w and R.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -32,8 +32,12 @@ def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]
     """What patterns deliver in each block, to the tokens without the first and the massive ones.
 
     The stream is taken where the attention of the block is in it: before the feed-forward network, after a norm that
-    follows the addition, and at the end of a block whose branches are parallel. Rows that reach it through a norm are
-    those of the norm's derivative, which differ from token to token.
+    follows the addition, and at the end of a block whose branches are parallel. Cosine and length are those of the rows
+    that the block adds to the stream if attention puts out the pattern's rows alone: where a norm stands inside the
+    branch (Gemma 2, Gemma 3), its output. Its derivative takes away what points along the rows that attention puts out
+    already, and so says nothing of where the delivered rows point; the first-order change and the slopes are those of
+    the derivative. The same holds of a norm that follows the addition (BERT), whose rows are those of the derivative.
+    Rows of queries that do not see the first token, which no pattern changes, count nowhere.
 
     Args:
         recorded: a pass over one review, with a layout.
@@ -42,9 +46,10 @@ def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]
 
     Returns:
         float64 (blocks, patterns, 5), NaN for fewer than two tokens: the mean cosine of the delivered rows with the
-        mean direction of the tokens; their length over that of their token, the mean; the first-order change of the
-        mean cosine there by the module's formula; and, measured by reverse-mode differentiation, the slope of the
-        pattern less that of `removed` after the block and after the last block.
+        mean direction of the tokens; their length over that of their token, the mean (both NaN where no row has a
+        direction); the first-order change of the mean cosine there by the module's formula; and, measured by
+        reverse-mode differentiation, the slope of the pattern less that of `removed` after the block and after the
+        last block.
     """
     numbers = np.full((recorded.n_blocks, len(patterns), len(DELIVERED_NUMBERS)), np.nan)
     left = tokens_left(len(recorded.layers[0]), recorded.massive)
@@ -54,20 +59,27 @@ def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]
     for block, reached in enumerate(recorded.reached):
         chunks = recorded.chunks_of(block)
         after_block = _gradients(recorded, block + 1, chunks)
-        # linear in what is pulled back: its derivative by that is what a change of the weights adds to the stream
-        pulled = torch.zeros_like(reached, requires_grad=True)
-        by_weights = torch.autograd.grad(
-            reached, [recorded.probes[chunk] for chunk in chunks], pulled, create_graph=True
-        )
+        probes = [recorded.probes[chunk] for chunk in chunks]
+        added_by = _brings(reached, probes)
+        put_out_by = _brings(recorded.put_out[block], probes) if recorded.put_out else None
         tokens = reached.detach()[left]
         sights = [sight(recorded.maps[chunk], draw) for chunk in chunks]
         for number, name in enumerate(patterns):
-            rows = [PATTERNS[name].rows(view) for view in sights]
-            (added,) = torch.autograd.grad(_inner(by_weights, rows), pulled, retain_graph=True)
+            rows = [view.of_first(PATTERNS[name].rows(view)) for view in sights]
             slopes = _inner(after_block, rows), _inner([at_output[chunk] for chunk in chunks], rows)
-            cosine, length, predicted = added_to(tokens, added[left])
+            cosine, length, predicted = added_to(tokens, added_by(rows)[left])
+            if put_out_by is not None:
+                cosine, length, _ = added_to(tokens, recorded.behind[block](put_out_by(rows))[left])
             numbers[block, number] = cosine, length, predicted, *map(float, slopes)
     return numbers
+
+
+def _brings(states: torch.Tensor, probes: Sequence[torch.Tensor]) -> Callable[[Sequence[torch.Tensor]], torch.Tensor]:
+    """A function of changes of the weights: what they add to `states` to first order."""
+    # linear in what is pulled back: its derivative by that is what a change of the weights adds
+    pulled = torch.zeros_like(states, requires_grad=True)
+    by_weights = torch.autograd.grad(states, probes, pulled, create_graph=True)
+    return lambda rows: torch.autograd.grad(_inner(by_weights, rows), pulled, retain_graph=True)[0]
 
 
 def _gradients(recorded: Recorded, layer: int, chunks: Sequence[int]) -> tuple[torch.Tensor, ...]:
@@ -85,14 +97,16 @@ def added_to(tokens: torch.Tensor, added: torch.Tensor) -> tuple[float, float, f
     """What rows that are added to tokens do to their mean cosine, to first order; both (n, d), n > 1.
 
     Returns:
-        The mean cosine of `added` with the mean direction of `tokens`, the mean length of `added` over that of its
-        token, and dC/dλ at 0 of tokens + λ added. A token or a row of zeros has no direction and adds 0 to the sums.
+        The mean cosine of `added` with the mean direction of `tokens` and the mean length of `added` over that of its
+        token, of rows that are not zero and NaN without any; and dC/dλ at 0 of tokens + λ added. A token of zeros has
+        no direction and adds 0 to the sums.
     """
     lengths, sizes = tokens.norm(dim=1), added.norm(dim=1)
     inverse = torch.where(lengths > 0, 1 / lengths, 0.0)
     units = tokens * inverse[:, None]
     resultant = units.sum(dim=0)
     along, n = added @ resultant, len(tokens)
-    cosine = torch.where(sizes > 0, along / (sizes * resultant.norm()), 0.0).mean()
+    there = sizes > 0
+    cosine, length = (along / (sizes * resultant.norm()))[there].mean(), (sizes * inverse)[there].mean()
     turned = (along - (added * units).sum(dim=1) * (units @ resultant)) * inverse
-    return float(cosine), float((sizes * inverse).mean()), float(2 * turned.sum() / (n * (n - 1)))
+    return float(cosine), float(length), float(2 * turned.sum() / (n * (n - 1)))

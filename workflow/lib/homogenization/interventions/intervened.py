@@ -1,6 +1,7 @@
 """Reviews through a model in every condition: metrics by layer, and doses."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from homogenization.interventions.positions import refuse_other_positions
 from homogenization.interventions.readings import read
 from homogenization.interventions.schedule import Pack, apply, fits
 from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA, crossed
+from homogenization.measures.blocks import norms_attention
 from homogenization.measures.reviews import with_origin
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
@@ -70,17 +72,24 @@ def intervene(
     assert conditions[0].kind == UNTOUCHED
     check_conditions(conditions, reviews)
     shape = (len(conditions), len(reviews.names), reviews.model.n_blocks + 1, len(cells(metrics)))
-    values = np.full(shape, np.nan)
+    values, untouched_values = np.full(shape, np.nan), np.full(shape, np.nan)
     doses: dict[tuple[int, int], dict[str, Any]] = {}
 
     def run_pack(indices: range) -> None:
         pack = reviews.part(indices)
         untouched = pack.through()
+
+        @cache
+        def read_untouched(review: int, massive: frozenset[int]) -> np.ndarray:
+            return read(untouched.states_of(review), massive, metrics)
+
         for number, condition in enumerate(conditions):
-            run_condition(number, condition, indices, pack, untouched)
+            run_condition(number, condition, indices, pack, untouched, read_untouched)
             advance(len(pack.token_ids), condition.key)
 
-    def run_condition(number: int, condition: Condition, indices: range, pack: Pack, untouched: Run) -> None:
+    def run_condition(
+        number: int, condition: Condition, indices: range, pack: Pack, untouched: Run, read_untouched: Callable
+    ) -> None:
         fitting = [review for review in range(len(indices)) if fits(condition, pack, review)]
         if not fitting:
             return
@@ -92,7 +101,11 @@ def intervene(
         _refuse_overflow(after, condition, part.names, identity)
         damages = damage(before, after, part.token_ids)
         for place, review in enumerate(fitting):
-            values[number, indices[review]] = read(after.states_of(place), after.massive[place], metrics)
+            massive = (before.massive[place] | after.massive[place]) - {0}
+            untouched_values[number, indices[review]] = read_untouched(review, massive)
+            values[number, indices[review]] = (
+                read_untouched(review, massive) if after is before else read(after.states_of(place), massive, metrics)
+            )
             doses[number, indices[review]] = _dose(condition, before, after, place, damages[place])
             if also is not None:
                 also(condition, part.names[place], after, place)
@@ -106,7 +119,7 @@ def intervene(
         {"review_id": reviews.names},
         {"layer": range(shape[2])},
         {"view": views, "metric": measured},
-    ).with_columns(value=values.ravel())
+    ).with_columns(value=values.ravel(), untouched=untouched_values.ravel())
     done = np.array([(number, review) in doses for number, review in np.ndindex(shape[:2])], dtype=bool)
     table = table.filter(np.repeat(done, shape[2] * shape[3]))
     table = with_origin(table, identity, reviews.model.n_blocks).select(*INTERVENED_SCHEMA)
@@ -155,6 +168,7 @@ def _doses_table(
     identity: Mapping[str, str],
 ) -> pl.DataFrame:
     """The table of `doses`, by number of the condition and of the review; nulls for what was skipped."""
+    branch_norm = norms_attention(reviews.model)
     rows = [
         {
             "model": identity["model"],
@@ -166,6 +180,7 @@ def _doses_table(
             "blocks": condition.blocks,
             "strength": condition.strength,
             "n_tokens": n_tokens,
+            "branch_norm": branch_norm,
             **doses.get((number, review), {}),
         }
         for number, condition in enumerate(conditions)

@@ -2,7 +2,8 @@
 
 To add a pattern, write one function of a `Sight` that returns P, (heads, queries, keys) or a shape that broadcasts to
 it, and decorate it. A row of P sums to 1 and has no mass on what the query does not see. A query to which a pattern
-does not apply, such as one before the pattern's token, keeps its own weights.
+does not apply, such as one before the pattern's token, keeps its own weights. Only queries that see the first token are
+changed, by any pattern (`Sight.sees_first`).
 
 It uses the methods of tensors alone and does not import torch: every parse of the Snakefile reads the names.
 """
@@ -51,6 +52,15 @@ class Sight:
     def distance(self) -> np.ndarray:
         """Tokens between query and key, (queries, keys) int64."""
         return abs(self.queries[:, None] - self.keys)
+
+    @cached_property
+    def sees_first(self) -> np.ndarray:
+        """Whether a query sees the first token, (queries,) bool: those that a sliding window keeps from it do not."""
+        return self.seen[:, 0] & (self.keys[0] == 0)
+
+    def of_first(self, rows: Tensor) -> Tensor:
+        """`rows` where the query sees the first token, and 0 elsewhere."""
+        return rows if self.sees_first.all() else rows * self.tensor(self.sees_first)[:, None]
 
     def onto(self, place: np.ndarray | int) -> Tensor:
         """All mass on the key at `place` (of each query, or of all); a query that does not see it keeps its weights."""
@@ -126,7 +136,7 @@ def ends(sight: Sight) -> Tensor:
     """Half on the first token, half on the last one that the query sees: in a causal model, itself."""
     last = sight.keys[np.where(sight.seen, np.arange(len(sight.keys)), 0).max(axis=1)]
     both = ((sight.keys == 0).astype(float) + (sight.keys == last[:, None])) / 2
-    return sight.kept_unless(sight.seen[:, 0] & (sight.keys[0] == 0), sight.tensor(both))
+    return sight.kept_unless(sight.sees_first, sight.tensor(both))
 
 
 @pattern("recent tokens")

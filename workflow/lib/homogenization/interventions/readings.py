@@ -9,25 +9,22 @@ from torch import Tensor
 from homogenization.interventions.cells import AFTER_QUARTER, CENTRED, COSINE, TO_FIRST, VIEWS, cells
 from homogenization.interventions.patterns import quarter
 from homogenization.measures.directions import mean_cosine, norms, unit_rows
+from homogenization.measures.massive import are_massive
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
-
-MASSIVE = 10.0  # times the median norm
 
 Tokens = TypeVar("Tokens", np.ndarray, Tensor)
 
 
 def massive_tokens(states: Sequence[np.ndarray]) -> frozenset[int]:
-    """Places of the tokens of a review that are longer than 10 times the median norm after any block.
+    """Places of the massive tokens of a review (`measures.massive`).
 
     Args:
         states: (n, d) before the first block and after each block.
     """
-    lengths = np.stack([norms(tokens) for tokens in states[1:]])
-    return frozenset(
-        np.flatnonzero((lengths > MASSIVE * np.median(lengths, axis=1, keepdims=True)).any(axis=0)).tolist()
-    )
+    lengths = np.stack([norms(tokens) for tokens in states])
+    return frozenset(np.flatnonzero(are_massive(lengths, np.linspace(0, 1, len(states)))).tolist())
 
 
 def read(states: Sequence[np.ndarray], massive: Collection[int], metrics: Sequence[str]) -> np.ndarray:
@@ -35,7 +32,8 @@ def read(states: Sequence[np.ndarray], massive: Collection[int], metrics: Sequen
 
     Args:
         states: (n, d) float32 of each layer.
-        massive: places of the run's massive tokens, which the view `without_first` leaves out with the first.
+        massive: places of the massive tokens, which the view `without_first` leaves out with the first: where two runs
+            are compared, those of either.
         metrics: names of `METRICS`.
 
     Returns:

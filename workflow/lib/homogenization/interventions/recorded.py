@@ -6,6 +6,7 @@ A network rounds some steps to float32 by itself, which is prevented here.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -34,6 +35,7 @@ class InFloat64(TorchFunctionMode):
 def in_float64(model: PackedModel) -> PackedModel:
     """The model in float64, whose parameters take no gradient; the network itself is converted."""
     device = {"device": "cpu"} if model.device.type == "mps" else {}
+    model.network.set_experts_implementation("eager")  # other kernels of a mixture of experts know no float64
     model.network.to(dtype=torch.float64, **device).requires_grad_(False)
     return model
 
@@ -47,6 +49,9 @@ class Recorded:
         probes: zeros that were added to the weights of each chunk; derivatives by A are taken by these.
         layers: residual stream (n, width) before the first block and after each.
         reached: the stream (n, width) of each block once its attention is in it; none where no layout was given.
+        put_out: what attention puts out (n, width) in each block where a norm behind it passes on what is added to the
+            stream; none elsewhere.
+        behind: that norm of each block.
         massive: places of the massive tokens.
     """
 
@@ -54,6 +59,8 @@ class Recorded:
     probes: Sequence[torch.Tensor]
     layers: Sequence[torch.Tensor]
     reached: Sequence[torch.Tensor]
+    put_out: Sequence[torch.Tensor]
+    behind: Sequence[Callable[[torch.Tensor], torch.Tensor]]
     massive: frozenset[int]
 
     @property
@@ -78,6 +85,7 @@ def record(model: PackedModel, token_ids: Sequence[int], layout: Layout | None =
     probes: list[torch.Tensor] = []
     layers: list[torch.Tensor] = []
     reached: list[torch.Tensor] = []
+    put_out: list[torch.Tensor] = []
 
     def through(attention: AttentionMap) -> torch.Tensor:
         probe = torch.zeros_like(attention.weights, requires_grad=True)
@@ -88,11 +96,20 @@ def record(model: PackedModel, token_ids: Sequence[int], layout: Layout | None =
     def take(_layer: int, point: str, states: torch.Tensor) -> None:
         if point == layout.reached_by_attention:
             reached.append(states)
+        if norm is not None and point == layout.components["attention"][1]:
+            put_out.append(states)
 
+    norm = None if layout is None else layout.norm_behind_attention
+    behind = [] if norm is None else [partial(_normed, block.get_submodule(norm)) for block in model.blocks]
     taken = nullcontext() if layout is None else points_taken(model, layout, take)
     with InFloat64(), taken:
         run_packed(
             model, token_ids, [len(token_ids)], False, lambda _, states: layers.append(states), through, gradients=True
         )
     massive = massive_tokens([layer.detach().cpu().numpy() for layer in layers])
-    return Recorded(maps, probes, layers, reached, massive)
+    return Recorded(maps, probes, layers, reached, put_out, behind, massive)
+
+
+def _normed(norm: torch.nn.Module, states: torch.Tensor) -> torch.Tensor:
+    with InFloat64(), torch.no_grad():
+        return norm(states)

@@ -20,6 +20,8 @@ INTERVENED_SCHEMA = {
     **condition_columns("view"),
     **columns("metric"),
     "value": pl.Float64,  #: NaN where the view has too few tokens
+    #: the metric of the untouched run over the same tokens: `without_first` leaves out what is massive in either run
+    "untouched": pl.Float64,
 }
 #: A row for each condition and review. A review that is too long for a condition has nulls from `kl` on.
 DOSES_SCHEMA = {
@@ -31,7 +33,7 @@ DOSES_SCHEMA = {
     "moved_mass": pl.Float64,
     "closed_mass": pl.Float64,  #: mass that closed or capped keys lose; null for other kinds
     "n_massive": pl.Int32,  #: massive tokens of the run
-    **condition_columns("sink_moved"),
+    **condition_columns("sink_moved", "branch_norm"),
 }
 #: A row for each review, block, pattern, metric and view; none without `interventions.slopes`.
 SLOPES_SCHEMA = {
@@ -52,6 +54,7 @@ DELIVERED_SCHEMA = {
     **REVIEW_COLUMNS,
     **columns("block"),
     **condition_columns("pattern"),
+    **condition_columns("branch_norm"),
     #: `cosine`: mean cosine of the delivered rows with the mean direction of the tokens; `length`: length of a
     #: delivered row over that of its token, mean over tokens; `predicted`: first-order change of the mean cosine where
     #: the rows are added; `after_block`, `at_output`: slope of cosine anisotropy less that of `removed`, right after

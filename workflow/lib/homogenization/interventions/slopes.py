@@ -1,8 +1,8 @@
 """Slopes at a dose of 0: how fast a metric after the last block changes as the dial of one block is turned on.
 
 For A' = A + sum over blocks b and patterns p of λ_bp (P_p - A), the derivative of a metric M by λ_bp at 0 is the inner
-product of dM/dA_b with P_p - A_b. One backward pass gives dM/dA_b for all blocks, and so the slopes of all patterns.
-Everything is float64.
+product of dM/dA_b with P_p - A_b, in the rows that the dial changes. One backward pass gives dM/dA_b for all blocks,
+and so the slopes of all patterns. Everything is float64.
 """
 
 import logging
@@ -53,7 +53,7 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
     for chunk, attention in enumerate(recorded.maps):
         seen = sight(attention, draw)
         for number, name in enumerate(patterns):
-            difference = PATTERNS[name].rows(seen) - attention.weights
+            difference = seen.of_first(PATTERNS[name].rows(seen) - attention.weights)
             for cell, of_cell in enumerate(gradients):
                 slope = np.nan if of_cell is None else float((of_cell[chunk] * difference).sum())
                 slopes[attention.block, number, cell] += slope
@@ -105,4 +105,5 @@ def slopes_tables(
         return table, pl.DataFrame(schema=DELIVERED_SCHEMA)
     numbers = pl.DataFrame(np.stack(delivered).reshape(-1, len(DELIVERED_NUMBERS)), schema=DELIVERED_NUMBERS)
     rows = crossed(DELIVERED_SCHEMA, *by_block, {"pattern": delivering}).hstack(numbers)
+    columns["branch_norm"] = pl.lit(layout.norm_behind_attention is not None)
     return table, rows.with_columns(**columns).select(*DELIVERED_SCHEMA).cast(DELIVERED_SCHEMA)

@@ -1,8 +1,9 @@
 """The components of a transformer block: where its attention, feed-forward network, norms and additions lie.
 
 The points between them bear TransformerLens's names: resid_pre (the stream that enters the block), ln1_out, attn_out,
-resid_mid, ln2_out, mlp_out, resid_post. The block adds attn_out and mlp_out to the stream: where a norm follows the
-attention or the feed-forward network inside its branch (Gemma 2), they are the output of that norm.
+resid_mid, ln2_out, mlp_out, resid_post. attn_out and mlp_out are what attention and the feed-forward network put out,
+in every architecture. The block adds them to the stream; where a norm follows inside the branch (Gemma 2, Gemma 3), it
+adds that norm's output, ln1_post_out and ln2_post_out.
 
 To add an architecture, add one entry to `LAYOUTS`. `check_sums` refuses a wrong entry: its sums do not come out.
 """
@@ -52,6 +53,11 @@ class Layout:
         return children == self.modules and settings == dict(self.settings)
 
     @property
+    def norm_behind_attention(self) -> str | None:
+        """Path of the norm that what attention puts out passes before it is added to the stream; None without one."""
+        return self.points["ln1_post_out"][0] if "ln1_post_out" in self.points else None
+
+    @property
     def reached_by_attention(self) -> str:
         """The first point of the stream that holds what attention adds, after a norm that follows the addition."""
         point = self.components.get("attention_addition", self.components.get("addition"))[1]
@@ -71,27 +77,37 @@ def _norm_first(
 ) -> Layout:
     """A block with a norm before the attention and before the feed-forward network, and perhaps one after each."""
     modules = (norm_1, attention, after_attention, norm_2, feed_forward, after_feed_forward)
+    points = {
+        "resid_pre": ("", "input"),
+        "ln1_out": (norm_1, "output"),
+        "attn_out": (attention, "output"),
+        "ln1_post_out": (after_attention, "output"),
+        "resid_mid": (norm_2, "input"),
+        "ln2_out": (norm_2, "output"),
+        "mlp_out": (feed_forward, "output"),
+        "ln2_post_out": (after_feed_forward, "output"),
+        "resid_post": ("", "output"),
+    }
+    components = {
+        "norm_1": ("resid_pre", "ln1_out"),
+        "attention": ("ln1_out", "attn_out"),
+        "post_norm_1": ("attn_out", "ln1_post_out"),
+        "attention_addition": ("resid_pre", "resid_mid"),
+        "norm_2": ("resid_mid", "ln2_out"),
+        "feed_forward": ("ln2_out", "mlp_out"),
+        "post_norm_2": ("mlp_out", "ln2_post_out"),
+        "feed_forward_addition": ("resid_mid", "resid_post"),
+    }
+    points = {point: tap for point, tap in points.items() if tap[0] is not None}
     return Layout(
         name,
         frozenset(module for module in modules if module),
-        points={
-            "resid_pre": ("", "input"),
-            "ln1_out": (norm_1, "output"),
-            "attn_out": (after_attention or attention, "output"),
-            "resid_mid": (norm_2, "input"),
-            "ln2_out": (norm_2, "output"),
-            "mlp_out": (after_feed_forward or feed_forward, "output"),
-            "resid_post": ("", "output"),
+        points=points,
+        sums={
+            "resid_mid": ("resid_pre", "ln1_post_out" if after_attention else "attn_out"),
+            "resid_post": ("resid_mid", "ln2_post_out" if after_feed_forward else "mlp_out"),
         },
-        sums={"resid_mid": ("resid_pre", "attn_out"), "resid_post": ("resid_mid", "mlp_out")},
-        components={
-            "norm_1": ("resid_pre", "ln1_out"),
-            "attention": ("ln1_out", "attn_out"),
-            "attention_addition": ("resid_pre", "resid_mid"),
-            "norm_2": ("resid_mid", "ln2_out"),
-            "feed_forward": ("ln2_out", "mlp_out"),
-            "feed_forward_addition": ("resid_mid", "resid_post"),
-        },
+        components={name: ends for name, ends in components.items() if set(ends) <= points.keys()},
         settings=settings,
     )
 
@@ -177,6 +193,44 @@ def find_layout(model: PackedModel) -> Layout:
         f"its blocks ({', '.join(kinds)}, made of {', '.join(children)}) are of no known layout "
         f"({'; '.join(layout.name for layout in LAYOUTS)})",
     )
+
+
+def norms_attention(model: PackedModel) -> bool:
+    """Whether a block passes what its attention puts out through a norm before it adds it to the stream.
+
+    Such a norm (Gemma 2, Gemma 3, OLMo 2) undoes a common factor of the output. It is found in a pass over one token:
+    a norm reads what attention puts out, whatever layout the block has. The norm of BERT reads a sum and is none.
+    """
+    token, found = [0], []
+    attending = run_packed(model, token, [1], False, lambda *_: None).packed_pass.attended
+    outputs: dict[int, torch.Tensor] = {}
+
+    def put_out(block: int) -> Callable:
+        def keep(_module: torch.nn.Module, _inputs: tuple, output: Any) -> None:
+            outputs[block] = output[0] if isinstance(output, tuple) else output
+
+        return keep
+
+    def reads(block: int) -> Callable:
+        def compare(_module: torch.nn.Module, inputs: tuple) -> None:
+            if block in outputs and inputs and inputs[0].data_ptr() == outputs[block].data_ptr():
+                found.append(block)
+
+        return compare
+
+    hooks = [module.register_forward_hook(put_out(block)) for block, module in attending.items()]
+    hooks += [
+        module.register_forward_pre_hook(reads(number))
+        for number, block in enumerate(model.blocks)
+        for module in block.modules()
+        if "norm" in type(module).__name__.lower()
+    ]
+    try:
+        run_packed(model, token, [1], False, lambda *_: None)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return bool(found)
 
 
 def _refusal(model: PackedModel, reason: str) -> HomogenizationError:

@@ -83,7 +83,7 @@ _ENTRIES = (
     ),
     Measure(
         name="sinks",
-        does="The tokens besides the first that draw attention or grow massive, and from which block to which.",
+        does="The tokens besides the first that draw attention, are massive or long, and from which block to which.",
         when=lambda study: study.positional_jobs,
     ),
 )

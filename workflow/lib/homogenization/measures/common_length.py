@@ -12,7 +12,7 @@ import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.measures import geometry, spectra
-from homogenization.measures.reviews import TokenStates
+from homogenization.measures.geometry import IdentifiedStates
 from homogenization.vocabulary.points import ALL_TOKENS
 
 _SEPARATOR = "/"  # between a review and the number of its draw; names of reviews are hexadecimal digits
@@ -46,10 +46,11 @@ class DrawnTokens:
     Attributes:
         review_ids: `REVIEW/DRAW` for each draw of each review that is long enough.
         review_offsets: int64 (subsets + 1,).
+        token_ids: int64 (subsets x tokens,).
         attributes, layers, n_blocks: same as those of the store.
     """
 
-    def __init__(self, store: TokenStates, n_tokens: int, draws: int, seed: int) -> None:
+    def __init__(self, store: IdentifiedStates, n_tokens: int, draws: int, seed: int) -> None:
         """Draw `draws` subsets of `n_tokens` tokens of each review that has at least so many."""
         self._store, self.attributes, self.layers, self.n_blocks = store, store.attributes, store.layers, store.n_blocks
         self.review_ids: list[str] = []
@@ -61,6 +62,7 @@ class DrawnTokens:
                 self.review_ids.append(f"{review_id}{_SEPARATOR}{draw}")
                 rows.append(start + drawn_positions(review_id, length, n_tokens, draw, seed))
         self._rows = np.concatenate(rows)
+        self.token_ids = store.token_ids[self._rows]
         self.review_offsets = np.arange(len(rows), dtype=np.int64) * n_tokens
 
     def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
@@ -73,7 +75,7 @@ class DrawnTokens:
 
 
 def measure(
-    store: TokenStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]
+    store: IdentifiedStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `spectra` and `geometry` of `draws` subsets of `n_tokens` tokens of each long enough review.
 

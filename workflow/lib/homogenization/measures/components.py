@@ -25,7 +25,8 @@ COMPONENT_STATES_SCHEMA = {
     **columns("model", "variant", "review_id"),
     "layer": pl.Int32,  #: the block, from 1
     **columns("depth"),
-    #: `resid_pre`, `ln1_out`, `attn_out`, `resid_mid`, `ln2_out`, `mlp_out`, `resid_post`, those that the block has
+    #: `resid_pre`, `ln1_out`, `attn_out`, `ln1_post_out`, `resid_mid`, `ln2_out`, `mlp_out`, `ln2_post_out`,
+    #: `resid_post`, those that the block has
     "point": pl.String,
     **columns("n_tokens", "width"),
     "view": pl.String,  #: `all_tokens`, `without_first`, `centred` or `centred_without_first`

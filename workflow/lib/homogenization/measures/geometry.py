@@ -4,12 +4,25 @@ With unit tokens u_i = x_i / |x_i|: the resultant length is |mean u_i|, and the 
 A zero token has no direction; it counts as u = 0.
 """
 
+from typing import Protocol
+
 import numpy as np
 import polars as pl
 
 from homogenization.measures.directions import inverse, norms
 from homogenization.measures.reviews import TokenStates, iterate_reviews, measured_table
 from homogenization.vocabulary.columns import columns
+
+
+class IdentifiedStates(TokenStates, Protocol):
+    """States whose tokens are known.
+
+    Attributes:
+        token_ids: int64 (tokens,).
+    """
+
+    token_ids: np.ndarray
+
 
 _NUMBERS = (
     "resultant_length",
@@ -29,6 +42,7 @@ _HISTOGRAMS = ("cosine_histogram", "cosine_histogram_without_first")
 #: A row for each review, point and layer. The "rest" are the tokens after the first.
 GEOMETRY_SCHEMA = {
     **columns("model", "variant", "review_id", "point", "layer", "depth", "n_tokens", "width"),
+    "first_token": pl.Int64,  #: id of the first token
     "resultant_length": pl.Float64,  #: ‖mean uᵢ‖
     "resultant_length_without_first": pl.Float64,  #: the same over the rest
     "n_directed": pl.Int32,  #: tokens that are not zero
@@ -121,11 +135,15 @@ def _histograms(cosines: np.ndarray, n_bins: int) -> dict[str, np.ndarray]:
     }
 
 
-def measure(store: TokenStates, n_bins: int = 40) -> pl.DataFrame:
+def measure(store: IdentifiedStates, n_bins: int = 40) -> pl.DataFrame:
     """Geometry of every review, point and layer of a store: the table `geometry` (`GEOMETRY_SCHEMA`).
 
     Raises:
         HomogenizationError: states that are not finite.
     """
-    rows = ({**place, **token_geometry(tokens, n_bins)} for place, tokens in iterate_reviews(store))
+    first = dict(zip(store.review_ids, store.token_ids[store.review_offsets[:-1]].tolist(), strict=True))
+    rows = (
+        {**place, "first_token": first[place["review_id"]], **token_geometry(tokens, n_bins)}
+        for place, tokens in iterate_reviews(store)
+    )
     return measured_table(rows, store, GEOMETRY_SCHEMA)

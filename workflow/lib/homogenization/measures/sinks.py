@@ -1,10 +1,10 @@
-"""Tokens that draw attention or grow massive: which, and from which block to which.
+"""Tokens that draw attention or are long: which, from which block to which, and whether they are massive.
 
 Token j of a review of n tokens draws attention in a block where it receives c_j = sum_i A_ij (mean over heads) more
 than ten times what it would receive under uniform attention, and more than ten times the mean of all tokens, which is
 1. The second condition is for the last tokens of a causal model: few queries see them, so that their own attention
-alone exceeds ten times uniform. A token is massive where its norm is more than ten times the median norm of the
-review's tokens.
+alone exceeds ten times uniform. A token is long where its norm is more than ten times the median norm of the review's
+tokens, and massive where it stays so over the middle of the depth (`measures.massive`).
 """
 
 from collections.abc import Iterator
@@ -15,20 +15,22 @@ import polars as pl
 
 from homogenization.measures.attention import AttendingStates, uniform_attention
 from homogenization.measures.directions import norms
+from homogenization.measures.massive import are_massive, norm_excess
 from homogenization.measures.reviews import iterate_reviews
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 THRESHOLD = 10.0
-ATTENTION, NORM = "attention", "norm"
+ATTENTION, MASSIVE, LONG = "attention", "massive", "long"
 #: A row for each secondary sink of each review; a review without any has one row with nulls from `kind` on.
 SINKS_SCHEMA = {
     **columns("model", "variant", "review_id", "n_tokens"),
-    "kind": pl.String,  #: `attention` or `norm`
+    #: `attention`; `massive`: long over the middle of the depth; `long`: after other blocks alone, or fewer of these
+    "kind": pl.String,
     "position": pl.Int32,  #: in the review, 0 for the first token
     "token_start": pl.Int32,  #: first character of the token in the text
     "token_end": pl.Int32,  #: the character after its last; 0 for a token outside of the text
-    **dict.fromkeys(("first_block", "last_block"), pl.Int32),  #: first and last block; for a norm, the layers
+    **dict.fromkeys(("first_block", "last_block"), pl.Int32),  #: first and last block; of a long token, the layers
     "n_blocks": pl.Int32,  #: blocks in which it is one
     "peak": pl.Float64,  #: largest excess
 }
@@ -58,19 +60,6 @@ def attention_excess(received: np.ndarray, causal: bool) -> np.ndarray:
     return received / np.maximum(uniform_attention(received.shape[-1], causal), 1.0)
 
 
-def norm_excess(lengths: np.ndarray) -> np.ndarray:
-    """Norms over their median: above `THRESHOLD` the token is massive.
-
-    Args:
-        lengths: (..., n) norms of the tokens of one review.
-
-    Returns:
-        float64 (..., n); infinite or NaN where the median is 0.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return lengths / np.median(lengths, axis=-1, keepdims=True)
-
-
 def sinks_of(excess: np.ndarray, blocks: np.ndarray) -> Iterator[dict[str, Any]]:
     """The tokens of one review whose excess is above `THRESHOLD` in some block, the first token among them.
 
@@ -94,25 +83,29 @@ def sinks_of(excess: np.ndarray, blocks: np.ndarray) -> Iterator[dict[str, Any]]
 
 
 def secondary_sinks(
-    received: np.ndarray | None, lengths: np.ndarray, layers: np.ndarray, causal: bool
+    received: np.ndarray | None, lengths: np.ndarray, layers: np.ndarray, n_blocks: int, causal: bool
 ) -> Iterator[dict[str, Any]]:
-    """The tokens of one review besides the first that draw attention or are massive.
+    """The tokens of one review besides the first that draw attention or are long.
 
     Args:
         received: (blocks, n) attention received; None where it was not recorded.
         lengths: (layers, n) norms of the residual stream.
         layers: (layers,) the layers, 0 before the first block, l after block l.
+        n_blocks: blocks of the model.
         causal: whether the model's attention is causal.
 
     Yields:
-        What `sinks_of` yields, with the `kind`, `attention` or `norm`; the block of a norm is the one before it, 0 for
-        the embedding.
+        What `sinks_of` yields, with the `kind`, `attention`, `massive` or `long`; the block of a long token is the one
+        before the layer, 0 for the embedding.
     """
+    massive = are_massive(lengths, layers / n_blocks)
     found = (
         [] if received is None else [(ATTENTION, attention_excess(received, causal), np.arange(1, len(received) + 1))]
     )
-    for kind, excess, blocks in (*found, (NORM, norm_excess(lengths), layers)):
-        yield from ({"kind": kind, **sink} for sink in sinks_of(excess, blocks) if sink["position"] > 0)
+    for kind, excess, blocks in (*found, (LONG, norm_excess(lengths), layers)):
+        for sink in sinks_of(excess, blocks):
+            if sink["position"] > 0:
+                yield {"kind": MASSIVE if kind == LONG and massive[sink["position"]] else kind, **sink}
 
 
 def measure(store: LocatedStates) -> pl.DataFrame:
@@ -135,7 +128,7 @@ def measure(store: LocatedStates) -> pl.DataFrame:
         tokens = slice(*store.review_offsets[index : index + 2].tolist())
         about = {"review_id": review_id, "n_tokens": tokens.stop - tokens.start}
         of_review = None if received is None else received[:, tokens]
-        found = list(secondary_sinks(of_review, lengths[:, tokens], layers, store.causal))
+        found = list(secondary_sinks(of_review, lengths[:, tokens], layers, store.n_blocks, store.causal))
         spans = store.token_offsets[tokens]
         for sink in found:
             start, end = spans[sink["position"]].tolist()

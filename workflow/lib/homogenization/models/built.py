@@ -13,6 +13,8 @@ BUILT_FILES = {  # files of a model that the workflow builds; the last lists the
     "origin": ORIGIN_FILE,
     "digests": "weights.sha256",
 }
+# a GGUF file that the workflow keeps as it is, and its SHA-256 in the format of sha256sum
+GGUF_FILES = {"weights": "model.gguf", "digest": "model.gguf.sha256"}
 
 
 def with_built_weights(entry: Mapping[str, Any], files: Sequence[str], key: str = "weights") -> dict[str, Any]:
@@ -24,6 +26,7 @@ def with_built_weights(entry: Mapping[str, Any], files: Sequence[str], key: str 
             the place of the source.
         key: Key of the weights.
     """
-    if entry.get(key) and [Path(file).name for file in files] == list(BUILT_FILES.values()):
+    names = [Path(file).name for file in files]
+    if entry.get(key) and names in (list(BUILT_FILES.values()), list(GGUF_FILES.values())):
         return {**entry, key: {"built": str(Path(files[0]).parent)}}
     return dict(entry)

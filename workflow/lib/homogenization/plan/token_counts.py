@@ -42,7 +42,7 @@ def token_counts(
         HomogenizationError: no fast tokenizer, no known context, a text without tokens.
     """
     folder = Path(folder)
-    tokenizer = load_tokenizer(folder)
+    tokenizer = load_tokenizer(folder, model["bos"])
     max_tokens = checked_max_tokens(model, load_config(folder), tokenizer, folder)
     reader = SimpleNamespace(tokenizer=tokenizer, max_tokens=max_tokens, **{k: model[k] for k in ("bos", "long_texts")})
     reviews = {path: dict(read_table(path).select("review_id", "text").iter_rows()) for path in dict.fromkeys(texts)}

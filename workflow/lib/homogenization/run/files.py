@@ -53,21 +53,38 @@ def written_together(folder: str | Path, names: Sequence[str], shared: bool = Fa
         # an earlier writer that still runs fails, as its folder is gone; it can't rename the files of another writer
         for earlier in folder.glob(glob.escape(hidden) + _RANDOM):
             shutil.rmtree(earlier, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=hidden, ignore_cleanup_errors=True) as partial:
-        try:
-            yield Path(partial)
-            for name in names:
-                with open(Path(partial) / name, "rb+") as handle:
-                    os.fsync(handle.fileno())
-            for name in names:
-                os.replace(Path(partial) / name, folder / name)
-        except Exception as error:
-            if _is_disk_full(error):
-                raise HomogenizationError(
-                    f"{folder / ', '.join(names)}: the disk is full; nothing was left behind. "
-                    f"Free some space on the file system of {folder} and run the same command again."
-                ) from error
-            raise
+    with (
+        tempfile.TemporaryDirectory(dir=folder, prefix=hidden, ignore_cleanup_errors=True) as partial,
+        full_disk_named(folder / ", ".join(names), folder),
+    ):
+        yield Path(partial)
+        for name in names:
+            with open(Path(partial) / name, "rb+") as handle:
+                os.fsync(handle.fileno())
+        for name in names:
+            os.replace(Path(partial) / name, folder / name)
+
+
+@contextmanager
+def full_disk_named(what: object, folder: Path) -> Iterator[None]:
+    """Within, an error of a full disk or quota is told as one, for work whose partial files the caller removes.
+
+    Args:
+        what: what was to be written, in words.
+        folder: folder on the file system that is full.
+
+    Raises:
+        HomogenizationError: the disk or the quota is full.
+    """
+    try:
+        yield
+    except Exception as error:
+        if _is_disk_full(error):
+            raise HomogenizationError(
+                f"{what}: the disk is full; nothing was left behind. "
+                f"Free some space on the file system of {folder} and run the same command again."
+            ) from error
+        raise
 
 
 def _is_disk_full(error: BaseException) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import torch
@@ -9,6 +10,7 @@ import torch
 from homogenization.models.blocks import unsupported
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.attention import PACKED_ATTENTION
+from homogenization.states.float32 import in_float32
 from homogenization.states.network import PackedModel, PassResult, forward, residual_stream_taken, run_packed
 
 # names of the configuration's settings for the width of an attention window
@@ -24,11 +26,38 @@ class Findings:
     final_norm: bool
 
 
+@dataclass(frozen=True)
+class _Passes:
+    """Numbers of the probe by both ways.
+
+    Attributes:
+        packed: result of the packed pass.
+        states: residual stream of the packed pass, (tokens, width) a layer.
+        compared: description, layer, and rows (tokens, width) of the packed and of the eager pass, for each text and
+            quantity that both give.
+    """
+
+    packed: PassResult
+    states: list[torch.Tensor]
+    compared: list[tuple[str, int, torch.Tensor, torch.Tensor]]
+
+    def rounding(self, layer: int) -> float:
+        """Relative difference that the rounding of the residual stream's dtype is expected to make up to a layer.
+
+        The rounding errors of the blocks add up like a random walk, so it grows with the square root of the depth.
+        """
+        return max(1e-4, 4 * torch.finfo(self.states[0].dtype).eps) * (1 + layer) ** 0.5
+
+
 def check_against_eager(model: PackedModel, longest: int, record_attention: bool) -> Findings:
     """Compare a packed pass over a short probe with transformers' own eager attention, one text at a time.
 
     Packing can't honour some architectures: positions that don't restart, a bias in the mask, or attention across
     texts. These show as a difference in the residual stream or in the attention received.
+
+    In half precision, large attention logits (Qwen2.5) make transformers' own rounding larger than any fixed bound.
+    Where the bound is exceeded there, both passes are repeated in float32, in which they must agree, and the packed
+    pass in half precision must be about as near to float32 as the eager one.
 
     Args:
         model: transformer to check.
@@ -40,31 +69,41 @@ def check_against_eager(model: PackedModel, longest: int, record_attention: bool
         HomogenizationError: the architecture can't be honoured; the message names it and the difference.
     """
     probes = _probes(model.network.config.get_text_config(), longest)
-    lengths = [len(probe) for probe in probes]
-    packed_states: list[torch.Tensor] = []
-    packed = run_packed(
-        model,
-        torch.cat(probes),
-        lengths,
-        record_attention,
-        lambda _, states: packed_states.append(states.clone()),
-    )
-    if len(packed_states) != model.n_blocks + 1 or packed_states[0].shape[-1] != model.width:
-        raise unsupported(model.architecture, "its residual stream does not pass once through each block")
+    passes = _both_ways(model, probes, record_attention)
+    exceeding = any(_difference(ours, eager) > passes.rounding(layer) for _, layer, ours, eager in passes.compared)
+    # weights that accelerate offloads lie on the meta device between passes
+    at_hand = not any(weight.is_meta for weight in model.network.parameters())
+    if exceeding and at_hand and passes.states[0].dtype != torch.float32:
+        with in_float32(model):
+            exact = _both_ways(model, probes, record_attention)
+        _compare(model, exact)
+        _compare_with_exact(model, passes, exact)
+    else:
+        _compare(model, passes)
+    packed = passes.packed
+    return Findings(packed.packed_pass.is_causal(model.n_blocks), _has_final_norm(model, passes.states[-1], packed))
 
-    start = 0
-    for probe in probes:
-        stop = start + len(probe)
-        states, last, received = _run_eager(model, probe, packed.packed_pass.attended)
-        for layer, (ours, eager) in enumerate(zip(packed_states, states, strict=True)):
-            _compare(model, f"the residual stream of layer {layer}", layer, ours[start:stop], eager)
-        _compare(model, "the last hidden state", model.n_blocks, packed.last_hidden_state[start:stop], last)
+
+def _both_ways(model: PackedModel, probes: list[torch.Tensor], record_attention: bool) -> _Passes:
+    """Run the probe packed, and each of its texts by transformers' eager attention."""
+    lengths = [len(probe) for probe in probes]
+    states: list[torch.Tensor] = []
+    packed = run_packed(
+        model, torch.cat(probes), lengths, record_attention, lambda _, taken: states.append(taken.clone())
+    )
+    if len(states) != model.n_blocks + 1 or states[0].shape[-1] != model.width:
+        raise unsupported(model.architecture, "its residual stream does not pass once through each block")
+    compared = []
+    for probe, (start, stop) in zip(probes, pairwise(accumulate(lengths, initial=0)), strict=True):
+        by_eager, last, received = _run_eager(model, probe, packed.packed_pass.attended)
+        for layer, (ours, eager) in enumerate(zip(states, by_eager, strict=True)):
+            compared.append((f"the residual stream of layer {layer}", layer, ours[start:stop], eager))
+        compared.append(("the last hidden state", model.n_blocks, packed.last_hidden_state[start:stop], last))
         if packed.received is not None:
             ours = packed.received[:, start:stop, None]
             for block in range(model.n_blocks):
-                _compare(model, f"attention of block {block + 1}", block + 1, ours[block], received[block][:, None])
-        start = stop
-    return Findings(packed.packed_pass.is_causal(model.n_blocks), _has_final_norm(model, packed_states[-1], packed))
+                compared.append((f"attention of block {block + 1}", block + 1, ours[block], received[block][:, None]))
+    return _Passes(packed, states, compared)
 
 
 def _probes(config: Any, longest: int) -> list[torch.Tensor]:
@@ -110,17 +149,30 @@ def _run_eager(
     return states, output.last_hidden_state[0], received
 
 
-def _compare(model: PackedModel, what: str, depth: int, ours: torch.Tensor, eager: torch.Tensor) -> None:
-    """Refuse the model where the rows of `ours` and `eager` (tokens, width) differ by more than rounding.
+def _compare(model: PackedModel, passes: _Passes) -> None:
+    """Refuse the model where packed and eager rows differ by more than rounding."""
+    for what, layer, ours, eager in passes.compared:
+        _refuse_above(model, what, _difference(ours, eager), passes.rounding(layer))
 
-    The measure is the mean over tokens of a row's relative difference, so that one token with a huge norm can't hide
-    the differences of the others. The rounding errors of the blocks add up like a random walk, so the allowed
-    difference grows with the square root of the depth.
+
+def _compare_with_exact(model: PackedModel, passes: _Passes, exact: _Passes) -> None:
+    """Refuse the model where packed rows are twice as far from those in float32 as eager rows are.
+
+    The attention received is one row of all tokens here, since rounding is large beside a token's that is nearly zero.
     """
-    ours, eager = ours.float(), eager.to(ours.device, torch.float32)
-    difference = (ours - eager).norm(dim=-1) / eager.norm(dim=-1).clamp_min(1e-12)
-    allowed = max(1e-4, 4 * torch.finfo(model.network.dtype).eps) * (1 + depth) ** 0.5
-    found = difference.mean().item()
+    for (what, layer, *both), (_, _, _, reference) in zip(passes.compared, exact.compared, strict=True):
+        rows = [row.T if row.shape[1] == 1 else row for row in (*both, reference)]
+        ours, eager = (_difference(row, rows[-1]) for row in rows[:2])
+        _refuse_above(model, f"{what}, beside float32,", ours, max(passes.rounding(layer), 2 * eager))
+
+
+def _difference(ours: torch.Tensor, reference: torch.Tensor) -> float:
+    """Mean over tokens of a row's relative difference, so that one token with a huge norm can't hide the others'."""
+    ours, reference = ours.float(), reference.to(ours.device, torch.float32)
+    return ((ours - reference).norm(dim=-1) / reference.norm(dim=-1).clamp_min(1e-12)).mean().item()
+
+
+def _refuse_above(model: PackedModel, what: str, found: float, allowed: float) -> None:
     if not found <= allowed:
         raise unsupported(
             model.architecture,

@@ -74,7 +74,7 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> L
     config = load_config(folder)
     if getattr(config, "is_encoder_decoder", False):
         raise unsupported(config.model_type, "an encoder-decoder has two residual streams")
-    tokenizer = load_tokenizer(folder)
+    tokenizer = load_tokenizer(folder, entry["bos"])
     max_tokens = checked_max_tokens(entry, config, tokenizer, folder)
     with_head = head and is_causal(config)
     network = _load_network(AutoModelForCausalLM if with_head else AutoModel, folder, entry["dtype"], places)

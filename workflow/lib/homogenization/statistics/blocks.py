@@ -15,7 +15,7 @@ BLOCKS_SCHEMA = {
     **columns("depth"),
     #: a component of the block (as in `components.parquet`); `first_token_energy_share`, `first_token_attention_share`,
     #: `first_token_norm_ratio`, `cosine_to_first_token`; `positional_mass` of the block's attention; `massive_tokens`,
-    #: `attention_sinks`: the share of reviews with a secondary sink by norm or attention, 0 outside of the median
+    #: `attention_sinks`: the share of reviews with another massive token or secondary sink, 0 outside of the median
     #: blocks in which they are
     "quantity": pl.String,
     "view": pl.String,  #: of a component: the view of the metric in the residual stream; else null
@@ -113,8 +113,10 @@ def _norm_last(components: pl.DataFrame) -> list[str]:
 def _of_sinks(sinks: pl.DataFrame, metrics: pl.DataFrame) -> pl.DataFrame:
     """The share of reviews with any secondary sink, at each layer between the medians of its first and last block."""
     layers = metrics.filter(point=RESIDUAL_STREAM).select("model", "layer", "depth").unique().sort("model", "layer")
-    named = {"norm": MASSIVE, "attention": SINKS}
-    any_token = sinks.filter(pl.col("token").is_null()).with_columns(quantity=pl.col("kind").replace_strict(named))
+    named = {"massive": MASSIVE, "attention": SINKS}
+    any_token = sinks.filter(pl.col("token").is_null(), pl.col("kind").is_in(list(named))).with_columns(
+        quantity=pl.col("kind").replace_strict(named)
+    )
     there = pl.col("layer").is_between(pl.col("first_block"), pl.col("last_block"))
     share = pl.col("n_reviews") / pl.col("n_read")
     return (

@@ -17,7 +17,7 @@ from homogenization.statistics.pooled_states import (
     with_condition,
 )
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA, predictability_table
-from homogenization.tables.consequences import keep_read
+from homogenization.tables.consequences import keep_read, shifts_of_changed
 from homogenization.vocabulary.variants import ORIGINAL
 
 SCHEMAS = PROBES_SCHEMA, SHIFTS_SCHEMA, PREDICTABILITY_SCHEMA, HARM_SCHEMA, ANSWERS_SCHEMA
@@ -46,12 +46,14 @@ def tabulate(
         words: the template of an answer.
     """
     texts = read_tables(list(inputs.texts))
-    readings = keep_read(with_condition(read_tables(list(inputs.readings)), texts), read_table(inputs.similarity))
+    similarity = read_table(inputs.similarity)
+    readings = keep_read(with_condition(read_tables(list(inputs.readings)), texts), similarity)
     metrics = with_condition(read_tables(list(inputs.metrics)).filter(variant=ORIGINAL), texts)
     originals = texts.filter(variant=ORIGINAL)
     originals = originals.with_columns(pl.col("pattern").str.replace(r"^random_\d+$", "random"))
-    probes = probes_table(readings, controls, draws, confidence, seed)
-    shifts = shifts_table(readings, controls, draws, confidence, seed)
+    probes = probes_table(readings, similarity, controls, draws, confidence, seed)
+    changed = shifts_of_changed(readings, similarity)
+    shifts = shifts_table(changed, similarity, controls, draws, confidence, seed)
     predictability = predictability_table(metrics, originals, draws, confidence, seed)
     harm = harm_table(read_table(inputs.consequences), perturbations, draws, confidence, seed)
     answers = answers_table(probes, predictability, shifts, harm, models, words)

@@ -25,21 +25,26 @@ from homogenization.inference.robust import hodges_lehmann, without_influential
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table
-from homogenization.tables.comparisons import COMPARISONS_SCHEMA, comparisons_table
+from homogenization.tables.comparisons import COMPARISONS_SCHEMA, comparisons_table, same_texts
 from homogenization.tables.imbalance import BALANCE_SCHEMA
+from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 from homogenization.vocabulary.columns import columns, with_ends
 from homogenization.vocabulary.verdicts import NEGLIGIBLE, NOT_TESTED, UNDECIDED
 
 #: A row for each model, contrast, point, layer, view and metric, sorted by these. Differences are variant − minus,
-#: review by review, over the reviews that are accepted in both. A contrast that is not tested has rows with a reason,
-#: and NaN for every estimate, p and q. Intervals of means are BCa bootstrap intervals at `contrasts.confidence`.
+#: review by review, over the reviews that are accepted in both and whose two texts differ. A contrast that is not
+#: tested has rows with a reason, and NaN for every estimate, p and q. Intervals of means are BCa bootstrap intervals at
+#: `contrasts.confidence`.
 CONTRASTS_SCHEMA = {
     **columns("model", "variant", "minus", "point", "layer", "depth", "view", "metric"),
     "depends_on_length": pl.Boolean,  #: whether the metric changes with the number of tokens alone
-    #: reviews with a value in both variants; of a contrast that is not tested, those accepted in both
+    #: reviews with a value in both variants, whose two texts differ; of a contrast that is not tested, reviews of which
+    #: the two texts are accepted and differ
     "n_reviews": pl.Int64,
-    #: `negligible`: the interval lies within `contrasts.margin` × `depth_range` of 0; else `higher` or `lower`:
-    #: `p_max_t` below 1 − `contrasts.confidence`; else `undecided`; `not tested`
+    #: reviews whose two texts differ / reviews accepted in both and read by the model; NaN without any
+    "share_changed": pl.Float64,
+    #: `negligible`: the interval lies within `contrasts.margin` × `depth_range`, or × `review_sd` where that is larger,
+    #: of 0; else `higher` or `lower`: `p_max_t` below 1 − `contrasts.confidence`; else `undecided`; `not tested`
     "verdict": pl.String,
     "fragile": pl.Boolean,  #: whether the interval of `robust` or of `kept` gives another verdict than a decided one
     **dict.fromkeys(("mean", "median"), pl.Float64),  #: of the differences; NaN without reviews
@@ -48,6 +53,8 @@ CONTRASTS_SCHEMA = {
     #: what depth does to the metric in the model: the range over the layers of the originals' median; NaN where depth
     #: does not move it
     "depth_range": pl.Float64,
+    #: how far reviews lie apart: the median over the layers of the originals' standard deviation; NaN for one review
+    "review_sd": pl.Float64,
     **columns("share_of_depth"),
     #: Hodges-Lehmann estimate of the difference; its interval is from the signed-rank test, NaN for fewer than six
     #: reviews
@@ -63,6 +70,11 @@ CONTRASTS_SCHEMA = {
     **dict.fromkeys(("mean_common", "ci_low_common", "ci_high_common"), pl.Float64),
     #: reviews that are long enough in both variants; null if there are none, or if the metric is not computed this way
     "n_common": pl.Int64,
+    #: reviews that begin with the same token in both variants: all, if the model begins each text with a token of its
+    #: own
+    "n_same_first": pl.Int64,
+    #: mean difference over these, and the ends of its interval; NaN for fewer than `contrasts.min_reviews`
+    **dict.fromkeys(("mean_same_first", "ci_low_same_first", "ci_high_same_first"), pl.Float64),
     "reason": pl.String,  #: why the contrast is not tested; null where it is
 }
 SCHEMAS = CONTRASTS_SCHEMA, COMPARISONS_SCHEMA
@@ -82,26 +94,31 @@ def contrast_table(
     metrics: pl.DataFrame,
     common: pl.DataFrame | None,
     comparisons: pl.DataFrame,
+    similarity: pl.DataFrame,
     names: Sequence[str],
     margin: float,
     draws: int,
     confidence: float,
     seed: int,
+    openings: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Every contrast of every model, point, layer, view and metric: the table `contrasts`, sorted by its keys.
 
-    A contrast has the reviews that are in both variants. One with a reason is not tested: its numbers are NaN, and it
-    is in no correction.
+    A contrast has the reviews that are in both variants with texts that differ. One with a reason is not tested: its
+    numbers are NaN, and it is in no correction.
 
     Args:
         metrics: the table `metrics`, whose reviews of a variant are the accepted ones.
         common: the table `common_length`; None where it is not computed.
         comparisons: the table `comparisons`, a row for each contrast.
+        similarity: the table `similarity`, which says of which reviews the two texts are the same.
         names: metrics to contrast; those that `metrics` lacks are left out.
-        margin: share of what depth does to a metric, within which a difference is negligible.
+        margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which a
+            difference is negligible.
         draws: number of bootstrap draws, and of sign flips.
         confidence: level of the intervals; sample sizes are for a test at the level 1 - confidence.
         seed: seed of draws and flips, the same for every model.
+        openings: the table `opening_tokens`; None where first tokens are not known.
 
     Returns:
         `CONTRASTS_SCHEMA`. Differences are variant - minus, per review, and 0 within 1e-9 of the values.
@@ -112,15 +129,17 @@ def contrast_table(
         rows = metrics.filter(pl.col("model") == model, pl.col("metric").is_in(list(names)))
         of_model = None if common is None else common.filter(pl.col("model") == model)
         if not rows.is_empty():
-            parts.append(_contrasts_of_model(model, rows, of_model, comparisons, draws, confidence, seed))
-    table = pl.concat(parts).drop("depth_range").join(ranges, on=("model", "view", "metric"), how="left")
+            numbers = draws, confidence, seed, openings
+            parts.append(_contrasts_of_model(model, rows, of_model, comparisons, similarity, *numbers))
+    table = pl.concat(parts).drop("depth_range", "review_sd").join(ranges, on=("model", "view", "metric"), how="left")
     return _judged(table, margin, 1 - confidence).select(*CONTRASTS_SCHEMA).sort(_KEYS)
 
 
 def _judged(table: pl.DataFrame, margin: float, alpha: float) -> pl.DataFrame:
     """`table` with its verdicts, its sizes, and the mark of what depends on the number of tokens."""
     size = pl.col("depth_range").fill_null(np.nan)
-    table = table.with_columns(size, (pl.col("mean") / size).alias("share_of_depth"))
+    spread = pl.col("review_sd").fill_null(np.nan)
+    table = table.with_columns(size, spread, (pl.col("mean") / size).alias("share_of_depth"))
     found, robust, kept = (
         _verdict_of_interval(low, high, margin)
         for low, high in (("ci_low", "ci_high"), ("robust_low", "robust_high"), ("kept_low", "kept_high"))
@@ -146,7 +165,8 @@ def _judged(table: pl.DataFrame, margin: float, alpha: float) -> pl.DataFrame:
 
 def _verdict_of_interval(low: str, high: str, margin: float) -> pl.Expr:
     """What an interval says by itself; a NaN end says nothing."""
-    least, most, bound = (pl.col(name).fill_nan(None) for name in (low, high, "depth_range"))
+    least, most, of_depth, spread = (pl.col(name).fill_nan(None) for name in (low, high, "depth_range", "review_sd"))
+    bound = pl.when(of_depth.is_not_null()).then(pl.max_horizontal(of_depth, spread))
     return (
         pl.when((least > -margin * bound) & (most < margin * bound))
         .then(pl.lit(NEGLIGIBLE))
@@ -163,24 +183,28 @@ def _contrasts_of_model(
     metrics: pl.DataFrame,
     common: pl.DataFrame | None,
     comparisons: pl.DataFrame,
+    similarity: pl.DataFrame,
     draws: int,
     confidence: float,
     seed: int,
+    openings: pl.DataFrame | None,
 ) -> pl.DataFrame:
     cells = metrics.group_by(_CELL).agg(pl.col("depth").first()).sort(_CELL).with_row_index("cell")
     by_variant = {name: rows for (name,), rows in metrics.partition_by("variant", as_dict=True).items()}
     on_common = {} if common is None else common.partition_by("variant", as_dict=True)
     parts = []
-    compared = comparisons.select("variant", "minus", "reason", "n_accepted", "n_needed")
-    for variant, minus, reason, n_reviews, n_needed in compared.rows():
+    compared = comparisons.select("variant", "minus", "reason", "n_changed", "share_changed", "n_needed")
+    for variant, minus, reason, n_reviews, share, n_needed in compared.rows():
         if reason is None:
             pair = [by_variant.get(name, metrics.clear()) for name in (variant, minus)]
             # sorted, so that neither the order of rows nor other models decide which review gets which weight
-            reviews = pair[0].select("review_id").unique().join(pair[1], on="review_id", how="semi").sort("review_id")
-            reviews = reviews.with_row_index("row")
-            n_accepted, n_reviews = n_reviews, len(reviews)
+            read = pair[0].select("review_id").unique().join(pair[1], on="review_id", how="semi").sort("review_id")
+            same = same_texts(similarity, variant, minus)
+            reviews = read.join(same, on="review_id", how="anti", maintain_order="left").with_row_index("row")
+            n_changed, n_reviews = n_reviews, len(reviews)
+            share = n_reviews / len(read) if len(read) else None
             if n_reviews < n_needed:  # long reviews can be left out
-                reason = f"{n_reviews} of {n_accepted} accepted reviews read by {model}; at least {n_needed} are needed"
+                reason = f"{n_reviews} of {n_changed} accepted reviews read by {model}; at least {n_needed} are needed"
         columns = {"n_reviews": np.full(len(cells), n_reviews)}
         if reason is None:
             weights, flips = _weights(len(reviews), draws, seed), _flips(len(reviews), draws, seed)
@@ -188,12 +212,18 @@ def _contrasts_of_model(
             drawn = [_matrix(on_common[name,], reviews, cells) for name in (variant, minus) if (name,) in on_common]
             columns = _numbers(values, cells, weights, flips, confidence)
             columns |= _on_common_length(drawn, weights, confidence, len(cells))
+            stay = openings is not None and reviews_whose_first_token_stays(openings, model, (variant, minus))
+            if isinstance(stay, list):
+                stays = reviews["review_id"].is_in(stay).to_numpy()
+                drawn_again = _weights(stays.sum(), draws, seed) if n_needed <= stays.sum() < len(stays) else None
+                columns |= _where_the_first_stays(values, stays, columns, drawn_again, confidence)
         parts.append(
             cells.with_columns(
                 pl.lit(model).alias("model"),
                 pl.lit(variant).alias("variant"),
                 pl.lit(minus).alias("minus"),
                 pl.lit(reason, dtype=pl.String).alias("reason"),
+                pl.lit(share, dtype=pl.Float64).alias("share_changed"),
                 *(pl.Series(name, column) for name, column in columns.items()),
             )
         )
@@ -269,6 +299,27 @@ def _on_common_length(
     }
 
 
+def _where_the_first_stays(
+    values: np.ndarray,
+    stays: np.ndarray,
+    of_all: dict[str, np.ndarray | pl.Series],
+    weights: np.ndarray | None,
+    confidence: float,
+) -> dict[str, np.ndarray]:
+    """The columns `_same_first`, of the reviews (reviews,) that `stays` marks; those of all reviews where all do.
+
+    `weights` are those of these reviews; None where these are all, or too few for numbers.
+    """
+    numbers = dict.fromkeys(("mean", "ci_low", "ci_high"), np.full(values.shape[1], np.nan))
+    if stays.all():
+        numbers = {name: of_all[name] for name in numbers}
+    elif weights is not None:
+        low, high = mean_interval(values[stays], weights, confidence)
+        numbers = {"mean": means(values[stays]), "ci_low": low, "ci_high": high}
+    count = (~np.isnan(values[stays])).sum(axis=0)
+    return {"n_same_first": count, **{f"{name}_same_first": column for name, column in numbers.items()}}
+
+
 def tabulate(
     inputs: Any,
     contrasts: Sequence[tuple[str, str]],
@@ -283,23 +334,27 @@ def tabulate(
     """The tables `contrasts`, of the metrics named `metrics`, and `comparisons`.
 
     Args:
-        inputs: files of the tables `metrics`, `similarity`, `common_length` and `balance`; the last two are empty
-            where the study sets no common number of tokens, or has no controls.
+        inputs: files of the tables `metrics`, `similarity`, `opening_tokens`, `common_length` and `balance`; the last
+            two are empty where the study sets no common number of tokens, or has no controls.
         contrasts: pairs (variant, minus).
         metrics: names of metrics.
         n_reviews: reviews of the sample.
-        min_reviews: fewest reviews, accepted in both variants, with which a contrast is tested.
-        margin: share of what depth does to a metric, within which a difference is negligible.
+        min_reviews: fewest reviews, accepted in both variants with texts that differ, with which a contrast is tested.
+        margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which a
+            difference is negligible.
         draws: number of bootstrap draws, and of sign flips.
         confidence: level of the intervals.
         seed: seed of draws and flips.
     """
     balance = read_csv(inputs.balance, BALANCE_SCHEMA) if inputs.balance else None
-    comparisons = comparisons_table(read_table(inputs.similarity), contrasts, n_reviews, min_reviews, balance)
+    similarity = read_table(inputs.similarity)
+    comparisons = comparisons_table(similarity, contrasts, n_reviews, min_reviews, balance)
     for variant, minus, reason in comparisons.filter(~pl.col("tested")).select("variant", "minus", "reason").rows():
         logging.warning("%s less %s is not tested: %s", variant, minus, reason)
     if len(comparisons) and not comparisons["tested"].any():
         logging.warning("no comparison of variants is tested: the study describes the originals alone")
     common = read_table(inputs.common_length) if inputs.common_length else None
-    table = contrast_table(read_table(inputs.metrics), common, comparisons, metrics, margin, draws, confidence, seed)
+    shared = comparisons, similarity, metrics, margin, draws, confidence, seed
+    read = [read_table(path) for path in (inputs.metrics, inputs.opening_tokens)]
+    table = contrast_table(read[0], common, *shared, read[1])
     return table, comparisons

@@ -11,6 +11,7 @@ from homogenization.inference.layers import (
     LayerValues,
     layer_steps,
     layer_values,
+    net_changes,
     rate,
     slopes,
     steepest_span,
@@ -23,17 +24,17 @@ from homogenization.inference.resampling import (
 )
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.parquet import read_table
-from homogenization.tables.regions import REGIONS
 from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.points import RESIDUAL_STREAM
+from homogenization.vocabulary.points import REGIONS, RESIDUAL_STREAM
 
 #: A row for each model, variant, view, metric and statistic, along the residual stream. Intervals are BCa intervals
 #: over reviews.
 DEPTH_SCHEMA = {
     **columns("model", "variant", "view", "metric"),
-    #: `slope`; `rate_first`, `rate_middle`, `rate_last`: change per unit depth in [0, .25], [.25, .75], [.75, 1], a
-    #: step that crosses a border counting by its parts; `steepest`: depth of the midpoint of the step with the fastest
-    #: mean change towards homogenization; `step_LLL`: change per unit depth of the step that ends at layer LLL
+    #: `slope`; `net_change`, `net_change_after_first`: value at the output less that before the first block, and less
+    #: that after it; `rate_first`, `rate_middle`, `rate_last`: change per unit depth in [0, .25], [.25, .75], [.75, 1],
+    #: a step that crosses a border counting by its parts; `steepest`: depth of the midpoint of the step with the
+    #: fastest mean change towards homogenization; `step_LLL`: change per unit depth of the step that ends at layer LLL
     "statistic": pl.String,
     "n_reviews": pl.Int64,  #: reviews that have a value; 0 where a region has no step
     #: mean over these; for `steepest` a depth. NaN without a value, and where no step goes towards homogenization
@@ -48,9 +49,9 @@ SCHEMAS = (DEPTH_SCHEMA,)
 def depth_table(metrics: pl.DataFrame, names: Sequence[str], draws: int, confidence: float, seed: int) -> pl.DataFrame:
     """Every statistic of change over depth along the residual stream: the table `depth` (`DEPTH_SCHEMA`).
 
-    Each review has its slope and its rates: estimates are their means over reviews, with BCa intervals. `steepest` is
-    found in the mean over reviews, and its interval spans the steps that the draws find. An estimate without a
-    value is NaN.
+    Each review has its slope, net changes and rates: estimates are their means over reviews, with BCa intervals.
+    `steepest` is found in the mean over reviews, and its interval spans the steps that the draws find. An estimate
+    without a value is NaN.
 
     Args:
         metrics: tables/metrics.parquet.
@@ -73,7 +74,11 @@ def _rows_of_job(job: LayerValues, draws: int, confidence: float, seed: int) -> 
     steps = layer_steps(job.values, job.layers, job.depth)
     rates = {f"rate_{region}": rate(steps, region) for region in REGIONS}
     single = {f"step_{layer:03d}": steps.rates[..., step] for step, layer in enumerate(steps.layers)}
-    by_review = {"slope": slopes(job.values, job.depth), **rates, **single}
+    changes = {
+        name: net_changes(job.values, job.layers, job.depth, layer)
+        for layer, name in enumerate(("net_change", "net_change_after_first"))
+    }
+    by_review = {"slope": slopes(job.values, job.depth), **changes, **rates, **single}
     # (reviews, cells x statistics), the statistics of a cell side by side
     values = np.stack(list(by_review.values()), axis=-1).transpose(1, 0, 2).reshape(len(job.review_ids), -1)
     counts = (~np.isnan(values)).sum(axis=0)
@@ -87,7 +92,7 @@ def _rows_of_job(job: LayerValues, draws: int, confidence: float, seed: int) -> 
         n_reviews = (~np.isnan(of_steps.changes)).any(axis=1).sum()
         steepest = steepest_span(of_steps, describe_metric(metric).homogenization, weights, confidence)
         numbers["steepest"] = [n_reviews, *steepest]
-        order = ("slope", *rates, "steepest", *single)
+        order = ("slope", *changes, *rates, "steepest", *single)
         rows += [(view, metric, name, int(numbers[name][0]), *numbers[name][1:]) for name in order]
     return rows
 

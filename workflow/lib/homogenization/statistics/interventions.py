@@ -1,5 +1,6 @@
 """The tables `interventions` and `slopes`: what changing attention does to metrics, beside controls of equal dose."""
 
+import logging
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -18,8 +19,10 @@ from homogenization.inference.doses import (
     change,
     conditions_of,
     control_of,
+    no_control,
     opposite_of,
     runs_of,
+    too_few,
 )
 from homogenization.inference.equal_kl import compare_at_equal_kl, curve_of, moved_at_equal_kl
 from homogenization.inference.resampling import (
@@ -38,13 +41,16 @@ from homogenization.vocabulary.columns import columns, condition_columns
 
 LAYERS = ("all", "middle", "output")
 _NUMBERS = {
-    **columns("estimate", "ci_low", "ci_high", "share_of_depth", "n_reviews"),
+    **columns("estimate", "ci_low", "ci_high"),
+    "depth_range": pl.Float64,  #: what depth does to the metric in the untouched run; NaN where it does not move it
+    **columns("share_of_depth", "n_reviews"),
     "p_value": pl.Float64,  #: sign flips of reviews, or of their pseudo-values at equal KL
     **columns("q_value"),
 }
 #: A row for each [estimand](causes.md#estimands) of each condition, part of the depth (`all`, `middle`, `output`),
 #: metric and view. Reviews whose sink moved, in the condition or in a control at equal strength, are left out and
-#: counted.
+#: counted. One with fewer reviews than `contrasts.min_reviews`, or less a control that is none in the model, is not
+#: tested.
 EFFECTS_SCHEMA = {
     **columns("model", "variant"),
     **condition_columns("kind", "pattern", "blocks", "strength", "against"),
@@ -55,6 +61,7 @@ EFFECTS_SCHEMA = {
     **_NUMBERS,
     #: reviews left out since another token took over the sink, in the condition or in its control
     "n_sink_moved": pl.Int64,
+    **condition_columns("reason"),
 }
 #: A row for each pattern, block, metric and view: the derivative at no dose, and the same less that of a control.
 SLOPE_MEANS_SCHEMA = {
@@ -63,6 +70,7 @@ SLOPE_MEANS_SCHEMA = {
     **condition_columns("pattern", "against", "layer", "view"),
     **columns("metric"),
     **_NUMBERS,
+    **condition_columns("reason"),
 }
 SCHEMAS = EFFECTS_SCHEMA, SLOPE_MEANS_SCHEMA
 _SLOPE_CELL = ("block", "layer", "view", "metric")
@@ -72,9 +80,10 @@ class _Draws(NamedTuple):
     weights: np.ndarray
     flips: np.ndarray
     confidence: float
+    min_reviews: int
 
 
-def effects_table(intervened: pl.DataFrame, draws: int, confidence: float, seed: int) -> pl.DataFrame:
+def effects_table(intervened: pl.DataFrame, draws: int, confidence: float, seed: int, min_reviews: int) -> pl.DataFrame:
     """Every estimand of every condition: the table `interventions` (`EFFECTS_SCHEMA`), sorted by its keys.
 
     A row whose control has no curve that reaches the KL is left out. A review whose sink moved is left out, in the
@@ -85,20 +94,21 @@ def effects_table(intervened: pl.DataFrame, draws: int, confidence: float, seed:
         draws: number of bootstrap draws, and of sign flips, which all rows of a model and variant share.
         confidence: level of the intervals, between 0 and 1.
         seed: seed of the draws and flips.
+        min_reviews: fewest reviews with which an effect is tested.
     """
     parts = [pl.DataFrame(schema=EFFECTS_SCHEMA)]
     rows = intervened.filter(pl.col("layers").is_in(LAYERS))
     for (model, variant), of_run in sorted(rows.partition_by("model", "variant", as_dict=True).items()):
         runs = runs_of(of_run)
         cells = pl.DataFrame(runs.cells, dict.fromkeys(("layers", "view", "metric"), pl.String), orient="row")
-        drawn = _draws(len(runs.review_ids), draws, confidence, seed)
+        drawn = _draws(len(runs.review_ids), draws, confidence, seed, min_reviews)
         names = {"model": model, "variant": variant}
         parts += [_rows(cells, names | found, EFFECTS_SCHEMA) for found in _estimands(runs, drawn)]
     return _tested(pl.concat(parts), intervened, EFFECTS_SCHEMA)
 
 
-def _draws(n: int, draws: int, confidence: float, seed: int) -> _Draws:
-    return _Draws(bootstrap_weights(n, draws, seed), sign_flips(n, draws, seed), confidence)
+def _draws(n: int, draws: int, confidence: float, seed: int, min_reviews: int) -> _Draws:
+    return _Draws(bootstrap_weights(n, draws, seed), sign_flips(n, draws, seed), confidence, min_reviews)
 
 
 def _estimands(runs: Runs, drawn: _Draws) -> Iterator[dict[str, Any]]:
@@ -114,10 +124,13 @@ def _estimands(runs: Runs, drawn: _Draws) -> Iterator[dict[str, Any]]:
                 like = control_of(condition, control)
                 if set(conditions_of(like, part)) <= runs.values.keys():
                     less = changes - change(runs, like, part)
-                    yield _row(runs, condition, part, control, _of_mean(less, drawn))
+                    reason = no_control(control, runs.branch_norm)
+                    yield _row(runs, condition, part, control, _of_mean(less, drawn, reason))
         for control in controls if condition.strength is not None else ():
+            if no_control(control, runs.branch_norm):
+                continue
             numbers = _at_equal_kl(runs, condition, control, drawn)
-            if np.isfinite(numbers["estimate"]).any():
+            if numbers["n_reviews"].any():
                 yield _row(runs, condition, WHOLE, control, numbers, KL)
 
 
@@ -132,10 +145,10 @@ def _row(
     return condition._asdict() | told | numbers
 
 
-def _of_mean(values: np.ndarray, drawn: _Draws) -> dict[str, np.ndarray]:
-    """Mean over reviews of `values` (reviews, cells), its BCa interval and its p."""
+def _of_mean(values: np.ndarray, drawn: _Draws, reason: str | None = None) -> dict[str, np.ndarray]:
+    """Mean over reviews of `values` (reviews, cells), its BCa interval and its p; `reason`: why it is not tested."""
     low, high = mean_interval(values, drawn.weights, drawn.confidence)
-    return {"estimate": means(values), "ci_low": low, "ci_high": high, **_tests(values, drawn)}
+    return _tested_numbers({"estimate": means(values), "ci_low": low, "ci_high": high}, values, drawn, reason)
 
 
 def _at_equal_kl(runs: Runs, condition: Condition, control: str, drawn: _Draws) -> dict[str, np.ndarray]:
@@ -143,15 +156,25 @@ def _at_equal_kl(runs: Runs, condition: Condition, control: str, drawn: _Draws) 
     compared = compare_at_equal_kl(changes, kl, curve, drawn.weights, drawn.confidence)
     bounds = {"estimate": compared.estimate, "ci_low": compared.low, "ci_high": compared.high}
     moved = moved_at_equal_kl(runs, condition, control, compared.pseudo)
-    return bounds | _tests(compared.pseudo, drawn) | {"n_sink_moved": moved.sum()}
+    return _tested_numbers(bounds, compared.pseudo, drawn) | {"n_sink_moved": moved.sum()}
 
 
-def _tests(values: np.ndarray, drawn: _Draws) -> dict[str, np.ndarray]:
-    return {"n_reviews": (~np.isnan(values)).sum(axis=0), "p_value": sign_flip_p(values, drawn.flips)}
+def _tested_numbers(
+    bounds: dict[str, np.ndarray], values: np.ndarray, drawn: _Draws, reason: str | None = None
+) -> dict[str, np.ndarray]:
+    """`bounds` with number of reviews, p and reason; NaN for what is not tested."""
+    n_reviews = (~np.isnan(values)).sum(axis=0)
+    reasons = np.array([reason or too_few(n, drawn.min_reviews) for n in n_reviews.tolist()], dtype=object)
+    numbers = bounds | {"p_value": sign_flip_p(values, drawn.flips)}
+    tested = np.equal(reasons, None)
+    return {name: np.where(tested, column, np.nan) for name, column in numbers.items()} | {
+        "n_reviews": n_reviews,
+        "reason": reasons,
+    }
 
 
 def slopes_table(
-    slopes: pl.DataFrame, intervened: pl.DataFrame, draws: int, confidence: float, seed: int
+    slopes: pl.DataFrame, intervened: pl.DataFrame, draws: int, confidence: float, seed: int, min_reviews: int
 ) -> pl.DataFrame:
     """Mean slopes at a dose of 0, block by block and for all blocks: `SLOPE_MEANS_SCHEMA`, sorted by its keys.
 
@@ -160,21 +183,25 @@ def slopes_table(
 
     Args:
         slopes: slopes of all jobs (`SLOPES_SCHEMA`).
-        intervened: the table `intervened`, which says what depth does to each metric.
+        intervened: the table `intervened`, which says what depth does to each metric, and whether a norm follows
+            attention.
         draws: number of bootstrap draws, and of sign flips, which all rows of a model and variant share.
         confidence: level of the intervals, between 0 and 1.
         seed: seed of the draws and flips.
+        min_reviews: fewest reviews with which a slope is tested.
     """
+    normed = set(intervened.filter("branch_norm")["model"])
     parts = [pl.DataFrame(schema=SLOPE_MEANS_SCHEMA)]
     for (model, variant), of_run in sorted(slopes.partition_by("model", "variant", as_dict=True).items()):
         by_pattern, cells = slopes_by_pattern(of_run)
-        drawn = _draws(len(next(iter(by_pattern.values()))), draws, confidence, seed)
+        drawn = _draws(len(next(iter(by_pattern.values()))), draws, confidence, seed, min_reviews)
         for pattern, values in by_pattern.items():
             controls = [name for name in CONTROLS["dial"] if name in by_pattern and pattern not in CONTROLS["dial"]]
             for against in (UNTOUCHED, *controls):
                 less = values - by_pattern[against] if against in by_pattern else values
                 names = {"model": model, "variant": variant, "pattern": pattern, "against": against}
-                parts.append(_rows(cells, names | _of_mean(less, drawn), SLOPE_MEANS_SCHEMA))
+                numbers = _of_mean(less, drawn, no_control(against, model in normed))
+                parts.append(_rows(cells, names | numbers, SLOPE_MEANS_SCHEMA))
     return _tested(pl.concat(parts), intervened, SLOPE_MEANS_SCHEMA)
 
 
@@ -206,20 +233,26 @@ def slopes_by_pattern(slopes: pl.DataFrame) -> tuple[dict[str, np.ndarray], pl.D
 def _rows(cells: pl.DataFrame, columns: dict[str, Any], schema: dict[str, Any]) -> pl.DataFrame:
     """The rows of `cells` with `columns`, which hold an array by cell or one value for all."""
     n = len(cells)
-    given = {name: value if isinstance(value, np.ndarray) else [value] * n for name, value in columns.items()}
+    given = {name: list(value) if isinstance(value, np.ndarray) else [value] * n for name, value in columns.items()}
     lacking = {name: [np.nan] * n for name in schema if name not in (*cells.columns, *given)}
-    return cells.with_columns(pl.Series(name, value) for name, value in {**given, **lacking}.items()).select(
-        pl.col(name).cast(dtype) for name, dtype in schema.items()
-    )
+    return cells.with_columns(
+        pl.Series(name, value, schema[name], strict=False) for name, value in {**given, **lacking}.items()
+    ).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
 
 def _tested(table: pl.DataFrame, intervened: pl.DataFrame, schema: dict[str, Any]) -> pl.DataFrame:
     """`table` without empty rows, sorted, with sizes and, for all tests of a model, corrected p."""
-    table = table.filter(pl.col("n_reviews") > 0, pl.col("estimate").is_not_nan())
+    told = pl.col("estimate").is_not_nan() | pl.col("reason").is_not_null()
+    table = table.filter(pl.col("n_reviews") > 0, told)
     keys = list(schema)[: list(schema).index("estimate")]
     cell = ["model", "variant", "view", "metric"]
-    table = table.join(intervened.select(*cell, "depth_range").unique(cell), on=cell, how="left").sort(keys)
-    share = (pl.col("estimate") / pl.col("depth_range")).fill_null(np.nan)
+    table = (
+        table.drop("depth_range")
+        .join(intervened.select(*cell, "depth_range").unique(cell), on=cell, how="left")
+        .sort(keys)
+    )
+    table = table.with_columns(pl.col("depth_range").fill_null(np.nan))
+    share = pl.col("estimate") / pl.col("depth_range")
     of_models = [
         of_model.with_columns(q_value=pl.Series(benjamini_hochberg(of_model["p_value"].to_numpy())))
         for of_model in table.with_columns(share_of_depth=share).partition_by("model", maintain_order=True)
@@ -227,7 +260,9 @@ def _tested(table: pl.DataFrame, intervened: pl.DataFrame, schema: dict[str, Any
     return pl.concat([pl.DataFrame(schema=schema), *(of_model.select(*schema) for of_model in of_models)])
 
 
-def tabulate(inputs: Any, draws: int, confidence: float, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def tabulate(
+    inputs: Any, draws: int, confidence: float, seed: int, min_reviews: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `interventions` and `slopes`.
 
     Args:
@@ -236,9 +271,14 @@ def tabulate(inputs: Any, draws: int, confidence: float, seed: int) -> tuple[pl.
         draws: number of bootstrap draws, and of sign flips.
         confidence: level of the intervals.
         seed: seed of draws and flips.
+        min_reviews: fewest reviews with which an effect or a slope is tested.
     """
     of_jobs = [pl.DataFrame(schema=SLOPES_SCHEMA), *map(read_table, inputs.slopes)]
     slopes = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
     intervened = read_table(inputs.intervened)
-    effects = effects_table(intervened, draws, confidence, seed)
-    return effects, slopes_table(slopes, intervened, draws, confidence, seed)
+    effects = effects_table(intervened, draws, confidence, seed, min_reviews)
+    slope_means = slopes_table(slopes, intervened, draws, confidence, seed, min_reviews)
+    for name, table in (("interventions", effects), ("slopes", slope_means)):
+        for model, reason in table.drop_nulls("reason").select("model", "reason").unique().sort(pl.all()).rows():
+            logging.warning("%s of %s: not tested: %s", name, model, reason)
+    return effects, slope_means

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
+from homogenization.inference.doses import too_few
 from homogenization.inference.resampling import bootstrap_weights, mean_interval, means, resampled, weighted_means
 from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA
 from homogenization.run.parquet import read_table
@@ -30,11 +31,15 @@ DELIVERED_MEANS_SCHEMA = {
     #: as in the [files of jobs](#files-of-jobs), mean over reviews, with the BCa
     #: interval over reviews
     **with_ends(*DELIVERED_NUMBERS),
+    **condition_columns("reason"),
 }
 SCHEMAS = DELIVERED_MEANS_SCHEMA, MECHANISM_SCHEMA
+_TESTED = tuple(f"{name}{end}" for name in ("agreement", "rank_correlation") for end in ENDS)
 
 
-def delivered_table(delivered: pl.DataFrame, draws: int, confidence: float, seed: int) -> pl.DataFrame:
+def delivered_table(
+    delivered: pl.DataFrame, draws: int, confidence: float, seed: int, min_reviews: int
+) -> pl.DataFrame:
     """Means over reviews by block and pattern, with BCa intervals: `DELIVERED_MEANS_SCHEMA`, sorted by its keys.
 
     Args:
@@ -42,23 +47,30 @@ def delivered_table(delivered: pl.DataFrame, draws: int, confidence: float, seed
         draws: number of bootstrap draws.
         confidence: level of the intervals, between 0 and 1.
         seed: seed of the draws.
+        min_reviews: fewest reviews with which blocks are tested.
     """
     parts = [pl.DataFrame(schema=DELIVERED_MEANS_SCHEMA)]
     for names, blocks, values in _by_run(delivered):
         flat = np.concatenate([values[name] for name in DELIVERED_NUMBERS], axis=1)
         bounds = means(flat), *mean_interval(flat, bootstrap_weights(len(flat), draws, seed), confidence)
+        n_reviews = (~np.isnan(values["predicted"])).sum(axis=0)
+        tested = np.tile(n_reviews >= min_reviews, len(DELIVERED_NUMBERS))
+        bounds = [np.where(tested, bound, np.nan) for bound in bounds]
         columns = {
             f"{name}{end}": bound[place * len(blocks) : (place + 1) * len(blocks)]
             for place, name in enumerate(DELIVERED_NUMBERS)
             for end, bound in zip(ENDS, bounds, strict=True)
         }
         told = {name: [value] * len(blocks) for name, value in names.items()}
-        told |= {"block": blocks, "n_reviews": (~np.isnan(values["predicted"])).sum(axis=0)}
+        told |= {"block": blocks, "n_reviews": n_reviews}
+        told["reason"] = pl.Series([too_few(n, min_reviews) for n in n_reviews.tolist()], dtype=pl.String)
         parts.append(pl.DataFrame(told | columns).select(*DELIVERED_MEANS_SCHEMA).cast(DELIVERED_MEANS_SCHEMA))
     return pl.concat(parts).sort("model", "variant", "block", "pattern")
 
 
-def mechanism_table(delivered: pl.DataFrame, draws: int, confidence: float, seed: int) -> pl.DataFrame:
+def mechanism_table(
+    delivered: pl.DataFrame, draws: int, confidence: float, seed: int, min_reviews: int
+) -> pl.DataFrame:
     """Over the blocks of a model, how a predictor goes with a measured slope: `MECHANISM_SCHEMA`, sorted by its keys.
 
     agreement: share of blocks in which both means over reviews have the same sign; rank_correlation: Spearman's over
@@ -72,10 +84,15 @@ def mechanism_table(delivered: pl.DataFrame, draws: int, confidence: float, seed
         n_reviews = len(present["predicted"])
         if not n_reviews:
             continue
+        reason = too_few(n_reviews, min_reviews)
+        about = {"branch_norm": names.pop("branch_norm"), "reason": reason, "n_reviews": n_reviews}
         weights = bootstrap_weights(n_reviews, draws, seed)
         for predictor, measured in product(PREDICTORS, MEASURED):
             pair = present[predictor], present[measured]
-            numbers = {"predictor": predictor, "measured": measured, "n_reviews": n_reviews, "n_blocks": len(blocks)}
+            numbers = {"predictor": predictor, "measured": measured, "n_blocks": len(blocks)} | about
+            if reason:
+                rows.append(names | numbers | dict.fromkeys(_TESTED, np.nan))
+                continue
             numbers["n_positive"] = int((means(pair[0]) > 0).sum())
             for name, statistic in (("agreement", _agreement), ("rank_correlation", _rank_correlation)):
                 bounds = resampled(_of_means(statistic, *pair), weights, confidence)
@@ -85,14 +102,14 @@ def mechanism_table(delivered: pl.DataFrame, draws: int, confidence: float, seed
 
 
 def _by_run(delivered: pl.DataFrame) -> Iterator[tuple[dict[str, str], list[int], dict[str, np.ndarray]]]:
-    """Model, variant and pattern; the blocks; and each number as (reviews, blocks)."""
-    for names, rows in sorted(delivered.partition_by(*RUN, as_dict=True).items()):
+    """Model, variant, pattern and branch_norm; the blocks; and each number as (reviews, blocks)."""
+    for names, rows in sorted(delivered.partition_by(*RUN, "branch_norm", as_dict=True).items()):
         blocks = rows["block"].unique().sort().to_list()
         tables = {
             name: rows.pivot("block", index="review_id", values=name).sort("review_id") for name in DELIVERED_NUMBERS
         }
         arrays = {name: table.select(map(str, blocks)).to_numpy() for name, table in tables.items()}
-        yield dict(zip(RUN, names, strict=True)), blocks, arrays
+        yield dict(zip((*RUN, "branch_norm"), names, strict=True)), blocks, arrays
 
 
 def _of_means(statistic: Callable[..., np.ndarray], x: np.ndarray, y: np.ndarray) -> Callable[..., np.ndarray]:
@@ -112,7 +129,9 @@ def _rank_correlation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.divide((ranks[0] * ranks[1]).sum(axis=1), spread, out=np.full(len(x), np.nan), where=spread > 0)
 
 
-def tabulate(inputs: Any, draws: int, confidence: float, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def tabulate(
+    inputs: Any, draws: int, confidence: float, seed: int, min_reviews: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `delivered` and `mechanism`.
 
     Args:
@@ -120,7 +139,9 @@ def tabulate(inputs: Any, draws: int, confidence: float, seed: int) -> tuple[pl.
         draws: number of bootstrap draws.
         confidence: level of the intervals.
         seed: seed of the draws.
+        min_reviews: fewest reviews with which blocks are tested.
     """
     of_jobs = [pl.DataFrame(schema=DELIVERED_SCHEMA), *map(read_table, inputs.delivered)]
     delivered = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
-    return delivered_table(delivered, draws, confidence, seed), mechanism_table(delivered, draws, confidence, seed)
+    settings = (draws, confidence, seed, min_reviews)
+    return delivered_table(delivered, *settings), mechanism_table(delivered, *settings)

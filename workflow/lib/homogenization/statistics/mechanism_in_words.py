@@ -20,9 +20,10 @@ MECHANISM_SCHEMA = {
     "measured": pl.String,  #: `after_block` or `at_output`
     "n_reviews": pl.Int64,  #: reviews with a value in each block
     "n_blocks": pl.Int64,  #: blocks that are compared
-    "n_positive": pl.Int64,  #: blocks whose predictor is above 0
+    "n_positive": pl.Int64,  #: blocks whose predictor is above 0; null where it is not tested
     **with_ends("agreement"),  #: share of blocks in which both have one sign
     **with_ends("rank_correlation"),  #: Spearman’s correlation over blocks
+    **condition_columns("branch_norm", "reason"),
 }
 
 

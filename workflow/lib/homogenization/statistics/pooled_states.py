@@ -14,6 +14,7 @@ from homogenization.inference.resampling import (
     sign_flip_p,
     sign_flips,
 )
+from homogenization.tables.comparisons import same_texts
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.tables.over_reviews import linearised
 from homogenization.vocabulary.columns import columns, condition_columns
@@ -33,12 +34,13 @@ PROBES_SCHEMA = {
     #: `log_loss` in nats, `accuracy`, and the same with permuted labels: `null_log_loss`, `null_accuracy`, of the
     #: originals alone
     "quantity": pl.String,
-    #: null for a level; what is subtracted review by review: `original` or a control, in the same condition, or
-    #: `untouched`, with the same text; of `log_loss` alone
+    #: null for a level; what is subtracted review by review: `original` or a control, in the same condition, over the
+    #: reviews whose two texts differ, or `untouched`, with the same text; of `log_loss` alone
     "minus": pl.String,
     **_NUMBERS,
 }
-#: A row for each model, condition, text (`variant`), comparison and layer. Intervals are BCa intervals.
+#: A row for each model, condition, text (`variant`), comparison and layer, over the texts that differ from their
+#: original. Intervals are BCa intervals.
 SHIFTS_SCHEMA = {
     **_KEYS,
     #: null for the shift itself; what is subtracted: a perturbed text or a control, in the same condition, or
@@ -73,15 +75,22 @@ def with_condition(rows: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
 
 
 def probes_table(
-    readings: pl.DataFrame, controls: Mapping[str, Mapping[str, str]], draws: int, confidence: float, seed: int
+    readings: pl.DataFrame,
+    similarity: pl.DataFrame,
+    controls: Mapping[str, Mapping[str, str]],
+    draws: int,
+    confidence: float,
+    seed: int,
 ) -> pl.DataFrame:
     """Log-loss and accuracy of probes by layer, and differences of the log-loss: `PROBES_SCHEMA`.
 
     `minus` is null for a level. For a variant it is `original` and each control, in the same condition; for a condition
-    it is `untouched`, with the same text. Differences are taken review by review.
+    it is `untouched`, with the same text. Differences are taken review by review; those of two texts over the reviews
+    in which they differ.
 
     Args:
         readings: `POOLED_READINGS_SCHEMA` with the columns of `CONDITION`.
+        similarity: tables/similarity.parquet.
         controls: by variant and role, the name of its control.
         draws: number of bootstrap draws and of sign flips.
         confidence: level of the intervals.
@@ -90,13 +99,18 @@ def probes_table(
     parts = [pl.DataFrame(schema=PROBES_SCHEMA)]
     for column, quantity in QUANTITIES.items():
         compared = controls if quantity == COMPARED else None
-        rows = _by_layer(readings, column, compared, (ORIGINAL,), draws, confidence, seed)
+        rows = _by_layer(readings, similarity, column, compared, (ORIGINAL,), draws, confidence, seed)
         parts.append(rows.with_columns(quantity=pl.lit(quantity)).select(*PROBES_SCHEMA))
     return corrected(pl.concat(parts))
 
 
 def shifts_table(
-    readings: pl.DataFrame, controls: Mapping[str, Mapping[str, str]], draws: int, confidence: float, seed: int
+    readings: pl.DataFrame,
+    similarity: pl.DataFrame,
+    controls: Mapping[str, Mapping[str, str]],
+    draws: int,
+    confidence: float,
+    seed: int,
 ) -> pl.DataFrame:
     """Shifts of texts by layer, and their differences: `SHIFTS_SCHEMA`.
 
@@ -104,12 +118,15 @@ def shifts_table(
     tests know that the scale of a shift depends on the reviews that are drawn (`linearised`). Arguments are those of
     `probes_table`.
     """
-    rows = _by_layer(readings, "shift", controls, PERTURBATIONS, draws, confidence, seed, in_scales="in_scales")
+    rows = _by_layer(
+        readings, similarity, "shift", controls, PERTURBATIONS, draws, confidence, seed, in_scales="in_scales"
+    )
     return corrected(pl.concat([pl.DataFrame(schema=SHIFTS_SCHEMA), rows.select(*SHIFTS_SCHEMA)]))
 
 
 def _by_layer(
     readings: pl.DataFrame,
+    similarity: pl.DataFrame,
     column: str,
     controls: Mapping[str, Mapping[str, str]] | None,
     always: Sequence[str],
@@ -126,7 +143,8 @@ def _by_layer(
     for (model,), of_model in sorted(readings.partition_by("model", as_dict=True).items()):
         values, layers = matrices(of_model, column)
         added = matrices(of_model, in_scales)[0] if in_scales else None
-        n = len(of_model["review_id"].unique())
+        reviews = of_model["review_id"].unique().sort()
+        n = len(reviews)
         drawn = Draws(bootstrap_weights(n, draws, seed), sign_flips(n, draws, seed), confidence)
         for key in values:
             condition, variant = key
@@ -134,7 +152,11 @@ def _by_layer(
             (own,) = _together(values, added, key)
             parts.append(_rows(layers, labels, own, None, drawn))
             for minus, other in _compared(values, key, controls, always):
-                parts.append(_rows(layers, labels, np.subtract(*_together(values, added, key, other)), minus, drawn))
+                difference = np.subtract(*_together(values, added, key, other))
+                if other[1] != variant:
+                    same = same_texts(similarity, variant, other[1])["review_id"]
+                    difference[reviews.is_in(same.implode()).to_numpy()] = np.nan
+                parts.append(_rows(layers, labels, difference, minus, drawn))
     table = pl.concat(parts)
     keys = [*_KEYS, "minus", "layer"]
     return table.filter(pl.col("n_reviews") > 0).sort(keys, nulls_last=False)

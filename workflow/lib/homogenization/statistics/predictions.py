@@ -5,16 +5,19 @@ A text with weights w' has the attention A + sum_p c_p (P_p - A), c_p = (w'_p - 
 are doses of the dial: to first order, a metric changes by the sum of slope times c_p over blocks and patterns.
 """
 
+import logging
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from homogenization.inference.doses import too_few
 from homogenization.inference.resampling import bootstrap_weights, mean_interval, means
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.parquet import read_table
 from homogenization.statistics.predictions_in_words import INTERVALS, NUMBERS, PREDICTIONS_SCHEMA
+from homogenization.tables.comparisons import too_few_of_all
 from homogenization.tables.over_reviews import keep_accepted
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 from homogenization.vocabulary.variants import ORIGINAL
@@ -68,6 +71,7 @@ def predictions_table(
     draws: int,
     confidence: float,
     seed: int,
+    min_reviews: int,
 ) -> pl.DataFrame:
     """What doses predict of a variant's effect after a layer, what is measured, and the difference.
 
@@ -81,6 +85,7 @@ def predictions_table(
         draws: number of bootstrap draws.
         confidence: level of the intervals, between 0 and 1.
         seed: seed of the draws.
+        min_reviews: fewest reviews with which an effect is tested.
 
     Returns:
         `PREDICTIONS_SCHEMA`, sorted by its keys.
@@ -109,10 +114,13 @@ def predictions_table(
         ):
             values = of_cell.sort("review_id").select(NUMBERS).to_numpy()
             low, high = mean_interval(values, bootstrap_weights(len(values), draws, seed), confidence)
-            bounds = np.stack([means(values), low, high], axis=1).ravel()
+            reason = too_few(len(values), min_reviews)
+            bounds = np.stack([means(values), low, high], axis=1).ravel() * (np.nan if reason else 1)
             names = {"model": model, "variant": variant, "view": view, "metric": metric, "layer": layer}
             rows.append(
-                names | attention | {"n_reviews": len(values), **dict(zip(INTERVALS, bounds.tolist(), strict=True))}
+                names
+                | attention
+                | {"n_reviews": len(values), "reason": reason, **dict(zip(INTERVALS, bounds.tolist(), strict=True))}
             )
     return pl.DataFrame(rows, schema=PREDICTIONS_SCHEMA)
 
@@ -142,8 +150,10 @@ def _by_review(slopes: pl.DataFrame, doses: pl.DataFrame, metrics: pl.DataFrame,
     )
 
 
-def tabulate(inputs: Any, draws: int, confidence: float, seed: int) -> pl.DataFrame:
-    """The table `predictions`.
+def tabulate(inputs: Any, draws: int, confidence: float, seed: int, min_reviews: int) -> pl.DataFrame:
+    """The table `predictions`, without variants of which too few texts are changed.
+
+    Doses are those of all texts of a variant together.
 
     Args:
         inputs: files of the tables `metrics`, `positional` and `similarity`, and `slopes`, the files of slopes of all
@@ -151,8 +161,14 @@ def tabulate(inputs: Any, draws: int, confidence: float, seed: int) -> pl.DataFr
         draws: number of bootstrap draws.
         confidence: level of the intervals.
         seed: seed of the draws.
+        min_reviews: fewest reviews with which an effect is tested.
     """
     of_jobs = [pl.DataFrame(schema=SLOPES_SCHEMA), *map(read_table, inputs.slopes)]
-    slopes = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
+    similarity = read_table(inputs.similarity)
+    slopes = keep_accepted(pl.concat(of_jobs), similarity)
     positional, metrics = read_table(inputs.positional), read_table(inputs.metrics)
-    return predictions_table(slopes, positional, metrics, draws, confidence, seed)
+    for variant in positional.filter(pl.col("variant") != ORIGINAL)["variant"].unique().sort():
+        if reason := too_few_of_all(similarity, variant, ORIGINAL):
+            logging.warning("the effect of %s is not predicted: %s", variant, reason)
+            positional = positional.filter(pl.col("variant") != variant)
+    return predictions_table(slopes, positional, metrics, draws, confidence, seed, min_reviews)

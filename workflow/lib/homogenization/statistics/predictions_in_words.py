@@ -9,7 +9,8 @@ from homogenization.vocabulary.columns import columns, condition_columns, with_e
 NUMBERS = ("predicted", "measured", "unexplained")
 INTERVALS = tuple(f"{name}{end}" for name in NUMBERS for end in ("", "_low", "_high"))
 #: A row for each variant, metric and view of which both slopes and the positions of attention are measured
-#: ([how](causes.md#what-the-dial-predicts-of-a-variant)). Intervals are BCa intervals over reviews.
+#: ([how](causes.md#what-the-dial-predicts-of-a-variant)), if nine in ten of its texts differ from their originals.
+#: Intervals are BCa intervals over reviews.
 PREDICTIONS_SCHEMA = {
     **columns("model", "variant"),
     **condition_columns("view"),
@@ -23,6 +24,7 @@ PREDICTIONS_SCHEMA = {
     "positional": pl.Float64,
     "moved": pl.Float64,  #: doses without their signs, summed over templates, mean over blocks
     "covered": pl.Float64,  #: share of these whose pattern has a slope
+    **condition_columns("reason"),
 }
 _ANSWERED = {  # metric and view of the dial -> as a sentence names them
     ("cosine_anisotropy", "all_tokens"): "the cosine anisotropy of all tokens",

@@ -17,6 +17,7 @@ from homogenization.models.built import with_built_weights
 from homogenization.models.loading import load_tokenizer
 from homogenization.models.weights import resolve_configuration
 from homogenization.run.parquet import read_table, read_tables
+from homogenization.tables.comparisons import same_texts
 from homogenization.tables.imbalance import BALANCE_SCHEMA, unbalanced
 from homogenization.tables.over_reviews import keep_accepted
 from homogenization.vocabulary.variants import ORIGINAL
@@ -150,23 +151,32 @@ def standardised_mean_difference(values: np.ndarray, control: np.ndarray) -> flo
 
 
 def balance_table(
-    covariates: pl.DataFrame, pairs: Sequence[tuple[str, str, str | None]], max_imbalance: float
+    covariates: pl.DataFrame,
+    similarity: pl.DataFrame,
+    pairs: Sequence[tuple[str, str, str | None]],
+    max_imbalance: float,
 ) -> pl.DataFrame:
     """Balance of each variant and its control: the table `balance` (`BALANCE_SCHEMA`), in the order of `pairs`.
 
-    Each row is over the reviews that are accepted in both and have the covariate in both. Covariates without any such
+    Each row is over the reviews that are accepted in both, with texts that differ, and have the covariate in both, as
+    the comparison is. Covariates without any such
     review have no row; of a pair that no review has in common, those of every text have one with NaN.
 
     Args:
         covariates: Table from `covariates_of_reviews`.
+        similarity: tables/similarity.parquet.
         pairs: (variant, control, role).
         max_imbalance: Largest absolute standardised mean difference that counts as balanced.
     """
     values = covariates.drop_nulls("value")
     rows = []
     for variant, control, role in pairs:
-        both = values.filter(variant=variant).join(
-            values.filter(variant=control), on=["review_id", "model", "covariate"], nulls_equal=True, suffix="_control"
+        differing = values.join(same_texts(similarity, variant, control), on="review_id", how="anti")
+        both = differing.filter(variant=variant).join(
+            differing.filter(variant=control),
+            on=["review_id", "model", "covariate"],
+            nulls_equal=True,
+            suffix="_control",
         )
         for (covariate, model), reviews in both.sort("review_id").group_by("covariate", "model"):
             pair = reviews["value"].to_numpy(), reviews["value_control"].to_numpy()
@@ -197,8 +207,9 @@ def tabulate(
     """
     variants = read_tables(inputs.variants)
     tokens = {name: _token_counts(entry, variants["text"].to_list()) for name, entry in models.items()}
-    covariates = covariates_of_reviews(variants, read_table(inputs.similarity), tokens)
-    balance = balance_table(covariates, pairs, max_imbalance)
+    similarity = read_table(inputs.similarity)
+    covariates = covariates_of_reviews(variants, similarity, tokens)
+    balance = balance_table(covariates, similarity, pairs, max_imbalance)
     for (variant, control), names in unbalanced(balance).items():
         logging.info("%s and %s are out of balance: %s", variant, control, ", ".join(names))
     return balance

@@ -120,6 +120,11 @@ def _resampling(study: Any) -> dict[str, Any]:
     return {"seed": study.seed, **study.contrasts.params("draws", "confidence")}
 
 
+def _resampling_of_effects(study: Any) -> dict[str, Any]:
+    """Those of what is tested of changed attention, with the fewest reviews of a test."""
+    return {**_resampling(study), **study.contrasts.params("min_reviews")}
+
+
 def _reviews(study: Any) -> dict[str, Any]:
     """What decides whether a comparison has enough reviews, and whether a difference is large enough to matter."""
     return {"n_reviews": study.corpus.n_reviews, **study.contrasts.params("min_reviews", "margin")}
@@ -147,9 +152,12 @@ _ENTRIES = (
             "similarity": _over_variants("similarity", study.rewritten, study),
             "random_pairs": _over_variants("similarity", ["random_pairs"], study),
             "fluency": _over_variants("fluency", study.variants if study.fluency else (), study),
+            "originals": _over_variants("variants", ["original"], study),
+            "rewritten": _over_variants("variants", study.rewritten, study),
         },
         params=lambda study: {
             "variants": sorted(study.rewritten),
+            "positions": {name: study.variants[name].position for name in sorted(study.rewritten)},
             "threshold": study.similarity.threshold,
             "max_excess": study.fluency.max_excess if study.fluency else None,
             "n_reviews": study.corpus.n_reviews,
@@ -188,7 +196,9 @@ _ENTRIES = (
         inputs=lambda study: {
             "shards": [f"<results>/corpus/{shard}.parquet" for shard in study.shards],
             "candidates": _over_variants("variants", study.written, study, ".candidates.parquet"),
+            "sentences": _over_variants("variants", study.written_by_sentence, study, ".sentences.parquet"),
         },
+        params=lambda study: {"variants": study.written},
         when=lambda study: study.written,
     ),
     Tables(
@@ -209,6 +219,11 @@ _ENTRIES = (
         files=(File("summary.parquet"), File("summary.csv")),
         reads=("metrics",),
         memory_mb=lambda study: 2000 + 6 * study.n_readings // 5,
+    ),
+    Tables(
+        module="tables.opening_tokens",
+        does="The first token of every review in every variant.",
+        inputs=lambda study: {"geometry": _over_jobs("geometry", study.jobs)},
     ),
     Tables(
         module="tables.mauve",
@@ -284,7 +299,7 @@ _ENTRIES = (
     ),
     Tables(
         module="tables.sinks",
-        does="The tokens besides the first that draw attention or grow massive, by their text.",
+        does="The tokens besides the first that draw attention, are massive or long, by their text.",
         reads=("similarity",),
         inputs=lambda study: {
             "sinks": _over_jobs("sinks", study.positional_jobs),
@@ -319,7 +334,7 @@ _ENTRIES = (
         rule="test_contrasts",
         does="Differences between variants of a review, with intervals and tests, where enough reviews are accepted.",
         files=(File("contrasts.parquet"), File("comparisons.csv", "reviews of each comparison")),
-        reads=("metrics", "similarity", "common_length", "balance"),
+        reads=("metrics", "similarity", "common_length", "balance", "opening_tokens"),
         params=lambda study: {
             **_resampling(study),
             **_reviews(study),
@@ -376,7 +391,7 @@ _ENTRIES = (
         files=(File("interventions.parquet"), File("slopes.parquet")),
         reads=("intervened", "similarity"),
         inputs=_slopes_read,
-        params=_resampling,
+        params=_resampling_of_effects,
         memory_mb=lambda study: 4000 + study.n_runs // 10,
         minutes=120,
         when=lambda study: study.intervention_jobs,
@@ -391,7 +406,7 @@ _ENTRIES = (
         ),
         reads=("similarity",),
         inputs=lambda study: {"delivered": _over_jobs("interventions", study.intervention_jobs, ".delivered.parquet")},
-        params=_resampling,
+        params=_resampling_of_effects,
         when=lambda study: study.intervention_jobs and study.interventions.slopes,
     ),
     Tables(
@@ -425,7 +440,7 @@ _ENTRIES = (
         files=(File("predictions.csv", "variants' effects, predicted and measured", "Causes"),),
         reads=("metrics", "similarity", "positional"),
         inputs=_slopes_read,
-        params=_resampling,
+        params=_resampling_of_effects,
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
         when=lambda study: study.predicted_models,
     ),
@@ -465,7 +480,10 @@ _ENTRIES = (
         rule="judge_claims",
         does="A verdict on every claim for every model.",
         files=(File("claims.csv", "every claim and model", "Claims"), File("verdicts.csv"), File("answers.csv")),
-        reads=("metrics", "similarity", "components", "pooled", "intervened", "consequences", "training", "extrema"),
+        reads=(
+            *("metrics", "similarity", "opening_tokens", "components", "pooled", "intervened", "consequences"),
+            *("training", "extrema"),
+        ),
         params=lambda study: {
             **_resampling(study),
             **_reviews(study),

@@ -1,11 +1,16 @@
-"""How many reviews a comparison of variants has, and why one with too few is not tested."""
+"""Which reviews a comparison of variants has, and why one with too few is not tested.
+
+Two texts that are the same differ by exactly 0, which says nothing about a change: they are in no comparison.
+"""
 
 from collections.abc import Sequence
 
 import polars as pl
 
 from homogenization.tables.imbalance import unbalanced
+from homogenization.vocabulary.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.vocabulary.columns import columns
+from homogenization.vocabulary.numbers import share_in_words
 from homogenization.vocabulary.variants import ORIGINAL
 
 #: A row for each contrast of `contrasts.pairs`, in their order.
@@ -13,6 +18,9 @@ COMPARISONS_SCHEMA = {
     **columns("variant", "minus"),
     "n_reviews": pl.Int64,  #: reviews of the sample
     "n_accepted": pl.Int64,  #: reviews accepted in both variants; every original counts
+    #: of these, reviews whose two texts differ in their words or in the order of these: a comparison is over them
+    "n_changed": pl.Int64,
+    "share_changed": pl.Float64,  #: the same / `n_accepted`; empty without any
     "n_needed": pl.Int64,  #: `contrasts.min_reviews`
     "tested": pl.Boolean,  #: whether there are enough
     "reason": pl.String,  #: why it is not tested; empty where it is
@@ -35,22 +43,83 @@ def comparisons_table(
         similarity: tables/similarity.parquet.
         pairs: pairs (variant, minus).
         n_reviews: reviews of the sample.
-        min_reviews: fewest reviews, accepted in both variants, with which a comparison is tested.
+        min_reviews: fewest reviews, accepted in both variants with texts that differ, with which it is tested.
         balance: tables/balance.csv; None where no variant has a control.
 
     Returns:
-        n_accepted counts the reviews that are accepted in both variants; reason is null where the comparison is tested.
-        imbalance names the covariates in which `minus` is out of balance as a control of `variant`, joined by commas;
-        null where there are none.
+        n_accepted counts the reviews that are accepted in both variants, n_changed those of them whose texts differ;
+        reason is null where the comparison is tested. imbalance names the covariates in which `minus` is out of balance
+        as a control of `variant`, joined by commas; null where there are none.
     """
     out_of_balance = {} if balance is None else unbalanced(balance)
     rows = []
     for pair in pairs:
         reason = too_few_accepted(similarity, pair, n_reviews, min_reviews)
         n_accepted = count_accepted(similarity, pair, n_reviews)
+        n_changed = n_accepted - len(same_texts(similarity, *pair))
+        reason = reason or too_few_changed(pair, n_changed, n_accepted, min_reviews)
         imbalance = ", ".join(out_of_balance.get(tuple(pair), ())) or None
-        rows.append((*pair, n_reviews, n_accepted, min_reviews, reason is None, reason, imbalance))
+        share = n_changed / n_accepted if n_accepted else None
+        rows.append((*pair, n_reviews, n_accepted, n_changed, share, min_reviews, reason is None, reason, imbalance))
     return pl.DataFrame(rows, schema=COMPARISONS_SCHEMA, orient="row")
+
+
+def same_texts(similarity: pl.DataFrame, variant: str, minus: str) -> pl.DataFrame:
+    """review_id of the reviews, accepted in both variants, whose two texts have the same words in the same order.
+
+    A text of which the table does not say what changed (a perturbed one, say) is the same as none.
+
+    Args:
+        similarity: tables/similarity.parquet.
+        variant: name of a variant.
+        minus: name of another, or `original`.
+    """
+    accepted = similarity.filter("accepted")
+    if ORIGINAL in (variant, minus):
+        return accepted.filter(~pl.col("changed"), pl.col("variant").is_in([variant, minus])).select("review_id")
+    sides = [accepted.filter(variant=name).select("review_id", "words_hash") for name in (variant, minus)]
+    return sides[0].join(sides[1], on=["review_id", "words_hash"], how="semi").select("review_id")
+
+
+def too_few_changed(pair: Sequence[str], n_changed: int, n_accepted: int, min_reviews: int) -> str | None:
+    """Why two variants can't be compared of which enough reviews are accepted: too few texts differ; else None."""
+    if n_changed >= min_reviews or n_changed == n_accepted:
+        return None
+    same = f"{n_accepted - n_changed} of {n_accepted} texts are {_as_the_other(pair)}"
+    return f"{same}; at least {min_reviews} have to differ. {MORE_CHANGE}"
+
+
+def unchanged_variants(
+    similarity: pl.DataFrame, variants: Sequence[str], min_reviews: int
+) -> list[tuple[str, int, int]]:
+    """The variants of which too few texts differ from the original to compare the two.
+
+    Returns:
+        (variant, texts as the original, accepted texts) for each, in the order of `variants`.
+    """
+    counts = similarity.filter("accepted").group_by("variant").agg((~pl.col("changed")).sum().alias("same"), pl.len())
+    by_variant = {name: (n_same, n_texts) for name, n_same, n_texts in counts.rows()}
+    found = [(name, *by_variant[name]) for name in variants if name in by_variant]
+    return [row for row in found if too_few_changed((row[0], ORIGINAL), row[2] - row[1], row[2], min_reviews)]
+
+
+def too_few_of_all(similarity: pl.DataFrame, variant: str, minus: str) -> str | None:
+    """Why a number of all texts of a variant together is not compared: too small a share differs; else None.
+
+    Such a number has no part of single reviews, so none can be left out. Rejected reviews count in it too.
+    """
+    every = similarity.with_columns(accepted=pl.lit(True))
+    n_texts = min(len(every.filter(variant=name)) for name in {variant, minus} - {ORIGINAL})
+    n_same = len(same_texts(every, variant, minus))
+    if n_texts - n_same >= LEAST_SHARE * n_texts:
+        return None
+    same = f"{n_same} of {n_texts} texts are {_as_the_other((variant, minus))}"
+    return f"{same}; of all texts together, at least {share_in_words(LEAST_SHARE)} have to differ. {MORE_CHANGE}"
+
+
+def _as_the_other(pair: Sequence[str]) -> str:
+    rewritten = [name for name in pair if name != ORIGINAL]
+    return f"as the original in {rewritten[0]}" if len(rewritten) == 1 else f"the same in {' and '.join(rewritten)}"
 
 
 def too_few_accepted(similarity: pl.DataFrame, variants: Sequence[str], n_reviews: int, min_reviews: int) -> str | None:

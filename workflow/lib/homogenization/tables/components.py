@@ -16,7 +16,7 @@ COMPONENTS_SCHEMA = {
     "layer": pl.Int32,  #: the block, from 1
     **columns("depth"),
     #: `attention`, `feed_forward`, `attention_addition`, `feed_forward_addition` (a parallel block: `addition`),
-    #: `norm_1`, `norm_2`
+    #: `norm_1`, `norm_2`; where a norm follows inside the branch (Gemma 2, Gemma 3), `post_norm_1`, `post_norm_2`
     "component": pl.String,
     #: `all_tokens`, `without_first`, `centred`, `centred_without_first`: the last two less the mean of their tokens
     "view": pl.String,

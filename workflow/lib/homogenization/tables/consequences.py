@@ -6,7 +6,7 @@ import polars as pl
 
 from homogenization.interventions.schemas import INTERVENED_SCHEMA
 from homogenization.run.parquet import read_table, read_tables
-from homogenization.tables.intervened import INTERVENED_BY_REVIEW_SCHEMA, by_review
+from homogenization.tables.intervened import INTERVENED_BY_REVIEW_SCHEMA, UNTOUCHED, by_review
 from homogenization.tables.over_reviews import keep_accepted, linearised
 from homogenization.vocabulary.consequences import CROSS_ENTROPY, KL, PERTURBATIONS, POOLED, PREDICTIONS, PROBE, SHIFT
 
@@ -28,11 +28,19 @@ def keep_read(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([keep_accepted(table.filter(~perturbed), similarity), table.filter(perturbed)])
 
 
+def shifts_of_changed(readings: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame:
+    """`readings` in which a text that is as its original has no shift: it is 0 because nothing was moved."""
+    unchanged = similarity.filter(~pl.col("changed")).select("variant", "review_id", unchanged=pl.lit(True))
+    marked = readings.join(unchanged, on=["variant", "review_id"], how="left", maintain_order="left")
+    shift = pl.when("unchanged").then(pl.lit(float("nan"))).otherwise(SHIFT)
+    return marked.with_columns(shift.alias(SHIFT)).select(readings.columns)
+
+
 def of_predictions(texts: pl.DataFrame) -> pl.DataFrame:
     """KL and cross-entropy of each text and condition as rows of metrics at the last layer; none of an encoder."""
     rows = texts.unpivot([KL, CROSS_ENTROPY], index=_KEYS, variable_name="metric", value_name="value")
     last = {"layer": pl.lit(0), "depth": pl.lit(1.0), "view": pl.lit(PREDICTIONS)}
-    return rows.drop_nulls("value").with_columns(**last).select(*INTERVENED_SCHEMA).cast(INTERVENED_SCHEMA)
+    return _beside_untouched(rows.drop_nulls("value").with_columns(**last))
 
 
 def of_pooled_states(readings: pl.DataFrame) -> pl.DataFrame:
@@ -46,7 +54,15 @@ def of_pooled_states(readings: pl.DataFrame) -> pl.DataFrame:
     ]
     renamed = pl.concat([readings.clear(), *cells]).rename({"log_loss": PROBE})
     rows = renamed.unpivot([PROBE, SHIFT], index=[*_KEYS, "layer", "depth"], variable_name="metric", value_name="value")
-    return rows.with_columns(view=pl.lit(POOLED)).select(*INTERVENED_SCHEMA).cast(INTERVENED_SCHEMA)
+    return _beside_untouched(rows.with_columns(view=pl.lit(POOLED)))
+
+
+def _beside_untouched(rows: pl.DataFrame) -> pl.DataFrame:
+    """`rows` with the value of the untouched run (`INTERVENED_SCHEMA`)."""
+    keys = ("model", "variant", "review_id", "metric", "layer")
+    untouched = rows.filter(condition=UNTOUCHED).select(*keys, untouched="value")
+    both = rows.join(untouched, on=keys, how="left", maintain_order="left")
+    return both.select(*INTERVENED_SCHEMA).cast(INTERVENED_SCHEMA)
 
 
 def consequences_table(
@@ -63,7 +79,8 @@ def consequences_table(
     Returns:
         `CONSEQUENCES_SCHEMA`.
     """
-    rows = pl.concat([metrics, of_predictions(texts), of_pooled_states(keep_read(readings, similarity))])
+    read = shifts_of_changed(keep_read(readings, similarity), similarity)
+    rows = pl.concat([metrics, of_predictions(texts), of_pooled_states(read)])
     by_run = rows.partition_by("model", "variant", as_dict=True)
     parts = [pl.DataFrame(schema=INTERVENED_BY_REVIEW_SCHEMA)]
     for (model, variant), doses in sorted(

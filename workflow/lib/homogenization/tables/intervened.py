@@ -23,8 +23,11 @@ INTERVENED_BY_REVIEW_SCHEMA = {
     **condition_columns(*CONDITION, "layers", "view"),
     **columns("metric"),
     "value": pl.Float64,  #: the metric, averaged over these layers
-    **condition_columns("kl", "sink_moved"),
+    #: that of the untouched run over the same tokens: `without_first` leaves out what is massive in either run
+    "untouched": pl.Float64,
+    **condition_columns("kl", "sink_moved", "branch_norm"),
     "depth_range": pl.Float64,  #: range over the layers of the median over reviews of the untouched run
+    "review_sd": pl.Float64,  #: median over the layers of its standard deviation over reviews; null for one review
 }
 #: A row for each condition, layer, metric and view: means over all reviews with their 95 % Student t intervals. They
 #: describe; a review whose sink moved counts too, and nothing is tested.
@@ -58,7 +61,8 @@ def by_review(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """Each review's metrics in each condition, averaged over parts of the depth: `INTERVENED_BY_REVIEW_SCHEMA`.
 
     Random draws of one condition are averaged; the sink has moved in them if it has in one. A value that is NaN is
-    left out. depth_range is what depth does to the metric in the untouched run of these reviews.
+    left out. depth_range is what depth does to the metric in the untouched run of these reviews,
+    and review_sd how far they lie apart in it.
 
     Args:
         intervened: rows of a model and variant (`INTERVENED_SCHEMA`).
@@ -66,7 +70,7 @@ def by_review(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """
     rows = _with_condition(intervened, doses)
     keys = [*_RUN, "review_id", *CONDITION, "view", "metric"]
-    aggregates = [pl.col("value").mean(), pl.col("kl").mean(), pl.col("sink_moved").max()]
+    aggregates = [pl.col("value", "untouched").mean(), pl.col("kl").mean(), pl.col("sink_moved", "branch_norm").max()]
     parts = [
         rows.filter(at_layers(layers))
         .group_by(keys, maintain_order=True)
@@ -90,11 +94,10 @@ def by_layer(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
         doses: their doses (`DOSES_SCHEMA`).
     """
     rows = _with_condition(intervened, doses)
-    rows = rows.group_by(*_RUN, "review_id", *CONDITION, *_CELL, maintain_order=True).agg(pl.col("value").mean())
-    untouched = rows.filter(kind=UNTOUCHED).select("review_id", *_CELL, "value")
-    changed = rows.join(untouched, on=("review_id", *_CELL), suffix="_untouched", maintain_order="left")
-    change = pl.when(kind=UNTOUCHED).then("value").otherwise(pl.col("value") - pl.col("value_untouched"))
-    means = summarise(changed.with_columns(change), (*_RUN, *CONDITION, *_CELL), "value")
+    numbers = pl.col("value", "untouched").mean()
+    rows = rows.group_by(*_RUN, "review_id", *CONDITION, *_CELL, maintain_order=True).agg(numbers)
+    change = pl.when(kind=UNTOUCHED).then("value").otherwise(pl.col("value") - pl.col("untouched"))
+    means = summarise(rows.with_columns(change), (*_RUN, *CONDITION, *_CELL), "value")
     return means.select(*INTERVENED_LAYERS_SCHEMA).cast(INTERVENED_LAYERS_SCHEMA)
 
 
@@ -134,7 +137,9 @@ def _without_draw() -> pl.Expr:
 
 def _with_condition(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """`intervened` without NaN, with what its conditions are; in an order that no order of jobs decides."""
-    dose = doses.with_columns(_without_draw()).select(*_RUN, "review_id", "condition", *CONDITION, "kl", "sink_moved")
+    dose = doses.with_columns(_without_draw()).select(
+        *_RUN, "review_id", "condition", *CONDITION, "kl", "sink_moved", "branch_norm"
+    )
     return (
         intervened.filter(pl.col("value").is_not_nan())
         .join(dose, on=(*_RUN, "review_id", "condition"))

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-REGIONS = {"first": (0.0, 0.25), "middle": (0.25, 0.75), "last": (0.75, np.inf)}  # ranges of depth, upper end excluded
+from homogenization.vocabulary.points import REGIONS
+
 _OUTPUT_DEPTH = 1.0
 _ROUNDING = 1e-9  # relative to the values: a metric that varies by less over depth does not vary
 
@@ -20,10 +21,12 @@ def at_layers(name: str) -> pl.Expr:
 
 
 def ranges_over_depth(rows: pl.DataFrame, cell: Sequence[str]) -> pl.DataFrame:
-    """`cell` and `depth_range`: the largest of the layers' medians over reviews, less the smallest; sorted.
+    """What depth does to each metric, and how far reviews lie apart: `cell`, `depth_range` and `review_sd`, sorted.
 
-    The median keeps single reviews out of it. The range, and not the change from the first layer to the last, keeps a
-    metric that rises and falls again from having no size. NaN where depth does not move the metric.
+    `depth_range` is the largest of the layers' medians over reviews, less the smallest. The median keeps single reviews
+    out of it. The range, and not the change from the first layer to the last, keeps a metric that rises and falls again
+    from having no size. NaN where depth does not move the metric. `review_sd` is the median over the layers of the
+    standard deviation over reviews (n - 1); null for one review.
 
     Args:
         rows: columns of `cell`, layer and value.
@@ -35,8 +38,11 @@ def ranges_over_depth(rows: pl.DataFrame, cell: Sequence[str]) -> pl.DataFrame:
     return (
         rows.filter(value.is_finite())
         .group_by(*cell, "layer")
-        .agg(value.median())
+        .agg(value.median(), value.sort().std().alias("review_sd"))  # sorted: sums in another order round differently
         .group_by(cell)
-        .agg(pl.when(moves).then(range_).otherwise(np.nan).alias("depth_range"))
+        .agg(
+            pl.when(moves).then(range_).otherwise(np.nan).alias("depth_range"),
+            pl.col("review_sd").median(),
+        )
         .sort(cell)
     )

@@ -9,29 +9,42 @@ import polars as pl
 from homogenization.corpus.sentences import words
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.variants.refusals import JUDGEMENT_SCHEMA, REASONS
+from homogenization.variants.sentence_schemas import OUTCOMES, SENTENCE_REASONS, SENTENCE_SCHEMA
 from homogenization.vocabulary.columns import columns
 
+# of reviews and of sentences, in the order of the checks
+ALL_REASONS = (*REASONS[:-1], *(reason for reason in SENTENCE_REASONS if reason not in REASONS), REASONS[-1])
 #: A row for each candidate of a language model, in the order of the requests. It exists if a language model rewrites a
 #: variant. The texts are in `variants/{variant}/{shard}.candidates.parquet`.
 CANDIDATES_SCHEMA = {
     **columns("variant", "review_id"),
-    "candidate": pl.Int64,  #: number from 0; the first that passes is taken, and no further candidate is asked for
+    "sentence": pl.Int64,  #: number of the sentence in the review, with `unit: sentence`; null for a whole review
+    #: number from 0. Of a review, the first that passes is taken, and no further candidate is asked for
+    "candidate": pl.Int64,
     "request": pl.String,  #: file name of the answer in `requests/`
+    "taken": pl.Boolean,  #: whether a sentence's candidate is the best of those that passed; null for a whole review
     **JUDGEMENT_SCHEMA,
+    "loss_per_word": pl.Float64,  #: of a sentence, in nats, with `fluency`
 }
 #: A row for each variant that a language model rewrote. A candidate is counted under the first reason that applies, in
 #: the order of the columns.
 REWRITING_SCHEMA = {
     **columns("variant"),
     "n_reviews": pl.Int64,  #: reviews of the sample
-    "n_rewritten": pl.Int64,  #: reviews with a candidate that passed
+    "n_rewritten": pl.Int64,  #: reviews with a candidate that passed, or with enough sentences that moved
     "rewriting_rate": pl.Float64,  #: the same as a fraction; below 1, the variant's reviews are a selection
+    "n_sentences": pl.Int64,  #: sentences with key phrases, with `unit: sentence`; null otherwise, also in the next
+    #: sentences that were rewritten (`moved`), that had the phrase at the position already (`in_place`), and without a
+    #: candidate that passed (`kept`)
+    **{f"n_{outcome}": pl.Int64 for outcome in OUTCOMES},
     "n_candidates": pl.Int64,  #: candidates that were asked for
-    #: candidates `truncated`: cut off at `max_new_tokens`; `malformed`: that are not the JSON that was asked for;
-    #: `empty`: without a word; `identical`: with the words of the review in their order; `length`: outside
-    #: `rewriting.length_ratio`; `coverage`: below `rewriting.min_coverage`; `position`: beyond
-    #: `rewriting.max_distance`; `similarity`: below `rewriting.min_f1`
-    **dict.fromkeys(REASONS, pl.Int64),
+    #: candidates `truncated`: cut off at `max_new_tokens`; `malformed`: that are not the JSON, or the sentence, that
+    #: was asked for; `empty`: without a word; `identical`: with the words of the review, or sentence, in their order;
+    #: `length`: outside `rewriting.length_ratio`; `coverage`: below `rewriting.min_coverage`, or without the key phrase
+    #: of the sentence, or with two; `position`: beyond `rewriting.max_distance`, or elsewhere in the sentence; `names`,
+    #: `numbers`, `negations`: that lack a name of the sentence, or have other numbers, or another number of negations;
+    #: `similarity`: below `rewriting.min_f1`
+    **dict.fromkeys(ALL_REASONS, pl.Int64),
     "median_words_rewritten": pl.Float64,  #: median words of the reviews that were rewritten
     "median_words_rejected": pl.Float64,  #: median words of the other reviews
 }
@@ -42,13 +55,15 @@ def candidates_table(judged: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Every candidate of every variant with its judgement: the table `candidates` (`CANDIDATES_SCHEMA`).
 
     Args:
-        judged: Candidates from `rewrite_with_llm`; their texts are left out.
+        judged: Candidates from `rewrite_with_llm` and `rewrite_sentences`; their texts are left out.
     """
-    parts = [table.select(*CANDIDATES_SCHEMA).cast(CANDIDATES_SCHEMA) for table in judged]
-    return pl.concat([pl.DataFrame(schema=CANDIDATES_SCHEMA), *parts])
+    tables = pl.concat([pl.DataFrame(schema=CANDIDATES_SCHEMA), *judged], how="diagonal_relaxed")
+    return tables.select(*CANDIDATES_SCHEMA).cast(CANDIDATES_SCHEMA)
 
 
-def rewriting_table(candidates: pl.DataFrame, reviews: pl.DataFrame) -> pl.DataFrame:
+def rewriting_table(
+    candidates: pl.DataFrame, sentences: pl.DataFrame, reviews: pl.DataFrame, variants: Sequence[str]
+) -> pl.DataFrame:
     """How many reviews of each variant were rewritten, and why candidates were rejected (`REWRITING_SCHEMA`).
 
     The medians of words show whether the rejected reviews are longer: a language model that fails at long reviews
@@ -56,38 +71,56 @@ def rewriting_table(candidates: pl.DataFrame, reviews: pl.DataFrame) -> pl.DataF
 
     Args:
         candidates: The table `candidates`.
+        sentences: Columns of `SENTENCE_SCHEMA`, of the variants whose sentences are rewritten one by one.
         reviews: All reviews to rewrite, columns review_id and text.
+        variants: Names of the variants, in the order of the table.
     """
     n_words = reviews.select(
         "review_id", n_words=pl.col("text").map_elements(lambda text: len(words(text)), return_dtype=pl.Int64)
     )
-    passed = pl.col("reason").is_null()
-    by_review = (
-        candidates.group_by("variant", "review_id", maintain_order=True)
-        .agg(passed.any().alias("rewritten"))
-        .join(n_words, on="review_id", how="left", maintain_order="left")
+    passed = candidates.filter(pl.col("reason").is_null() & pl.col("sentence").is_null())
+    accepted = pl.concat(
+        [passed.select("variant", "review_id"), sentences.filter("accepted").select("variant", "review_id")]
     )
-    of_reviews = by_review.group_by("variant", maintain_order=True).agg(
-        pl.len().alias("n_reviews"),
-        pl.col("rewritten").sum().alias("n_rewritten"),
-        pl.col("rewritten").mean().alias("rewriting_rate"),
-        pl.col("n_words").filter("rewritten").median().alias("median_words_rewritten"),
-        pl.col("n_words").filter(~pl.col("rewritten")).median().alias("median_words_rejected"),
+    rewritten = accepted.unique().with_columns(rewritten=True)
+    named = pl.DataFrame({"variant": variants}, schema={"variant": pl.String})
+    of_reviews = (
+        named.join(n_words, how="cross")
+        .join(rewritten, on=["variant", "review_id"], how="left", maintain_order="left")
+        .with_columns(pl.col("rewritten").fill_null(False))
+        .group_by("variant", maintain_order=True)
+        .agg(
+            pl.len().alias("n_reviews"),
+            pl.col("rewritten").sum().alias("n_rewritten"),
+            pl.col("rewritten").mean().alias("rewriting_rate"),
+            pl.col("n_words").filter("rewritten").median().alias("median_words_rewritten"),
+            pl.col("n_words").filter(~pl.col("rewritten")).median().alias("median_words_rejected"),
+        )
     )
-    of_candidates = candidates.group_by("variant", maintain_order=True).agg(
-        pl.len().alias("n_candidates"), *((pl.col("reason") == reason).sum().alias(reason) for reason in REASONS)
+    of_sentences = sentences.group_by("variant").agg(
+        pl.len().alias("n_sentences"),
+        *((pl.col("outcome") == outcome).sum().alias(f"n_{outcome}") for outcome in OUTCOMES),
     )
-    joined = of_reviews.join(of_candidates, on="variant", how="left", maintain_order="left")
-    return joined.select(*REWRITING_SCHEMA).cast(REWRITING_SCHEMA)
+    of_candidates = candidates.group_by("variant").agg(
+        pl.len().alias("n_candidates"), *((pl.col("reason") == reason).sum().alias(reason) for reason in ALL_REASONS)
+    )
+    joined = of_reviews.join(of_sentences, on="variant", how="left", maintain_order="left").join(
+        of_candidates, on="variant", how="left", maintain_order="left"
+    )
+    counted = joined.with_columns(pl.col("n_candidates", *ALL_REASONS).fill_null(0))
+    return counted.select(*REWRITING_SCHEMA).cast(REWRITING_SCHEMA)
 
 
-def tabulate(inputs: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+def tabulate(inputs: Any, variants: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `candidates` and `rewriting`.
 
     Args:
-        inputs: `candidates`, paths of the judged candidates; `shards`, paths of the reviews.
+        inputs: `candidates`, paths of the judged candidates; `sentences`, paths of what became of sentences; `shards`,
+            paths of the reviews.
+        variants: Names of the variants that language models write.
     """
     candidates = candidates_table([read_table(path) for path in inputs.candidates])
-    rates = rewriting_table(candidates, read_tables(inputs.shards))
+    sentences = pl.concat([pl.DataFrame(schema=SENTENCE_SCHEMA), *(read_table(path) for path in inputs.sentences)])
+    rates = rewriting_table(candidates, sentences, read_tables(inputs.shards), variants)
     logging.info("%s", rates)
     return candidates, rates

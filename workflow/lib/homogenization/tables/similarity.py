@@ -6,8 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.run.parquet import read_table
+from homogenization.run.parquet import read_table, read_tables
+from homogenization.tables.changes import CHANGES_SCHEMA, changes_of_reviews
 from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA
+from homogenization.vocabulary.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.variants import ORIGINAL, RANDOM_PAIRS
 
@@ -20,6 +22,7 @@ SIMILARITY_SCHEMA = {
     #: F1 is at least the threshold and, with `fluency.max_excess`, the excess loss at most that; null for
     #: `random_pairs`
     "accepted": pl.Boolean,
+    **CHANGES_SCHEMA,
 }
 #: A row for each variant except `original`.
 ACCEPTANCE_SCHEMA = {
@@ -30,6 +33,15 @@ ACCEPTANCE_SCHEMA = {
     "n_rewritten": pl.Int64,
     "n_accepted": pl.Int64,  #: accepted reviews
     "acceptance_rate": pl.Float64,  #: accepted / reviews of the sample
+    "n_changed": pl.Int64,  #: accepted reviews whose words, in their order, are not those of the original
+    "share_changed": pl.Float64,  #: the same / accepted reviews; empty without any
+    #: rewritten reviews in which no phrase was to move: that have no key phrase
+    "n_without_phrases": pl.Int64,
+    #: sentences of the rewritten reviews with a phrase that was to move, the sum of the next three
+    "n_sentences": pl.Int64,
+    "n_sentences_moved": pl.Int64,  #: in which a phrase has another place than in the original
+    "n_sentences_in_place": pl.Int64,  #: in which none has, and one stands at the variant's edge
+    "n_sentences_not_moved": pl.Int64,  #: the others
     **dict.fromkeys(("mean_f1", "median_f1"), pl.Float64),  #: over all rewritten reviews
     "baseline_median_f1": pl.Float64,  #: over pairs of unrelated reviews
     "threshold": pl.Float64,  #: `similarity.threshold`
@@ -39,6 +51,7 @@ ACCEPTANCE_SCHEMA = {
     "max_excess_loss": pl.Float64,  #: `fluency.max_excess`
 }
 SCHEMAS = SIMILARITY_SCHEMA, ACCEPTANCE_SCHEMA
+_SENTENCES = tuple(name for name in CHANGES_SCHEMA if name.startswith("n_sentences"))
 
 
 def similarity_table(
@@ -47,6 +60,7 @@ def similarity_table(
     threshold: float,
     fluency: Sequence[pl.DataFrame] = (),
     max_excess: float | None = None,
+    changes: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Scores of all variants and of random pairs: the table `similarity` (`SIMILARITY_SCHEMA`).
 
@@ -60,6 +74,7 @@ def similarity_table(
         fluency: Losses of variants and of the originals, columns of `FLUENCY_SCHEMA`; empty where not computed: losses
             are null.
         max_excess: Largest loss per word less that of the original, in nats, of an accepted review; None: no bound.
+        changes: What the rewriting of each review changed, from `changes_of_reviews`; None: its columns are null.
     """
     # polars counts NaN as larger than any number
     accepted = pl.col("f1").fill_nan(None) >= threshold
@@ -73,7 +88,10 @@ def similarity_table(
         validate="m:1",
     )
     table = table.with_columns(accepted.fill_null(False).alias("accepted"))
-    return pl.concat([table, _concatenated(random_pairs, SCORE_SCHEMA)], how="diagonal").select(*SIMILARITY_SCHEMA)
+    if changes is not None:
+        table = table.join(changes, on=["variant", "review_id"], how="left", maintain_order="left", validate="1:1")
+    parts = [pl.DataFrame(schema=SIMILARITY_SCHEMA), table, _concatenated(random_pairs, SCORE_SCHEMA)]
+    return pl.concat(parts, how="diagonal").select(*SIMILARITY_SCHEMA)
 
 
 def _excess_losses(fluency: pl.DataFrame) -> pl.DataFrame:
@@ -113,15 +131,19 @@ def acceptance_table(
         pl.col("f1").median().alias("median_f1"),
         pl.col("loss_per_word").mean().alias("mean_loss_per_word"),
         pl.col("excess_loss").median().alias("median_excess_loss"),
+        (pl.col("accepted") & pl.col("changed")).sum().alias("n_changed"),
+        (pl.col("n_sentences") == 0).sum().alias("n_without_phrases"),
+        *(pl.col(name).sum() for name in _SENTENCES),
     )
     baseline = similarity.filter(pl.col("variant") == RANDOM_PAIRS)["f1"].median()
     return (
         pl.DataFrame({"variant": list(variants)}, schema={"variant": pl.String})
         .join(counts, on="variant", how="left", maintain_order="left")
-        .with_columns(pl.col("n_rewritten", "n_accepted").fill_null(0))
+        .with_columns(pl.col("n_rewritten", "n_accepted", "n_changed", "n_without_phrases", *_SENTENCES).fill_null(0))
         .with_columns(
             pl.lit(n_reviews).alias("n_reviews"),
             (pl.col("n_accepted") / n_reviews).alias("acceptance_rate"),
+            (pl.col("n_changed") / pl.col("n_accepted")).fill_nan(None).alias("share_changed"),
             pl.lit(baseline, dtype=pl.Float64).alias("baseline_median_f1"),
             pl.lit(threshold, dtype=pl.Float64).alias("threshold"),
             pl.lit(max_excess, dtype=pl.Float64).alias("max_excess_loss"),
@@ -155,15 +177,41 @@ def _warn_of_rejection(acceptance: pl.DataFrame) -> None:
         )
 
 
+def _warn_of_unchanged(acceptance: pl.DataFrame) -> None:
+    """Say which variants hold texts that are as the original, and warn where these are more than a few."""
+    for row in acceptance.filter(pl.col("n_changed") < pl.col("n_accepted")).iter_rows(named=True):
+        n_same = row["n_accepted"] - row["n_changed"]
+        logging.log(
+            logging.WARNING if row["share_changed"] < LEAST_SHARE else logging.INFO,
+            "%s: %d of %d accepted texts are as the original, %d without a key phrase; phrases moved in %d of %d "
+            "sentences, stood in place in %d, and could not move in %d. Comparisons are over texts that differ. %s.",
+            row["variant"],
+            n_same,
+            row["n_accepted"],
+            row["n_without_phrases"],
+            row["n_sentences_moved"],
+            row["n_sentences"],
+            row["n_sentences_in_place"],
+            row["n_sentences_not_moved"],
+            MORE_CHANGE,
+        )
+
+
 def tabulate(
-    inputs: Any, variants: Sequence[str], threshold: float, n_reviews: int, max_excess: float | None = None
+    inputs: Any,
+    variants: Sequence[str],
+    positions: Mapping[str, str | None],
+    threshold: float,
+    n_reviews: int,
+    max_excess: float | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `similarity` and `acceptance`.
 
     Args:
         inputs: `similarity`, `random_pairs` and `fluency`, paths of the scores; no paths of the last where the study
-            computes none.
+            computes none. `originals` and `rewritten`, paths of the texts.
         variants: Names of the rewritten variants.
+        positions: Where phrases of a variant are to stand, by its name.
         threshold: Least F1 of an accepted review.
         n_reviews: Reviews of the sample.
         max_excess: Largest excess loss of an accepted review; None: no bound.
@@ -171,8 +219,10 @@ def tabulate(
     scores, random_pairs, fluency = (
         list(map(read_table, paths)) for paths in (inputs.similarity, inputs.random_pairs, inputs.fluency)
     )
-    similarity = similarity_table(scores, random_pairs, threshold, fluency, max_excess)
+    changes = changes_of_reviews(read_tables(inputs.originals), map(read_table, inputs.rewritten), positions)
+    similarity = similarity_table(scores, random_pairs, threshold, fluency, max_excess, changes)
     acceptance = acceptance_table(similarity, variants, threshold, n_reviews, max_excess)
     logging.info("%s", acceptance)
     _warn_of_rejection(acceptance)
+    _warn_of_unchanged(acceptance)
     return similarity, acceptance

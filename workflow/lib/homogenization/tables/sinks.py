@@ -1,4 +1,4 @@
-"""The tokens besides the first that draw attention or are massive, over the accepted reviews, by their text."""
+"""The tokens besides the first that draw attention, are massive or long, over the accepted reviews, by their text."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from homogenization.vocabulary.columns import columns
 #: without any has no row.
 SINKS_TABLE_SCHEMA = {
     **columns("model", "variant"),
-    "kind": pl.String,  #: `attention` or `norm`
+    "kind": pl.String,  #: `attention`, `massive` or `long` ([which](causes.md#secondary-sinks))
     "token": pl.String,  #: its text without spaces around it; null for all; `(special)` for a token outside of the text
     "n_reviews": pl.Int64,  #: accepted reviews that have such a token
     "n_read": pl.Int64,  #: accepted reviews that were read
@@ -21,7 +21,7 @@ SINKS_TABLE_SCHEMA = {
     "position": pl.Float64,  #: median position in the review, 0 for the first token
     **dict.fromkeys(("earliest", "latest"), pl.Int64),  #: least and largest position
     "relative_position": pl.Float64,  #: median of position / (number of tokens − 1)
-    #: median of the first block; for a norm, of the layer: 0 before the first block, l after block l
+    #: median of the first block; of a long token, of the layer: 0 before the first block, l after block l
     "first_block": pl.Float64,
     "last_block": pl.Float64,  #: median of the last
     #: median of the largest excess: attention received over the larger of uniform attention and 1, norm over the median

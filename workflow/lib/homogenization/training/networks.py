@@ -51,7 +51,7 @@ class Trainable:
 
 
 def load_trainable(
-    weights: Mapping[str, Any], options: Mapping[str, Any], device: str, gpus: int, seed: int
+    weights: Mapping[str, Any], options: Mapping[str, Any], device: str, gpus: int, seed: int, bos: str = "default"
 ) -> Trainable:
     """Load the network that training starts from.
 
@@ -61,6 +61,7 @@ def load_trainable(
         device: `auto`, `cuda`, `mps` or `cpu`.
         gpus: number of the job's GPUs.
         seed: seed of the low-rank updates.
+        bos: whether a BOS token opens a text: `always`, `never`, or `default` (as the tokenizer does).
 
     Raises:
         HomogenizationError: the model is quantised, reads texts in both directions, has no head, or a context below
@@ -83,7 +84,7 @@ def load_trainable(
             f"{resolved.description}: {config.model_type} reads a text in both directions and predicts no next token. "
             "Choose a causal language model."
         )
-    tokenizer = load_tokenizer(folder)
+    tokenizer = load_tokenizer(folder, bos)
     context = context_of(config, tokenizer, folder)
     if options["max_tokens"] > context:
         raise HomogenizationError(

@@ -64,7 +64,7 @@ def train_snapshot(
     """
     with deterministic(options["threads"]):
         training, held_out = reviews_to_train_on(clean, sampled, options["held_out"], options["batch_size"])
-        trainable = load_trainable(entry["weights"], options, entry["device"], gpus, seed)
+        trainable = load_trainable(entry["weights"], options, entry["device"], gpus, seed, entry["bos"])
         texts, targets = (
             _token_ids(trainable, part, entry["bos"], options["max_tokens"]) for part in (training, held_out)
         )

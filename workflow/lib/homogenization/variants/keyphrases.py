@@ -1,5 +1,6 @@
 """Key phrases of a review: content phrases, scored independently of their positions."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,6 +11,7 @@ from homogenization.corpus.sentences import chunks, folded, is_stop_word, senten
 from homogenization.variants.constituents import Sentence, parsed_sentences
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
+from homogenization.vocabulary.changes import LEAST_SHARE, MORE_CHANGE
 
 # (review, its candidate terms with the number of their places) -> the score of each term that may be a key phrase
 Scorer = Callable[[str, Counter[str]], dict[str, float]]
@@ -112,7 +114,17 @@ def content_candidates(text: str, sentences: Sequence[Sentence], ngram_range: tu
 
 
 def keyphrase_table(keyphrases: Mapping[str, Sequence[tuple[Phrase, float]]]) -> pl.DataFrame:
-    """The key phrases of each review, with their scores, as a table of `KEYPHRASE_SCHEMA`."""
+    """The key phrases of each review, with their scores, as a table of `KEYPHRASE_SCHEMA`; logs how many have none."""
+    n_without = sum(not phrases for phrases in keyphrases.values())
+    if n_without:
+        few = len(keyphrases) - n_without >= LEAST_SHARE * len(keyphrases)
+        logging.log(
+            logging.INFO if few else logging.WARNING,
+            "%d of %d texts have no key phrase: in their variants nothing moves. %s.",
+            n_without,
+            len(keyphrases),
+            MORE_CHANGE,
+        )
     rows = [
         (name, phrase.term, score, phrase.sentence, phrase.start, phrase.end)
         for name, phrases in keyphrases.items()

@@ -1,5 +1,6 @@
 """Rule-based variants of a review: its key phrases move within their sentences, and all words stay the same."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import asdict
 from random import Random
@@ -16,6 +17,7 @@ from homogenization.variants.phrases import Phrase, Placement, phrases_by_review
 from homogenization.variants.positions import POSITIONS, inward
 from homogenization.variants.rearrangement import draft_of, rearranged
 from homogenization.variants.schemas import VARIANT_SCHEMA
+from homogenization.vocabulary.changes import LEAST_SHARE, MORE_CHANGE
 
 
 def keep_text(text: str, phrases: Sequence[Phrase]) -> tuple[str, list[Placement]]:
@@ -144,14 +146,19 @@ def rewrite_reviews(
     """
     keyphrases_of = phrases_by_review(keyphrases)
     parsed = {} if parse is None else parsed_sentences(reviews, parse)
-    rows = []
+    rows, n_same = [], 0
     for name, text, label in reviews.select("review_id", "text", "label").iter_rows():
         key = keyphrases_of.get(name, [])
         if rewriter == "none":
             rewritten, placements = keep_text(text, key)
         else:
             rewritten, placements = move_by_rules(parsed[name], key, position, like, phrases, seed, name)
-        if sorted(words(rewritten)) != sorted(words(text)):
+        own, others = words(text), words(rewritten)
+        n_same += own == others
+        if sorted(others) != sorted(own):
             raise RuntimeError(f"review {name}: the rewriter '{rewriter}' changed the words of: {text}")
         rows.append((variant, name, rewritten, label, [asdict(placement) for placement in placements]))
+    if rewriter != "none" and n_same:
+        level = logging.INFO if len(rows) - n_same >= LEAST_SHARE * len(rows) else logging.WARNING
+        logging.log(level, "%s: %d of %d texts are as the original. %s.", variant, n_same, len(rows), MORE_CHANGE)
     return pl.DataFrame(rows, schema=VARIANT_SCHEMA, orient="row")

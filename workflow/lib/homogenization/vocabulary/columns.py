@@ -55,6 +55,9 @@ CONDITION_COLUMNS = {
     "cross_entropy": pl.Float64,  #: of the review's tokens after the first, in nats; null for an encoder
     "sink_moved": pl.Boolean,  #: another token took over the sink ([rule](causes.md#what-is-measured))
     "n_sink_moved": pl.Int64,  #: reviews in which another token took over the sink
+    #: whether a norm follows attention inside its branch and undoes a common factor: `removed` is no control there
+    "branch_norm": pl.Boolean,
+    "reason": pl.String,  #: why it is not tested, with NaN for the numbers; null where it is
 }
 
 

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 class RequestStore:
     """A folder with one JSON file for each answered request; jobs on several machines may use it at once.
 
-    The name of a file is a hash of its request: the writer's identity, the messages, the schema of the answer, and the
+    The name of a file is a hash of its request: the writer's identity, the messages, the form of the answer, and the
     parameters with seed and number of the candidate. The file holds the request, the completion and a checksum of both.
     """
 
@@ -66,7 +66,7 @@ def _described(writer: Writer, request: Request) -> dict[str, Any]:
     return {
         "identity": writer.identity,
         "messages": request.messages,
-        "schema": request.schema,
+        **request.form,
         "parameters": {**writer.parameters, "candidate": request.candidate},
     }
 

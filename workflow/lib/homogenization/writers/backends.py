@@ -15,8 +15,8 @@ def make_writer(module: str, entry: Mapping[str, Any], seed: int, **means: Any) 
         entry: Entry of `writers`: backend, temperature, top_p, max_new_tokens, structured_output, and the backend's
             own keys.
         seed: Seed of all random numbers; see `request_seed`.
-        means: Settings of the job on which no answer depends: gpus, connections, timeout_seconds, max_retries. A
-            backend ignores those that it does not know.
+        means: Settings of the job on which no answer depends: gpus, threads, connections, timeout_seconds, max_retries.
+            A backend ignores those that it does not know.
 
     Raises:
         HomogenizationError: the backend can't be set up from the entry; for example, it has no address.

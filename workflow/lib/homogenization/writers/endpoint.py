@@ -4,7 +4,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from random import random
 from typing import Any
@@ -22,6 +22,12 @@ FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.5, 8.0
 # OpenAI: code context_length_exceeded; vLLM: "maximum context length"; llama.cpp: type exceed_context_size_error
 _CONTEXT = re.compile(r"context.(?:length|size)", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{?(\w+)")
+# what a server is sent for a regular expression, by the name of the server or of its grammars
+REGEX_DIALECTS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "vllm": lambda regex: {"structured_outputs": {"regex": regex}},
+    "sglang": lambda regex: {"regex": regex},
+    "llguidance": lambda regex: {"grammar": f"%llguidance {{}}\nstart: /{_within_slashes(regex)}/"},
+}
 
 
 class _Message(BaseModel):
@@ -46,9 +52,10 @@ class OpenAIWriter:
     Args:
         entry: Entry of `writers`: model, revision (a label that the user chooses), base_url ($VARIABLES are expanded;
             None: OPENAI_BASE_URL), api_key_variable (the environment variable with the key; unset: no key),
-            structured_output ("json_schema", "json_object" or "none"), temperature, top_p, max_new_tokens; connections
-            (requests at a time), timeout_seconds (longest wait for an answer), max_retries (retries of a request, after
-            exponential backoff with jitter or the time in the server's Retry-After).
+            structured_output ("json_schema", "json_object" or "none"), regex_dialect (of `REGEX_DIALECTS`; absent: no
+            regular expressions), temperature, top_p, max_new_tokens; connections (requests at a time), timeout_seconds
+            (longest wait for an answer), max_retries (retries of a request, after exponential backoff with jitter or
+            the time in the server's Retry-After).
         seed: Seed from which the seed of each request is derived.
 
     Raises:
@@ -61,6 +68,7 @@ class OpenAIWriter:
             **{name: entry[name] for name in ("temperature", "top_p", "max_new_tokens", "structured_output")},
             "seed": seed,
         }
+        self._dialect = entry.get("regex_dialect")
         self._connections = entry["connections"]
         self._timeout_seconds = entry["timeout_seconds"]
         self._max_retries = entry["max_retries"]
@@ -82,8 +90,13 @@ class OpenAIWriter:
 
         Raises:
             HomogenizationError: the server refuses requests of this kind; results of requests under way are yielded
-                first.
+                first. Or a request has a regular expression, and the writer has no dialect for it.
         """
+        if self._dialect is None and any(request.regex is not None for request in requests):
+            raise HomogenizationError(
+                "writers: these answers have to match a regular expression, and how the server takes one is not said. "
+                f"Set regex_dialect to one of {', '.join(REGEX_DIALECTS)}, or take another backend."
+            )
         refusal = None
         pool = ThreadPoolExecutor(self._connections)
         try:
@@ -118,23 +131,27 @@ class OpenAIWriter:
             except openai.APITimeoutError:
                 return Failure(f"no answer of {self._server} within {self._timeout_seconds:g} seconds")
             except openai.APIStatusError as error:
-                return self._status_failure(error)
+                return self._status_failure(error, request)
             except openai.APIConnectionError as error:
                 cause = f"{type(error.__cause__).__name__}: {error.__cause__}"
                 return Failure(self._without_key(f"the connection to {self._server} failed ({cause})"))
             else:
-                choice = answer.choices[0]
-                return Completion(choice.message.content or "", choice.finish_reason or "unknown", answer.usage or {})
+                return self._checked(answer, request)
         return Failure(reason)
+
+    def _checked(self, answer: _Answer, request: Request) -> Completion | Failure:
+        """The answer; a failure if it ended against its regular expression. One that was cut off need not match."""
+        choice = answer.choices[0]
+        text, finish_reason = choice.message.content or "", choice.finish_reason or "unknown"
+        if request.regex is not None and finish_reason != "length" and not re.fullmatch(request.regex, text):
+            return Failure(
+                f"the server {self._server} did not enforce the regular expression that it was sent in the dialect "
+                f"{self._dialect}: servers ignore what they do not know; check regex_dialect, and the server's version"
+            )
+        return Completion(text, finish_reason, answer.usage or {})
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The arguments of the client's `create`."""
-        answer_format = {"name": "answer", "schema": request.schema, "strict": True}
-        formats = {
-            "json_schema": {"response_format": {"type": "json_schema", "json_schema": answer_format}},
-            "json_object": {"response_format": {"type": "json_object"}},
-            "none": {},
-        }
         return {
             "model": self.identity["model"],
             "messages": request.messages,
@@ -142,10 +159,22 @@ class OpenAIWriter:
             "top_p": self.parameters["top_p"],
             "max_tokens": self.parameters["max_new_tokens"],
             "seed": request_seed(self.parameters["seed"], request) % 2**31,  # some servers take 32 bits
-            **formats[self.parameters["structured_output"]],
+            **self._form(request),
         }
 
-    def _status_failure(self, error: openai.APIStatusError) -> Failure:
+    def _form(self, request: Request) -> dict[str, Any]:
+        """The arguments that hold an answer to its form."""
+        if request.regex is not None:
+            return {"extra_body": REGEX_DIALECTS[self._dialect](request.regex)}
+        answer_format = {"name": "answer", "schema": request.schema, "strict": True}
+        formats = {
+            "json_schema": {"response_format": {"type": "json_schema", "json_schema": answer_format}},
+            "json_object": {"response_format": {"type": "json_object"}},
+            "none": {},
+        }
+        return formats[self.parameters["structured_output"]]
+
+    def _status_failure(self, error: openai.APIStatusError, request: Request) -> Failure:
         """The failure of a request, if other requests may succeed.
 
         Raises:
@@ -156,8 +185,8 @@ class OpenAIWriter:
             return Failure(f"{self._server} answered {status} ({message})")
         if status == 400 and _CONTEXT.search(str(error)):
             return Failure(
-                f"too long for the model's context ({message}); lower max_new_tokens or corpus max_words, or serve the "
-                "model with a longer context"
+                f"too long for the model's context ({message}); lower max_new_tokens or corpus max_words, or give the "
+                "model a longer context, where the server is started or by the key context"
             )
         advice = {
             400: f"Check that it serves the model '{self.identity['model']}', or try another structured_output "
@@ -167,6 +196,11 @@ class OpenAIWriter:
             404: f"Check base_url (most end in /v1) and that it serves the model '{self.identity['model']}'.",
             422: "It takes no request of this kind: try another structured_output (json_object or none).",
         }.get(status, "Check base_url, and what the server's own log says.")
+        if request.regex is not None and status in (400, 422):
+            advice = (
+                f"Check that it serves the model '{self.identity['model']}', and that it takes a regular expression in "
+                f"the dialect {self._dialect} (regex_dialect)."
+            )
         raise HomogenizationError(f"writers: {self._server} answered {status} ({message}). {advice}") from None
 
     def _without_key(self, text: str) -> str:
@@ -175,6 +209,12 @@ class OpenAIWriter:
             text = text.replace(self._key, "[key]")
         text = " ".join(text.split())
         return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + " …"
+
+
+def _within_slashes(regex: str) -> str:
+    """`regex` as Lark writes it between slashes."""
+    slashed = re.sub(r"\\.|/", lambda found: r"\/" if found[0] == "/" else found[0], regex, flags=re.DOTALL)
+    return slashed.replace("\n", r"\n")
 
 
 make_writer = OpenAIWriter  # what the module of a backend is asked for

@@ -1,11 +1,14 @@
 """A writer that runs in the job's process: a language model with a chat template, which answers in batches."""
 
+import copy
 import logging
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +16,13 @@ import torch
 from jinja2 import TemplateError
 from transformers import (
     AutoModelForCausalLM,
+    DynamicCache,
     GenerationConfig,
     LogitsProcessorList,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from homogenization.models.built import ORIGIN_FILE
 from homogenization.models.devices import placement
@@ -53,6 +58,7 @@ class LocalWriter:
         }
         self._entry = entry
         self._weights = entry["weights"]
+        self._read: tuple[Sequence[int], DynamicCache] | None = None
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -88,10 +94,16 @@ class LocalWriter:
         When memory runs out, the batch size is halved for all remaining requests, whose prompts are longer.
 
         Raises:
-            HomogenizationError: the model can't be loaded, or its chat template refuses the messages.
+            HomogenizationError: the model can't be loaded, its chat template refuses the messages, or the regular
+                expression of a request can't be enforced.
         """
         if not requests:
             return
+        if self.parameters["structured_output"] == "none" and any(request.regex is not None for request in requests):
+            raise HomogenizationError(
+                "writers: structured_output is 'none', and these answers have to match a regular expression, which "
+                "only a grammar enforces. Set structured_output: json_schema for this writer."
+            )
         prompts = [self._model.token_ids(request.messages) for request in requests]
         longest = self._model.context - self.parameters["max_new_tokens"]
         for number, prompt in enumerate(prompts):
@@ -101,11 +113,13 @@ class LocalWriter:
             (number for number, prompt in enumerate(prompts) if len(prompt) <= longest),
             key=lambda number: len(prompts[number]),
         )
+        start = self._shared_start([prompts[number] for number in waiting])
         size = self._entry["batch_size"]
         while waiting:
             batch = waiting[:size]
+            asked = [requests[number] for number in batch], [prompts[number] for number in batch]
             try:
-                answers = self._answers([requests[number] for number in batch], [prompts[number] for number in batch])
+                answers = self._answers(*asked, start)
             except torch.OutOfMemoryError:
                 answers = []
             if not answers:  # after `except`: inside, the error still holds the tensors that fill the memory
@@ -119,19 +133,35 @@ class LocalWriter:
             logger.info("%d of %d requests are done", len(requests) - len(waiting), len(requests))
             yield from zip(batch, answers, strict=True)
 
-    def _answers(self, requests: Sequence[Request], prompts: Sequence[list[int]]) -> list[Completion]:
-        """Answer one batch."""
+    def _shared_start(self, prompts: Sequence[list[int]]) -> list[int]:
+        """The tokens that all prompts begin with, whose keys and values are computed once; none if they can't be.
+
+        Shorter prompts of a batch are padded behind this start. In a sliding window, padding takes the place of tokens.
+        """
+        longest = max(map(len, prompts), default=0) + self.parameters["max_new_tokens"]
+        if len(prompts) < 2 or longest > self._model.smallest_window:
+            return []
+        first, last = min(prompts)[:-1], max(prompts)[:-1]  # in the order of words; those between begin as both do
+        return [token for token, other in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))]
+
+    def _answers(
+        self, requests: Sequence[Request], prompts: Sequence[list[int]], start: Sequence[int]
+    ) -> list[Completion]:
+        """Answer one batch of requests, whose prompts begin with the tokens `start`."""
         model = self._model
         device = model.network.device
-        width = max(map(len, prompts))
+        width, n_shared = max(map(len, prompts)), len(start)
         token_ids = torch.full((len(prompts), width), model.end_tokens[0])
         attended = torch.zeros_like(token_ids)
+        token_ids[:, :n_shared] = torch.tensor(start, dtype=token_ids.dtype)
+        attended[:, :n_shared] = 1
         for row, prompt in enumerate(prompts):
-            token_ids[row, width - len(prompt) :] = torch.tensor(prompt)
-            attended[row, width - len(prompt) :] = 1
+            begin = width - len(prompt) + n_shared
+            token_ids[row, begin:] = torch.tensor(prompt[n_shared:])
+            attended[row, begin:] = 1
         processors = LogitsProcessorList()
         if self.parameters["structured_output"] != "none":
-            matchers = [model.grammars.matcher(request.schema) for request in requests]
+            matchers = [model.grammars.matcher(request) for request in requests]
             processors.append(GrammarMask(matchers, model.end_tokens))
         if self.parameters["temperature"] > 0:
             seeds = [request_seed(self.parameters["seed"], request) for request in requests]
@@ -139,11 +169,21 @@ class LocalWriter:
         written = model.network.generate(
             token_ids.to(device),
             attention_mask=attended.to(device),
+            past_key_values=self._keys_and_values(start, len(prompts)) if n_shared else None,
             max_new_tokens=self.parameters["max_new_tokens"],
             logits_processor=processors,
         )
         new = written[:, width:].tolist()
         return [self._completion(tokens, len(prompt)) for tokens, prompt in zip(new, prompts, strict=True)]
+
+    def _keys_and_values(self, start: Sequence[int], n_rows: int) -> DynamicCache:
+        """Keys and values of `start`, computed once, for each of `n_rows` texts; writing appends to them."""
+        if self._read is None or self._read[0] != start:
+            self._read = None  # before others are computed: they need the memory
+            self._read = start, self._model.keys_and_values(start)
+        cache = copy.deepcopy(self._read[1])
+        cache.batch_repeat_interleave(n_rows)
+        return cache
 
     def _completion(self, tokens: list[int], n_prompt: int) -> Completion:
         """The answer in the new tokens of one row; the tokens after its first end token are padding."""
@@ -180,6 +220,7 @@ class _ChatModel:
         context: Largest number of tokens of prompt and answer together.
         end_tokens: Tokens that end an answer, at least one.
         grammars: Matchers for this tokenizer.
+        smallest_window: How many tokens each layer attends to at least; infinite where all attend to all.
     """
 
     network: PreTrainedModel
@@ -187,6 +228,14 @@ class _ChatModel:
     context: int
     end_tokens: list[int]
     grammars: Grammars
+    smallest_window: float
+
+    def keys_and_values(self, start: Sequence[int]) -> DynamicCache:
+        """Keys and values of the tokens `start` in each layer, of one row."""
+        cache = DynamicCache(config=self.network.config)
+        with torch.inference_mode():
+            self.network.base_model(torch.tensor([start], device=self.network.device), past_key_values=cache)
+        return cache
 
     def token_ids(self, messages: list[dict[str, str]]) -> list[int]:
         """The token ids of the prompt that the chat template makes of `messages`."""
@@ -221,7 +270,18 @@ def _load_chat_model(weights: ResolvedWeights, entry: Mapping[str, Any]) -> _Cha
         raise HomogenizationError(f"writers: neither model nor tokenizer of {weights.description} has an end token.")
     network.generation_config = GenerationConfig(eos_token_id=end_tokens, pad_token_id=end_tokens[0], do_sample=False)
     grammars = Grammars(tokenizer, config.get_text_config().vocab_size, end_tokens)
-    return _ChatModel(network, tokenizer, context_of(config, tokenizer, folder), end_tokens, grammars)
+    context = context_of(config, tokenizer, folder)
+    return _ChatModel(network, tokenizer, context, end_tokens, grammars, _smallest_window(network))
+
+
+def _smallest_window(network: PreTrainedModel) -> float:
+    """The smallest number of tokens that a layer attends to; 0 where one keeps something else than keys and values."""
+    if network._is_stateful:
+        return 0
+    kinds = {type(layer): layer for layer in DynamicCache(config=network.config).layers}
+    if not kinds.keys() <= {DynamicLayer, DynamicSlidingWindowLayer}:
+        return 0
+    return min((getattr(layer, "sliding_window", None) or math.inf for layer in kinds.values()), default=math.inf)
 
 
 def _small_digests(folder: Path) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from homogenization.run.errors import HomogenizationError
 
-PLACEHOLDERS = ("review", "phrases", "max_phrases")
+PLACEHOLDERS = ("review", "phrases", "max_phrases", "sentence", "phrase")
 
 
 class _Prompt(BaseModel):
@@ -35,11 +35,20 @@ class _Prompt(BaseModel):
 
     @field_validator("user")
     @classmethod
-    def names_the_review(cls, text: str) -> str:
-        """Refuse a text without $review."""
-        if "review" not in Template(text).get_identifiers():
-            raise ValueError("lacks $review, where the text of the review goes")
+    def names_the_text(cls, text: str) -> str:
+        """Refuse a text without $review, or $sentence and $phrase."""
+        if unit_of({"user": text}) is None:
+            raise ValueError(
+                "lacks $review, where the text of the review goes; or $sentence and $phrase, in a prompt for "
+                "single sentences"
+            )
         return text
+
+
+def unit_of(prompt: dict[str, Any]) -> str | None:
+    """What a prompt asks to rewrite: "review" or "sentence"; None where the text of neither has a place."""
+    names = set(Template(prompt["user"]).get_identifiers())
+    return "review" if "review" in names else "sentence" if {"sentence", "phrase"} <= names else None
 
 
 def load_prompt(path: str | Path) -> dict[str, Any]:

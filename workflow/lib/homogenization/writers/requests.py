@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
 
+# of JSON in the grammars of llguidance: without this limit, a small model can repeat white space for ever
+WHITE_SPACE = {"whitespace_pattern": r"[ \n]?"}
+
 
 @dataclass(frozen=True)
 class Request:
@@ -14,14 +17,29 @@ class Request:
     Attributes:
         name: The review_id, for errors; the model does not see it.
         messages: The chat, a list of {"role", "content"}, from `homogenization.writers.prompts.render`.
-        schema: JSON Schema that the answer has to satisfy.
+        schema: JSON Schema that the answer has to satisfy; None where `regex` is given.
         candidate: Number of the answer among several to the same messages, from 0; it is part of the seed.
+        regex: Regular expression that the whole answer has to match; None where `schema` is given. It holds what
+            Python and all backends read alike: no anchors, no look-around, no back-references.
+
+    Raises:
+        ValueError: neither schema nor regex is given, or both are.
     """
 
     name: str
     messages: list[dict[str, str]]
-    schema: dict[str, Any]
+    schema: dict[str, Any] | None
     candidate: int
+    regex: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.schema is None) == (self.regex is None):
+            raise ValueError(f"request {self.name}: one of schema and regex, got {self.schema!r} and {self.regex!r}")
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """The form of the answer as JSON: `schema`, and `regex` where there is one."""
+        return {"schema": self.schema} | ({"regex": self.regex} if self.regex is not None else {})
 
 
 @dataclass(frozen=True)
@@ -48,7 +66,7 @@ class Failure:
 
 def request_seed(seed: int, request: Request) -> int:
     """The seed of a request, below 2^63: a hash of `seed` and the request, so that candidates differ."""
-    content = json.dumps([seed, request.candidate, request.messages, request.schema], sort_keys=True)
+    content = json.dumps([seed, request.candidate, request.messages, *request.form.values()], sort_keys=True)
     return int.from_bytes(blake2b(content.encode(), digest_size=8).digest()) >> 1
 
 

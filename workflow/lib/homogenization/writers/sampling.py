@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import llguidance.hf
 import numpy as np
@@ -10,8 +9,8 @@ import torch
 from llguidance import LLMatcher, LLTokenizer
 from transformers import LogitsProcessor, PreTrainedTokenizerBase, TemperatureLogitsWarper, TopPLogitsWarper
 
-# without this limit on white space, a small model can repeat it for ever
-_WHITE_SPACE = {"whitespace_pattern": r"[ \n]?"}
+from homogenization.run.errors import HomogenizationError
+from homogenization.writers.requests import WHITE_SPACE, Request
 
 
 class SeededSampling(LogitsProcessor):
@@ -79,7 +78,7 @@ class GrammarMask(LogitsProcessor):
 
 
 class Grammars:
-    """Makes matchers of JSON schemas for one tokenizer.
+    """Makes matchers of JSON schemas and of regular expressions for one tokenizer.
 
     Args:
         tokenizer: A fast tokenizer.
@@ -93,11 +92,24 @@ class Grammars:
             tokenizer, n_vocab=n_tokens, eos_token=list(end_tokens)
         )
 
-    def matcher(self, schema: dict[str, Any]) -> LLMatcher:
-        """A new matcher of JSON texts that satisfy `schema`."""
-        matcher = LLMatcher(
-            self._tokens, LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=_WHITE_SPACE)
-        )
-        if matcher.is_error():
-            raise RuntimeError(f"no grammar for {schema}: {matcher.get_error()}")
-        return matcher
+    def matcher(self, request: Request) -> LLMatcher:
+        """A new matcher of texts that satisfy the schema of `request`, as JSON, or match its regular expression.
+
+        Raises:
+            HomogenizationError: llguidance can't read the regular expression.
+            RuntimeError: llguidance can't read the schema.
+        """
+        if request.regex is not None:
+            grammar = LLMatcher.grammar_from_regex(request.regex)
+        else:
+            grammar = LLMatcher.grammar_from_json_schema(json.dumps(request.schema), overrides=WHITE_SPACE)
+        matcher = LLMatcher(self._tokens, grammar)
+        if not matcher.is_error():
+            return matcher
+        reason = " ".join(matcher.get_error().split())
+        if request.regex is not None:
+            raise HomogenizationError(
+                f"writers: llguidance can't read the regular expression {request.regex!r} ({reason}). It takes no "
+                "anchors, no look-around and no back-references."
+            )
+        raise RuntimeError(f"no grammar for {request.schema}: {reason}")

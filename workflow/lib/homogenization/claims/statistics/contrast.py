@@ -1,8 +1,9 @@
 """The difference between two variants."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from homogenization.claims.measurement import Claim, Measurement, UnavailableError
+from homogenization.claims.measurement import Claim, Measurement, UnavailableError, is_pooled
 from homogenization.claims.statistic import AtLayers, Subtracted
 
 if TYPE_CHECKING:
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Contrast(AtLayers):
-    """The paired difference between two variants, averaged over layers."""
+    """The paired difference between two variants whose texts differ, averaged over layers."""
 
     minus: Subtracted
     """Variant that is subtracted, or the `edge control`, `key control` or `rewriting control` of `variant`."""
@@ -27,5 +28,11 @@ class Contrast(AtLayers):
         if paired.is_empty():
             lacking = f"no review has {claim['metric']} in both '{claim['variant']}' and '{claim['minus']}'"
             raise UnavailableError(lacking)
+        paired, share = evidence.where_texts_differ(paired, claim)
         difference = paired.with_columns(paired["value"] - paired["value_minus"])
-        return evidence.mean(claim, evidence.at_layers(claim, difference), evidence.depth_range_of(claim, model))
+        by_review, size = evidence.at_layers(claim, difference), evidence.size_of(claim, model)
+        if is_pooled(claim):
+            measured = evidence.mean_over_pools(by_review, size)
+        else:
+            measured = evidence.mean_of_texts(model, (claim["variant"], claim["minus"]), by_review, size)
+        return replace(measured, share_changed=share)

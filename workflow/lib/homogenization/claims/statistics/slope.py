@@ -24,4 +24,4 @@ class Slope(OfMetric):
 
         job = evidence.layer_values_of(model, claim)
         by_review = pl.DataFrame({"review_id": job.review_ids, "value": slopes(job.values[0], job.depth)})
-        return evidence.mean(claim, by_review, evidence.depth_range_of(claim, model))
+        return evidence.mean(claim, by_review, evidence.size_of(claim, model))

@@ -1,0 +1,71 @@
+"""Every kind of network: no dose is nothing, controls are controls, positions rotate, slopes are derivatives."""
+
+import numpy as np
+import pytest
+import transformers
+
+from homogenization.inference.doses import no_control
+from homogenization.interventions.conditions import DIAL, OFFSET, POSITIONS, SHUFFLED, Condition
+from homogenization.interventions.patterns import PATTERNS
+from homogenization.interventions.readings import read
+from homogenization.interventions.recorded import in_float64, record
+from homogenization.interventions.schedule import Pack, apply
+from homogenization.interventions.slopes import slopes_of_review
+from homogenization.measures.blocks import norms_attention
+from homogenization.metrics.differentiable import DIFFERENTIABLE
+from homogenization.states.network import packed_model
+from plain_interventions import derivative_at_0, dialled_layers, tiny_language_model
+from tiny_models import _GROUPED, _SIZE, network, random_texts
+
+_EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+_MIXED = {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "sliding_window": 12}
+ARCHITECTURES = {
+    "qwen3": transformers.Qwen3Config(**_GROUPED, head_dim=12),
+    "smollm3": transformers.SmolLM3Config(**_GROUPED),
+    "gemma3": transformers.Gemma3TextConfig(**_GROUPED, **_MIXED, head_dim=16, query_pre_attn_scalar=16),
+    "mistral": transformers.MistralConfig(**_GROUPED, sliding_window=12),
+    "mixtral": transformers.MixtralConfig(**_GROUPED, num_local_experts=4, num_experts_per_tok=2),
+    "qwen2_moe": transformers.Qwen2MoeConfig(**_GROUPED, **_EXPERTS, shared_expert_intermediate_size=32),
+    "phi": transformers.PhiConfig(**_SIZE),
+    "olmo2": transformers.Olmo2Config(**_GROUPED, rms_norm_eps=1e-9),
+}
+N_TOKENS = 30
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_controls_are_controls(name):
+    _, model = tiny_language_model(name, ARCHITECTURES[name])
+    pack = Pack(model, name, ["a", "b"], list(map(np.array, random_texts([N_TOKENS, 7]))), 0)
+    untouched = pack.through()
+
+    def moved(condition):
+        """Relative change of the tokens after the last block."""
+        changed = apply(condition, pack, untouched)
+        return np.linalg.norm(changed.states[-1] - untouched.states[-1]) / np.linalg.norm(untouched.states[-1])
+
+    for pattern in PATTERNS:
+        nothing = apply(Condition(DIAL, pattern, 0.0), pack, untouched)
+        assert all(np.array_equal(*layers) for layers in zip(nothing.states, untouched.states, strict=True)), pattern
+    assert moved(Condition(POSITIONS, OFFSET)) < 1e-4
+    assert moved(Condition(POSITIONS, SHUFFLED)) > 1e-2
+    removed = moved(Condition(DIAL, "removed", 0.5))
+    assert removed < 1e-3 if no_control("removed", norms_attention(model)) else removed > 1e-2
+    assert all(moved(Condition(DIAL, pattern, 0.5)) > 1e-3 for pattern in ("first", "uniform", "scattered", "permuted"))
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_slopes_are_derivatives(name):
+    model = in_float64(packed_model(network(ARCHITECTURES[name])))
+    ids, metrics = random_texts([N_TOKENS])[0], list(DIFFERENTIABLE)
+    recorded = record(model, ids)
+    slopes = slopes_of_review(recorded, b"r", ["first", "removed"], metrics)
+    scale = np.abs(slopes).max(axis=(0, 1)) + 1e-9
+    for number, pattern in enumerate(("first", "removed")):
+
+        def values(strength, pattern=pattern):
+            layers = dialled_layers(model, ids, pattern, strength, {0, 1, 2})
+            return read(layers, recorded.massive, metrics)[-1]
+
+        # a larger step would send tokens to other experts
+        together = derivative_at_0(values, 1e-5)
+        assert np.abs((slopes[:, number].sum(axis=0) - together) / scale).max() < 1e-5, pattern

@@ -1,0 +1,99 @@
+"""Massive tokens: long through the middle, as the first of Qwen and SmolLM2; not after one block, as Gemma's commas."""
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from hypothesis import given
+from hypothesis import strategies as st
+
+from homogenization.interventions.readings import massive_tokens
+from homogenization.measures.massive import TIMES_THE_MEDIAN, are_massive, norm_excess
+from tiny_models import CONFIGS, VOCABULARY, network, random_texts, reference
+
+
+def long_after(layers, n_blocks, ratio=20.0):
+    """Norms of eleven tokens, of which the fourth is so many times the median after these layers."""
+    lengths = np.ones((n_blocks + 1, 11))
+    lengths[list(layers), 3] = ratio
+    return lengths, np.arange(n_blocks + 1) / n_blocks
+
+
+@pytest.mark.parametrize(
+    ("layers", "n_blocks", "massive"),
+    [
+        (range(3, 23), 24, True),  # the first word of Qwen2.5-0.5B
+        (range(12, 30), 30, True),  # the first token of SmolLM2-135M
+        ([1], 18, False),  # commas of Gemma 3 270M
+        ([9], 18, False),  # a single block in the middle
+        (range(16, 19), 18, False),
+        (range(5, 10), 18, True),  # five of the nine layers 5 to 13
+        (range(5, 9), 18, False),
+        ([2], 4, True),  # the middle of four blocks is [1, 2]
+        ([0, 3, 4], 4, False),
+        ([1], 1, True),  # one block has no middle: its output counts
+        ([0], 1, False),
+        ([], 6, False),
+    ],
+)
+def test_a_massive_token_is_long_after_half_of_the_middle(layers, n_blocks, massive):
+    found = are_massive(*long_after(layers, n_blocks))
+    assert found.tolist() == [massive and token == 3 for token in range(11)]
+
+
+def test_ten_times_the_median_is_not_yet_more():
+    assert not are_massive(*long_after(range(9), 8, ratio=TIMES_THE_MEDIAN)).any()
+    assert are_massive(*long_after(range(9), 8, ratio=1.001 * TIMES_THE_MEDIAN)).sum() == 1
+
+
+def test_tokens_of_norm_zero_are_not_massive():
+    assert not are_massive(np.zeros((5, 4)), np.arange(5) / 4).any()
+    assert np.isnan(norm_excess(np.zeros(3))).all()
+
+
+@given(st.integers(1, 40), st.integers(1, 30), st.floats(1e-3, 1e3), st.randoms(use_true_random=False))
+def test_the_unit_of_length_and_the_order_of_tokens_do_not_matter(n_blocks, n_tokens, scale, random):
+    generator = np.random.default_rng(random.randrange(2**32))
+    lengths = generator.lognormal(0, 2, (n_blocks + 1, n_tokens))
+    depth = np.arange(n_blocks + 1) / n_blocks
+    order = generator.permutation(n_tokens)
+    expected = are_massive(lengths, depth)
+    factors = scale * 2.0 ** generator.integers(-9, 9, (n_blocks + 1, 1))
+    assert are_massive((lengths * factors)[:, order], depth).tolist() == expected[order].tolist()
+    assert expected.sum() < max(n_tokens, 2) / 2 + 1  # most tokens are no longer than the median
+
+
+TALL = {"num_hidden_layers": 8}
+GEMMA3 = transformers.Gemma3TextConfig(
+    **{name: getattr(CONFIGS["gemma2"], name) for name in ("hidden_size", "intermediate_size", "num_attention_heads")},
+    vocab_size=VOCABULARY, num_key_value_heads=2, head_dim=16, sliding_window=32, bos_token_id=1, **TALL,
+)  # fmt: skip
+QWEN2 = type(CONFIGS["qwen2"])(**{**CONFIGS["qwen2"].to_dict(), **TALL, "layer_types": None})
+
+
+def states_with(config, blocks, token, place=5):
+    """The residual stream of a tiny network in which blocks lengthen a token, or shorten it again."""
+    made = network(config)
+    ids = random_texts([40])[0]
+    ids = [3 if one == 4 else one for one in ids]
+    ids[place] = 4
+    for block, factor in blocks.items():
+
+        def scale(module, inputs, output, factor=factor):
+            states = output[0] if isinstance(output, tuple) else output
+            states = states.clone()
+            states[:, place] *= factor
+            return (states, *output[1:]) if isinstance(output, tuple) else states
+
+        made.layers[block].register_forward_hook(scale)
+    with torch.no_grad():
+        return reference(made, ids).residual_stream
+
+
+@pytest.mark.parametrize("config", [GEMMA3, QWEN2], ids=["gemma3", "qwen2"])
+def test_in_networks_the_middle_decides(config):
+    through, once = {1: 500.0}, {1: 500.0, 2: 1 / 500.0}
+    assert massive_tokens(states_with(config, through, 4)) == {5}
+    passing = states_with(config, once, 4)
+    assert norm_excess(np.linalg.norm(passing[2], axis=1))[5] > TIMES_THE_MEDIAN
+    assert massive_tokens(passing) == frozenset()

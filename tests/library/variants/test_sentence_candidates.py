@@ -1,0 +1,94 @@
+import polars as pl
+import pytest
+
+from conftest import ROOT
+from homogenization.config.texts import Parser
+from homogenization.tables.rewriting import REWRITING_SCHEMA
+from homogenization.variants.constituents import parsed_sentences
+from homogenization.variants.parsing import parse_reviews
+from homogenization.variants.phrases import Phrase
+from homogenization.variants.sentence_candidates import (
+    LOSS_WEIGHT,
+    SentenceCandidate,
+    Task,
+    best,
+    judge_sentence,
+    with_scores,
+)
+from homogenization.variants.sentence_grammars import frame_of, grammars
+from homogenization.variants.sentence_schemas import SENTENCE_REASONS
+from homogenization.writers.requests import Completion
+
+TEXT = "In 1998, Parker Posey didn't give us a great performance for nothing."
+PHRASE = "great performance"
+LIMITS = {"length_ratio": [0.6, 1.5]}
+GOOD = "A great performance didn't come from Parker Posey for nothing in 1998."
+
+
+@pytest.fixture(scope="module")
+def task():
+    reviews = pl.DataFrame({"review_id": ["a"], "text": [TEXT]})
+    (sentence,) = parsed_sentences(reviews, parse_reviews(reviews, Parser().params()))["a"]
+    start = TEXT.index(PHRASE)
+    return Task(sentence, Phrase(PHRASE, 0, start, start + len(PHRASE)), frame_of(TEXT, PHRASE))
+
+
+def judged(task, text, position="front", finish_reason="stop", regex=".*"):
+    return judge_sentence(Completion(text, finish_reason, {}), regex, task, position, LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        (None, GOOD),
+        (None, GOOD.replace("Posey", "Posey's")),
+        ("empty", " ... "),
+        ("malformed", GOOD.replace(" come", ' "come')),
+        ("malformed", "A great performance came. Parker Posey didn't give it for nothing in 1998."),
+        ("length", "A great performance didn't come."),
+        ("length", GOOD.removesuffix(".") + " and so on and on and on and on and on."),
+        ("coverage", "A fine performance didn't come from Parker Posey for nothing in 1998."),
+        ("coverage", "A great performance didn't come from a great performance for nothing in 1998."),
+        ("position", "In 1998 a great performance didn't come from Parker Posey for nothing."),
+        ("names", "A great performance didn't come from the actress for nothing in 1998."),
+        ("names", "A great performance didn't come from Posey for nothing, in 1998."),
+        ("numbers", "A great performance didn't come from Parker Posey for nothing in 1999."),
+        ("numbers", "A great performance didn't come from Parker Posey for nothing back then."),
+        ("numbers", "A great performance in 1998 didn't come from Parker Posey for nothing at 8."),
+        ("negations", "A great performance came from Parker Posey for nothing in 1998."),
+        ("negations", "A great performance didn't come from Parker Posey, not for nothing, in 1998."),
+    ],
+)
+def test_a_candidate_is_refused_for_the_first_reason_that_applies(task, reason, text):
+    assert judged(task, text).reason == reason
+
+
+def test_reasons_that_need_no_text(task):
+    assert judged(task, GOOD, finish_reason="length").reason == "truncated"
+    assert judged(task, TEXT, position=None).reason == "identical"
+    assert judged(task, GOOD, regex="An? actress.*").reason == "malformed"
+
+
+def test_the_grammar_and_the_filters_agree_on_a_good_candidate(task):
+    regexes = grammars(task.frame, "front", [])
+    assert [judged(task, GOOD, regex=regex).reason for regex in regexes] == ["malformed", None]
+    assert judged(task, GOOD).text == GOOD
+    assert judged(task, GOOD).length_ratio == 1
+
+
+def test_similarity_judges_last_and_the_best_score_is_taken():
+    passed = SentenceCandidate("a", None, "stop")
+    low, high = (with_scores(passed, f1, 4.0, 0.8) for f1 in (0.7, 0.9))
+    assert (low.reason, high.reason, with_scores(passed, 0.1, None, None).reason) == ("similarity", None, None)
+    assert high.score == pytest.approx(0.9 - 4 * LOSS_WEIGHT)
+    fluent = with_scores(passed, 0.85, 3.0, 0.8)
+    assert best([low, high, fluent]) is fluent
+    assert best([with_scores(passed, 0.9, None, None), with_scores(passed, 0.8, None, None)]).f1 == 0.9
+    assert best([low]) is None
+    assert best([high, with_scores(passed, 0.9, 4.0, 0.8)]) is high
+
+
+def test_reasons_are_counted_and_documented():
+    assert set(SENTENCE_REASONS) <= set(REWRITING_SCHEMA)
+    page = (ROOT / "docs/variants.md").read_text()
+    assert all(f"| `{reason}` |" in page for reason in SENTENCE_REASONS)

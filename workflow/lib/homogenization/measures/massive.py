@@ -1,0 +1,45 @@
+"""Massive tokens: much longer than the others, block after block.
+
+Massive activations appear in an early block and stay through the middle of a network (Sun, Chen, Kolter & Liu 2024,
+arXiv 2402.17762). So a token is massive where its norm is more than ten times the median norm of the review's tokens
+after at least half of the blocks in the middle of the depth, [.25, .75). One that is as long after a single block, as
+commas are after the first block of Gemma 3, is not. Where no layer lies there, as in a model of one block, all layers
+after a block count.
+"""
+
+import numpy as np
+
+from homogenization.vocabulary.points import REGIONS
+
+TIMES_THE_MEDIAN = 10.0
+_LEAST_OF_MIDDLE = 0.5
+
+
+def norm_excess(lengths: np.ndarray) -> np.ndarray:
+    """Norms over their median.
+
+    Args:
+        lengths: (..., n) norms of the tokens of one review.
+
+    Returns:
+        float64 (..., n); infinite or NaN where the median is 0.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return lengths / np.median(lengths, axis=-1, keepdims=True)
+
+
+def are_massive(lengths: np.ndarray, depth: np.ndarray) -> np.ndarray:
+    """Whether each token of a review is massive.
+
+    Args:
+        lengths: (layers, n) norms of the residual stream at some layers.
+        depth: (layers,) layer / number of blocks.
+
+    Returns:
+        bool (n,); False where there is no layer after a block.
+    """
+    low, high = REGIONS["middle"]
+    middle = (low <= depth) & (depth < high)
+    counted = lengths[middle if middle.any() else depth > 0]
+    above = (norm_excess(counted) > TIMES_THE_MEDIAN).sum(axis=0)
+    return (above > 0) & (above >= _LEAST_OF_MIDDLE * len(counted))

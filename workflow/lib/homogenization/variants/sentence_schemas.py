@@ -1,0 +1,36 @@
+"""Columns of what a language model made of single sentences, and the reasons for refusals."""
+
+import polars as pl
+
+from homogenization.vocabulary.columns import columns
+
+# of a candidate, in the order of the checks
+SENTENCE_REASONS = (
+    *("truncated", "malformed", "empty", "identical", "length", "coverage", "position"),
+    *("names", "numbers", "negations", "similarity"),
+)
+# what becomes of a sentence with key phrases
+OUTCOMES = ("moved", "in_place", "kept")
+#: A row for each candidate of a sentence.
+SENTENCE_CANDIDATE_SCHEMA = {
+    **columns("variant", "review_id"),
+    "sentence": pl.Int64,  #: number of the sentence in the review, from 0
+    "candidate": pl.Int64,  #: number from 0 in the sentence
+    "request": pl.String,  #: file name of the answer in `requests/`
+    "text": pl.String,  #: the sentence
+    "taken": pl.Boolean,  #: whether it stands in the variant, should its review be accepted
+    "reason": pl.String,  #: the first filter that it fails; null where it passes
+    "length_ratio": pl.Float64,  #: its words / the sentence's; null where not judged, also in the next columns
+    "f1": pl.Float64,  #: BERTScore against the sentence
+    "loss_per_word": pl.Float64,  #: nats, under the model of `fluency`
+    "finish_reason": pl.String,  #: why the model stopped: `stop`, or `length` for an answer cut short
+}
+#: A row for each sentence with key phrases, also of reviews that are left out.
+SENTENCE_SCHEMA = {
+    **columns("variant", "review_id"),
+    "sentence": pl.Int64,  #: number of the sentence in the review, from 0
+    "phrase": pl.String,  #: the key phrase that was to move; null where none can
+    "outcome": pl.String,  #: `moved` (rewritten), `in_place` (the phrase stood there already) or `kept`
+    "reason": pl.String,  #: of a kept sentence: `unsuited`, or the last filter that one of its candidates reached
+    "accepted": pl.Boolean,  #: whether enough sentences of its review moved
+}
