@@ -51,6 +51,8 @@ def test_whatever_a_grammar_accepts_has_the_phrase_in_its_place(given_sentence, 
     found, term = words(frame.filled(answer)), words(phrase)
     starts = [at for at in range(len(found)) if found[at : at + len(term)] == term]
     assert starts
+    if words(sentence).count(term[-1]) == 1 and re.fullmatch("[a-z]{2,}", term[-1]):
+        assert found.count(term[-1]) == 1
     if position == "front":
         assert found[: starts[0]] == [] or found[starts[0] - 1] in DETERMINERS + PREPOSITIONS
         assert starts[0] <= 2
@@ -113,6 +115,16 @@ def test_the_front_takes_the_phrases_own_determiner_or_the_before_it():
         assert re.fullmatch(subject, f"{start} has a prize.")
     for start in ("Its dull film", "A dull film", "In dull film", "For this dull film"):
         assert not re.fullmatch(free, f"{start} took a prize."), start
+
+
+def test_the_last_word_of_the_phrase_stands_nowhere_else():
+    (end,) = of("They gave this dull film a prize in Rome.", "dull film", "end")
+    for word in ("film", "Film", "FILM", "film-like", "film's", "films", "FILMED", "Filmic"):
+        assert not re.fullmatch(end, f"In Rome they called the {word} a prize for this dull film."), word
+    for word in ("fil", "filth", "FI", "Finch", "F", "FIX", "a", "dull", "mofilm", "prize"):
+        assert re.fullmatch(end, f"In Rome they called the {word} a prize for this dull film."), word
+    (end,) = of("The film beat this dull film for a prize in Rome.", "dull film", "end")
+    assert re.fullmatch(end, "In Rome the film has beaten this dull film.")
 
 
 def test_a_name_takes_no_article_that_it_did_not_have():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM, LlamaModel
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaModel
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.candidates import REVIEW_SCHEMA
@@ -115,7 +115,7 @@ def n_read(monkeypatch) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("structured_output", ["none", "json_schema"])
-def test_what_all_prompts_begin_with_is_read_once(babbler, monkeypatch, structured_output):
+def test_what_prompts_have_in_common_is_read_once(babbler, monkeypatch, structured_output):
     examples = "Keep every fact. " * 6
     requests = [
         replace(asked, messages=[{"role": "system", "content": examples}, *asked.messages[1:]])
@@ -131,10 +131,10 @@ def test_what_all_prompts_begin_with_is_read_once(babbler, monkeypatch, structur
     assert n_shared >= len(tokenizer(examples)["input_ids"])
     lengths = sorted(answer.usage["prompt_tokens"] for answer in answers(made, requests))
     assert batches[:4] == [
-        (4, lengths[3] - n_shared),
-        (4, lengths[7] - n_shared),
-        (4, lengths[11] - n_shared),
-        (2, lengths[13] - n_shared),
+        (2, lengths[3] - n_shared),
+        (2, lengths[7] - n_shared),
+        (2, lengths[11] - n_shared),
+        (1, lengths[13] - n_shared),
     ]
     # prompts of another beginning, and candidates of one prompt alone
     others = [request(text) for text in TEXTS]
@@ -337,15 +337,19 @@ def test_a_prompt_beyond_the_context_is_a_failure_of_its_own(chat, tmp_path):
 def run_out_of_memory(monkeypatch, largest_batch: int) -> list[int]:
     """Let the device be too small for more than `largest_batch` rows; the sizes of the batches that were tried."""
     tried = []
-    generate = LlamaForCausalLM.generate
+    answer, forward = LocalWriter._answers, LlamaModel.forward
 
-    def with_little_memory(self, token_ids, **options):
-        tried.append(len(token_ids))
-        if len(token_ids) > largest_batch:
+    def counted(self, requests, *others):
+        tried.append(len(requests))
+        return answer(self, requests, *others)
+
+    def with_little_memory(self, input_ids, **options):
+        if len(input_ids) > largest_batch:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
-        return generate(self, token_ids, **options)
+        return forward(self, input_ids, **options)
 
-    monkeypatch.setattr(LlamaForCausalLM, "generate", with_little_memory)
+    monkeypatch.setattr(LocalWriter, "_answers", counted)
+    monkeypatch.setattr(LlamaModel, "forward", with_little_memory)
     return tried
 
 

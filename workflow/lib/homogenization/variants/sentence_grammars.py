@@ -3,13 +3,15 @@
 They hold what Python's `re`, llguidance (Rust) and the grammars of servers read alike: characters, classes, groups,
 alternatives and bounded repetition. A word is a run of ASCII letters with apostrophes and hyphens inside, or a run of
 other characters as the sentence itself has it ("3.5", "Dr.", an emoji). So a number or a mark that the sentence does
-not have cannot be written, and no sentence ends within another.
+not have cannot be written, and no sentence ends within another. Where the sentence has the last word of the key phrase
+once, no word behind or before the phrase begins with it: many a writer would come to the phrase a second time.
 """
 
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase
 from typing import NamedTuple
 
 from homogenization.corpus.sentences import chunks, words
@@ -24,7 +26,6 @@ _BE = "is|are|was|were"
 _VERBS = f"{_BE}|has|have|had|can|could|will|would|makes|make|made"
 # without a bound, a writer at its last word goes on with hyphens and capitals
 _LATER = "(?:['’-](?:[A-Z]?[a-z]+|[A-Z]+)){0,2}"
-_PLAIN, _CAPITALISED = f"(?:[A-Z]?[a-z]+|[A-Z]+){_LATER}", f"(?:[A-Z][a-z]*|[A-Z]+){_LATER}"
 _META = frozenset("\\.+*?()|[]{}^$/")
 # the most words before a phrase, or behind it: over the words of the sentence, and how many more. A writer that may go
 # on for long does not come to the phrase.
@@ -164,16 +165,19 @@ class _Parts:
 
     def __init__(self, frame: Frame):
         core = frame.core
+        last = words(frame.phrase)[-1]
+        once = words(core).count(last) == 1 and re.fullmatch("[a-z]{2,}", last)
+        plain, capitalised = (_word(last if once else "", first) for first in ("Aa", "A"))
         bare = dict.fromkeys(chunk.rstrip(",;:") for chunk in core.split())
-        odd = [chunk for chunk in bare if chunk and not re.fullmatch(_PLAIN, chunk)]
+        odd = [chunk for chunk in bare if chunk and not re.fullmatch(plain, chunk) and words(chunk) != [last]]
         own = [escaped(chunk) for chunk in odd if words(chunk)]
         alone = "|".join(escaped(chunk) for chunk in odd if not words(chunk))
         marks = "".join(mark for mark in ",;:" if mark == "," or mark in core)
         capital = _begins_with_capital(core)
         self._most = math.ceil(_LONGEST * len(words(core))) + _MORE - len(words(frame.phrase))
         self._behind = f"[{marks}]?" + (f"(?: (?:{alone}))?" if alone else "")
-        self.word = f"(?:{'|'.join([_PLAIN, *own])})"
-        self._first = f"(?:{'|'.join([_CAPITALISED if capital else _PLAIN, *own])}){self._behind}"
+        self.word = f"(?:{'|'.join([plain, *own])})"
+        self._first = f"(?:{'|'.join([capitalised if capital else plain, *own])}){self._behind}"
         self._capital = capital
         initial, rest = frame.phrase[0], escaped(frame.phrase[1:])
         cases = sorted({initial.upper(), initial.lower()}) if initial.isascii() and initial.isalpha() else []
@@ -211,6 +215,38 @@ class _Parts:
     def _as_first(self, text: str) -> str:
         """`text` with the capital of the sentence."""
         return text[:1].upper() + text[1:] if self._capital else text
+
+
+def _word(excluded: str, first: str) -> str:
+    """Words of ASCII letters that do not begin with `excluded`, in whatever case.
+
+    A writer that could go on from there would write half a word more ("filmelic").
+
+    Args:
+        excluded: Small letters, two or more; or "", for all words.
+        first: "A" for words with a capital, "Aa" for those without one too.
+    """
+    runs = [f"{_letters(first, excluded[:1])}[a-z]*", f"{_letters('A', excluded[:1])}[A-Z]*"]
+    if excluded:
+        initials = "".join(excluded[0].upper() if case == "A" else excluded[0] for case in first)
+        runs += [f"[{initials}]{_rest(excluded[1:], 'a')}", f"{excluded[0].upper()}{_rest(excluded[1:], 'A')}"]
+    return f"(?:{'|'.join(runs)}){_LATER}"
+
+
+def _rest(excluded: str, case: str) -> str:
+    """Letters of one case, or none, that do not begin with `excluded`."""
+    other = f"{_letters(case, excluded[0])}{_letters(case)}*"
+    if len(excluded) == 1:
+        return f"(?:{other})?"
+    return f"(?:{other}|{excluded[0].upper() if case == 'A' else excluded[0]}{_rest(excluded[1:], case)})?"
+
+
+def _letters(cases: str, excluded: str = "") -> str:
+    """A letter, small ("a"), capital ("A"), or either, but not `excluded`."""
+    if not excluded:
+        return "[" + "".join(f"{case}-{'Z' if case == 'A' else 'z'}" for case in cases) + "]"
+    others = ascii_lowercase.replace(excluded, "")
+    return "[" + "".join(others.upper() if case == "A" else others for case in cases) + "]"
 
 
 def _is_name(frame: Frame) -> bool:

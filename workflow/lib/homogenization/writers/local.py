@@ -36,6 +36,8 @@ from homogenization.writers.sampling import GrammarMask, Grammars, SeededSamplin
 
 logger = logging.getLogger(__name__)
 
+# tokens of each answer, after which the answers that ended leave the batch
+_STEP = 8
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 # files that determine, with the weights, how messages become tokens and tokens become scores
 _SMALL_FILES = ("*.json", "*.jinja", "*.model", "*.txt")
@@ -151,7 +153,7 @@ class LocalWriter:
         model = self._model
         device = model.network.device
         width, n_shared = max(map(len, prompts)), len(start)
-        token_ids = torch.full((len(prompts), width), model.end_tokens[0])
+        token_ids = torch.full((len(prompts), width), model.end_tokens[0], device=device)
         attended = torch.zeros_like(token_ids)
         token_ids[:, :n_shared] = torch.tensor(start, dtype=token_ids.dtype)
         attended[:, :n_shared] = 1
@@ -166,23 +168,51 @@ class LocalWriter:
         if self.parameters["temperature"] > 0:
             seeds = [request_seed(self.parameters["seed"], request) for request in requests]
             processors.append(SeededSampling(seeds, self.parameters["temperature"], self.parameters["top_p"], device))
-        written = model.network.generate(
-            token_ids.to(device),
-            attention_mask=attended.to(device),
-            past_key_values=self._keys_and_values(start, len(prompts)) if n_shared else None,
-            max_new_tokens=self.parameters["max_new_tokens"],
-            logits_processor=processors,
-        )
-        new = written[:, width:].tolist()
+        cache = self._keys_and_values(token_ids, attended, start) if n_shared else None
+        most = self.parameters["max_new_tokens"]
+        step = _STEP if model.smallest_window else most  # a network that keeps something else cannot go on
+        rows, new = list(range(len(prompts))), [[] for _ in prompts]
+        for done in range(0, most, step):
+            written = model.network.generate(
+                token_ids,
+                attention_mask=attended,
+                past_key_values=cache,
+                max_new_tokens=min(step, most - done),
+                logits_processor=processors,
+                return_dict_in_generate=True,
+            )
+            n_before, token_ids, cache = token_ids.shape[1], written.sequences, written.past_key_values
+            for row, tokens in zip(rows, token_ids[:, n_before:].tolist(), strict=True):
+                new[row] += tokens
+            going = [place for place, row in enumerate(rows) if not self._has_ended(new[row])]
+            if not going:
+                break
+            attended = torch.nn.functional.pad(attended, (0, token_ids.shape[1] - n_before), value=1)
+            if len(going) < len(rows):
+                rows, token_ids, attended = [rows[place] for place in going], token_ids[going], attended[going]
+                cache.batch_select_indices(torch.tensor(going, device=device))
+                for processor in processors:
+                    processor.keep(going)
         return [self._completion(tokens, len(prompt)) for tokens, prompt in zip(new, prompts, strict=True)]
 
-    def _keys_and_values(self, start: Sequence[int], n_rows: int) -> DynamicCache:
-        """Keys and values of `start`, computed once, for each of `n_rows` texts; writing appends to them."""
+    def _has_ended(self, tokens: Sequence[int]) -> bool:
+        return not set(tokens).isdisjoint(self._model.end_tokens)
+
+    def _keys_and_values(self, token_ids: torch.Tensor, attended: torch.Tensor, start: Sequence[int]) -> DynamicCache:
+        """Keys and values of the prompts but for their last tokens; writing appends to them.
+
+        Those of `start` are computed once for all batches, and those of equal prompts once for all their candidates.
+        """
         if self._read is None or self._read[0] != start:
             self._read = None  # before others are computed: they need the memory
             self._read = start, self._model.keys_and_values(start)
         cache = copy.deepcopy(self._read[1])
-        cache.batch_repeat_interleave(n_rows)
+        (different, attended), numbers = torch.unique(torch.stack([token_ids, attended]), dim=1, return_inverse=True)
+        cache.batch_repeat_interleave(len(different))
+        options = {"attention_mask": attended, "past_key_values": cache, "return_dict_in_generate": True}
+        cache = self._model.network.generate(different, max_new_tokens=1, **options).past_key_values
+        cache.crop(-1)
+        cache.batch_select_indices(numbers)
         return cache
 
     def _completion(self, tokens: list[int], n_prompt: int) -> Completion:

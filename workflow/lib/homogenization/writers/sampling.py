@@ -42,6 +42,10 @@ class SeededSampling(LogitsProcessor):
         # a zero would give an infinite score, or NaN for an excluded token
         return scores - noise.clamp_min_(torch.finfo(noise.dtype).tiny).log_()
 
+    def keep(self, rows: Sequence[int]) -> None:
+        """Go on with these rows of the batch alone."""
+        self._generators = [self._generators[row] for row in rows]
+
 
 class GrammarMask(LogitsProcessor):
     """Excludes the tokens with which an answer would violate its grammar.
@@ -69,6 +73,11 @@ class GrammarMask(LogitsProcessor):
                 bits = np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8)
                 allowed[row] = np.unpackbits(bits, bitorder="little")[: scores.shape[1]]
         return scores.masked_fill(~torch.from_numpy(allowed).to(scores.device), -torch.inf)
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Go on with these rows of the batch alone."""
+        self._matchers = [self._matchers[row] for row in rows]
+        self._ended = [self._ended[row] for row in rows]
 
     def _take(self, row: int, token: int) -> None:
         """Advance the grammar of a row by the token drawn for it; tokens after an end token are padding."""
