@@ -17,7 +17,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaM
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.candidates import REVIEW_SCHEMA
 from homogenization.variants.llm_keyphrases import KEY_PHRASES_SCHEMA
-from homogenization.writers.local import LocalWriter
+from homogenization.writers.local import _STEP, LocalWriter
 from homogenization.writers.requests import Completion, Failure, Request
 from homogenization.writers.sampling import SeededSampling
 from tiny_chat import ANSWERS, CHAT_TEMPLATE, REFUSAL, build_chat_model
@@ -141,6 +141,21 @@ def test_what_prompts_have_in_common_is_read_once(babbler, monkeypatch, structur
     assert texts_of(made, others) == [texts_of(made, [single])[0] for single in others]
     same = [request(TEXTS[1], candidate) for candidate in range(3)]
     assert texts_of(made, same) == [texts_of(made, [single])[0] for single in same]
+
+
+def test_answers_that_ended_leave_their_batch(babbler, monkeypatch):
+    made = writer(babbler, batch_size=len(TEXTS))
+    rows, forward = [], LlamaModel.forward
+
+    def counted(self, input_ids=None, **options):
+        rows.append(len(input_ids))
+        return forward(self, input_ids, **options)
+
+    monkeypatch.setattr(LlamaModel, "forward", counted)
+    written = [answer.usage["completion_tokens"] for answer in answers(made, [request(text) for text in TEXTS])]
+    assert max(written) > 2 * _STEP  # some went on long after others had ended
+    expected = [sum(length > done for length in written) for done in range(0, max(written), _STEP) for _ in range(_STEP)]
+    assert rows[-max(written) :] == expected[: max(written)]
 
 
 def windowed(folder: Path, window: int) -> Path:

@@ -152,15 +152,7 @@ class LocalWriter:
         """Answer one batch of requests, whose prompts begin with the tokens `start`."""
         model = self._model
         device = model.network.device
-        width, n_shared = max(map(len, prompts)), len(start)
-        token_ids = torch.full((len(prompts), width), model.end_tokens[0], device=device)
-        attended = torch.zeros_like(token_ids)
-        token_ids[:, :n_shared] = torch.tensor(start, dtype=token_ids.dtype)
-        attended[:, :n_shared] = 1
-        for row, prompt in enumerate(prompts):
-            begin = width - len(prompt) + n_shared
-            token_ids[row, begin:] = torch.tensor(prompt[n_shared:])
-            attended[row, begin:] = 1
+        token_ids, attended = self._padded(prompts, start)
         processors = LogitsProcessorList()
         if self.parameters["structured_output"] != "none":
             matchers = [model.grammars.matcher(request) for request in requests]
@@ -168,7 +160,7 @@ class LocalWriter:
         if self.parameters["temperature"] > 0:
             seeds = [request_seed(self.parameters["seed"], request) for request in requests]
             processors.append(SeededSampling(seeds, self.parameters["temperature"], self.parameters["top_p"], device))
-        cache = self._keys_and_values(token_ids, attended, start) if n_shared else None
+        cache = self._keys_and_values(token_ids, attended, start) if start else None
         most = self.parameters["max_new_tokens"]
         step = _STEP if model.smallest_window else most  # a network that keeps something else cannot go on
         rows, new = list(range(len(prompts))), [[] for _ in prompts]
@@ -194,6 +186,18 @@ class LocalWriter:
                 for processor in processors:
                     processor.keep(going)
         return [self._completion(tokens, len(prompt)) for tokens, prompt in zip(new, prompts, strict=True)]
+
+    def _padded(self, prompts: Sequence[list[int]], start: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """The prompts as rows of one width, padded behind `start`; and 1 where a token is none of the padding."""
+        width = max(map(len, prompts))
+        padding = [width - len(prompt) for prompt in prompts]
+        rows = [
+            [*start, *[self._model.end_tokens[0]] * n_more, *prompt[len(start) :]]
+            for prompt, n_more in zip(prompts, padding, strict=True)
+        ]
+        attended = [[1] * len(start) + [0] * n_more + [1] * (width - len(start) - n_more) for n_more in padding]
+        device = self._model.network.device
+        return torch.tensor(rows, device=device), torch.tensor(attended, device=device)
 
     def _has_ended(self, tokens: Sequence[int]) -> bool:
         return not set(tokens).isdisjoint(self._model.end_tokens)
