@@ -296,7 +296,7 @@ class TestComponent:
 def test_a_model_that_reads_too_few_accepted_reviews_tests_no_claim_on_their_variant():
     """All are accepted, and long ones left out for this model; claims on the originals stand as they are."""
     moved = metric_rows(noise(0), variant="front")
-    read = moved.filter(pl.col("review_id").is_in(moved["review_id"].unique().sort()[: MIN_REVIEWS - 1]))
+    read = moved.filter(pl.col("review_id").is_in(moved["review_id"].unique().sort()[: MIN_REVIEWS - 1].implode()))
     accepted = similarity_rows(np.full(N_REVIEWS, 0.95))
     evidence = evidence_of(metric_rows(noise(1)), read, similarity=accepted)
     with pytest.raises(UnavailableError, match=f"{MIN_REVIEWS - 1} accepted reviews are read; at least {MIN_REVIEWS}"):
