@@ -154,7 +154,9 @@ def test_answers_that_ended_leave_their_batch(babbler, monkeypatch):
     monkeypatch.setattr(LlamaModel, "forward", counted)
     written = [answer.usage["completion_tokens"] for answer in answers(made, [request(text) for text in TEXTS])]
     assert max(written) > 2 * _STEP  # some went on long after others had ended
-    expected = [sum(length > done for length in written) for done in range(0, max(written), _STEP) for _ in range(_STEP)]
+    expected = [
+        sum(length > done for length in written) for done in range(0, max(written), _STEP) for _ in range(_STEP)
+    ]
     assert rows[-max(written) :] == expected[: max(written)]
 
 

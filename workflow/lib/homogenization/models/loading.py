@@ -16,6 +16,7 @@ from transformers import (
 )
 
 from homogenization.models.declared import declared_in
+from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.dtypes import torch_dtype
 from homogenization.models.tokens import opening_token_id
 from homogenization.run.errors import HomogenizationError
@@ -116,12 +117,14 @@ def load_network(
             output_loading_info=True,
             **options,
         )
-    except torch.OutOfMemoryError as error:
-        raise HomogenizationError(
-            f"{folder}: the weights in {dtype} do not fit into the memory of the GPU. Give the "
-            "model more GPUs (gpus), or run it in bfloat16 (dtype)."
-        ) from error
     except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
+        if ran_out_of_memory(error):
+            raise HomogenizationError(
+                f"{folder}: the weights in {dtype} do not fit into the memory of the GPU. Give the "
+                "model more GPUs (gpus), or run it in bfloat16 (dtype)."
+            ) from error
+        if is_of_device(error):
+            raise
         damaged = _damaged_file(folder)
         if damaged is not None:
             raise HomogenizationError(

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from homogenization.models.blocks import unsupported
+from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.attention import PACKED_ATTENTION
 from homogenization.states.float32 import in_float32
@@ -141,6 +142,13 @@ def _run_eager(
         with residual_stream_taken(model.blocks, lambda _, taken: states.append(taken.clone())):
             output = forward(model, token_ids)
     except (TypeError, ValueError, RuntimeError) as error:
+        if ran_out_of_memory(error):
+            raise HomogenizationError(
+                f"{model.architecture}: memory runs out in the check against transformers' eager attention, in a text "
+                f"of {len(token_ids)} tokens. Give the model more GPUs (gpus), or run it in bfloat16 (dtype)."
+            ) from error
+        if is_of_device(error):
+            raise
         raise unsupported(model.architecture, f"transformers' eager attention fails ({error})") from error
     finally:
         model.network.set_attn_implementation(PACKED_ATTENTION)

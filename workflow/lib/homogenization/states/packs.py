@@ -6,6 +6,7 @@ from contextlib import nullcontext
 
 import torch
 
+from homogenization.models.devices import ran_out_of_memory
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
 
@@ -95,7 +96,9 @@ def _fits(run_pack: Callable[[range], None], pack: range) -> bool:
     """Run one pass; False if memory ran out, with all tensors of the pass released."""
     try:
         run_pack(pack)
-    except torch.OutOfMemoryError as error:
+    except RuntimeError as error:
+        if not ran_out_of_memory(error):
+            raise
         logger.info("%s", str(error))  # text only: a record with the error would keep the tensors of its frames
         return False
     return True

@@ -25,7 +25,7 @@ from transformers import (
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from homogenization.models.built import ORIGIN_FILE
-from homogenization.models.devices import placement
+from homogenization.models.devices import placement, ran_out_of_memory
 from homogenization.models.digests import verified_digests
 from homogenization.models.loading import context_of, load_config, load_network, load_tokenizer
 from homogenization.models.source import ResolvedWeights
@@ -122,7 +122,9 @@ class LocalWriter:
             asked = [requests[number] for number in batch], [prompts[number] for number in batch]
             try:
                 answers = self._answers(*asked, start)
-            except torch.OutOfMemoryError:
+            except RuntimeError as error:
+                if not ran_out_of_memory(error):
+                    raise
                 answers = []
             if not answers:  # after `except`: inside, the error still holds the tensors that fill the memory
                 torch.cuda.empty_cache()
