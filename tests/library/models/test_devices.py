@@ -57,6 +57,7 @@ def test_weights_are_loaded_straight_to_where_the_map_says(tmp_path):
         AutoModel, tmp_path / "model", "float32", device_map=device_map, offload_folder=tmp_path / "disk"
     )
     assert spread.layers[1].mlp.up_proj.weight.device.type == "meta"
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
     packed = packed_model(spread)
     assert packed.device == torch.device("cpu")
     for ours, theirs in zip(

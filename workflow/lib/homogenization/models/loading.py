@@ -108,6 +108,8 @@ def load_network(
     Raises:
         HomogenizationError: A file is damaged or does not hold all parameters, or they do not fit the device.
     """
+    # on a GPU, cuDNN's attention makes a plan for each new length of a text, which takes longer than the pass
+    torch.backends.cuda.enable_cudnn_sdp(False)
     try:
         network, loading = auto_class.from_pretrained(
             folder,
