@@ -31,6 +31,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules
 	@PYTHONPATH=workflow/lib $(BIN)/lint-imports
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(BIN)/snakemake --lint
 
 clean:

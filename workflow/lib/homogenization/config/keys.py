@@ -86,6 +86,11 @@ class Keys(Section):
     )
     figures: Figures = Figures()
     hardware: Hardware = Hardware()
+    container: str | None = Field(
+        None,
+        min_length=1,
+        description="Image in which jobs run with `--sdm apptainer`: a file (.sif) or an address (docker://…); null: none.",
+    )
 
     _views = field_validator("views")(one_of(VIEWS))
     _metrics = field_validator("metrics")(one_of(METRIC_NAMES))
