@@ -51,10 +51,6 @@ if workflow.pathvars.get("results") != STUDY.results:
     )
 
 
-# with --sdm apptainer alone
-container: STUDY.container
-
-
 wildcard_constraints:
     model=any_of(STUDY.models),
     variant=any_of(STUDY.variants),
