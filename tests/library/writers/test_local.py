@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaModel
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaModel, TopPLogitsWarper
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.candidates import REVIEW_SCHEMA
@@ -240,6 +240,19 @@ def test_tokens_are_drawn_with_their_probabilities(temperature, top_p):
     # one step does not tell the next
     pairs = np.histogram2d(first, second, bins=[np.arange(13)] * 2)[0][np.ix_(kept, kept)]
     assert chisquare(pairs.ravel(), np.outer(expected, expected).ravel() * n_draws).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("spread", [0.1, 8.0], ids=["flat", "peaked"])
+@pytest.mark.parametrize("top_p", [0.5, 0.95])
+def test_what_is_drawn_is_cut_as_transformers_cuts_it(spread, top_p):
+    """Where the likeliest tokens are not enough, transformers itself cuts."""
+    scores = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 4000)).astype(np.float32)) * spread
+    scores[1, 5:] = -torch.inf
+    scores[2, 1:] = -torch.inf
+    drawn = SeededSampling(range(6), 0.7, top_p, torch.device("cpu"))(None, scores)
+    expected = TopPLogitsWarper(top_p)(None, scores / 0.7)
+    assert torch.equal(drawn.isfinite(), expected.isfinite())
+    assert (expected.isfinite().sum(dim=-1)[0] > 512) == (spread < 1)
 
 
 def test_structured_output_makes_every_answer_that_ends_valid(chat):

@@ -89,7 +89,7 @@ class Keys(Section):
     container: str | None = Field(
         None,
         min_length=1,
-        description="Image in which jobs run with `--sdm apptainer`: a file (.sif) or an address (docker://…); null: none.",
+        description="Image of the jobs with `--sdm apptainer`: a file (.sif) or an address (docker://…); null: none.",
     )
 
     _views = field_validator("views")(one_of(VIEWS))
