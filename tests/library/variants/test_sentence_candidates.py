@@ -63,6 +63,33 @@ def test_a_candidate_is_refused_for_the_first_reason_that_applies(task, reason, 
     assert judged(task, text).reason == reason
 
 
+@pytest.mark.parametrize(
+    ("restated", "sentence", "phrase", "text"),
+    [
+        (True, "Jack Webb is excellent as Jim.", "Jack Webb", "Jack Web is excellent as Jim, a role for Jack Webb."),
+        (True, "It was insipid and trite.", "insipid", "Insipit and trite, it was insipid."),
+        (True, "He sits with my toothbrush in here.", "toothbrush", "In this tooth brush he sits in here, toothbrush."),
+        (True, "The editing was as bad as it.", "editing", "As bad as the edits it was, the editing."),
+        (True, "Moore seems to move through this.", "Moore", "Through this, he seems to move, Moore."),
+        (True, "A great performance by her.", "great performance", "By her, great, a great performance."),
+        # behind the phrase a pronoun refers to it
+        (False, "Moore seems to move through this.", "Moore", "Moore, through this, he seems to move."),
+        # what the sentence has itself is no other word for the phrase
+        (False, "He said that Moore moves moored boats.", "Moore", "He moves moored boats, that is Moore."),
+        # words of few letters and words with another first letter resemble many
+        (False, "The plot has an act of love.", "act", "Of love an art the plot has, an act."),
+        (False, "The plot is for a tad of us.", "plot", "For a lot of us, a tad is the plot."),
+    ],
+)
+def test_a_phrase_is_not_said_in_other_words_too(restated, sentence, phrase, text):
+    reviews = pl.DataFrame({"review_id": ["a"], "text": [sentence]})
+    (parsed,) = parsed_sentences(reviews, parse_reviews(reviews, Parser().params()))["a"]
+    start = sentence.index(phrase)
+    task = Task(parsed, Phrase(phrase.lower(), 0, start, start + len(phrase)), frame_of(sentence, phrase))
+    candidate = judge_sentence(Completion(text, "stop", {}), ".*", task, None, {"length_ratio": [0.1, 3]})
+    assert (candidate.reason == "restated") is restated
+
+
 def test_reasons_that_need_no_text(task):
     assert judged(task, GOOD, finish_reason="length").reason == "truncated"
     assert judged(task, TEXT, position=None).reason == "identical"

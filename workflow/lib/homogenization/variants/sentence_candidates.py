@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Any
 
 from homogenization.corpus.sentences import folded, sentence_spans, words
@@ -19,6 +21,9 @@ _NEGATIONS = frozenset(
     ("no", "not", "never", "none", "nobody", "nothing", "nowhere", "neither", "nor", "without", "cannot")
 )
 _POSSESSIVE = re.compile(r"'s?$")
+_PRONOUNS = frozenset(("he", "she", "they", "him", "her", "them", "his", "hers", "their", "theirs"))
+# letters of a word of the phrase that another may resemble, and how much (2 * letters in common / letters of both)
+_LETTERS, _RESEMBLANCE = 4, 2 / 3
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,7 @@ def judge_sentence(
         "length": limits["length_ratio"][0] <= ratio <= limits["length_ratio"][1],
         "coverage": place_of(task.term, text) is not None,
         "position": is_at(position, task.term, text, task.frame.lead),
+        "restated": not _restates(task, text),
         "names": _names(task, text) >= _names(task, task.text),
         "numbers": _numbers(text) == _numbers(task.text),
         "negations": _negations(text) == _negations(task.text),
@@ -108,6 +114,24 @@ def best(candidates: Sequence[SentenceCandidate]) -> SentenceCandidate | None:
     """The candidate with the highest score of those that passed, the first of equals; None if none passed."""
     passed = [candidate for candidate in candidates if candidate.reason is None]
     return max(passed, key=lambda candidate: candidate.score, default=None)
+
+
+def _restates(task: Task, text: str) -> bool:
+    """Whether `text` says the phrase in other words too: one more that resembles one of its own, or a pronoun ahead.
+
+    A writer that has to end with the phrase may say it before, misspelled ("Jack Web ..., Jack Webb"), as two words
+    ("tooth brush"), in another form, or as "he".
+    """
+    spoken, place = words(text), place_of(task.term, text)
+    new = Counter(spoken) - Counter(words(task.text))
+    pairs = [first + second for first, second in pairwise(spoken) if first in new and second in new]
+    resembling = any(
+        word[0] == part[0] and SequenceMatcher(None, part, word, autojunk=False).ratio() >= _RESEMBLANCE
+        for part in task.term.split()
+        if len(part) >= _LETTERS
+        for word in (*new, *pairs)
+    )
+    return resembling or any(word in new and word in _PRONOUNS for word in spoken[: place[0] if place else 0])
 
 
 def _names(task: Task, text: str) -> set[str]:

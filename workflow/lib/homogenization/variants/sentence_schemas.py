@@ -6,7 +6,7 @@ from homogenization.vocabulary.columns import columns
 
 # of a candidate, in the order of the checks
 SENTENCE_REASONS = (
-    *("truncated", "malformed", "empty", "identical", "length", "coverage", "position"),
+    *("truncated", "malformed", "empty", "identical", "length", "coverage", "position", "restated"),
     *("names", "numbers", "negations", "similarity"),
 )
 # what becomes of a sentence with key phrases
