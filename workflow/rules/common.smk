@@ -24,9 +24,13 @@ from homogenization.models.built import BUILT_FILES, GGUF_FILES
 from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.yaml_files import read_yaml
 from homogenization.writers.prompts import load_prompt
 
 try:
+    # a module's configuration is its parent's
+    for file in [] if __name__ else workflow.configfiles:
+        read_yaml(file)
     files = ", ".join(map(os.path.relpath, workflow.configfiles)) or "--config"
     # Snakemake names a module's files by the module
     STUDY = load_study(config, source=f"{files}, module {__name__}" if __name__ else files)

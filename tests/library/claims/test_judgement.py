@@ -7,10 +7,12 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from conftest import ROOT
 from homogenization.claims.answers import answers_table
 from homogenization.claims.evidence import Tables
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.verdicts import verdicts_table
+from homogenization.config.claims import load_claims
 from homogenization.run.parquet import write_table
 from homogenization.vocabulary.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED
 from library.statistics.shared import (
@@ -31,6 +33,8 @@ from library.statistics.shared import (
     similarity_rows,
     words_of,
 )
+
+OF_CLAIM = ["statement", "measured", "convention", "source", "criterion", "claim"]
 
 
 class TestNumbers:
@@ -124,19 +128,30 @@ class TestTables:
     def test_no_claims(self):
         table = judged([], self.evidence)
         assert dict(table.schema) == CLAIMS_SCHEMA
-        assert verdicts_table(table, ["a"]).columns == ["statement", "source", "criterion", "the study"]
+        assert verdicts_table(table, ["a"]).columns == [*OF_CLAIM, "the study"]
 
     def test_verdicts_on_no_single_model_have_one_column(self):
         table = judged(self.claims, self.evidence, ["a", "b"])
         of_a = table.filter(pl.col("model").is_null() | (pl.col("model") == "a"))
         of_all = of_a.with_columns(model=pl.lit(None, pl.String))
         found = verdicts_table(of_all, ["a", "b"])
-        assert found.columns == ["statement", "source", "criterion", "the study"]
+        assert found.columns == [*OF_CLAIM, "the study"]
         assert found["the study"].to_list() == verdicts_table(table, ["a"])["a"].to_list()
+
+    def test_verdicts_of_one_statement_can_be_told_apart(self):
+        claims = [
+            claim
+            for path in ("claims", "claims-written", "claims-causes", "claims-consequences")
+            for claim in load_claims(ROOT / f"config/{path}.yaml")
+        ]
+        table = verdicts_table(judged(claims, self.evidence, ["a", "b"]), ["a", "b"])
+        assert table["claim"].n_unique() == len(table) == len(claims)
+        assert table.select(OF_CLAIM[:-1]).is_unique().all()
+        assert table["statement"].n_unique() < len(table)
 
     def test_verdicts_have_a_column_for_each_model(self):
         table = verdicts_table(judged(self.claims, self.evidence, ["a", "b"]), ["b", "a"])
-        assert table.columns == ["statement", "source", "criterion", "b", "a"]
+        assert table.columns == [*OF_CLAIM, "b", "a"]
         assert [text.partition(":")[0] for text in table["b"]] == [CONTRADICTED, SUPPORTED, NOT_TESTED]
         assert [text.partition(":")[0] for text in table["a"]] == [SUPPORTED, SUPPORTED, NOT_TESTED]
         assert table["b"][1] == table["a"][1]

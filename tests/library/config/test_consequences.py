@@ -45,7 +45,7 @@ def test_a_model_without_its_head_is_refused_before_anything_runs():
 def test_conditions_need_interventions_and_names_of_perturbed_texts_are_theirs():
     with pytest.raises(HomogenizationError, match="there is no section 'interventions'"):
         study_of({"conditions": ["dial:first:0.2:all"]}, interventions=None)
-    variants = {**SMALL["variants"], "typo": SMALL["variants"]["front"]}
+    variants = {**SMALL["variants"], "typo": SMALL["variants"]["front"] | {"position": "end"}}
     with pytest.raises(HomogenizationError, match=r"the variants \['typo'\] bear names of perturbed texts"):
         study_of({}, variants=variants)
     assert study_of({"perturbations": []}, variants=variants).reading.texts == ["original", "front", "typo"]

@@ -117,8 +117,7 @@ def by_rule(position, **further):
 CONTROLLED = {
     "original": {"rewriter": "none"},
     "front": by_rule("front"),
-    "second": by_rule("scattered"),
-    "scattered": by_rule("scattered"),  # the role is taken
+    "scattered": by_rule("scattered"),
     "front-inward": by_rule("inward", like="front"),
     "end-inward": by_rule("inward", like="end"),
     "front-other": by_rule("front", phrases="other"),
@@ -126,6 +125,7 @@ CONTROLLED = {
     "scattered-other": by_rule("scattered", phrases="other"),
     "end": by_rule("end"),
     "paraphrase": PARAPHRASE,
+    "paraphrase-2": PARAPHRASE | {"prompt": str(ROOT / "config/prompts/front.yaml")},  # the role is taken
     "front-lm": PARAPHRASE | {"position": "front"},
     "front-lm-2": PARAPHRASE | {"position": "front", "writer": "second"},  # has no paraphrase
 }
@@ -135,8 +135,8 @@ WRITERS = {"served": {"backend": "openai", "model": "m"}, "second": {"backend": 
 def test_a_control_differs_from_its_variant_in_one_respect():
     study = study_of(variants=CONTROLLED, writers=WRITERS)
     assert study.controls == {
-        "front": {"edge": "front-inward", "key": "front-other", "rewriting": "second"},
-        "end": {"edge": "end-inward", "rewriting": "second"},
+        "front": {"edge": "front-inward", "key": "front-other", "rewriting": "scattered"},
+        "end": {"edge": "end-inward", "rewriting": "scattered"},
         "front-lm": {"rewriting": "paraphrase"},
     }
     assert study_of(variants={name: CONTROLLED[name] for name in ("original", "front")}).controls == {}
@@ -169,9 +169,9 @@ def test_contrasts_are_those_named_or_with_the_original_and_the_controls():
         *((name, "original") for name in rewritten),
         ("front", "front-inward"),
         ("front", "front-other"),
-        ("front", "second"),
+        ("front", "scattered"),
         ("end", "end-inward"),
-        ("end", "second"),
+        ("end", "scattered"),
         ("front-lm", "paraphrase"),
     ]
     pairs = [["original", "front"]]

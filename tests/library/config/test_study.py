@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import jsonschema
+import polars as pl
 import pytest
 import yaml
 
@@ -131,6 +132,54 @@ def test_a_mistake_is_named(key, value, said):
     assert message.startswith("my.yaml: 1 problem\n")
     for words in said:
         assert words in message
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.jsonl", b'{"body": "a"}\n{"txt": "b"}\n', ["text_column 'text'", "(did you mean 'txt'?)", "body, txt"]),
+        ("a.jsonl", b'{"text": "a"}\n', ["label_column 'label'", "'label_column: null'"]),
+        ("a.csv", b"text,lable\na,b\n", ["label_column 'label'", "did you mean 'lable'"]),
+        ("a.csv", b"text,label\n", ["holds no rows"]),
+        ("a.jsonl", b"\n", ["holds no rows"]),
+        ("a.csv", "text,label\ncafé,b\n".encode("latin1"), ["not UTF-8 (byte 14", "iconv"]),
+        ("a.parquet", b"no parquet at all", ["no Parquet file"]),
+    ],
+)
+def test_a_local_file_is_looked_at_before_anything_runs(tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    message = problems(**{"corpus.source": str(tmp_path / name)})
+    assert message.startswith("my.yaml: 1 problem\n")
+    assert message.count(str(tmp_path)) in (1, 2, 3)
+    assert all(words in message for words in said)
+
+
+def test_the_head_of_a_local_file_is_enough(tmp_path):
+    """What one line does not tell is left to the job; a byte-order mark is no part of the first column."""
+    contents = {"a.json": b'[\n {"txt": "a"}\n]\n', "b.csv": b"\xef\xbb\xbftext,label\na,b\n"}
+    of_texts = {"corpus.label_column": None}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+        assert load_study(with_changes(SMALL, of_texts | {"corpus.source": str(tmp_path / name)}))
+    pl.DataFrame({"text": ["a"], "label": ["b"]}).write_parquet(tmp_path / "c.parquet")
+    assert load_study(with_changes(SMALL, {"corpus.source": str(tmp_path / "c.parquet")}))
+
+
+def test_a_second_mistake_is_named_and_no_third_is_made_up():
+    """A section that holds a mistake still has its names."""
+    labels = {"tiny": "T", "front": "F", "frunt": "F"}
+    pairs = [["frunt", "original"]]
+    message = problems(**{"models.tiny.dtype": "x", "figures.labels": labels, "contrasts.pairs": pairs})
+    assert message.startswith("my.yaml: 2 problems\n")
+    assert "pairs: 'frunt' is not among variants (did you mean 'front'?)" in message
+    message = problems(**{"variants.front.position": "frnt", "contrasts.pairs": pairs, "figures.labels": labels})
+    assert message.startswith("my.yaml: 2 problems\n")
+    assert "pairs: 'frunt'" in message
+
+
+def test_two_variants_are_not_made_alike():
+    message = problems(**{"variants.again": SMALL["variants"]["front"]})
+    assert "variants: 'front' and 'again' are made alike" in message
 
 
 def test_all_mistakes_are_named_at_once():

@@ -19,16 +19,16 @@ def verdicts_table(claims: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
 
     Args:
         claims: the table `claims`.
-        models: names of the columns after statement, source and criterion.
+        models: names of the columns after those of the claim.
     """
-    columns = ("statement", "source", "criterion")
+    columns = ("statement", "measured", "convention", "source", "criterion")
     models = [STUDY] if claims["model"].is_null().all() else models
     rows = []
-    for _, of_claim in claims.group_by("claim", maintain_order=True):
+    for (name,), of_claim in claims.group_by("claim", maintain_order=True):
         words = {row["model"]: in_words(row) for row in of_claim.iter_rows(named=True)}
         shared = of_claim.select(columns).row(0)
-        rows.append((*shared, *(words.get(model, words.get(None)) for model in models)))
-    return pl.DataFrame(rows, schema=dict.fromkeys((*columns, *models), pl.String), orient="row")
+        rows.append((*shared, name, *(words.get(model, words.get(None)) for model in models)))
+    return pl.DataFrame(rows, schema=dict.fromkeys((*columns, "claim", *models), pl.String), orient="row")
 
 
 def in_words(row: Mapping[str, Any]) -> str:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import yaml
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
 from homogenization.claims.measurement import RAW, THESIS
 from homogenization.claims.statistics import STATISTICS
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import Name, Section, describe_problems
+from homogenization.run.yaml_files import read_yaml
 from homogenization.vocabulary.variants import CONTROL_ROLES
 
 CONTROLS = {f"{role} control": role for role in CONTROL_ROLES}  # what `minus` may say in place of a variant
@@ -118,10 +118,7 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
     Raises:
         HomogenizationError: the file is missing or holds no YAML list, or entries are wrong; the message names each.
     """
-    try:
-        entries = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise HomogenizationError(f"{path}: not readable as YAML ({' '.join(str(error).split())})") from error
+    entries = read_yaml(path)
     if not isinstance(entries, list):
         raise HomogenizationError(f"{path}: holds no list of claims; write one entry `- claim: ...` for each")
     problems: list[str] = []

@@ -1,6 +1,6 @@
 """Every key of the configuration, and whether they fit each other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -128,6 +128,17 @@ class Keys(Section):
                 raise ValueError(f"the name {name!r} is taken by the workflow; choose another")
         return variants
 
+    @field_validator("variants")
+    @classmethod
+    def variants_differ(cls, variants: dict[str, AnyVariant]) -> dict[str, AnyVariant]:
+        """Each variant is made in a way of its own: two that are alike compare a text with itself."""
+        names = list(variants)
+        for number, name in enumerate(names):
+            for other in names[:number]:
+                if variants[name] == variants[other]:
+                    raise ValueError(f"{other!r} and {name!r} are made alike; leave one of them out, or change it")
+        return variants
+
     @field_validator("mauve", "pooled")
     @classmethod
     def measured_variants_exist(cls, measured: Mauve | Pooled, info: ValidationInfo) -> Mauve | Pooled:
@@ -217,18 +228,23 @@ class Keys(Section):
         missing = [view for view in figures.views if view not in info.data.get("views", VIEWS)]
         if missing:
             raise ValueError(f"views {missing} are not among the computed 'views'; add them there or leave them out")
-        models = info.data.get("models", {})
-        arms = dict.fromkeys(arm for _, arm, _, _ in arms_of(models))
-        entries = (*models, *info.data.get("variants", {}), *arms)
-        unknown = [name for name in figures.labels if entries and name not in entries]
-        if unknown:
-            raise ValueError(f"labels for {unknown}: no such model, variant or arm; allowed: {', '.join(entries)}")
+        if {"models", "variants"} <= info.data.keys():
+            models = info.data["models"]
+            arms = dict.fromkeys(arm for _, arm, _, _ in arms_of(models))
+            _check_labels(figures.labels, (*models, *info.data["variants"], *arms))
         return figures
 
 
+def _check_labels(labels: Iterable[str], entries: Sequence[str]) -> None:
+    unknown = [name for name in labels if name not in entries]
+    if unknown:
+        raise ValueError(f"labels for {unknown}: no such model, variant or arm; allowed: {', '.join(entries)}")
+
+
 def _check_names(names: Sequence[str], info: ValidationInfo, key: str, where: str) -> None:
-    known = info.data.get(key)
-    for name in names if known is not None else ():
+    """Refuse a name that is not among those of a section; where this holds mistakes itself, the context has them."""
+    known = info.data.get(key) or (info.context or {}).get(key)
+    for name in names if known else ():
         if name not in known:
             raise ValueError(f"{where}: {name!r} is not among {key}{nearest(name, known)}; allowed: {', '.join(known)}")
 

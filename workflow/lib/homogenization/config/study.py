@@ -27,7 +27,7 @@ from homogenization.models.source import Source
 from homogenization.models.weights import RandomWeights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import describe_problems, without_nulls
-from homogenization.vocabulary.variants import CONTROL_ROLES
+from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL
 
 
 class Study(Keys):
@@ -337,9 +337,22 @@ def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
         key: without_nulls(value) if key in ("models", "variants", "writers") else value for key, value in raw.items()
     }
     try:
-        return Study.model_validate(sections)
+        return Study.model_validate(sections, context=_names(sections))
     except ValidationError as error:
         problems = list(describe_problems(error, Study))
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         lines = "\n".join(f"  - {problem}" for problem in problems)
         raise HomogenizationError(f"{source}: {count}\n{lines}\nEvery key is described in config/README.md.") from None
+
+
+def _names(sections: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The names of the models and variants, for checks of what names them where they hold mistakes themselves.
+
+    Of models, only where none is trained: such an entry stands for several models.
+    """
+    given = {key: sections[key] for key in ("models", "variants") if isinstance(sections.get(key), dict)}
+    weights = [entry.get("weights") for entry in given.get("models", {}).values() if isinstance(entry, dict)]
+    trained = any({"tuned", "trained"} & set(of_model) for of_model in weights if isinstance(of_model, dict))
+    names = {key: list(entries) for key, entries in given.items() if not (trained and key == "models")}
+    # without it the variants hold a mistake, but what names it holds none
+    return names | {"variants": list(dict.fromkeys([ORIGINAL, *names.get("variants", ())]))}

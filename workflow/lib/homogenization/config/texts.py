@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.corpus.sources import BUILDERS, is_local
+from homogenization.corpus.sources import BUILDERS, check_columns, is_local
 from homogenization.models.dtypes import Dtype
+from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import ExpandedPath, Option, Section, one_of, without_nulls
 from homogenization.vocabulary.variants import RULE_POSITIONS, SIDES
 from homogenization.writers.prompts import load_prompt, unit_of
@@ -59,6 +60,16 @@ class Corpus(Section):
         if max_words < info.data.get("min_words", 1):
             raise ValueError(f"{max_words} is below min_words ({info.data['min_words']})")
         return max_words
+
+    @model_validator(mode="after")
+    def columns_exist(self) -> Self:
+        """A local file can be read and has the columns."""
+        if self.is_local:
+            try:
+                check_columns(self.source, self.text_column, self.label_column)
+            except HomogenizationError as error:
+                raise ValueError(str(error).removeprefix("corpus: ")) from None
+        return self
 
     @property
     def is_local(self) -> bool:

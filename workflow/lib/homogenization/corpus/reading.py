@@ -5,8 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from homogenization.corpus.sources import BUILDERS, is_local
-from homogenization.run.errors import HomogenizationError, nearest
+from homogenization.corpus.sources import BUILDERS, is_local, missing_column
+from homogenization.run.errors import HomogenizationError
 from homogenization.run.hub import check_cached, first_line, hub_advice, unreachable
 
 
@@ -42,10 +42,7 @@ def read_reviews(
             dataset = _hub_dataset(source, subset, revision, split, cache)
         for key, column in (("text_column", text_column), ("label_column", label_column)):
             if column is not None and column not in dataset.column_names:
-                raise HomogenizationError(
-                    f"corpus: {key} '{column}' is no column of {source}{nearest(column, dataset.column_names)}. "
-                    f"It has: {', '.join(sorted(dataset.column_names))}."
-                )
+                raise HomogenizationError(missing_column(key, column, source, dataset.column_names))
         if len(dataset) == 0:
             raise HomogenizationError(f"corpus: {source} holds no rows. Give a source with reviews.")
         texts = list(dataset[text_column])

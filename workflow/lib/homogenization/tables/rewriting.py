@@ -41,9 +41,9 @@ REWRITING_SCHEMA = {
     #: candidates `truncated`: cut off at `max_new_tokens`; `malformed`: that are not the JSON, or the sentence, that
     #: was asked for; `empty`: without a word; `identical`: with the words of the review, or sentence, in their order;
     #: `length`: outside `rewriting.length_ratio`; `coverage`: below `rewriting.min_coverage`, or without the key phrase
-    #: of the sentence, or with two; `position`: beyond `rewriting.max_distance`, or elsewhere in the sentence; `restated`:
-    #: that say the phrase in other words too; `names`, `numbers`, `negations`: that lack a name of the sentence, or have
-    #: other numbers, or another number of negations; `similarity`: below `rewriting.min_f1`
+    #: of the sentence, or with two; `position`: beyond `rewriting.max_distance`, or elsewhere in the sentence;
+    #: `restated`: that say the phrase in other words too; `names`, `numbers`, `negations`: that lack a name of the
+    #: sentence, or have other numbers, or another number of negations; `similarity`: below `rewriting.min_f1`
     **dict.fromkeys(ALL_REASONS, pl.Int64),
     "median_words_rewritten": pl.Float64,  #: median words of the reviews that were rewritten
     "median_words_rejected": pl.Float64,  #: median words of the other reviews

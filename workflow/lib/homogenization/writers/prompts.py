@@ -4,10 +4,10 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.yaml_files import read_yaml
 
 PLACEHOLDERS = ("review", "phrases", "max_phrases", "sentence", "phrase")
 
@@ -61,12 +61,9 @@ def load_prompt(path: str | Path) -> dict[str, Any]:
         HomogenizationError: the file is missing or not YAML, or a key or a placeholder is unknown, missing or wrong.
     """
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise HomogenizationError(
-            f"prompt {path}: not readable as YAML ({reason}). Give a file like front.yaml."
-        ) from error
+        content = read_yaml(path)
+    except HomogenizationError as error:
+        raise HomogenizationError(f"prompt {error} Give a file like front.yaml.") from error
     try:
         return _Prompt.model_validate(content).model_dump()
     except ValidationError as error:
