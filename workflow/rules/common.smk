@@ -30,7 +30,7 @@ from homogenization.writers.prompts import load_prompt
 try:
     # a module's configuration is its parent's
     for file in [] if __name__ else workflow.configfiles:
-        read_yaml(file)
+        read_yaml(os.path.relpath(file))
     files = ", ".join(map(os.path.relpath, workflow.configfiles)) or "--config"
     # Snakemake names a module's files by the module
     STUDY = load_study(config, source=f"{files}, module {__name__}" if __name__ else files)
