@@ -1,6 +1,7 @@
 """Every key of the configuration, and whether they fit each other."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -91,6 +92,23 @@ class Keys(Section):
         min_length=1,
         description="Image of the jobs with `--sdm apptainer`: a file (.sif) or an address (docker://…); null: none.",
     )
+
+    @field_validator("results")
+    @classmethod
+    def results_in_a_folder(cls, results: str) -> str:
+        """No file stands where the folder is to be."""
+        if Path(results).is_file():
+            raise ValueError(f"{results!r} is a file; name a folder, which may not exist yet")
+        return results
+
+    @field_validator("container")
+    @classmethod
+    def image_exists(cls, container: str | None) -> str | None:
+        """An image that is a file exists."""
+        is_file = container is not None and container.endswith(".sif") and "://" not in container
+        if is_file and not Path(container).is_file():
+            raise ValueError(f"the file {container!r} does not exist; build it (docs/cluster.md), or name an address")
+        return container
 
     _views = field_validator("views")(one_of(VIEWS))
     _metrics = field_validator("metrics")(one_of(METRIC_NAMES))

@@ -354,5 +354,6 @@ def _names(sections: Mapping[str, Any]) -> dict[str, list[str]]:
     weights = [entry.get("weights") for entry in given.get("models", {}).values() if isinstance(entry, dict)]
     trained = any({"tuned", "trained"} & set(of_model) for of_model in weights if isinstance(of_model, dict))
     names = {key: list(entries) for key, entries in given.items() if not (trained and key == "models")}
-    # without it the variants hold a mistake, but what names it holds none
-    return names | {"variants": list(dict.fromkeys([ORIGINAL, *names.get("variants", ())]))}
+    if "variants" in names and ORIGINAL not in names["variants"]:
+        names["variants"].append(ORIGINAL)  # that it is missing is the mistake, not that it is named
+    return names

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.corpus.sources import BUILDERS, check_columns, is_local
+from homogenization.corpus.sources import BUILDERS, OTHER_FILES, check_columns, is_local
 from homogenization.models.dtypes import Dtype
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import ExpandedPath, Option, Section, one_of, without_nulls
@@ -45,7 +45,9 @@ class Corpus(Section):
     @classmethod
     def local_file_exists(cls, source: str) -> str:
         """A source that looks like a file exists and has a readable format."""
-        if is_local(source):
+        if "://" in source:
+            raise ValueError(f"{source!r} is an address; give the id of a data set on the hub, or download the file")
+        if is_local(source) or Path(source).suffix.lower() in OTHER_FILES:
             suffix = Path(source).suffix
             if suffix.lower() not in BUILDERS:
                 raise ValueError(f"{source!r} ends in {suffix!r}; allowed: {', '.join(BUILDERS)}")

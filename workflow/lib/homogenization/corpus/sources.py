@@ -11,6 +11,8 @@ from homogenization.run.errors import HomogenizationError, nearest
 # ending of a file -> the builder of `datasets` that reads it
 BUILDERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 
+# endings of files that no builder reads, and that no data set of the hub has
+OTHER_FILES = (".txt", ".tsv", ".xlsx", ".gz", ".zip", ".zst", ".feather", ".arrow")
 _ROWS = 1000  # rows of a file of JSON lines whose keys are looked at
 
 

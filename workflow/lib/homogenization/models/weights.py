@@ -55,6 +55,14 @@ class HubWeights(MayHoldGguf):
     sha256: Digest | None = Field(None, exclude_if=is_absent)
     """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
 
+    @field_validator("hub")
+    @classmethod
+    def is_an_id(cls, hub: str) -> str:
+        """An id, not an address."""
+        if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", hub):
+            raise ValueError(f"{hub!r} is no id of the hub; write owner/name, as in Qwen/Qwen2.5-0.5B")
+        return hub
+
     @property
     def _asked(self) -> str:
         return f"the hub model '{self.hub}' at revision {self.revision or 'main'}"
