@@ -37,6 +37,9 @@ try:
 except HomogenizationError as error:
     raise WorkflowError(str(error)) from None
 
+for warning in STUDY.warnings if workflow.is_main_process else []:
+    logger.warning(f"{files}: {warning}")
+
 
 def any_of(names):
     """A wildcard constraint: one of `names`; without any, nothing matches."""

@@ -188,6 +188,15 @@ def test_two_variants_are_not_made_alike():
     assert "variants: 'front' and 'again' are made alike" in message
 
 
+def test_too_few_reviews_for_any_comparison_are_no_mistake_but_named():
+    few = {"corpus.n_reviews": 5, "contrasts.min_reviews": 6}
+    (warning,) = load_study(with_changes(SMALL, few)).warnings
+    assert "corpus.n_reviews: 5" in warning
+    assert "the 6 that a comparison needs (contrasts.min_reviews)" in warning
+    assert load_study(with_changes(SMALL, few | {"corpus.n_reviews": 6})).warnings == []
+    assert load_study(with_changes(SMALL, few | {"contrasts.pairs": []})).warnings == []
+
+
 def test_all_mistakes_are_named_at_once():
     message = problems(
         **{"corpus.n_reviews": 0, "similarity.threshold": 2, "metrics": ["nope"], "seeed": 1, "models.tiny.dtype": "x"}

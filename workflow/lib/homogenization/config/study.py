@@ -34,6 +34,19 @@ class Study(Keys):
     """The whole configuration."""
 
     @property
+    def warnings(self) -> list[str]:
+        """What is allowed, and yet most likely not meant."""
+        few, needed = self.corpus.n_reviews, self.contrasts.min_reviews
+        return (
+            [
+                f"corpus.n_reviews: {few} reviews are fewer than the {needed} that a comparison needs "
+                "(contrasts.min_reviews), so no two variants will be compared. Raise the one or lower the other."
+            ]
+            if self.contrasted and few < needed
+            else []
+        )
+
+    @property
     def shards(self) -> list[str]:
         """Numbers of the shards, three digits each."""
         return [f"{number:03d}" for number in range(-(-self.corpus.n_reviews // self.corpus.shard_size))]
