@@ -11,8 +11,8 @@ Streams, pinned memory, the allocator, backward passes and the kernels themselve
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, ValuesView
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, nullcontext
 from unittest.mock import patch
 
 import numpy as np
@@ -40,7 +40,8 @@ class FakeCudaTensor(Tensor):
 
     @staticmethod
     def __new__(cls, value: Tensor, device: torch.device) -> "FakeCudaTensor":
-        with torch.inference_mode(value.is_inference()):
+        other_mode = value.is_inference() != torch.is_inference_mode_enabled()
+        with torch.inference_mode(value.is_inference()) if other_mode else nullcontext():
             made = Tensor._make_wrapper_subclass(
                 cls, value.shape, value.stride(), value.storage_offset(), dtype=value.dtype, device=device
             )
@@ -115,7 +116,7 @@ class _Operations(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        leaves = list(_leaves((args, kwargs.values())))
+        leaves = list(_leaves((*args, *kwargs.values())))
         fakes = [leaf for leaf in leaves if isinstance(leaf, FakeCudaTensor)]
         asked = _device(kwargs.get("device"))
         if not fakes and (asked is None or asked.type == "cpu"):
@@ -135,7 +136,7 @@ class _Operations(TorchDispatchMode):
         if func in _INDEXED:
             self._fake.counts_indices(args[0], args[1])
             leaves = [args[0], *args[2:3]]
-        return common_device(str(func), leaves)
+        return common_device(func, leaves)
 
     def _count(self, func, device: torch.device, leaves: list, out: object) -> None:
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
@@ -223,7 +224,7 @@ def _refused(tensor: Tensor, *_: object) -> None:
     raise TypeError(f"can't convert {tensor.device} device type tensor to numpy")
 
 
-def common_device(what: str, leaves: list) -> torch.device:
+def common_device(what: object, leaves: list) -> torch.device:
     """The device of the tensors among `leaves`; those of the CPU without dimensions go with any.
 
     Raises:
@@ -281,7 +282,7 @@ def _on_device(out: object, device: torch.device, given: Sequence[FakeCudaTensor
 def _leaves(values: Iterable) -> Iterator:
     """What nested tuples and lists hold."""
     for value in values:
-        if isinstance(value, tuple | list | ValuesView):
+        if isinstance(value, (tuple, list)):
             yield from _leaves(value)
         else:
             yield value
