@@ -34,6 +34,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+# not the user's own notes on files
+os.environ["HOMOGENIZATION_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "homogenization")
+
 # The same examples in each run, so that a failure can be looked at. Others: pytest --hypothesis-profile default
 hypothesis.settings.register_profile("fast", derandomize=True, max_examples=50, deadline=None)
 hypothesis.settings.register_profile("thorough", derandomize=True, max_examples=200, deadline=None)

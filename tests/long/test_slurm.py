@@ -182,3 +182,31 @@ def test_an_interrupt_cancels_the_jobs(slurm, tmp_path):
         finally:
             process.kill()
     assert {job["JobState"] for job in single_node.jobs()[before:]} <= {"CANCELLED", "COMPLETING"}
+
+
+@needs_slurm
+def test_a_preempted_job_is_queued_again_and_asks_for_no_more(slurm, tmp_path):
+    """The first run of the job waits for ever; another one, which takes the whole node, ends it."""
+    folder = checkout(tmp_path / "project")
+    with (folder / "Snakefile").open("a") as snakefile:
+        snakefile.write(
+            "\n\nrule preempted:\n    output: 'done'\n    resources: mem_mb=lambda wildcards, attempt: 3000 * attempt,"
+            " slurm_partition='spare'\n    shell: 'test -e began && touch {output} || (touch began && sleep 600)'\n"
+        )
+    before = len(single_node.jobs())
+    with subprocess.Popen(
+        (*SNAKEMAKE, "--", "done"), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            end = time.monotonic() + 200
+            while not (folder / "began").exists():
+                assert time.monotonic() < end, "no job started"
+                time.sleep(0.2)
+            urgent = ("--partition=urgent", "--exclusive", "--mem=0", "--output=/dev/null", "--wrap=true")
+            subprocess.run(("sbatch", *urgent), check=True, cwd=folder)
+            printed, _ = process.communicate(timeout=300)
+        finally:
+            process.kill()
+    assert process.returncode == 0, printed
+    (job,) = [job for job in single_node.jobs()[before:] if job["Partition"] == "spare"]
+    assert (job["Restarts"], job["JobState"], job["MinMemoryNode"]) == ("1", "COMPLETED", "3000M")

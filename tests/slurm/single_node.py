@@ -31,7 +31,8 @@ SLURM = """\
 ClusterName=homogenization
 SlurmctldHost={host}(127.0.0.1)
 SlurmUser=root
-AuthInfo=socket={folder}/munge.socket
+# a requeued job waits for this many seconds and one more
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdPidFile={folder}/slurmd.pid
@@ -54,10 +55,16 @@ JobAcctGatherParams=OverMemoryKill
 MinJobAge=86400
 GresTypes=gpu
 KillWait=1
+# jobs of `spare` make room for those of `urgent`; Slurm queues again what asks for it
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+JobRequeue=0
 NodeName={host} NodeAddr=127.0.0.1 CPUs=16 RealMemory=64000 Gres=gpu:1
 # the higher tier: jobs that wait for the GPU hold up none of those that need no GPU
-PartitionName=cpu Nodes={host} Default=YES PriorityTier=2
-PartitionName=gpu Nodes={host}
+PartitionName=cpu Nodes={host} Default=YES PriorityTier=2 PreemptMode=OFF
+PartitionName=gpu Nodes={host} PreemptMode=OFF
+PartitionName=spare Nodes={host}
+PartitionName=urgent Nodes={host} PriorityTier=3 PreemptMode=OFF
 """
 
 
@@ -75,7 +82,7 @@ def why_not() -> str | None:
 
 
 def start() -> None:
-    """Start munged, slurmctld and slurmd, with the partitions `cpu` and `gpu` on one node; end what runs of them."""
+    """Start munged, slurmctld and slurmd, with the partitions `cpu`, `gpu`, `spare` and `urgent` on one node; end what runs of them."""
     stop()
     try:
         _write_configuration()

@@ -1,21 +1,23 @@
 """Checks that a model's files are intact.
 
 A safetensors file has no checksum, so loading it does not reveal a flipped bit. Each file is therefore hashed before it
-is read, and compared with its known digest: the hub's cache names each large file by its SHA-256, a model that the
-workflow built has a list of digests beside it, and any local folder may have such a list.
+is first read, and again after a change (`run.digest_cache`), and compared with its known digest: the hub's cache names
+each large file by its SHA-256, a model that the workflow built has a list of digests beside it, and any local folder
+may have such a list.
 """
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.source import ResolvedWeights
 from homogenization.models.weights import HUB_FILES, BuiltWeights
+from homogenization.run.digest_cache import sha256_once
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import gone
+from homogenization.run.files import gone, sha256_of
 
 DIGESTS_FILE = BUILT_FILES["digests"]  # in the format of sha256sum
 _DIGESTS_FILES = (DIGESTS_FILE, "SHA256SUMS")
@@ -55,20 +57,15 @@ def verified_digests(weights: ResolvedWeights) -> dict[str, str]:
     known = _known_digests(weights)
     read = {path.name for pattern in HUB_FILES for path in folder.glob(pattern) if path.is_file()}
     checked = read & known.keys()
-    found = _sha256(sorted({*folder.glob("*.safetensors"), *(folder / name for name in checked)}))
+    found = _sha256(sorted({*folder.glob("*.safetensors"), *(folder / name for name in checked)}), sha256_once)
     for name in sorted(checked):
         if found[name] != known[name]:
             raise weights.source.damaged(folder / name, f"its SHA-256 is {found[name]}, and should be {known[name]}")
     return {name: digest for name, digest in found.items() if name.endswith(".safetensors")}
 
 
-def _sha256(files: Iterable[Path]) -> dict[str, str]:
+def _sha256(files: Iterable[Path], digest: Callable[[Path], str] = sha256_of) -> dict[str, str]:
     """SHA-256 by file name; threads hash several files at once."""
-
-    def digest(path: Path) -> str:
-        with path.open("rb") as handle:
-            return hashlib.file_digest(handle, "sha256").hexdigest()
-
     files = list(files)
     with ThreadPoolExecutor() as threads:
         return dict(zip((path.name for path in files), threads.map(digest, files), strict=True))

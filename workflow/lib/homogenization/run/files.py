@@ -95,15 +95,15 @@ def _is_disk_full(error: BaseException) -> bool:
     return "No space left on device" in str(error)
 
 
-def write_text(text: str, path: str | Path) -> None:
-    """Write `text` as UTF-8, whole."""
-    with written_whole(path) as partial:
+def write_text(text: str, path: str | Path, shared: bool = False) -> None:
+    """Write `text` as UTF-8, whole; `shared` as in `written_whole`."""
+    with written_whole(path, shared) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
-def write_json(value: Any, path: str | Path) -> None:
-    """Write `value` as JSON with sorted keys, whole."""
-    write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", path)
+def write_json(value: Any, path: str | Path, shared: bool = False) -> None:
+    """Write `value` as JSON with sorted keys, whole; `shared` as in `written_whole`."""
+    write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", path, shared)
 
 
 def write_csv(table: pl.DataFrame, path: str | Path) -> None:

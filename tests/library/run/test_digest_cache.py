@@ -1,0 +1,144 @@
+"""A large file is hashed once, and again when it has changed, whatever its size and date of modification say."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from hashlib import sha256
+
+import pytest
+
+from conftest import ROOT
+from homogenization.run import digest_cache
+from homogenization.run.digest_cache import CACHE_VARIABLE, sha256_once
+
+CONTENT = b"weights" * 1000
+
+
+def digest(content: bytes) -> str:
+    return sha256(content).hexdigest()
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """A file that has settled, for a user without notes."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(digest_cache, "_SETTLED", -1.0)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(CONTENT)
+    time.sleep(0.05)  # the clock of a file system ticks up to every 10 ms
+    return path
+
+
+@pytest.fixture
+def hashed(monkeypatch):
+    """The files that are read to be hashed."""
+    read, hash_file = [], digest_cache.sha256_of
+    monkeypatch.setattr(digest_cache, "sha256_of", lambda path: read.append(path) or hash_file(path))
+    return read
+
+
+def notes(tmp_path):
+    return list((tmp_path / "cache" / "digests").glob("*.json"))
+
+
+def test_a_file_is_hashed_once_by_whatever_name(file, hashed, tmp_path):
+    (tmp_path / "link").symlink_to(file)
+    assert [sha256_once(name) for name in (file, str(file), tmp_path / "link")] == [digest(CONTENT)] * 3
+    assert hashed == [file]
+
+
+def test_a_changed_file_is_hashed_again_though_size_and_date_are_the_same(file, hashed, tmp_path):
+    sha256_once(file)
+    before = file.stat()
+    changed = CONTENT[:-1] + b"!"
+    file.write_bytes(changed)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = file.stat()
+    assert (after.st_size, after.st_mtime_ns, after.st_ino) == (before.st_size, before.st_mtime_ns, before.st_ino)
+    assert [sha256_once(file), sha256_once(file)] == [digest(changed)] * 2
+    assert len(hashed) == 2
+    assert len(notes(tmp_path)) == 1, "the note of the file as it was is gone"
+
+
+def test_another_file_in_its_place_is_hashed(file, hashed, tmp_path):
+    sha256_once(file)
+    other = tmp_path / "other"
+    other.write_bytes(CONTENT[::-1])
+    os.replace(other, file)
+    assert sha256_once(file) == digest(CONTENT[::-1])
+
+
+def test_a_file_that_may_still_change_unseen_gets_no_note(file, hashed, tmp_path, monkeypatch):
+    monkeypatch.setattr(digest_cache, "_SETTLED", 3600.0)
+    sha256_once(file)
+    sha256_once(file)
+    assert len(hashed) == 2
+    assert notes(tmp_path) == []
+
+
+def test_a_file_that_changes_while_it_is_hashed_gets_no_note(file, tmp_path, monkeypatch):
+    hash_file = digest_cache.sha256_of
+
+    def hash_and_write(path):
+        found = hash_file(path)
+        file.write_bytes(CONTENT + b"more")
+        return found
+
+    monkeypatch.setattr(digest_cache, "sha256_of", hash_and_write)
+    sha256_once(file)
+    assert notes(tmp_path) == []
+
+
+def _shortened(note: dict) -> str:
+    return json.dumps(note)[:-20]
+
+
+DAMAGED = {
+    "cut short": _shortened,
+    "empty": lambda note: "",
+    "binary": lambda note: "\x00\ufffd",
+    "no object": lambda note: "[1]",
+    "another digest's form": lambda note: json.dumps(note | {"sha256": "0" * 63}),
+    "no digest": lambda note: json.dumps({key: value for key, value in note.items() if key != "sha256"}),
+    "of another file": lambda note: json.dumps(note | {"path": "/elsewhere", "sha256": "0" * 64}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_note_is_written_anew(file, hashed, tmp_path, damage):
+    sha256_once(file)
+    (note,) = notes(tmp_path)
+    content = json.loads(note.read_text())
+    note.write_text(DAMAGED[damage](content))
+    assert sha256_once(file) == digest(CONTENT)
+    assert len(hashed) == 2
+    assert json.loads(note.read_text()) == content
+
+
+def test_without_a_place_for_notes_each_call_hashes(file, hashed, tmp_path, monkeypatch):
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    assert [sha256_once(file), sha256_once(file)] == [digest(CONTENT)] * 2
+    monkeypatch.delenv(CACHE_VARIABLE)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(digest_cache.Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    assert sha256_once(file) == digest(CONTENT)
+    assert len(hashed) == 3
+
+
+def test_processes_at_once_agree(file, tmp_path):
+    files = [file, *(tmp_path / f"{number}.safetensors" for number in range(20))]
+    for number, path in enumerate(files):
+        path.write_bytes(CONTENT + bytes([number]))
+    program = (
+        "import sys\nfrom homogenization.run import digest_cache\ndigest_cache._SETTLED = -1.0\n"
+        "for path in sys.argv[1:] * 5: print(digest_cache.sha256_once(path))"
+    )
+    command = [sys.executable, "-c", program, *map(str, files)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "workflow" / "lib")}
+    running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    expected = [digest(path.read_bytes()) for path in files] * 5
+    assert [process.communicate()[0].split() for process in running] == [expected] * 2
+    assert len(notes(tmp_path)) == len(files)
+    assert {json.loads(note.read_text())["sha256"] for note in notes(tmp_path)} == set(expected)
