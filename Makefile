@@ -41,7 +41,7 @@ lint: $(VENV)/.dev
 docs: $(VENV)/.dev
 	@mkdir -p build/pages
 	@ln -sfn $(foreach page,$(PAGES),$(CURDIR)/$(page)) build/pages
-	@$(BIN)/mkdocs build --strict --quiet
+	@$(BIN)/mkdocs build --strict
 	@echo "Website  build/site/index.html"
 
 clean:
