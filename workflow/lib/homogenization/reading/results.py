@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from homogenization.config.table_docs import Described, described, tables_made
+from homogenization.config.table_docs import Described, described, row, tables_made
 from homogenization.reading.citation import citation
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.run.files import read_bytes
@@ -88,7 +88,8 @@ class Results:
         if path.suffix == ".parquet":
             return read_table(path)
         schema = _schema(path.name)
-        types = {column: dtype for part in schema.columns for column, dtype in part.schema.items()} if schema else {}
+        parts = described(schema).columns if schema else []
+        types = {column: dtype for part in parts for column, dtype in part.schema.items()}
         return pl.read_csv(read_bytes(path), schema_overrides=types, infer_schema=False)  # other columns are text
 
     @cached_property
@@ -129,8 +130,8 @@ class Results:
             meanings = dict.fromkeys(self.verdicts.columns, ("String", _VERDICT))
             of_claims = _meanings(described("claims.judgement.CLAIMS_SCHEMA"))
             meanings |= {column: of_claims[column] for column in meanings if column in of_claims}
-        elif schema := described("reading.results.TEXTS_SCHEMA") if name == _TEXTS else _schema(name):
-            meanings = _meanings(schema)
+        elif schema := "reading.results.TEXTS_SCHEMA" if name == _TEXTS else _schema(name):
+            meanings = _meanings(described(schema))
         else:
             meanings = {column: (str(dtype), "") for column, dtype in self.table(name).schema.items()}
         rows = [(column, *words) for column, words in meanings.items()]
@@ -232,17 +233,16 @@ def _states_of(store: StateStore, index: int, text: str) -> ReviewStates:
     )
 
 
-def _schema(name: str) -> Described | None:
-    """The schema of a table by the name of its file, with or without the suffix; None for one without a schema."""
+def _schema(name: str) -> str:
+    """Name of the schema of a table by that of its file, with or without the suffix; "" if it has none."""
     made = tables_made()
     stem = name.split(".")[0]
-    file = next((file for file in (name, f"{stem}.parquet", f"{stem}.csv") if file in made), None)
-    return described(made[file][1]) if file else None
+    return next((made[file][1] for file in (name, f"{stem}.parquet", f"{stem}.csv") if file in made), "")
 
 
 def _row(file: str) -> str:
     schema = _schema(file)
-    return _plain(schema.row) if schema else _ROWS.get(file, "")
+    return _plain(row(schema)) if schema else _ROWS.get(file, "")
 
 
 def _meanings(schema: Described) -> dict[str, tuple[str, str]]:
