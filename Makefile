@@ -1,4 +1,4 @@
-# make run · make test · make test-long · make lint: each sets up .venv by itself, once.
+# make run · make test · make test-long · make lint · make docs: each sets up .venv by itself, once.
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(if $(shell $(p) -c 'print(1)' 2>/dev/null),$(p))))
 VENV := .venv
@@ -6,7 +6,10 @@ BIN := $(VENV)/bin
 # two processes; a file's tests stay together, in the order of tests/conftest.py
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test test-long lint clean
+# what a page links to, in the places of the repository
+PAGES := README.md CHANGELOG.md CITATION.cff LICENSE config docs benchmarks
+
+.PHONY: run test test-long lint docs clean
 
 run: $(VENV)/.run
 	@$(BIN)/snakemake --cores all
@@ -34,8 +37,15 @@ lint: $(VENV)/.dev
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(BIN)/snakemake --lint
 
+# the pages as a website, build/site/index.html; a broken link fails
+docs: $(VENV)/.dev
+	@mkdir -p build/pages
+	@ln -sfn $(foreach page,$(PAGES),$(CURDIR)/$(page)) build/pages
+	@$(BIN)/mkdocs build --strict
+	@echo "Website  build/site/index.html"
+
 clean:
-	rm -rf results .snakemake
+	rm -rf results .snakemake build
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed; none found. Install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }

@@ -40,7 +40,7 @@ def blocks(language: str, page: str = "extending.md") -> list[str]:
 
 def run_example(module_name: str, monkeypatch, registry: str):
     """Run the example that docs/extending.md gives for a module, in the module's own names; its registry recovers."""
-    (code,) = blocks(f"python {module_name}")
+    (code,) = blocks(f'python title="{module_name}"')
     module = import_module(f"homogenization.{module_name}")
     entries = getattr(module, registry)
     for name in set(re.findall(r"^def (\w+)", code, re.MULTILINE)) | set(re.findall(r'\["(\w+)"\]', code)):

@@ -1,7 +1,7 @@
 """The page of tables is made from their schemas; a schema whose column has no meaning makes no page."""
 
 import sys
-from types import ModuleType
+from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 
@@ -36,9 +36,9 @@ UNDESCRIBED_SCHEMA = {**columns("model"), "sixth": pl.Int64}
 def example(tmp_path, monkeypatch):
     """The dotted name of a module with schemas."""
     (tmp_path / "example.py").write_text(SOURCE)
-    module = ModuleType("homogenization.example")
-    module.__file__ = str(tmp_path / "example.py")
-    exec(SOURCE, vars(module))
+    spec = spec_from_file_location("homogenization.example", tmp_path / "example.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
     monkeypatch.setitem(sys.modules, "homogenization.example", module)
     return "example"
 

@@ -36,17 +36,45 @@ def test_a_wheel_has_every_module_of_the_library_and_nothing_else(wheel):
     assert packed == {str(path.relative_to(library)) for path in library.glob("*/**/*.py")}
 
 
-def test_the_examples_run_from_a_wheel_alone(wheel, tmp_path):
-    assert len(EXAMPLES) == 6
+@pytest.fixture(scope="module")
+def from_wheel(wheel, tmp_path_factory):
+    """Runs a script with the library of the wheel alone, in a checkout of something else; the lines that it prints."""
+    folder = tmp_path_factory.mktemp("elsewhere")
     install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--target", "installed"]
-    subprocess.run([*install, str(wheel)], cwd=tmp_path, check=True)
-    where = "import homogenization\nprint(homogenization.__file__)\n"
-    (tmp_path / "examples.py").write_text("\n".join([*EXAMPLES, where]))
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
-    done = subprocess.run(
-        [sys.executable, "examples.py"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    subprocess.run([*install, str(wheel)], cwd=folder, check=True)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a"]
+    subprocess.run([*git, "init", "--quiet"], cwd=folder, check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message", "a"], cwd=folder, check=True)
+
+    def run(*parts: str) -> list[str]:
+        where = "import homogenization\nprint(homogenization.__file__)\n"
+        (folder / "script.py").write_text("\n".join([*parts, where]))
+        environment = {**os.environ, "PYTHONPATH": str(folder / "installed")}
+        done = subprocess.run(
+            [sys.executable, "script.py"], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True
+        )
+        *printed, file = done.stdout.splitlines()
+        assert file == str(folder / "installed/homogenization/__init__.py")
+        return printed
+
+    return run
+
+
+def test_the_examples_run_from_a_wheel_alone(from_wheel):
+    assert len(EXAMPLES) == 6
+    from_wheel(*EXAMPLES)
+
+
+def test_results_are_read_from_a_wheel_alone(from_wheel, finished_run):
+    """With the meanings of columns; and no commit is cited that is not the library's."""
+    printed = from_wheel(
+        f"from homogenization import open_results\nresults = open_results({str(finished_run / 'results')!r})",
+        "print(results.describe('metrics')['meaning'][-1])",
+        "print(results.states('tiny', 'front', results.texts['review_id'][0]).residual_stream.shape[0])",
+        "print(results.citation())",
     )
-    assert done.stdout.splitlines()[-1] == str(tmp_path / "installed/homogenization/__init__.py")
+    assert printed[:2] == ["NaN where the metric is undefined", "4"]
+    assert re.match(r"token-homogenization \S+; study [0-9a-f]{16} in ", printed[2])
 
 
 def test_every_dependency_of_the_package_is_pinned_for_the_workflow_and_every_pin_is_a_dependency():

@@ -11,6 +11,7 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,7 +94,18 @@ def described(name: str) -> Described:
         else:
             hint = f"write it as a comment `{_MARK} …` of the column"
             raise ValueError(f"{module}.{variable}: {', '.join(added)} has no meaning; {hint}")
-    return Described(source.above.get(node.lineno, ""), found)
+    return Described(row(name), found)
+
+
+def row(name: str) -> str:
+    """What a row of the schema of a dotted name is; "" where no comment says it. No module is imported.
+
+    Raises:
+        ValueError: there is no such schema.
+    """
+    module, variable = _home(*name.rsplit(".", 1))
+    source = _source(module)
+    return source.above.get(source.assigned[variable].lineno, "")
 
 
 class _Source(NamedTuple):
@@ -114,7 +126,8 @@ class _Source(NamedTuple):
 
 @cache
 def _source(module: str) -> _Source:
-    text = Path(str(import_module(f"homogenization.{module}").__file__)).read_text(encoding="utf-8")
+    spec = find_spec(f"homogenization.{module}")  # a module is not run to be read: many import torch
+    text = Path(str(spec and spec.origin)).read_text(encoding="utf-8")
     source = _Source({}, {}, {}, {})
     for node in ast.parse(text).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

@@ -1,0 +1,161 @@
+"""The results of the small run as `open_results` gives them: tables, meanings, texts, states, the line to cite."""
+
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import Project
+from homogenization import open_results
+from homogenization.reading.results import Results
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.parquet import read_table
+from homogenization.states.store import open_store
+
+
+@pytest.fixture(scope="module")
+def results(finished_run) -> Results:
+    return open_results(finished_run / "results")
+
+
+def test_every_table_has_the_columns_that_are_described_of_the_types_that_are_described(results):
+    files = {path.name for path in (results.folder / "tables").iterdir()}
+    assert {file.removeprefix("tables/") for file in results.tables["file"]} == files
+    for name in results.tables["table"]:
+        table, described = results.table(name), results.describe(name)
+        assert described["column"].to_list() == table.columns, name
+        assert described["type"].to_list() == [str(dtype) for dtype in table.dtypes], name
+        assert described.filter(pl.col("meaning") == "").is_empty(), name
+    assert results.metrics.equals(read_table(results.folder / "tables/metrics.parquet"))
+    assert results.claims["verdict"].is_in(["supported", "contradicted", "negligible", "undecided", "not tested"]).all()
+    assert {"statement", "tiny"} <= {*results.verdicts.columns}
+
+
+def test_a_meaning_is_the_comment_of_the_column_without_the_addresses_of_links(results):
+    meanings = dict(results.describe("metrics").select("column", "meaning").rows())
+    assert meanings["value"] == "NaN where the metric is undefined"
+    assert meanings["metric"] == "name, see metrics"
+
+
+def test_the_original_stands_beside_each_text(results):
+    texts = results.texts
+    assert texts.columns == results.describe("texts")["column"].to_list()
+    assert texts.group_by("variant", maintain_order=True).len().rows() == [("original", 12), ("front", 12)]
+    original = texts.filter(pl.col("variant") == "original")
+    assert (original["original"] == original["text"]).all()
+    assert original["accepted"].null_count() == 12
+    front = texts.filter(pl.col("variant") == "front")
+    assert front["accepted"].all()
+    assert (front["original"] != front["text"]).any()
+    assert sorted(front["original"]) == sorted(original["text"])
+    places = front.explode("placements").unnest("placements")
+    assert set(places["phrase"]) <= set(results.table("placement")["phrase"])
+    assert places["position"].mean() < places["original_position"].mean()
+
+
+def test_states_are_those_of_the_store_and_tokens_are_those_of_the_text(results):
+    variant, review, shard = results.texts.filter(pl.col("variant") == "front")["variant", "review_id", "shard"].row(-1)
+    states = results.states("tiny", variant, review)
+    with open_store(results.folder / f"states/tiny/{variant}/{shard}.zarr.zip") as store:
+        index = store.review_ids.index(review)
+        span = slice(store.review_offsets[index], store.review_offsets[index + 1])
+        assert states.layers == store.layers == [0, 1, 2, 3]
+        for place, layer in enumerate(states.layers):
+            np.testing.assert_array_equal(states.residual_stream[place], store.residual_stream(layer)[span])
+        np.testing.assert_array_equal(states.final_norm, store.final_norm()[span])
+        np.testing.assert_array_equal(states.tokens["token_id"], store.token_ids[span])
+    n_tokens = states.tokens.height
+    assert states.residual_stream.dtype == states.final_norm.dtype == states.attention_received.dtype == np.float32
+    assert states.residual_stream.shape == (4, n_tokens, 32)
+    assert states.attention_received.shape == (3, n_tokens)
+    np.testing.assert_allclose(states.attention_received.mean(axis=1), 1, rtol=1e-5)
+    assert states.tokens["position"].to_list() == list(range(n_tokens))
+    assert states.tokens["token"][0] == ""  # BOS
+    assert "".join(states.tokens["token"]).replace(" ", "") == re.sub(r"\s", "", states.text)
+    # a metric of the study, from these states
+    units = states.residual_stream[-1] / np.linalg.norm(states.residual_stream[-1], axis=1, keepdims=True)
+    told = results.metrics.row(
+        by_predicate=(pl.col("variant") == variant)
+        & (pl.col("review_id") == review)
+        & (pl.col("metric") == "resultant_length")
+        & (pl.col("view") == "all_tokens")
+        & (pl.col("point") == "residual_stream")
+        & (pl.col("layer") == 3),
+        named=True,
+    )
+    assert np.linalg.norm(units.astype(np.float64).mean(axis=0)) == pytest.approx(told["value"], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("large", "front", ""), "the study has no model 'large'. It has tiny."),
+        (("tiny", "end", ""), "the study has no variant 'end'. It has front, original."),
+        (("tiny", "front", "0"), "the study has no text in the variant front '0'. It has "),
+    ],
+)
+def test_states_that_no_job_extracted_are_refused_with_what_there_is(results, asked, said):
+    with pytest.raises(HomogenizationError, match=re.escape(said)):
+        results.states(*asked)
+
+
+def test_states_that_were_not_kept_name_the_key(finished):
+    results = open_results(finished.folder / "results")
+    review = results.texts["review_id"][0]
+    for store in (results.folder / "states").rglob("*.zarr.zip"):
+        store.unlink()
+    with pytest.raises(HomogenizationError, match=r"`states\.keep: false`.*Set `states\.keep: true`"):
+        results.states("tiny", "original", review)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("contrast", r"no table 'contrast' \(did you mean 'contrasts'\?\)\. It has .*metrics"),
+        ("balance", r"no table 'balance': its run has not made it, or its configuration .*\. It has .*metrics"),
+    ],
+)
+def test_a_table_that_the_study_lacks_is_refused_with_those_that_it_has(results, name, said):
+    with pytest.raises(HomogenizationError, match=said):
+        results.table(name)
+    assert results.describe("balance").height  # a column can be looked up before
+
+
+def test_a_folder_without_a_study_is_refused(results, tmp_path):
+    with pytest.raises(HomogenizationError, match=r"absent: no such folder\. Name the folder that the key `results`"):
+        open_results(tmp_path / "absent")
+    with pytest.raises(HomogenizationError, match="no tables; its run has not come so far"):
+        open_results(tmp_path)
+    with pytest.raises(HomogenizationError, match=rf"no tables; a study is in {re.escape(str(results.folder))}\."):
+        open_results(results.folder.parent)
+
+
+def test_a_study_that_has_not_ended_gives_what_it_has(finished):
+    for table in ("extraction.parquet", "claims.csv"):
+        (finished.folder / "results/tables" / table).unlink()
+    results = open_results(finished.folder / "results")
+    assert results.metrics.height
+    for attribute in ("claims", "texts"):
+        with pytest.raises(HomogenizationError, match="its run has not made it"):
+            getattr(results, attribute)
+
+
+def cited(project: Project) -> str:
+    return open_results(project.folder / "results").citation()
+
+
+def test_an_edit_changes_the_hash_and_another_run_of_the_same_study_does_not(finished):
+    table = "results/tables/depth.parquet"
+    first = cited(finished)
+    assert re.search(r"study [0-9a-f]{16} in .*results: 12 reviews, 1 model, 2 variants, 95 % intervals$", first)
+    finished.config["contrasts"]["draws"] += 1
+    done = finished.run("--cores", "2", table)
+    assert done.returncode == 0, done.stdout
+    edited = cited(finished)
+    assert edited != first
+    finished.config["contrasts"]["draws"] -= 1
+    before = (finished.folder / table).stat().st_mtime_ns
+    assert finished.run("--cores", "2", table).returncode == 0
+    assert (finished.folder / table).stat().st_mtime_ns > before
+    assert cited(finished) == first

@@ -1,0 +1,104 @@
+"""One line with which a number of a study can be cited: what made it, from what, and with which code."""
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from homogenization.run.files import gone
+from homogenization.run.parquet import METADATA_KEY
+
+_PACKAGE = "token-homogenization"
+_LIBRARY = Path(__file__).parents[1]
+_FILES = "files"  # a parameter with paths below the folder of results, whatever its name
+
+
+def citation(folder: Path, extraction: pl.DataFrame) -> str:
+    """The study in one line: version and commit of the code, hash, folder, reviews, models, variants, confidence.
+
+    Args:
+        folder: folder of results.
+        extraction: its table `extraction`, which says what the study read.
+    """
+    records = list(job_records(folder, extraction))
+    first = extraction.filter(pl.col("model") == extraction["model"][0], pl.col("variant") == extraction["variant"][0])
+    counts = {"reviews": first["n_reviews"].sum() + first["n_left_out"].sum()}
+    counts |= {f"{name}s": extraction[name].n_unique() for name in ("model", "variant")}
+    said = [f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
+    levels = sorted({record["params"]["confidence"] for record in records if "confidence" in record["params"]})
+    said += [f"{100 * level:g} % intervals" for level in levels]
+    commit = f", commit {described}" if (described := _commit()) else ""
+    return f"{_PACKAGE} {version(_PACKAGE)}{commit}; study {study_hash(records)} in {folder}: {', '.join(said)}"
+
+
+def study_hash(records: list[Mapping[str, Any]]) -> str:
+    """16 hexadecimal digits over what jobs did and with which parameters, in whatever order and how many shards each.
+
+    Args:
+        records: as `job_records` gives them.
+    """
+    distinct = sorted({json.dumps(record, sort_keys=True) for record in records})
+    return hashlib.blake2b("\n".join(distinct).encode(), digest_size=8).hexdigest()
+
+
+def job_records(folder: Path, extraction: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """Rule and parameters, which hold the hash of the rule's code, of the jobs that made a study; what they read.
+
+    The jobs are those of its tables, of its corpus, key phrases, variants and similarities, and of the states that its
+    spectra were computed from; what they read are reviews, by the hashes of their texts, and weights. Files that an
+    earlier configuration left for other models, variants or shards are not read; a table that it left is.
+
+    Raises:
+        HomogenizationError: a file of these is gone.
+    """
+    shards = extraction["shard"].unique().sort()
+    files = [
+        *sorted(folder.glob("tables/*.parquet")),
+        *(folder / f"corpus/{name}.parquet" for name in ("raw", "clean")),
+    ]
+    files += [folder / f"{stage}/{shard}.parquet" for stage in ("corpus", "keyphrases") for shard in shards]
+    for variant in extraction["variant"].unique().sort():
+        files += [folder / f"variants/{variant}/{shard}.parquet" for shard in shards]
+        files += filter(Path.exists, (folder / f"similarity/{variant}/{shard}.parquet" for shard in shards))
+    for file in files:
+        yield _record(_metadata(file)["made_by"])
+    for job in extraction.select("model", "variant", "shard").rows():
+        metadata = _metadata(folder.joinpath("spectra", *job).with_suffix(".parquet"))
+        yield from (_record(metadata["made_by"]), _record(metadata["states"]["extracted_by"]))
+    reviews = [pl.read_parquet(folder / f"corpus/{shard}.parquet", columns=["review_id"]) for shard in shards]
+    yield from ({"rule": "", "params": read.to_dict(as_series=False)} for read in reviews)
+    yield from ({"rule": "", "params": digest} for digest in extraction.select("model", "weights_digest").to_dicts())
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    """The metadata of a table, from its last bytes alone: some of these tables are large."""
+    if not path.exists():
+        raise gone(path)
+    return json.loads(pl.read_parquet_metadata(path)[METADATA_KEY])
+
+
+def _record(job: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _without_paths(job[name]) for name in ("rule", "params")}
+
+
+def _without_paths(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_paths(item) for key, item in value.items() if key != _FILES}
+    return value
+
+
+def _commit() -> str:
+    """The commit of the checkout that this library is part of, and whether it was edited since; "" without one."""
+    git = ["git", "-C", str(_LIBRARY)]
+    try:
+        # an installed library may stand in the checkout of something else
+        subprocess.run([*git, "ls-files", "--error-unmatch", "__init__.py"], check=True, capture_output=True)
+        described = [*git, "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
+        return subprocess.run(described, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""

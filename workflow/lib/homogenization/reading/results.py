@@ -1,0 +1,260 @@
+"""What a run left, in Python: tables with the meanings of their columns, texts, states, and a line to cite."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from homogenization.config.table_docs import Described, described, row, tables_made
+from homogenization.reading.citation import citation
+from homogenization.run.errors import HomogenizationError, nearest
+from homogenization.run.files import read_bytes
+from homogenization.run.parquet import read_table
+from homogenization.states.store import StateStore, open_store
+from homogenization.variants.schemas import PLACEMENT
+from homogenization.vocabulary.columns import columns
+from homogenization.vocabulary.variants import ORIGINAL
+
+#: A row for each review and variant, the original first; a review that was not rewritten in a variant has none there.
+TEXTS_SCHEMA = {
+    **columns("variant", "review_id", "shard"),
+    "label": pl.String,  #: of the review; null without `corpus.label_column`
+    "original": pl.String,  #: text of the review
+    "text": pl.String,  #: text of the variant
+    #: key phrases: `phrase`, `sentence` (from 0), and `original_position` and `position` in their sentence, 0 … 1
+    "placements": pl.List(PLACEMENT),
+    "f1": pl.Float64,  #: BERTScore against the original; null for the original
+    "accepted": pl.Boolean,  #: whether the text is similar enough to the original; null for the original
+}
+_ROWS = {"verdicts.csv": "A row for each claim."}  # of tables without a schema
+_TEXTS, _VERDICTS = "texts", "verdicts"
+_VERDICT = "verdict in this model, estimate, interval, share of depth, reviews and q; or `not tested`, and why"
+
+
+@dataclass(frozen=True)
+class ReviewStates:
+    """What one model made of one text, at every stored layer.
+
+    Attributes:
+        text: the text that the model read.
+        tokens: a row for each token: `position`, `token_id`, `token` (its characters in `text`; "" for a token outside
+            of the text, such as BOS), and the characters `start` and `end` (exclusive).
+        layers: stored layers, ascending: 0 after the embedding, l after block l.
+        residual_stream: float32 (layers, tokens, width), in the order of `layers`.
+        final_norm: states after the final norm, float32 (tokens, width); None where the architecture has no such norm.
+        attention_received: float32 (blocks, tokens), 1 for what a token gets on average; None where not recorded.
+    """
+
+    text: str
+    tokens: pl.DataFrame
+    layers: list[int]
+    residual_stream: np.ndarray
+    final_norm: np.ndarray | None
+    attention_received: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of a study.
+
+    Attributes:
+        folder: the folder that the configuration calls `results`.
+    """
+
+    folder: Path
+
+    @property
+    def tables(self) -> pl.DataFrame:
+        """The tables of the study: `table`, the name for `table()`; `file`; and `rows`, what a row is."""
+        rows = [(name, f"tables/{path.name}", _row(path.name)) for name, path in self._files.items()]
+        return pl.DataFrame(rows, schema=dict.fromkeys(("table", "file", "rows"), pl.String), orient="row")
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A table of the study, such as `contrasts`; of two files with one stem, the CSV file by its whole name.
+
+        Raises:
+            HomogenizationError: the study has no such table, or its file is damaged.
+        """
+        path = self._files.get(name)
+        if path is None:
+            known = ": its run has not made it, or its configuration does not ask for it" if _schema(name) else ""
+            raise HomogenizationError(
+                f"{self.folder}: the study has no table {name!r}{known or nearest(name, self._files)}. "
+                f"It has {', '.join(self._files)}."
+            )
+        if path.suffix == ".parquet":
+            return read_table(path)
+        schema = _schema(path.name)
+        parts = described(schema).columns if schema else []
+        types = {column: dtype for part in parts for column, dtype in part.schema.items()}
+        return pl.read_csv(read_bytes(path), schema_overrides=types, infer_schema=False)  # other columns are text
+
+    @cached_property
+    def metrics(self) -> pl.DataFrame:
+        """Every metric of every accepted review, by model, variant, point, layer and view."""
+        return self.table("metrics")
+
+    @cached_property
+    def claims(self) -> pl.DataFrame:
+        """A row for each claim, convention, layers and model, with verdict, estimate and interval."""
+        return self.table("claims")
+
+    @cached_property
+    def verdicts(self) -> pl.DataFrame:
+        """A row for each claim, and the verdicts of the models beside each other, in words."""
+        return self.table(_VERDICTS)
+
+    @cached_property
+    def texts(self) -> pl.DataFrame:
+        """The original beside the text of every variant, with label, placed key phrases and acceptance."""
+        texts = pl.concat(
+            read_table(self.folder / f"variants/{variant}/{shard}.parquet").with_columns(shard=pl.lit(shard))
+            for variant, shard in self._read.select("variant", "shard").unique(maintain_order=True).rows()
+        )
+        texts = texts.sort(pl.col("variant") != ORIGINAL, maintain_order=True)
+        originals = texts.filter(pl.col("variant") == ORIGINAL).select("review_id", original="text")
+        judged = self.table("similarity").select("variant", "review_id", "f1", "accepted")
+        texts = texts.join(originals, on="review_id", how="left", maintain_order="left")
+        return texts.join(judged, on=("variant", "review_id"), how="left", maintain_order="left").select(*TEXTS_SCHEMA)
+
+    def describe(self, name: str) -> pl.DataFrame:
+        """What the columns of a table, or of `texts`, mean: `column`, `type` and `meaning`.
+
+        Raises:
+            HomogenizationError: neither this study nor another has such a table.
+        """
+        if name == _VERDICTS:
+            meanings = dict.fromkeys(self.verdicts.columns, ("String", _VERDICT))
+            of_claims = _meanings(described("claims.judgement.CLAIMS_SCHEMA"))
+            meanings |= {column: of_claims[column] for column in meanings if column in of_claims}
+        elif schema := "reading.results.TEXTS_SCHEMA" if name == _TEXTS else _schema(name):
+            meanings = _meanings(described(schema))
+        else:
+            meanings = {column: (str(dtype), "") for column, dtype in self.table(name).schema.items()}
+        rows = [(column, *words) for column, words in meanings.items()]
+        return pl.DataFrame(rows, schema=dict.fromkeys(("column", "type", "meaning"), pl.String), orient="row")
+
+    def states(self, model: str, variant: str, review: str) -> ReviewStates:
+        """The tokens of a review and their states at every stored layer, from the stores that the study keeps.
+
+        Args:
+            model: name of the model in the configuration.
+            variant: name of the variant that it read.
+            review: `review_id`.
+
+        Raises:
+            HomogenizationError: the study has no such model, variant or text, the model did not read it because it is
+                too long, or the states were not kept.
+        """
+        written = self.texts.filter(pl.col("variant") == variant)
+        for kind, asked, known in (
+            ("model", model, self._read["model"]),
+            ("variant", variant, self._read["variant"]),
+            (f"text in the variant {variant}", review, written["review_id"]),
+        ):
+            if asked not in known:
+                has = known.unique(maintain_order=True).to_list()
+                shown = ", ".join(has[:10]) + (f" and {len(has) - 10} others" if len(has) > 10 else "")
+                raise HomogenizationError(f"{self.folder}: the study has no {kind} {asked!r}. It has {shown}.")
+        _, _, shard, _, _, text, *_ = written.row(by_predicate=pl.col("review_id") == review)
+        path = self.folder / f"states/{model}/{variant}/{shard}.zarr.zip"
+        if not path.exists():
+            raise HomogenizationError(
+                f"{path}: the states are not there. The study deleted them after it had measured them (`states.keep: "
+                f"false`), or they were removed. Set `states.keep: true` and run it again: {model} reads anew."
+            )
+        with open_store(path) as store:
+            if review not in store.review_ids:
+                raise HomogenizationError(
+                    f"{path}: {model} did not read the review {review}, which is too long for it "
+                    "(tables/long_texts.csv)."
+                )
+            return _states_of(store, store.review_ids.index(review), text)
+
+    def citation(self) -> str:
+        """The study in a line to cite: version and commit of the code, hash, folder, reviews, confidence."""
+        return citation(self.folder, self._read)
+
+    @cached_property
+    def _read(self) -> pl.DataFrame:
+        """Model, variant and shard of what the study read, and the digests of weights."""
+        return self.table("extraction")
+
+    @cached_property
+    def _files(self) -> dict[str, Path]:
+        """The files of tables by their names for `table()`."""
+        named: dict[str, Path] = {}
+        for path in (file for suffix in ("parquet", "csv") for file in sorted(self.folder.glob(f"tables/*.{suffix}"))):
+            named[path.name if path.stem in named else path.stem] = path
+        return named
+
+
+def open_results(folder: str | Path = "results") -> Results:
+    """Open the folder of results of a study; its run need not have ended.
+
+    Raises:
+        HomogenizationError: there is no such folder, or it has no table.
+    """
+    results = Results(Path(folder))
+    if results._files:
+        return results
+    if not results.folder.is_dir():
+        what = "no such folder"
+    elif studies := sorted(str(path.parent) for path in results.folder.glob("*/tables")):
+        what = f"no tables; a study is in {', '.join(studies)}"
+    else:
+        what = "no tables; its run has not come so far, or it holds no study"
+    raise HomogenizationError(f"{folder}: {what}. Name the folder that the key `results` of the configuration names.")
+
+
+def _states_of(store: StateStore, index: int, text: str) -> ReviewStates:
+    span = slice(*store.review_offsets[index : index + 2].tolist())
+    starts, ends = store.token_offsets[span].T
+    tokens = pl.DataFrame(
+        {
+            "position": store.positions[span],
+            "token_id": store.token_ids[span],
+            "token": [text[start:end] for start, end in zip(starts, ends, strict=True)],
+            "start": starts,
+            "end": ends,
+        }
+    )
+    received = store.attention_received()
+    return ReviewStates(
+        text,
+        tokens,
+        store.layers,
+        np.stack([store.residual_stream(layer, span) for layer in store.layers]),
+        store.final_norm(span),
+        None if received is None else received[:, span],
+    )
+
+
+def _schema(name: str) -> str:
+    """Name of the schema of a table by that of its file, with or without the suffix; "" if it has none."""
+    made = tables_made()
+    stem = name.split(".")[0]
+    return next((made[file][1] for file in (name, f"{stem}.parquet", f"{stem}.csv") if file in made), "")
+
+
+def _row(file: str) -> str:
+    schema = _schema(file)
+    return _plain(row(schema)) if schema else _ROWS.get(file, "")
+
+
+def _meanings(schema: Described) -> dict[str, tuple[str, str]]:
+    """Type and meaning of every column."""
+    found = {}
+    for part in schema.columns:
+        meanings = _meanings(described(f"vocabulary.columns.{part.shared}")) if part.shared else {}
+        for column, dtype in part.schema.items():
+            found[column] = meanings.get(column) or (str(dtype), _plain(part.meaning))
+    return found
+
+
+def _plain(words: str) -> str:
+    """Without the addresses of links, which are those of a page."""
+    return re.sub(r"\[([^]]+)]\([^)]+\)", r"\1", words)
