@@ -1,15 +1,20 @@
 """Interventions once more, on the eager attention of transformers, text by text: softmax is replaced, rows in loops."""
 
 import copy
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
 import torch
 import transformers
 
-from homogenization.interventions.changes import dial
+from homogenization.interventions.cells import cells
+from homogenization.interventions.changes import dial, sight
 from homogenization.interventions.passes import Recorder
+from homogenization.interventions.patterns import PATTERNS
+from homogenization.interventions.readings import views_of
 from homogenization.interventions.recorded import InFloat64
+from homogenization.metrics.differentiable import DIFFERENTIABLE
 from homogenization.states.network import PackedModel, packed_model, run_packed
 from tiny_models import BIDIRECTIONAL
 
@@ -130,3 +135,26 @@ def dialled_layers(model, ids, pattern, strength, blocks):
 def derivative_at_0(values, step=1e-3):
     """The derivative of a function of one number at 0, by differences of fourth order."""
     return (8 * (values(step) - values(-step)) - (values(2 * step) - values(-2 * step))) / (12 * step)
+
+
+def whole_graph_slopes(model, ids, patterns, metrics):
+    """Slopes (blocks, patterns, cells) from backward passes through one graph of all blocks."""
+    layers, maps, probes = [], [], []
+
+    def through(attention):
+        maps.append(replace(attention, weights=attention.weights.detach()))
+        probes.append(torch.zeros_like(attention.weights, requires_grad=True))
+        return attention.weights + probes[-1]
+
+    with InFloat64():
+        run_packed(model, ids, [len(ids)], False, lambda _, states: layers.append(states), through, gradients=True)
+    rows = views_of(layers[-1], range(1, len(ids)))
+    slopes = np.zeros((model.n_blocks, len(patterns), len(cells(metrics))))
+    for cell, (view, metric) in enumerate(cells(metrics)):
+        gradients = torch.autograd.grad(DIFFERENTIABLE[metric](rows[view]), probes, retain_graph=True)
+        for attention, gradient in zip(maps, gradients, strict=True):
+            seen = sight(attention, b"r")
+            for number, name in enumerate(patterns):
+                difference = seen.of_first(PATTERNS[name].rows(seen) - attention.weights)
+                slopes[attention.block, number, cell] += float((gradient * difference).sum())
+    return slopes

@@ -154,7 +154,8 @@ def test_what_points_along_attention_reaches_the_stream_behind_a_norm_and_has_no
     model = in_float64(model)
     recorded = record(model, random_texts([12])[0], find_layout(model))
     cosine, length, predicted, _, _ = delivered_of_review(recorded, b"r", ["first"])[0, 0]
-    tokens = recorded.reached[0].detach()[1:]
+    with recorded.block(0) as block:
+        tokens = block.reached.detach()[1:]
     added = tokens - recorded.layers[0].detach()[1:]
     along, size, change = added_to(tokens, added)
     assert (cosine, length) == pytest.approx((along, size), rel=0.02)
@@ -168,8 +169,7 @@ def test_with_a_window_slopes_are_differences_and_far_queries_count_nowhere(name
     model = in_float64(packed_model(network(NETWORKS[name])))
     ids = random_texts([140])[0]
     recorded = record(model, ids, find_layout(model))
-    windowed = {attention.block: attention.window for attention in recorded.maps}
-    block = next(number for number, window in windowed.items() if window)
+    block = next(number for number in range(recorded.n_blocks) if window_of(recorded, number))
     found = delivered_of_review(recorded, b"r", ["first", "uniform"])[block]
     left = list(range(1, 140))
     nothing = slopes(model, ids, "removed", block, left)
@@ -177,6 +177,11 @@ def test_with_a_window_slopes_are_differences_and_far_queries_count_nowhere(name
         expected = slopes(model, ids, pattern, block, left) - nothing
         np.testing.assert_allclose(found[number, 3:], expected, rtol=1e-3, atol=1e-6)
     assert np.isfinite(found).all()
+
+
+def window_of(recorded, number):
+    with recorded.block(number) as block:
+        return block.maps[-1].window
 
 
 def slopes(model, ids, pattern, block, left):

@@ -23,7 +23,7 @@ import torch
 from homogenization.interventions.changes import sight
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import tokens_left
-from homogenization.interventions.recorded import Recorded
+from homogenization.interventions.recorded import Recorded, RecordedBlock, on_host
 from homogenization.interventions.schemas import DELIVERED_NUMBERS
 from homogenization.metrics.differentiable import cosine_anisotropy
 
@@ -55,22 +55,24 @@ def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]
     left = tokens_left(len(recorded.layers[0]), recorded.massive)
     if len(left) < 2:
         return numbers
-    at_output = _gradients(recorded, recorded.n_blocks, range(len(recorded.probes)))
-    for block, reached in enumerate(recorded.reached):
-        chunks = recorded.chunks_of(block)
-        after_block = _gradients(recorded, block + 1, chunks)
-        probes = [recorded.probes[chunk] for chunk in chunks]
-        added_by = _brings(reached, probes)
-        put_out_by = _brings(recorded.put_out[block], probes) if recorded.put_out else None
-        tokens = reached.detach()[left]
-        sights = [sight(recorded.maps[chunk], draw) for chunk in chunks]
+    output = recorded.layers[-1].detach().requires_grad_()
+    (at_output,) = torch.autograd.grad(cosine_anisotropy(output[left]), output)
+
+    def read(block: RecordedBlock, by_weights: list[list[torch.Tensor]]) -> None:
+        after_block = torch.autograd.grad(cosine_anisotropy(block.output[left]), block.probes, retain_graph=True)
+        added_by = _brings(block.reached, block.probes)
+        put_out_by = None if block.put_out is None else _brings(block.put_out, block.probes)
+        tokens = block.reached.detach()[left]
+        sights = [sight(attention, draw) for attention in block.maps]
         for number, name in enumerate(patterns):
             rows = [view.of_first(PATTERNS[name].rows(view)) for view in sights]
-            slopes = _inner(after_block, rows), _inner([at_output[chunk] for chunk in chunks], rows)
+            slopes = [_inner(of_weights, rows) for of_weights in (after_block, by_weights[0])]
             cosine, length, predicted = added_to(tokens, added_by(rows)[left])
             if put_out_by is not None:
-                cosine, length, _ = added_to(tokens, recorded.behind[block](put_out_by(rows))[left])
-            numbers[block, number] = cosine, length, predicted, *map(float, slopes)
+                cosine, length, _ = added_to(tokens, block.behind(put_out_by(rows))[left])
+            numbers[block.index, number] = cosine, length, predicted, *on_host(torch.stack(slopes))
+
+    recorded.backwards([at_output], read)
     return numbers
 
 
@@ -80,13 +82,6 @@ def _brings(states: torch.Tensor, probes: Sequence[torch.Tensor]) -> Callable[[S
     pulled = torch.zeros_like(states, requires_grad=True)
     by_weights = torch.autograd.grad(states, probes, pulled, create_graph=True)
     return lambda rows: torch.autograd.grad(_inner(by_weights, rows), pulled, retain_graph=True)[0]
-
-
-def _gradients(recorded: Recorded, layer: int, chunks: Sequence[int]) -> tuple[torch.Tensor, ...]:
-    """Derivatives of the mean cosine after a layer by the weights of chunks."""
-    tokens = recorded.layers[layer]
-    cosine = cosine_anisotropy(tokens[tokens_left(len(tokens), recorded.massive)])
-    return torch.autograd.grad(cosine, [recorded.probes[chunk] for chunk in chunks], retain_graph=True)
 
 
 def _inner(gradients: Sequence[torch.Tensor], rows: Sequence[torch.Tensor]) -> torch.Tensor:

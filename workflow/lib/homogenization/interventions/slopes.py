@@ -1,12 +1,13 @@
 """Slopes at a dose of 0: how fast a metric after the last block changes as the dial of one block is turned on.
 
 For A' = A + sum over blocks b and patterns p of λ_bp (P_p - A), the derivative of a metric M by λ_bp at 0 is the inner
-product of dM/dA_b with P_p - A_b, in the rows that the dial changes. One backward pass gives dM/dA_b for all blocks,
-and so the slopes of all patterns. Everything is float64.
+product of dM/dA_b with P_p - A_b, in the rows that the dial changes. A backward pass for each metric gives dM/dA_b,
+block by block, and so the slopes of all patterns. Everything is float64.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import polars as pl
@@ -17,11 +18,13 @@ from homogenization.interventions.changes import sight
 from homogenization.interventions.delivered import delivered_of_review
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import tokens_left, views_of
-from homogenization.interventions.recorded import Recorded, in_float64, record
+from homogenization.interventions.recorded import Recorded, RecordedBlock, in_float64, on_host, record
 from homogenization.interventions.schedule import Pack
 from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA, SLOPES_SCHEMA, crossed
 from homogenization.measures.blocks import known_layout
 from homogenization.metrics.differentiable import DIFFERENTIABLE
+from homogenization.models.devices import ran_out_of_memory
+from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
 from homogenization.states.network import PackedModel
 
@@ -41,23 +44,43 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
         float64 (blocks, patterns, cells), cells as in `homogenization.interventions.cells.cells`; NaN where a view has
         too few tokens.
     """
-    tokens = recorded.layers[-1]
+    tokens = recorded.layers[-1].detach().requires_grad_()
     rows = views_of(tokens, tokens_left(len(tokens), recorded.massive))
-    slopes = np.zeros((recorded.n_blocks, len(patterns), len(cells(metrics))))
-    gradients = [
-        torch.autograd.grad(DIFFERENTIABLE[metric](rows[view]), recorded.probes, retain_graph=True)
-        if len(rows[view]) > 1
-        else None
-        for view, metric in cells(metrics)
-    ]
-    for chunk, attention in enumerate(recorded.maps):
-        seen = sight(attention, draw)
-        for number, name in enumerate(patterns):
-            difference = seen.of_first(PATTERNS[name].rows(seen) - attention.weights)
-            for cell, of_cell in enumerate(gradients):
-                slope = np.nan if of_cell is None else float((of_cell[chunk] * difference).sum())
-                slopes[attention.block, number, cell] += slope
+    defined = [number for number, (view, _) in enumerate(cells(metrics)) if len(rows[view]) > 1]
+    by_output = [_by_tokens(metric, rows[view], tokens) for view, metric in cells(metrics) if len(rows[view]) > 1]
+    slopes = np.full((recorded.n_blocks, len(patterns), len(cells(metrics))), np.nan)
+
+    def read(block: RecordedBlock, by_weights: list[list[torch.Tensor]]) -> None:
+        sums = tokens.new_zeros(len(patterns), len(by_weights))
+        for chunk, attention in enumerate(block.maps):
+            seen = sight(attention, draw)
+            for number, name in enumerate(patterns):
+                difference = seen.of_first(PATTERNS[name].rows(seen) - attention.weights)
+                sums[number] += torch.stack([(of_cell[chunk] * difference).sum() for of_cell in by_weights])
+        slopes[block.index][:, defined] = on_host(sums)
+
+    if by_output:
+        recorded.backwards(by_output, read)
     return slopes
+
+
+def _by_tokens(metric: str, rows: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """The derivative of a metric of rows by the tokens that they are made of."""
+    return torch.autograd.grad(DIFFERENTIABLE[metric](rows), tokens, retain_graph=True)[0]
+
+
+@contextmanager
+def _fitting(review: str, model: PackedModel) -> Iterator[None]:
+    """A context whose errors for a full memory name the cure: a review can't be halved."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not ran_out_of_memory(error):
+            raise
+        raise HomogenizationError(
+            f"interventions.slopes: {review} does not fit into the memory of {model.device}. Lower max_tokens of the "
+            "model, set 'slopes: null', or run it where there is more memory ('device: cpu', or several gpus)."
+        ) from None
 
 
 def slopes_tables(
@@ -70,7 +93,7 @@ def slopes_tables(
     """`slopes_of_review` and `delivered_of_review` of all reviews.
 
     Args:
-        model: transformer; it is converted to float64.
+        model: transformer; it is left in float64, as `in_float64` makes it.
         reviews: what it reads.
         patterns: names of P.
         metrics: names of `DIFFERENTIABLE`.
@@ -79,6 +102,9 @@ def slopes_tables(
     Returns:
         The tables `SLOPES_SCHEMA`, by review, block, pattern and cell, and `DELIVERED_SCHEMA`, by review, block and
         pattern; the latter without rows where the blocks of the model are of no known layout.
+
+    Raises:
+        HomogenizationError: a review that does not fit into memory, or blocks that `record` refuses.
     """
     model, slopes, delivered = in_float64(model), [], []
     layout, delivering = known_layout(model), [name for name in patterns if name != "removed"]
@@ -89,11 +115,12 @@ def slopes_tables(
             model.architecture,
         )
     with progress(sum(reviews.lengths), "tokens") as advance:
-        for ids, draw in zip(reviews.texts, reviews.draws, strict=True):
-            recorded = record(model, ids, layout)
-            slopes.append(slopes_of_review(recorded, draw, patterns, metrics))
-            if layout is not None:
-                delivered.append(delivered_of_review(recorded, draw, delivering))
+        for name, ids, draw in zip(reviews.names, reviews.texts, reviews.draws, strict=True):
+            with _fitting(f"review {name} of {len(ids)} tokens", model):
+                recorded = record(model, ids, layout)
+                slopes.append(slopes_of_review(recorded, draw, patterns, metrics))
+                if layout is not None:
+                    delivered.append(delivered_of_review(recorded, draw, delivering))
             advance(len(ids))
     views, measured = zip(*cells(metrics), strict=True)
     by_block = {"review_id": reviews.names}, {"block": range(1, model.n_blocks + 1)}

@@ -57,12 +57,12 @@ def matrix_operations(architecture: Architecture, lengths: np.ndarray, record_at
         lengths: Tokens of each review, int64.
         record_attention: Whether attention received is recorded.
     """
-    pairs = int(_computed_pairs(lengths, architecture.causal, record_attention).sum())
+    pairs = int(computed_pairs(lengths, architecture.causal, record_attention).sum())
     attention = 4 * architecture.heads * architecture.head_width * architecture.n_blocks * pairs
     return 2 * architecture.n_multiplied * int(lengths.sum()) + attention
 
 
-def _computed_pairs(lengths: np.ndarray, causal: bool, record_attention: bool) -> np.ndarray:
+def computed_pairs(lengths: np.ndarray, causal: bool, record_attention: bool) -> np.ndarray:
     """Pairs of a query and a key that a block computes in each review."""
     if not causal:
         return lengths**2

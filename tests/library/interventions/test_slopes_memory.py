@@ -1,0 +1,118 @@
+"""What slopes hold at once, counted tensor by tensor on the meta device at the true sizes of models of 7 to 8B."""
+
+import math
+import weakref
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from homogenization.interventions import delivered, recorded, slopes
+from homogenization.interventions.cells import cells
+from homogenization.measures.blocks import find_layout
+from homogenization.plan.architecture import describe_architecture
+from homogenization.plan.interventions import slopes_bytes
+from homogenization.states.network import packed_model
+
+GIB = 2**30
+METRICS = ["cosine_anisotropy", "cosine_to_first_token"]  # what others hold beside these is n x n
+PATTERNS = ["first", "permuted"]
+CONFIGS = {
+    "llama-3-8b": transformers.LlamaConfig(
+        hidden_size=4096,
+        intermediate_size=14336,
+        num_hidden_layers=32,
+        num_attention_heads=32,
+        num_key_value_heads=8,
+        vocab_size=128256,
+    ),
+    "gemma-7b": transformers.GemmaConfig(
+        hidden_size=3072,
+        intermediate_size=24576,
+        num_hidden_layers=28,
+        num_attention_heads=16,
+        num_key_value_heads=16,
+        head_dim=256,
+        vocab_size=256000,
+    ),
+}
+
+
+class Held(TorchDispatchMode):
+    """Counts the bytes of all tensors that live, and the most that lived at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes, self.now, self.most = {}, 0, 0
+
+    def hold(self, tensor):
+        storage = tensor.untyped_storage()
+        if (key := storage._cdata) not in self.sizes:
+            self.sizes[key] = storage.nbytes()
+            self.now += storage.nbytes()
+            self.most = max(self.most, self.now)
+            weakref.finalize(storage, self.let_go, key)
+
+    def let_go(self, key):
+        self.now -= self.sizes.pop(key)
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, torch.Tensor):
+                self.hold(tensor)
+        return result
+
+
+def test_the_count_is_what_lives():
+    held = Held()
+    with held:
+        whole = torch.zeros(100, dtype=torch.float64)
+        part = whole[:50]
+        assert (held.now, held.most) == (800, 800)
+        more = part + 1
+        del whole, part
+        assert (held.now, held.most) == (400, 1200)
+        more.add_(1)
+        assert held.now == 400
+
+
+def most_held(config, n_blocks, n_tokens):
+    """The most bytes that live at once in slopes of a review and in what patterns deliver."""
+    fields = {**config.to_dict(), "num_hidden_layers": n_blocks}
+    held, nothing = Held(), lambda numbers: np.zeros(numbers.shape)
+    patches = [
+        patch.object(recorded, "_massive", lambda layers: frozenset()),
+        patch.object(slopes, "on_host", nothing),
+        patch.object(delivered, "on_host", nothing),
+        patch.object(delivered, "added_to", lambda *rows: (0, 0, 0)),
+    ]
+    with torch.device("meta"), held, patches[0], patches[1], patches[2], patches[3]:
+        made = transformers.AutoModelForCausalLM.from_config(type(config)(**fields), dtype=torch.bfloat16)
+        for tensor in (*made.parameters(), *made.buffers()):
+            held.hold(tensor.data)
+        held.most = held.now
+        model = recorded.in_float64(packed_model(made.base_model))
+        of_review = recorded.record(model, [5] * n_tokens, find_layout(model))
+        slopes.slopes_of_review(of_review, b"r", PATTERNS, METRICS)
+        delivered.delivered_of_review(of_review, b"r", PATTERNS)
+    return held.most
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_slopes_of_1024_tokens_fit_and_the_plan_says_so(name, tmp_path):
+    """A further block adds its weights and a layer of the stream, so two and three blocks tell of all."""
+    config, n_tokens = CONFIGS[name], 1024
+    two, three = (most_held(config, n_blocks, n_tokens) for n_blocks in (2, 3))
+    most = two + (config.num_hidden_layers - 2) * (three - two)
+    config.save_pretrained(tmp_path)
+    architecture = describe_architecture(tmp_path)
+    block = (architecture.n_parameters - architecture.n_logits) / architecture.n_blocks
+    assert math.isclose(three - two, 2 * block + 8 * n_tokens * architecture.width, rel_tol=1e-3)
+    planned = slopes_bytes(architecture, "bfloat16", n_tokens, len(cells(METRICS)))
+    assert most < planned < 1.1 * most
+    assert planned < 28 * GIB
