@@ -8,6 +8,7 @@ import polars as pl
 import torch
 
 from homogenization.measures.alignment import NUMBERS, TOKEN_VIEWS, token_alignment
+from homogenization.measures.batched_alignment import BatchedAlignment
 from homogenization.measures.blocks import Layout, check_sums, find_layout, points_taken
 from homogenization.measures.reviews import with_origin
 from homogenization.models.tokens import Tokens
@@ -75,8 +76,9 @@ def component_states(
     numbers = np.full(shape, np.nan)
 
     def run_pack(pack: range) -> None:
-        for (layer, point), measured in _measure(model, layout, tokens, pack, review_ids, identity).items():
-            numbers[layer - 1, points[point], ..., pack.start : pack.stop] = measured.cpu().numpy()
+        for keys, measured in _measure(model, layout, tokens, pack, review_ids, identity):
+            for (layer, point), of_point in zip(keys, measured, strict=True):
+                numbers[layer - 1, points[point], ..., pack.start : pack.stop] = of_point
 
     run_packs(model.packed.device, tokens.lengths.tolist(), token_budget, run_pack)
     table = _table(numbers, list(points), review_ids, tokens.lengths, model.packed.width)
@@ -93,27 +95,52 @@ def _measure(
     pack: range,
     review_ids: Sequence[str],
     identity: Mapping[str, str],
-) -> dict[tuple[int, str], torch.Tensor]:
-    """`token_alignment` at each layer and point, from one forward pass over the reviews of `pack`."""
+) -> list[tuple[list[tuple[int, str]], np.ndarray]]:
+    """`token_alignment` from one forward pass over the reviews of `pack`: layers and points, and their numbers.
+
+    A GPU is read back at the end alone, once for flags and once for numbers; each GPU has its own blocks.
+    """
     span = tokens.span(pack)
     lengths = tokens.lengths[pack.start : pack.stop].tolist()
-    measured: dict[tuple[int, str], torch.Tensor] = {}
+    measured: list[tuple[list[tuple[int, str]], np.ndarray]] = []
+    on_devices: dict[torch.device, tuple[BatchedAlignment, list[tuple[int, str]], list[torch.Tensor]]] = {}
 
     def take(layer: int, point: str, states: torch.Tensor) -> None:
         finite = torch.isfinite(states).all(dim=1)
-        if not finite.all():
-            token = span.start + int(finite.int().argmin())
-            review = review_ids[np.searchsorted(tokens.review_offsets, token, side="right") - 1]
-            raise HomogenizationError(
-                f"{', '.join(f'{name} {value}' for name, value in identity.items())}, review {review}: {point} of "
-                f"block {layer} is not finite. float16 overflows at 65504: set 'dtype' of this model to bfloat16 or "
-                "float32."
-            )
-        measured[layer, point] = token_alignment(states, lengths)
+        if not _is_gpu(states.device):
+            refuse_overflow([(layer, point)], finite[None])
+            measured.append(([(layer, point)], token_alignment(states, lengths).numpy()[None]))
+            return
+        if states.device not in on_devices:
+            on_devices[states.device] = BatchedAlignment(lengths, states.device), [], []
+        batches, keys, flags = on_devices[states.device]
+        batches.add(states)
+        keys.append((layer, point))
+        flags.append(finite)
+
+    def refuse_overflow(keys: Sequence[tuple[int, str]], finite: torch.Tensor) -> None:
+        """Refuse points of which a token is not finite, by flags (points, tokens) in memory."""
+        for (layer, point), of_tokens in zip(keys, finite, strict=True):
+            if not of_tokens.all():
+                token = span.start + int(of_tokens.int().argmin())
+                review = review_ids[np.searchsorted(tokens.review_offsets, token, side="right") - 1]
+                raise HomogenizationError(
+                    f"{', '.join(f'{name} {value}' for name, value in identity.items())}, review {review}: {point} of "
+                    f"block {layer} is not finite. float16 overflows at 65504: set 'dtype' of this model to bfloat16 "
+                    "or float32."
+                )
 
     with points_taken(model.packed, layout, take):
         run_packed(model.packed, tokens.token_ids[span], lengths, False, lambda _layer, _states: None)
+    for batches, keys, flags in on_devices.values():
+        refuse_overflow(keys, torch.stack(flags).cpu())
+        measured.append((keys, batches.numbers().cpu().numpy()))
     return measured
+
+
+def _is_gpu(device: torch.device) -> bool:
+    """Whether a device has float64 and likes all reviews at once."""
+    return device.type == "cuda"
 
 
 def _table(
