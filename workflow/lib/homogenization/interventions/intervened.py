@@ -153,8 +153,8 @@ def intervene(
         settle(_WAITING)
 
     def settle(most: int) -> None:
-        """Take what was measured, until at most so many runs wait for it."""
-        while len(pending) > most:
+        """Take what was measured, and wait until no more than so many runs are without it."""
+        while pending and (len(pending) > most or all(task.done() for *_, task in pending[0])):
             for number, review, task in pending.popleft():
                 found = task.result()
                 if finished is not None:

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import os
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -74,7 +75,7 @@ class Journal:
 def _next_piece(file: io.BufferedIOBase) -> bytes | None:
     """The content of the piece that begins here; None at the end, or where it is damaged."""
     length, digest = int.from_bytes(file.read(_LENGTH), "little"), file.read(_DIGEST)
-    piece = file.read(length)
+    piece = file.read(min(length, os.fstat(file.fileno()).st_size))
     return piece if piece and blake2b(piece, digest_size=_DIGEST).digest() == digest else None
 
 
