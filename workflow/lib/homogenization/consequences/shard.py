@@ -10,10 +10,10 @@ import polars as pl
 from homogenization.consequences.perturbations import PERTURBED, perturbed_reviews
 from homogenization.consequences.schemas import POOLED_STATES_SCHEMA, TEXTS_SCHEMA
 from homogenization.interventions.cache import update_tables
-from homogenization.interventions.conditions import Condition
-from homogenization.interventions.passes import Run
+from homogenization.interventions.intervened import Further
 from homogenization.interventions.readings import pooled
-from homogenization.interventions.shard import Job, first_reviews, job_of_shard, run_new
+from homogenization.interventions.shard import Job, first_reviews, job_of_shard, journal_beside, run_new
+from homogenization.run.journal import Journal
 from homogenization.run.parquet import read_table
 from homogenization.states.model import LanguageModel
 
@@ -36,22 +36,20 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     texts = perturbed_reviews(originals, text, params.seed) if text in PERTURBED else read_table(inputs.variant)
     reviews = first_reviews(texts.select("review_id", "text"), originals, params.n_reviews)
     job = job_of_shard(model, inputs, params, reviews, text)
-    update_tables(paths, job.stamps, "condition", partial(_new_tables, model, job), job.metadata)
+    with journal_beside(paths["metrics"]) as journal:
+        update_tables(paths, job.stamps, "condition", partial(_new_tables, model, job, journal), job.metadata)
 
 
-def _new_tables(model: LanguageModel, job: Job, known: Collection[str]) -> dict[str, pl.DataFrame]:
+def _new_tables(model: LanguageModel, job: Job, journal: Journal, known: Collection[str]) -> dict[str, pl.DataFrame]:
     """The tables of the conditions that are not `known`."""
-    means: dict[tuple[str, str], np.ndarray] = {}
-
-    def pool(condition: Condition, review: str, run: Run, place: int) -> None:
-        if condition.key not in known:
-            means[condition.key, review] = pooled(run.states_of(place), run.massive[place])
-
-    made = run_new(model, job, known, pool)
+    means = Further(lambda run, place: pooled(run.states_of(place), run.massive_of(place)))
+    made = run_new(model, job, journal, known, means)
     rows = [
         (review, condition, layer, state)
-        for (condition, review), states in means.items()
-        for layer, state in enumerate(states)
+        for condition in job.stamps
+        for review in job.reviews.names
+        if condition not in known
+        for layer, state in enumerate(means.found.get((condition, review), ()))
     ]
     columns = list(zip(*rows, strict=True)) or [()] * len(POOLED_STATES_SCHEMA)
     # numpy rows alone would make a column of arrays

@@ -6,6 +6,7 @@ none in another review.
 
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,17 +18,26 @@ from homogenization.states.attention import AttentionMap, Through
 # (index of the block, tokens, window) -> a review's template (heads, n, n), rows sum to 1 over what a query sees
 Templates = Callable[[int, int, int | None], np.ndarray]
 
+_PLACES = 128  # chunks of queries in a pass; more are made anew in each block
 _LEAST = 1e-6  # of a template, so that dividing by it stays finite
 
 
 def sight(attention: AttentionMap, draw: bytes) -> Sight:
     """What the queries of `attention` see; `draw` names the review's draws."""
-    _, n_queries, n_keys = attention.weights.shape
+    weights = attention.weights
+    _, n_queries, n_keys = weights.shape
     places = (attention.first_query, n_queries, attention.first_key, n_keys, attention.causal, attention.window)
-    return Sight(attention.weights, *_places(*places), attention.n_tokens, draw, attention.block)
+    kept = _kept(places, weights.device, weights.dtype, torch.is_inference_mode_enabled())
+    return Sight(weights, *_places(*places), attention.n_tokens, draw, attention.block, kept)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=_PLACES)
+def _kept(*_: Any) -> dict[str, Any]:
+    """What sights of the same places share."""
+    return {}
+
+
+@lru_cache(maxsize=_PLACES)
 def _places(
     first_query: int, n_queries: int, first_key: int, n_keys: int, causal: bool, window: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -72,12 +82,17 @@ def closed(places: Sequence[Collection[int]]) -> Through:
 
     def change(attention: AttentionMap) -> torch.Tensor:
         view = sight(attention, b"")
-        shut = np.isin(view.keys, list(places[attention.review])) & (view.keys != view.queries[:, None])
-        if not shut.any():
+        keys = sorted(places[attention.review])
+
+        def masks() -> tuple[bool, torch.Tensor, torch.Tensor]:
+            shut = np.isin(view.keys, keys) & (view.keys != view.queries[:, None])
+            return shut.any(), view.tensor(~shut), view.tensor(shut.any(axis=1))[:, None] > 0
+
+        any_shut, is_open, touched = view.once(f"closed {keys}", masks)
+        if not any_shut:
             return attention.weights
-        open_ = attention.weights * view.tensor(~shut)
+        open_ = attention.weights * is_open
         total = open_.sum(dim=-1, keepdim=True)
-        touched = view.tensor(shut.any(axis=1))[:, None] > 0
         renormalised = torch.where(touched, open_ / torch.where(total > 0, total, 1.0), open_)
         return torch.where(total > 0, renormalised, view.onto(view.queries))
 
@@ -101,7 +116,7 @@ def capped(bound: float, to: str, sinks: Sequence[int]) -> Through:
         if not 0 <= column < len(view.keys):
             return attention.weights
         mass = attention.weights[..., column]
-        cut = (mass - bound).clamp(min=0) * view.tensor(view.queries != sink)
+        cut = (mass - bound).clamp(min=0) * view.once(f"not {sink}", lambda: view.tensor(view.queries != sink))
         after = attention.weights.clone()
         after[..., column] = 0
         if to == OTHERS:

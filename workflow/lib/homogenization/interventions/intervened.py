@@ -1,11 +1,17 @@
 """Reviews through a model in every condition: metrics by layer, and doses."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
 import polars as pl
+import torch
+from threadpoolctl import threadpool_limits
 
 from homogenization.interventions.cells import cells
 from homogenization.interventions.conditions import (
@@ -17,7 +23,8 @@ from homogenization.interventions.conditions import (
     Condition,
     blocks_of,
 )
-from homogenization.interventions.passes import Run, damage, sink_moved
+from homogenization.interventions.finished import Finished, Found
+from homogenization.interventions.passes import OnHost, Run, damage, sink_moved
 from homogenization.interventions.positions import refuse_other_positions
 from homogenization.interventions.readings import read
 from homogenization.interventions.schedule import Pack, apply, fits
@@ -26,7 +33,10 @@ from homogenization.measures.blocks import norms_attention
 from homogenization.measures.reviews import with_origin
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.progress import progress
+from homogenization.states.network import PackedModel
 from homogenization.states.packs import run_packs
+
+_WAITING = 2  # runs whose numbers are not all there yet: each keeps the states of its pack in main memory
 
 
 def check_conditions(conditions: Sequence[Condition], reviews: Pack) -> None:
@@ -42,13 +52,27 @@ def check_conditions(conditions: Sequence[Condition], reviews: Pack) -> None:
             refuse_other_positions(reviews.model, reviews.name)
 
 
+@dataclass(frozen=True)
+class Further:
+    """Further numbers of each review in each condition.
+
+    Attributes:
+        measure: function of a run and of the place of a review in it.
+        found: what it gave, by condition and name of the review.
+    """
+
+    measure: Callable[[Run, int], np.ndarray]
+    found: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
+
+
 def intervene(
     reviews: Pack,
     conditions: Sequence[Condition],
     metrics: Sequence[str],
     identity: Mapping[str, str],
     token_budget: int,
-    also: Callable[[Condition, str, Run, int], None] | None = None,
+    further: Further | None = None,
+    finished: Finished | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Run reviews through a model in every condition.
 
@@ -58,8 +82,8 @@ def intervene(
         metrics: names of `homogenization.interventions.cells.METRICS`; may be empty.
         identity: `model` and `variant`, for the tables.
         token_budget: most tokens of whole reviews in a pass; where memory runs out, it halves.
-        also: called with the condition, the name of a review, the run that it is in and its place there; a pass that
-            ran out of memory is run again, and calls it again.
+        further: what else is measured, and where it is put.
+        finished: what an attempt before has found, which is not run again; what is found is added.
 
     Returns:
         Metrics by layer (`INTERVENED_SCHEMA`) and doses (`DOSES_SCHEMA`), by condition and review. A review that is too
@@ -74,44 +98,78 @@ def intervene(
     shape = (len(conditions), len(reviews.names), reviews.model.n_blocks + 1, len(cells(metrics)))
     values, untouched_values = np.full(shape, np.nan), np.full(shape, np.nan)
     doses: dict[tuple[int, int], dict[str, Any]] = {}
+    pending: deque[list[tuple[int, int, Future[Found]]]] = deque()
 
     def run_pack(indices: range) -> None:
         pack = reviews.part(indices)
-        untouched = pack.through()
+        fitting = [[place for place in range(len(indices)) if fits(one, pack, place)] for one in conditions]
+        known = [
+            finished is not None and all((one.key, pack.names[place]) in finished for place in places)
+            for one, places in zip(conditions, fitting, strict=True)
+        ]
+        untouched = None if all(known) else pack.through()
 
         @cache
         def read_untouched(review: int, massive: frozenset[int]) -> np.ndarray:
             return read(untouched.states_of(review), massive, metrics)
 
         for number, condition in enumerate(conditions):
-            run_condition(number, condition, indices, pack, untouched, read_untouched)
+            if known[number]:
+                for place in fitting[number]:
+                    keep(number, indices[place], finished[condition.key, pack.names[place]])
+            elif fitting[number]:
+                run_condition(number, condition, indices, fitting[number], pack, untouched, read_untouched)
             advance(len(pack.token_ids), condition.key)
 
     def run_condition(
-        number: int, condition: Condition, indices: range, pack: Pack, untouched: Run, read_untouched: Callable
+        number: int,
+        condition: Condition,
+        indices: range,
+        fitting: Sequence[int],
+        pack: Pack,
+        untouched: Run,
+        read_untouched: Callable[[int, frozenset[int]], np.ndarray],
     ) -> None:
-        fitting = [review for review in range(len(indices)) if fits(condition, pack, review)]
-        if not fitting:
-            return
         part, before = pack, untouched
         if len(fitting) < len(indices):
             part = pack.part(fitting)
             before = part.through()
         after = before if condition.kind == UNTOUCHED else apply(condition, part, before)
-        _refuse_overflow(after, condition, part.names, identity)
         damages = damage(before, after, part.token_ids)
-        for place, review in enumerate(fitting):
-            massive = (before.massive[place] | after.massive[place]) - {0}
-            untouched_values[number, indices[review]] = read_untouched(review, massive)
-            values[number, indices[review]] = (
-                read_untouched(review, massive) if after is before else read(after.states_of(place), massive, metrics)
-            )
-            doses[number, indices[review]] = _dose(condition, before, after, place, damages[place])
-            if also is not None:
-                also(condition, part.names[place], after, place)
 
-    with progress(len(conditions) * sum(reviews.lengths), "tokens") as advance:
+        def measure(place: int, review: int) -> Found:
+            _refuse_overflow(after, place, condition, part.names[place], identity)
+            massive = (before.massive_of(place) | after.massive_of(place)) - {0}
+            own = read_untouched(review, massive)
+            return Found(
+                own if after is before else read(after.states_of(place), massive, metrics),
+                own,
+                _dose(condition, before, after, place, damages),
+                None if further is None else further.measure(after, place),
+            )
+
+        tasks = [(indices[review], beside.submit(measure, place, review)) for place, review in enumerate(fitting)]
+        pending.append([(number, review, task) for review, task in tasks])
+        settle(_WAITING)
+
+    def settle(most: int) -> None:
+        """Take what was measured, and wait until no more than so many runs are without it."""
+        while pending and (len(pending) > most or all(task.done() for *_, task in pending[0])):
+            for number, review, task in pending.popleft():
+                found = task.result()
+                if finished is not None:
+                    finished.put(conditions[number].key, reviews.names[review], found)
+                keep(number, review, found)
+
+    def keep(number: int, review: int, found: Found) -> None:
+        values[number, review], untouched_values[number, review] = found.values, found.untouched
+        doses[number, review] = found.dose
+        if further is not None:
+            further.found[conditions[number].key, reviews.names[review]] = found.further
+
+    with progress(len(conditions) * sum(reviews.lengths), "tokens") as advance, _beside(reviews.model) as beside:
         run_packs(reviews.model.device, reviews.lengths, token_budget, run_pack, shown=False)
+        settle(0)
     views, measured = zip(*cells(metrics), strict=True) if metrics else ((), ())
     table = crossed(
         INTERVENED_SCHEMA,
@@ -126,28 +184,46 @@ def intervene(
     return table, _doses_table(doses, conditions, reviews, identity)
 
 
-def _refuse_overflow(run: Run, condition: Condition, names: Sequence[str], identity: Mapping[str, str]) -> None:
-    """Refuse states that are not finite; `names` are those of the run's reviews."""
-    for review, name in enumerate(names):
-        if not all(np.isfinite(tokens).all() for tokens in run.states_of(review)):
-            raise HomogenizationError(
-                f"model {identity['model']}, variant {identity['variant']}, review {name}, condition {condition.key}: "
-                "the states are not all finite. float16 overflows at 65504: set 'dtype' of this model to bfloat16 or "
-                "float32."
-            )
+class _Inline(Executor):
+    """Does what is submitted at once."""
+
+    def submit(self, function: Callable, /, *arguments: Any, **named: Any) -> Future:
+        done = Future()
+        done.set_result(function(*arguments, **named))
+        return done
 
 
-def _dose(
-    condition: Condition, before: Run, after: Run, review: int, damages: tuple[float | None, ...]
-) -> dict[str, Any]:
+@contextmanager
+def _beside(model: PackedModel) -> Iterator[Executor]:
+    """Threads that measure one run while a GPU makes the next; on a CPU, which has no rest from passes, none."""
+    if model.device.type != "cuda":
+        yield _Inline()
+        return
+    n_threads = max(1, torch.get_num_threads() - 1)  # one launches the passes
+    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as threads:
+        yield threads
+
+
+def _refuse_overflow(run: Run, place: int, condition: Condition, name: str, identity: Mapping[str, str]) -> None:
+    """Refuse states of a review that are not finite."""
+    if not run.is_finite(place):
+        raise HomogenizationError(
+            f"model {identity['model']}, variant {identity['variant']}, review {name}, condition {condition.key}: "
+            "the states are not all finite. float16 overflows at 65504: set 'dtype' of this model to bfloat16 or "
+            "float32."
+        )
+
+
+def _dose(condition: Condition, before: Run, after: Run, review: int, damages: OnHost | None) -> dict[str, Any]:
     """What the condition did to a review, without the columns that name it."""
     moved = 0.0 if condition.kind == UNTOUCHED else float(after.moved_mass[review])
+    kl, cross_entropy = (None, None) if damages is None else damages.rows()[review].tolist()
     return {
-        "kl": damages[0],
-        "cross_entropy": damages[1],
+        "kl": kl,
+        "cross_entropy": cross_entropy,
         "moved_mass": None if condition.kind == POSITIONS else moved,
         "closed_mass": closed_mass(condition, moved),
-        "n_massive": len(after.massive[review]),
+        "n_massive": len(after.massive_of(review)),
         "sink_moved": sink_moved(before.received[review], after.received[review]),
     }
 

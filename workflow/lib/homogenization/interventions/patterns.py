@@ -9,7 +9,7 @@ It uses the methods of tensors alone and does not import torch: every parse of t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -34,6 +34,7 @@ class Sight:
         n_tokens: tokens of the review.
         draw: names what is drawn at random for this review: equal names give equal draws.
         block: index of the block, from 0.
+        kept: what `once` has made for queries and keys at these places.
     """
 
     weights: Tensor
@@ -43,6 +44,13 @@ class Sight:
     n_tokens: int
     draw: bytes
     block: int = 0
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """What `make` gives, made and uploaded once for all blocks: it must follow from `name` and the places alone."""
+        if name not in self.kept:
+            self.kept[name] = make()
+        return self.kept[name]
 
     def tensor(self, array: np.ndarray) -> Tensor:
         """`array` with the type and device of the weights."""
@@ -60,16 +68,26 @@ class Sight:
 
     def of_first(self, rows: Tensor) -> Tensor:
         """`rows` where the query sees the first token, and 0 elsewhere."""
-        return rows if self.sees_first.all() else rows * self.tensor(self.sees_first)[:, None]
+        if self.sees_first.all():
+            return rows
+        return rows * self.once("sees first", lambda: self.tensor(self.sees_first)[:, None])
 
     def onto(self, place: np.ndarray | int) -> Tensor:
         """All mass on the key at `place` (of each query, or of all); a query that does not see it keeps its weights."""
-        hit = (self.keys == np.broadcast_to(place, len(self.queries))[:, None]) & self.seen
-        return self.kept_unless(hit.any(axis=1), self.tensor(hit))
+
+        def hit() -> tuple[np.ndarray, Tensor]:
+            found = (self.keys == np.broadcast_to(place, len(self.queries))[:, None]) & self.seen
+            return found.any(axis=1), self.tensor(found)
+
+        # an array is that of the queries, or of places drawn for a review
+        return self.kept_unless(*self.once(f"onto {np.asarray(place).tobytes().hex()}", hit))
 
     def kept_unless(self, applies: np.ndarray, rows: Tensor) -> Tensor:
         """`rows` where the pattern applies to the query, (queries,) bool, and the query's own weights elsewhere."""
-        return rows if applies.all() else rows.where(self.tensor(applies)[:, None] > 0, self.weights)
+        if applies.all():
+            return rows
+        mask = self.once(f"applies {applies.tobytes().hex()}", lambda: self.tensor(applies)[:, None] > 0)
+        return rows.where(mask, self.weights)
 
     def shares(self, scores: np.ndarray) -> Tensor:
         """Rows in proportion to `scores` (queries, keys), not negative, over the keys that the query sees."""
@@ -134,15 +152,18 @@ def second(sight: Sight) -> Tensor:
 @pattern("both ends")
 def ends(sight: Sight) -> Tensor:
     """Half on the first token, half on the last one that the query sees: in a causal model, itself."""
-    last = sight.keys[np.where(sight.seen, np.arange(len(sight.keys)), 0).max(axis=1)]
-    both = ((sight.keys == 0).astype(float) + (sight.keys == last[:, None])) / 2
-    return sight.kept_unless(sight.sees_first, sight.tensor(both))
+
+    def both() -> Tensor:
+        last = sight.keys[np.where(sight.seen, np.arange(len(sight.keys)), 0).max(axis=1)]
+        return sight.tensor(((sight.keys == 0).astype(float) + (sight.keys == last[:, None])) / 2)
+
+    return sight.kept_unless(sight.sees_first, sight.once("ends", both))
 
 
 @pattern("recent tokens")
 def recency(sight: Sight) -> Tensor:
     """In proportion to 2^(-d / 4), d the distance of query and key."""
-    return sight.shares(2.0 ** (-sight.distance / HALF_LIFE))
+    return sight.once("recency", lambda: sight.shares(2.0 ** (-sight.distance / HALF_LIFE)))
 
 
 @pattern("itself")
@@ -154,7 +175,7 @@ def self(sight: Sight) -> Tensor:
 @pattern("all tokens alike", control=True)
 def uniform(sight: Sight) -> Tensor:
     """The same for all tokens that the query sees."""
-    return sight.shares(np.ones(sight.seen.shape))
+    return sight.once("uniform", lambda: sight.shares(np.ones(sight.seen.shape)))
 
 
 @pattern("a token elsewhere", control=True)
