@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -27,10 +28,10 @@ from homogenization.measures import pooled
 from homogenization.measures.device_tokens import tokens_of
 from homogenization.measures.reviews import OfReview
 from homogenization.measures.views import TokenGram
-from homogenization.run.parquet import write_tables
+from homogenization.run.parquet import read_table, write_tables
 from homogenization.states.extraction import read_reviews
 from homogenization.states.held import HeldStates
-from homogenization.states.long_texts import Windows
+from homogenization.states.long_texts import Windows, with_originals
 from homogenization.states.model import LanguageModel
 from homogenization.states.writer import StoreShape, identity_of, refuse_unstorable
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM, layer_name
@@ -101,26 +102,43 @@ def workers_beside(device: str, threads: int) -> Iterator[Workers]:
         workers.close()
 
 
-def write_measured(
-    files: Mapping[str, Sequence[str]],
-    modules: Mapping[str, ModuleType],
-    params: Mapping[str, Mapping[str, Any]],
-    tables: Mapping[str, Sequence[pl.DataFrame]],
-    attributes: Mapping[str, Any],
-) -> None:
-    """Write the tables of each measure as over a store; a file whose measure was not taken of this variant is empty.
+def measure_shard(
+    model: LanguageModel, inputs: Any, params: Any, files: Mapping[str, Any], workers: Workers
+) -> dict[str, Any]:
+    """Write the files of a job, but for its run record, which is returned.
 
     Args:
-        files: by name of the measure, the files to write.
-        modules: module of each.
-        params: parameters of those that were taken.
-        tables: tables of these.
-        attributes: what a store would have.
+        model: language model that reads.
+        inputs: files: `variant` and `original`.
+        params: parameters of the rule: `model`, the entry; `variant`; `shard`; `storage`; `measures`, the parameters of
+            what is measured of this variant, by name; `sample`, the fields of `Sample` after the first.
+        files: files to write: `sample`, or nothing; and those of each measure, by its name. A measure that is not
+            among `params.measures` has an empty table.
+        workers: who measures reviews.
+
+    Raises:
+        HomogenizationError: as in `measure_in_pass`.
     """
+    reviews = with_originals(read_table(inputs.variant), read_table(inputs.original))
+    of_measures = {name: of for name, of in files.items() if name not in ("run", "sample")}
+    modules = {name: import_module(f"homogenization.measures.{name}") for name in of_measures}
+    record, attributes, tables = measure_in_pass(
+        model,
+        reviews["review_id"].to_list(),
+        reviews["text"].to_list(),
+        {"model": params.model["name"], "variant": params.variant, "shard": params.shard},
+        params.model["token_budget"],
+        measures={name: (modules[name], of) for name, of in params.measures.items()},
+        originals=reviews["original"].to_list(),
+        sample=Sample(files["sample"], *params.sample) if files.get("sample") else None,
+        workers=workers,
+        **params.storage,
+    )
     states = {name: value for name, value in attributes.items() if name != "review_ids"}
     for name, module in modules.items():
         made = tables.get(name, [pl.DataFrame(schema=schema) for schema in module.SCHEMAS])
-        write_tables(made, files[name], module.SCHEMAS, {**params.get(name, {}), "states": states})
+        write_tables(made, of_measures[name], module.SCHEMAS, {**params.measures.get(name, {}), "states": states})
+    return record
 
 
 @dataclass
