@@ -188,8 +188,8 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Measured]:
         if turn == 0:  # libraries come from the disk once, before any clock runs
             subprocess.run([sys.executable, "-c", "import transformers, torch, polars, scipy"], check=True)
         print(f"round {turn + 1}: the workflow", file=sys.stderr, flush=True)
-        snakemake = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--configfile", "benchmark.yaml"]
-        snakemake += arguments.targets
+        snakemake = [sys.executable, "-m", "snakemake", *arguments.targets, "--cores", str(cores)]
+        snakemake += ["--configfile", "benchmark.yaml"]
         everything["workflow"].run([snakemake], run, run / "workflow.log")
         if arguments.both_roads:
             print(f"round {turn + 1}: the workflow, states measured in the pass", file=sys.stderr, flush=True)
