@@ -50,6 +50,8 @@ WRITTEN = {key: value for key, value in SMALL.items() if key != "metrics"} | {
         }
     },
 }
+# states are measured while a model reads
+IN_PASS = SMALL | {"states": {"keep": False, "sample_tokens": 4}}
 
 # wildcards of a job, of any rule
 JOB = Wildcards(
@@ -68,11 +70,13 @@ JOB = Wildcards(
 
 @cache
 def loaded_rules() -> dict[str, Rule]:
-    """Name -> rule with a script, of the small study and of one in which language models write.
+    """Name -> rule with a script, of the small study, of one without stores and of one in which language models write.
 
     Functions among their parameters answer for the latter: Snakemake keeps one set of global names.
     """
-    return {rule.name: rule for config in (SMALL, WRITTEN) for rule in _rules_of(config) if rule.script is not None}
+    return {
+        rule.name: rule for config in (IN_PASS, SMALL, WRITTEN) for rule in _rules_of(config) if rule.script is not None
+    }
 
 
 def _rules_of(config: dict) -> list[Rule]:
@@ -99,6 +103,8 @@ def script_of(rule: Rule) -> Path:
 
 def named_modules(rule: Rule) -> list[str]:
     """The module that the script of a rule imports by name, where it does, and those that this one imports so."""
+    if measures := value_of(rule.params.get("measures")):
+        return [f"measures.{name}" for name in measures]
     module = value_of(rule.params.get("module"))
     statistics = {claim["statistic"] for claim in rule.params.get("claims", ())}
     return [] if module is None else [module, *sorted(f"claims.statistics.{name}" for name in statistics)]

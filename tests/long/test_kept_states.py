@@ -1,28 +1,41 @@
-"""States that are not kept: they go when every metric has read them, and come back where something needs them."""
+"""States that are not kept: a job measures them while its model reads, and the models run again for another measure."""
+
+from unittest.mock import ANY
 
 import polars as pl
 
 from conftest import SMALL
+from homogenization.run.parquet import table_metadata
 from homogenization.states.store import open_store
 
 SHARDS = ("000", "001")
 # these read the model again, or nothing of a model
 WITHOUT_STATES = ("components", "interventions", "consequences", "sensitivity")
+# what follows from the measures of states, with numbers and their metadata
+FROM_STATES = ("metrics", "mauve", "attention", "cosines", "pooled", "common_length", "sinks", "opening_tokens")
 
 
 def table(folder, name):
     return pl.read_parquet(folder / "results/tables" / name)
 
 
-def test_states_go_when_all_has_been_read_from_them(project, finished_run):
+def test_states_that_are_not_kept_are_measured_in_the_pass(project, finished_run):
     project.config["states"] = {"keep": False, "sample_tokens": 5}
     project.config |= dict.fromkeys(WITHOUT_STATES)
     wanted = [f"results/samples/tiny/{variant}/{shard}.zarr.zip" for variant in SMALL["variants"] for shard in SHARDS]
     done = project.run("--cores", "2", "tables", *wanted)
     assert done.returncode == 0, done.stdout
     assert not list((project.folder / "results/states").rglob("*.zarr.zip"))
-    for name in ("metrics.parquet", "mauve.parquet", "attention.parquet", "cosines.parquet"):
-        assert table(project.folder, name).equals(table(finished_run, name)), name
+    logs = [path.read_text() for path in (project.folder / "results/logs/states/tiny").rglob("*.log")]
+    assert len(logs) == 4
+    assert all("INFO rule measure_states" in log for log in logs)
+    for name in FROM_STATES:
+        mine, theirs = (table(folder, f"{name}.parquet") for folder in (project.folder, finished_run))
+        assert mine.equals(theirs), name
+    assert table_metadata(project.folder / "results/mauve/tiny/front/000.parquet")["states"] == {
+        **(theirs := table_metadata(finished_run / "results/mauve/tiny/front/000.parquet")["states"]),
+        "extracted_by": theirs["extracted_by"] | {"rule": "measure_states", "params": ANY},
+    }
     assert not project.planned("tables", *wanted), "what is gone is not missed"
     assert {rule for rule in project.planned() if not rule.startswith("plot_")} == {"make_report"}, "nor for figures"
 
@@ -41,14 +54,32 @@ def test_states_go_when_all_has_been_read_from_them(project, finished_run):
                     assert (of_kept[mine] == of_full[first + kept.positions[mine]]).all()
 
     project.config["metrics"].append("stable_rank")
-    assert "extract_states" not in project.planned(), "singular values are kept"
+    assert "measure_states" not in project.planned(), "singular values are kept"
+    project.config["variants"]["end"] = {"rewriter": "rules", "position": "end"}
+    assert project.planned()["measure_states"] == len(SHARDS), "a new variant alone"
+    project.config["mauve"]["variants"] = ["original", "front"]
+    assert project.planned()["measure_states"] == len(SHARDS), "others are measured as before"
     project.config["views"].append("unit")
-    assert project.planned()["extract_states"] == 4, "singular values of another view need the states again"
+    assert project.planned()["measure_states"] == 6, "singular values of another view need the states again"
 
 
-def test_keeping_states_or_not_reruns_nothing(finished):
+def test_a_run_that_is_killed_keeps_what_is_measured(project):
+    """One job of four, as a run leaves it that is killed after it."""
+    project.config["states"] = {"keep": False}
+    project.config |= dict.fromkeys(WITHOUT_STATES)
+    done = project.run("--cores", "2", "results/spectra/tiny/front/001.parquet")
+    assert done.returncode == 0, done.stdout
+    assert project.planned("tables")["measure_states"] == 3
+
+
+def test_stores_of_a_finished_study_may_go_by_hand_and_another_road_measures_again(finished):
+    for store in (finished.folder / "results/states").rglob("*.zarr.zip"):
+        store.unlink()
+    assert finished.planned() == {}
     finished.config["states"] = {"keep": False}
-    assert finished.planned().keys() <= {"make_report"}  # it shows the configuration
+    planned = finished.planned()
+    assert planned["measure_states"] == 4
+    assert not {rule for rule in planned if rule.startswith(("extract_", "rewrite_", "build_", "compute_"))}
 
 
 def test_samples_are_part_of_the_whole_and_rerun_nothing_else(finished):

@@ -17,6 +17,7 @@ ALONE = {
     "fetch_gguf",
     "train_model",
     "extract_states",
+    "measure_states",
     "extract_components",
     "apply_interventions",
     "read_consequences",

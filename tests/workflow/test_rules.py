@@ -17,6 +17,7 @@ RULE_FILES = sorted((ROOT / "workflow/rules").glob("*.smk"))
 ON_A_GPU = {
     "train_model",
     "extract_states",
+    "measure_states",
     "extract_components",
     "apply_interventions",
     "read_consequences",
@@ -32,6 +33,7 @@ ON_A_GPU = {
 MORE_THREADS = {
     "train_model",
     "extract_states",
+    "measure_states",
     "extract_components",
     "apply_interventions",
     "read_consequences",
@@ -71,7 +73,7 @@ def test_the_code_of_a_rule_is_that_of_its_script_and_of_the_module_it_names(rul
 def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
     named = named_modules(rule)
     # a language model that writes has a script of its own, and names its backend
-    if not named or named[0].startswith("writers."):
+    if rule.params.get("module") is None or named[0].startswith("writers."):
         shared = {"score_written": "score_similarity", "score_written_fluency": "score_fluency"}
         assert script_of(rule).stem == shared.get(rule.name, rule.name)
         return
@@ -84,7 +86,7 @@ def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
     assert stage_of(rule) == ("statistics" if package == "claims" else package)
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if named_modules(rule)], ids=str)
+@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.params.get("module")], ids=str)
 def test_a_module_that_makes_tables_names_their_schemas(rule):
     module = import_module(f"homogenization.{named_modules(rule)[0]}")
     if hasattr(module, "tabulate") or hasattr(module, "measure"):

@@ -1,9 +1,10 @@
 # States -> singular values, geometry, received attention, pooled tokens, MAUVE, sinks; the first two of a common number of tokens.
+# Where states are not kept, a job measures them while its model reads.
 # Variants, by another pass through a model -> how alike tokens are at each point of each block.
 
-from homogenization.measures.catalogue import made_measures
+from homogenization.measures.catalogue import made_measures, taken_of
 
-for measure in made_measures(STUDY):
+for measure in [] if IN_PASS else made_measures(STUDY):
 
     rule:
         """A measure of the catalogue."""
@@ -27,6 +28,44 @@ for measure in made_measures(STUDY):
             "../scripts/measure.py"
 
     getattr(rules, f"compute_{measure.name}").rule.docstring = measure.does
+
+
+if IN_PASS:
+
+    rule measure_states:
+        """Runs a model over one shard of a variant and measures its states while it reads; it stores none."""
+        input:
+            variant="<results>/variants/{variant}/{shard}.parquet",
+            original="<results>/corpus/{shard}.parquet",
+            weights=weights_of,
+        output:
+            **{measure.name: [f"<results>/{path}" for path in measure.paths] for measure in made_measures(STUDY)},
+            run="<results>/states/{model}/{variant}/{shard}.json",
+            sample="<results>/samples/{model}/{variant}/{shard}.zarr.zip" if STUDY.states.sample_tokens else [],
+        log:
+            "<logs>/states/{model}/{variant}/{shard}.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        # beside a GPU, all but one measure what has been read
+        threads: lambda wildcards: {"cpu": 1, "mps": 2}.get(model_of(wildcards).device, 8)
+        resources:
+            mem_mb=lambda wildcards, attempt: ask.measuring_memory(
+                model_of(wildcards), STUDY.mauve.n_tokens * STUDY.mauve.seeds, attempt
+            ),
+            runtime=lambda wildcards, attempt: ask.measuring_runtime(
+                model_of(wildcards), STUDY.corpus.shard_size, attempt
+            ),
+            gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
+        params:
+            code=code("measure_states", *(f"measures.{measure.name}" for measure in made_measures(STUDY))),
+            model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
+            variant=lambda wildcards: wildcards.variant,
+            shard=lambda wildcards: wildcards.shard,
+            storage=STUDY.states.params("dtype", "layers", "record_attention"),
+            measures=lambda wildcards: taken_of(STUDY, wildcards.variant),
+            sample=[STUDY.states.sample_tokens, STUDY.seed, STUDY.states.chunk_tokens],
+        script:
+            "../scripts/measure_states.py"
 
 
 if STUDY.component_jobs:

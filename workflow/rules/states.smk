@@ -1,4 +1,7 @@
 # Reviews -> the residual stream after every block, and the attention that each token receives.
+from homogenization.measures.catalogue import measured_in_pass
+
+IN_PASS = measured_in_pass(STUDY)  # states are measured while a model reads (measure_states), and no store is written
 
 
 rule build_random_model:
@@ -72,51 +75,54 @@ rule fetch_gguf:
         "../scripts/fetch_gguf.py"
 
 
-rule extract_states:
-    """Extracts the states of one model for one shard of a variant."""
-    input:
-        variant="<results>/variants/{variant}/{shard}.parquet",
-        # decides where a review is cut that is longer than the model's context
-        original="<results>/corpus/{shard}.parquet",
-        weights=weights_of,
-    output:
-        states=kept_if_asked("<results>/states/{model}/{variant}/{shard}.zarr.zip"),
-        run=kept_if_asked("<results>/states/{model}/{variant}/{shard}.json"),
-    log:
-        "<logs>/states/{model}/{variant}/{shard}.log",
-    cache: "omit-software"
-    conda:
-        "../../envs/homogenization.yaml"
-    # on the CPU, small models gain more from jobs side by side than from threads; set-threads in a profile changes it
-    threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
-    resources:
-        mem_mb=lambda wildcards, attempt: ask.extraction_memory(model_of(wildcards), attempt),
-        runtime=lambda wildcards, attempt: ask.extraction_runtime(model_of(wildcards), STUDY.corpus.shard_size, attempt),
-        gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
-    params:
-        # the key of the between-workflow cache holds parameters, not wildcards
-        code=code("extract_states"),
-        model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
-        variant=lambda wildcards: wildcards.variant,
-        shard=lambda wildcards: wildcards.shard,
-        storage=STUDY.states.params("dtype", "chunk_tokens", "layers", "record_attention"),
-    script:
-        "../scripts/extract_states.py"
+if not IN_PASS:
 
+    rule extract_states:
+        """Extracts the states of one model for one shard of a variant."""
+        input:
+            variant="<results>/variants/{variant}/{shard}.parquet",
+            # decides where a review is cut that is longer than the model's context
+            original="<results>/corpus/{shard}.parquet",
+            weights=weights_of,
+        output:
+            states=kept_if_asked("<results>/states/{model}/{variant}/{shard}.zarr.zip"),
+            run=kept_if_asked("<results>/states/{model}/{variant}/{shard}.json"),
+        log:
+            "<logs>/states/{model}/{variant}/{shard}.log",
+        cache: "omit-software"
+        conda:
+            "../../envs/homogenization.yaml"
+        # on the CPU, small models gain more from jobs side by side than from threads; set-threads in a profile changes it
+        threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
+        resources:
+            mem_mb=lambda wildcards, attempt: ask.extraction_memory(model_of(wildcards), attempt),
+            runtime=lambda wildcards, attempt: ask.extraction_runtime(
+                model_of(wildcards), STUDY.corpus.shard_size, attempt
+            ),
+            gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
+        params:
+            # the key of the between-workflow cache holds parameters, not wildcards
+            code=code("extract_states"),
+            model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
+            variant=lambda wildcards: wildcards.variant,
+            shard=lambda wildcards: wildcards.shard,
+            storage=STUDY.states.params("dtype", "chunk_tokens", "layers", "record_attention"),
+        script:
+            "../scripts/extract_states.py"
 
-rule sample_states:
-    """Keeps the states of a few tokens of each review, for studies that delete the others."""
-    input:
-        states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
-    output:
-        sample="<results>/samples/{model}/{variant}/{shard}.zarr.zip",
-    log:
-        "<logs>/samples/{model}/{variant}/{shard}.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        code=code("sample_states"),
-        sample_tokens=STUDY.states.sample_tokens,
-        seed=STUDY.seed,
-    script:
-        "../scripts/sample_states.py"
+    rule sample_states:
+        """Keeps the states of a few tokens of each review, for studies that delete the others."""
+        input:
+            states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
+        output:
+            sample="<results>/samples/{model}/{variant}/{shard}.zarr.zip",
+        log:
+            "<logs>/samples/{model}/{variant}/{shard}.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("sample_states"),
+            sample_tokens=STUDY.states.sample_tokens,
+            seed=STUDY.seed,
+        script:
+            "../scripts/sample_states.py"

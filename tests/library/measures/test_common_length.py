@@ -206,7 +206,7 @@ def test_states_that_are_not_finite_are_refused():
     store = store_of()
     states = store.residual_stream
     store.residual_stream = lambda layer, tokens: np.where(np.arange(WIDTH) == 3, np.inf, states(layer, tokens))
-    with pytest.raises(HomogenizationError, match=r"review long/0: .*layer 0"):
+    with pytest.raises(HomogenizationError, match=r"review long: .*layer 0"):
         common(store)
 
 

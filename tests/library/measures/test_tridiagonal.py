@@ -20,7 +20,7 @@ from homogenization.measures.views import TokenGram, look_of, view_rows
 def test_the_largest_eigenvalue_is_that_of_the_rows_with_and_without_the_first_token(n, width, massive, view, seed):
     tokens = np.random.default_rng(seed).standard_normal((n, width))
     tokens[0] *= massive
-    forms = tridiagonal_forms(look_of(view)[0], tokens, TokenGram(tokens))
+    forms = tridiagonal_forms(look_of(view)[0], TokenGram(tokens))
     for form, name in zip(forms, (view, f"{view}_without_first"), strict=True):
         rows = view_rows(name, tokens)
         expected = np.linalg.svd(rows, compute_uv=False) ** 2

@@ -57,9 +57,7 @@ class States(Section):
         description="Layers of the residual stream to store, 0 before the first block; negative ones count from the "
         "last; null: all.",
     )
-    keep: bool = Field(
-        True, description="false: the states of a job are deleted as soon as every metric has read them."
-    )
+    keep: bool = Field(True, description="false: no states are written; a job measures them while its model reads.")
     sample_tokens: int | None = Field(
         None, ge=1, description="Tokens of each review whose states are kept under `samples/` in any case; null: none."
     )

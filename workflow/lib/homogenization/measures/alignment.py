@@ -75,8 +75,8 @@ def _largest_eigenvalues(tokens: np.ndarray) -> list[float]:
     gram = TokenGram(tokens)
     of_raw = [largest_by_lanczos(products) for products in _raw_products(tokens, gram)]
     if len(of_raw) < 2 or np.isnan(of_raw).any():
-        of_raw = [form.largest_eigenvalue() for form in tridiagonal_forms(_RAW, tokens, gram)]
-    return of_raw + [form.largest_eigenvalue() for form in tridiagonal_forms(_CENTRED, tokens, gram)]
+        of_raw = [form.largest_eigenvalue() for form in tridiagonal_forms(_RAW, gram)]
+    return of_raw + [form.largest_eigenvalue() for form in tridiagonal_forms(_CENTRED, gram)]
 
 
 def _raw_products(tokens: np.ndarray, gram: TokenGram) -> list[np.ndarray]:

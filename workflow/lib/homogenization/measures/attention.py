@@ -120,6 +120,11 @@ def check_sum(received: np.ndarray, review_id: str, layer: int) -> None:
         )
 
 
+def rows(_states: TokenStates, n_bins: int = 20) -> np.ndarray:
+    """The tokens whose states `measure` reads: none."""
+    return np.empty(0, dtype=np.int64)
+
+
 def measure(store: AttendingStates, n_bins: int = 20) -> pl.DataFrame:
     """Profiles of every review and layer (1 .. blocks) of a store: the table `attention` (`ATTENTION_SCHEMA`).
 

@@ -4,14 +4,14 @@ To add a measure, add one entry here and a module of its name beside this one wi
 This module is pure data that the Snakefile reads, so it imports nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Measure:
-    """How the files of a measure are made, one job for each model, variant and shard.
+    """How the files of a measure are made, for each model, variant and shard.
 
     Attributes:
         name: name of its module, of its folder in results and, after `compute_`, of its rule.
@@ -20,6 +20,9 @@ class Measure:
         params: parameters of `measure` for a study.
         minutes: run time of an attempt; None: that of the profile.
         when: test whether a study (`config.study.Study`) has it.
+        in_pass: whether it can be taken while a model reads, without a store of states: its module has a function
+            `begin` or `rows` (`measures.in_pass`).
+        variants: the variants that a study measures while its models read; the files of others are empty then.
     """
 
     name: str
@@ -28,6 +31,8 @@ class Measure:
     params: Callable[[Any], Mapping[str, Any]] = lambda study: {}
     minutes: int | None = None
     when: Callable[[Any], Any] = lambda study: True
+    in_pass: bool = False
+    variants: Callable[[Any], Collection[str]] = lambda study: study.variants
 
     @property
     def paths(self) -> list[str]:
@@ -41,22 +46,27 @@ _ENTRIES = (
         does="Singular values of every review, layer and view.",
         params=lambda study: {"views": sorted(study.views)},
         minutes=240,
+        in_pass=True,
     ),
     Measure(
         name="geometry",
         does="Norms, directions and cosines of the tokens of every review and layer.",
         params=lambda study: {"n_bins": 40},
+        in_pass=True,
     ),
     Measure(
         name="attention",
         does="Profiles of the attention that tokens receive, for every review and layer.",
         params=lambda study: {"n_bins": 20},
         when=lambda study: study.states.record_attention,
+        in_pass=True,
     ),
     Measure(
         name="pooled",
         does="Singular values and cosines of the tokens of all reviews of a shard together.",
         minutes=240,
+        in_pass=True,
+        variants=lambda study: study.pooled.variants,
     ),
     Measure(
         name="mauve",
@@ -67,6 +77,8 @@ _ENTRIES = (
             "scale": study.mauve.scale,
         },
         minutes=240,
+        in_pass=True,
+        variants=lambda study: study.mauve_variants,
     ),
     Measure(
         name="common_length",
@@ -80,11 +92,13 @@ _ENTRIES = (
         },
         minutes=240,
         when=lambda study: study.common_tokens,
+        in_pass=True,
     ),
     Measure(
         name="sinks",
         does="The tokens besides the first that draw attention, are massive or long, and from which block to which.",
         when=lambda study: study.positional_jobs,
+        in_pass=True,
     ),
 )
 MEASURES = {measure.name: measure for measure in _ENTRIES}
@@ -93,3 +107,15 @@ MEASURES = {measure.name: measure for measure in _ENTRIES}
 def made_measures(study: Any) -> list[Measure]:
     """The measures that `study` has."""
     return [measure for measure in MEASURES.values() if measure.when(study)]
+
+
+def measured_in_pass(study: Any) -> bool:
+    """Whether no store of states is written: it is not kept, and every measure can be taken while a model reads."""
+    return not study.states.keep and all(measure.in_pass for measure in made_measures(study))
+
+
+def taken_of(study: Any, variant: str) -> dict[str, Mapping[str, Any]]:
+    """Parameters of what is measured of `variant` while a model reads it, by name."""
+    return {
+        measure.name: measure.params(study) for measure in made_measures(study) if variant in measure.variants(study)
+    }

@@ -5,7 +5,11 @@ original. Here random subsets of one size stand for each review, and are measure
 the first token; the view decides whether it counts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +17,8 @@ import polars as pl
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.measures import geometry, spectra
 from homogenization.measures.geometry import IdentifiedStates
-from homogenization.vocabulary.points import ALL_TOKENS
+from homogenization.measures.reviews import OfReview, fed
+from homogenization.measures.views import TokenGram
 
 _SEPARATOR = "/"  # between a review and the number of its draw; names of reviews are hexadecimal digits
 _DRAW = {"review_id": pl.String, "draw": pl.Int32}
@@ -40,43 +45,74 @@ def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, 
     return np.concatenate([[0], np.sort(others) + 1])
 
 
-class DrawnTokens:
-    """Random subsets of the reviews of a store: `TokenStates` in which each subset is a review.
+@dataclass(frozen=True)
+class _Subsets:
+    """Random subsets of the reviews of some states, as reviews whose states nobody reads: `IdentifiedStates`."""
+
+    attributes: Mapping[str, Any]
+    n_blocks: int
+    layers: Sequence[int]
+    review_ids: Sequence[str]
+    review_offsets: np.ndarray
+    token_ids: np.ndarray
+
+
+class CommonLength:
+    """Singular values and geometry of random subsets of the reviews: a `ReviewMeasure` with their two tables.
 
     Attributes:
-        review_ids: `REVIEW/DRAW` for each draw of each review that is long enough.
-        review_offsets: int64 (subsets + 1,).
-        token_ids: int64 (subsets x tokens,).
-        attributes, layers, n_blocks: same as those of the store.
+        positions: by review that is long enough, the positions of the tokens of each draw.
     """
 
-    def __init__(self, store: IdentifiedStates, n_tokens: int, draws: int, seed: int) -> None:
+    def __init__(self, states: IdentifiedStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]) -> None:
         """Draw `draws` subsets of `n_tokens` tokens of each review that has at least so many."""
-        self._store, self.attributes, self.layers, self.n_blocks = store, store.attributes, store.layers, store.n_blocks
-        self.review_ids: list[str] = []
-        rows = [np.empty(0, dtype=np.int64)]
+        self.positions: dict[str, list[np.ndarray]] = {}
+        names, first = [], []
         for review_id, start, length in zip(
-            store.review_ids, store.review_offsets[:-1], np.diff(store.review_offsets).tolist(), strict=True
+            states.review_ids, states.review_offsets[:-1], np.diff(states.review_offsets).tolist(), strict=True
         ):
-            for draw in range(draws if length >= n_tokens else 0):
-                self.review_ids.append(f"{review_id}{_SEPARATOR}{draw}")
-                rows.append(start + drawn_positions(review_id, length, n_tokens, draw, seed))
-        self._rows = np.concatenate(rows)
-        self.token_ids = store.token_ids[self._rows]
-        self.review_offsets = np.arange(len(rows), dtype=np.int64) * n_tokens
+            if length >= n_tokens:
+                names += [f"{review_id}{_SEPARATOR}{draw}" for draw in range(draws)]
+                first += [start] * draws
+                self.positions[review_id] = [
+                    drawn_positions(review_id, length, n_tokens, draw, seed) for draw in range(draws)
+                ]
+        # the first token is the first of each subset; no other is asked for
+        token_ids = np.repeat(states.token_ids[np.array(first, dtype=np.int64)], n_tokens)
+        offsets = np.arange(len(names) + 1, dtype=np.int64) * n_tokens
+        subsets = _Subsets(states.attributes, states.n_blocks, states.layers, names, offsets, token_ids)
+        self._parts = spectra.begin(subsets, views), geometry.begin(subsets)
+        print(f"{len(self.positions)} of {len(states.review_ids)} reviews have at least {n_tokens} tokens", flush=True)
 
-    def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
-        """The residual stream of the drawn tokens, (subsets x tokens, width) float32, at `layer`."""
-        return self._store.residual_stream(layer, self._rows[tokens])
+    def of_review(self, place: Mapping[str, Any]) -> OfReview:
+        """What both measures find in each subset of one review; None for a review that is too short."""
+        subsets = []
+        for draw, positions in enumerate(self.positions.get(place["review_id"], ())):
+            name = f"{place['review_id']}{_SEPARATOR}{draw}"
+            of_draw = {**place, "review_id": name, "n_tokens": len(positions)}
+            subsets.append((positions, [part.of_review(of_draw) for part in self._parts]))
+        return partial(_of_subsets, subsets)
 
-    def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
-        """The states of the drawn tokens after the final norm; None where the architecture has no such norm."""
-        return self._store.final_norm(self._rows[tokens])
+    def tables(self, found: Iterable[list[tuple]]) -> tuple[pl.DataFrame, ...]:
+        """The tables of both, with reviews and draws in columns of their own."""
+        of_subsets = list(chain.from_iterable(found))
+        of_parts = zip(*of_subsets, strict=True) if of_subsets else ([], [])
+        return tuple(_with_draws(part.tables(of_part)[0]) for part, of_part in zip(self._parts, of_parts, strict=True))
+
+
+def _of_subsets(subsets: Sequence[tuple[np.ndarray, Sequence[OfReview]]], gram: TokenGram) -> list[tuple] | None:
+    drawn = ((gram.subset(positions), parts) for positions, parts in subsets)
+    return [tuple(part(subset) for part in parts) for subset, parts in drawn] or None
+
+
+def begin(states: IdentifiedStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]) -> CommonLength:
+    """The measure of `states`, to be fed with their reviews."""
+    return CommonLength(states, n_tokens, draws, seed, views)
 
 
 def measure(
     store: IdentifiedStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+) -> tuple[pl.DataFrame, ...]:
     """The tables `spectra` and `geometry` of `draws` subsets of `n_tokens` tokens of each long enough review.
 
     Their columns are those of `SPECTRA_SCHEMA` and `GEOMETRY_SCHEMA`, with the number of the `draw` after `review_id`.
@@ -84,10 +120,7 @@ def measure(
     Raises:
         HomogenizationError: states that are not finite.
     """
-    drawn = DrawnTokens(store, n_tokens, draws, seed)
-    n_long_enough = len(drawn.review_ids) // draws
-    print(f"{n_long_enough} of {len(store.review_ids)} reviews have at least {n_tokens} tokens", flush=True)
-    return _with_draws(spectra.measure(drawn, views)), _with_draws(geometry.measure(drawn))
+    return tuple(fed(begin(store, n_tokens, draws, seed, views), store))
 
 
 def _with_draws(table: pl.DataFrame) -> pl.DataFrame:

@@ -4,13 +4,16 @@ With unit tokens u_i = x_i / |x_i|: the resultant length is |mean u_i|, and the 
 A zero token has no direction; it counts as u = 0.
 """
 
-from typing import Protocol
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
-from homogenization.measures.directions import inverse, norms
-from homogenization.measures.reviews import TokenStates, iterate_reviews, measured_table
+from homogenization.measures.reviews import OfReview, TokenStates, fed, measured_table
+from homogenization.measures.views import TokenGram
 from homogenization.vocabulary.columns import columns
 
 
@@ -74,16 +77,18 @@ def token_geometry(tokens: np.ndarray, n_bins: int = 40) -> dict[str, float | np
         or pairs are missing. A bin includes its left edge, the last bin both edges; a cosine that equals an edge up to
         rounding (1e-16) may fall on either side.
     """
-    tokens = tokens.astype(np.float64)
-    lengths = norms(tokens)
-    units = tokens * inverse(lengths)[:, None]
-    cosines = units @ units.T  # numpy sees a symmetric product and does half the work
-    n = len(tokens)
-    rest_sum = units[1:].sum(axis=0)
+    return geometry_of(TokenGram(tokens.astype(np.float64)), n_bins)
+
+
+def geometry_of(gram: TokenGram, n_bins: int = 40) -> dict[str, float | np.ndarray]:
+    """`token_geometry` of one review's tokens, whose inner products are at hand."""
+    lengths, cosines = gram.norms, gram.cosines
+    of_all, of_rest = gram.resultants
+    n = len(lengths)
     energy = lengths @ lengths
     return {
-        "resultant_length": _length(rest_sum + units[0], n),
-        "resultant_length_without_first": _length(rest_sum, n - 1),
+        "resultant_length": of_all / n,
+        "resultant_length_without_first": of_rest / (n - 1) if n > 1 else np.nan,
         "n_directed": np.count_nonzero(lengths),
         "n_directed_without_first": np.count_nonzero(lengths[1:]),
         "cosine_std": _pairs_std(cosines),
@@ -94,10 +99,6 @@ def token_geometry(tokens: np.ndarray, n_bins: int = 40) -> dict[str, float | np
         "cosine_to_first": float(cosines[0, 1:].mean()) if n > 1 else np.nan,
         **_histograms(cosines, n_bins),
     }
-
-
-def _length(total: np.ndarray, n: int) -> float:
-    return float(np.sqrt(total @ total) / n) if n > 0 else np.nan
 
 
 def _pairs_std(cosines: np.ndarray) -> float:
@@ -135,15 +136,42 @@ def _histograms(cosines: np.ndarray, n_bins: int) -> dict[str, np.ndarray]:
     }
 
 
+@dataclass(frozen=True)
+class Geometry:
+    """Geometry of every review, point and layer: a `ReviewMeasure` with the table `GEOMETRY_SCHEMA`."""
+
+    states: IdentifiedStates
+    n_bins: int
+
+    @cached_property
+    def first_tokens(self) -> dict[str, int]:
+        """Id of the first token of each review."""
+        states = self.states
+        return dict(zip(states.review_ids, states.token_ids[states.review_offsets[:-1]].tolist(), strict=True))
+
+    def of_review(self, place: Mapping[str, Any]) -> OfReview:
+        """The row of one review at one point and layer."""
+        return partial(_row, {**place, "first_token": self.first_tokens[place["review_id"]]}, self.n_bins)
+
+    def tables(self, found: Iterable[dict[str, Any]]) -> tuple[pl.DataFrame]:
+        """The table of all rows."""
+        return (measured_table(found, self.states, GEOMETRY_SCHEMA),)
+
+
+def _row(place: Mapping[str, Any], n_bins: int, gram: TokenGram) -> dict[str, Any]:
+    return {**place, **geometry_of(gram, n_bins)}
+
+
+def begin(states: IdentifiedStates, n_bins: int = 40) -> Geometry:
+    """The measure of `states`, to be fed with their reviews."""
+    return Geometry(states, n_bins)
+
+
 def measure(store: IdentifiedStates, n_bins: int = 40) -> pl.DataFrame:
     """Geometry of every review, point and layer of a store: the table `geometry` (`GEOMETRY_SCHEMA`).
 
     Raises:
         HomogenizationError: states that are not finite.
     """
-    first = dict(zip(store.review_ids, store.token_ids[store.review_offsets[:-1]].tolist(), strict=True))
-    rows = (
-        {**place, "first_token": first[place["review_id"]], **token_geometry(tokens, n_bins)}
-        for place, tokens in iterate_reviews(store)
-    )
-    return measured_table(rows, store, GEOMETRY_SCHEMA)
+    (table,) = fed(begin(store, n_bins), store)
+    return table

@@ -155,6 +155,11 @@ def draw_halves(n_available: int, n_tokens: int | None, seed: int) -> tuple[np.n
     return np.sort(drawn[:size]), np.sort(drawn[size:])
 
 
+def rows(states: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0) -> np.ndarray:
+    """The tokens that `measure` reads of states with these lengths, int64, ascending."""
+    return _union(_halves(states, n_tokens, seeds))
+
+
 def measure(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0) -> pl.DataFrame:
     """MAUVE from each layer to the next and its split-half null, for each seed: the table `mauve` (`MAUVE_SCHEMA`).
 
@@ -179,11 +184,10 @@ def measure(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scal
 
 
 def _rows(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float) -> Iterator[dict[str, Any]]:
-    n_available = int(store.review_offsets[-1])
-    if n_available < 2 * _MIN_TOKENS and store.attributes["variant"] != ORIGINAL:
-        logging.warning("MAUVE: left out, since this shard of the variant has %d tokens", n_available)
+    halves = _halves(store, n_tokens, seeds)
+    if not halves:
+        logging.warning("MAUVE: left out, since this shard of the variant has %d tokens", store.review_offsets[-1])
         return
-    halves = {seed: draw_halves(n_available, n_tokens, seed) for seed in seeds}
     size = len(next(iter(halves.values()))[0])
     n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))
     for layer_from, layer_to, kind, seed, first, second in _pairs(store, halves):
@@ -193,11 +197,28 @@ def _rows(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale:
         yield {**pair, "mauve": value, "n_tokens": size, "n_clusters": n_clusters}
 
 
+def _halves(
+    states: TokenStates, n_tokens: int | None, seeds: Sequence[int]
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """The drawn tokens by seed; none for a rewritten variant of which the shard has too few."""
+    n_available = int(states.review_offsets[-1])
+    if n_available < 2 * _MIN_TOKENS and states.attributes["variant"] != ORIGINAL:
+        return {}
+    return {seed: draw_halves(n_available, n_tokens, seed) for seed in seeds}
+
+
+def _union(halves: dict[int, tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """All drawn tokens, int64, ascending."""
+    return np.unique(
+        np.concatenate([np.empty(0, dtype=np.int64), *(half for pair in halves.values() for half in pair)])
+    )
+
+
 def _pairs(
     store: TokenStates, halves: dict[int, tuple[np.ndarray, np.ndarray]]
 ) -> Iterator[tuple[int, int, str, int, np.ndarray, np.ndarray]]:
     """Yield (layer_from, layer_to, kind, seed, unit rows, unit rows), float32; each layer is read once."""
-    read = np.unique(np.concatenate([half for pair in halves.values() for half in pair]))
+    read = _union(halves)
     places = {seed: [np.searchsorted(read, half) for half in pair] for seed, pair in halves.items()}
     previous: dict[int, np.ndarray] = {}
     for layer in store.layers:

@@ -4,8 +4,8 @@ Some papers pool tokens over texts before they measure how alike they are. This 
 whatever text they are from; the measures of single reviews ask how alike the tokens of one text are.
 """
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,11 @@ SCHEMAS = (POOLED_SCHEMA,)
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
+def rows(states: TokenStates) -> np.ndarray:
+    """The tokens whose states `measure` reads: all, int64."""
+    return np.arange(int(states.review_offsets[-1]))
+
+
 def measure(store: TokenStates) -> pl.DataFrame:
     """Pooled tokens at every point and layer of a store: the table `pooled` of one job (`POOLED_SCHEMA`).
 
@@ -58,18 +63,28 @@ def measure(store: TokenStates) -> pl.DataFrame:
 
 
 def _rows(store: TokenStates) -> Iterator[dict[str, Any]]:
-    is_first = np.zeros(int(store.review_offsets[-1]), dtype=bool)
-    is_first[store.review_offsets[:-1]] = True
-    is_drawn = np.zeros(len(is_first), dtype=bool)
-    is_drawn[np.random.default_rng(0).permutation(len(is_first))[:_PAIRED_TOKENS]] = True
+    is_first, is_drawn = marks(store)
     points = [(RESIDUAL_STREAM, layer, partial(store.residual_stream, layer)) for layer in store.layers]
     if len(is_first) and store.final_norm(slice(0, 1)) is not None:
         points.append((FINAL_NORM, store.n_blocks, store.final_norm))
     for point, layer, read in points:
-        place = {"shard": store.attributes["shard"], "layer": layer, "point": point}
         blocks = partial(_blocks, read, is_first, is_drawn, f"{point}, layer {layer}")
-        yield from ({**place, **row} for row in pooled(blocks))
+        yield from placed(store, point, layer, pooled(blocks))
         print(f"{point}, layer {layer}: {len(is_first)} tokens", flush=True)
+
+
+def marks(states: TokenStates) -> tuple[np.ndarray, np.ndarray]:
+    """Whether each token of a shard is the first of its review, and whether its cosines are counted, bool (tokens,)."""
+    is_first = np.zeros(int(states.review_offsets[-1]), dtype=bool)
+    is_first[states.review_offsets[:-1]] = True
+    is_drawn = np.zeros(len(is_first), dtype=bool)
+    is_drawn[np.random.default_rng(0).permutation(len(is_first))[:_PAIRED_TOKENS]] = True
+    return is_first, is_drawn
+
+
+def placed(states: TokenStates, point: str, layer: int, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """`rows` of one point and layer with shard, layer and point."""
+    return ({"shard": states.attributes["shard"], "layer": layer, "point": point, **row} for row in rows)
 
 
 def _blocks(
@@ -87,59 +102,130 @@ def _blocks(
 def pooled(blocks: Callable[[], Iterator[Block]]) -> Iterator[dict[str, Any]]:
     """Yield the columns from view on, of each view of pooled tokens.
 
-    Two walks over the tokens: one for the means, one for a Gram matrix (width, width) of the centred tokens other than
-    the first. That of all tokens follows from it by sums of squares alone, in which nothing cancels: with m and m' the
-    means of all and of the other n' tokens, it is Gram' + n' (m' - m)(m' - m)^T + the products of the first tokens - m.
-
     Args:
-        blocks: function that begins a walk over the tokens.
+        blocks: function that begins a walk over the tokens; there are two.
     """
-    firsts, n_others, sum_of_others = [], 0, 0.0
+    means = Means()
     for tokens, is_first, _ in blocks():
-        firsts.append(tokens[is_first])
-        n_others += int((~is_first).sum())
-        sum_of_others = sum_of_others + tokens[~is_first].sum(axis=0)
-    first = np.concatenate(firsts) if firsts else np.empty((0, 0))
-    n_tokens, width = n_others + len(first), first.shape[1]
-    if n_tokens < 2:
+        means.add(tokens, is_first)
+    if means.n_tokens < 2:
         return
-    mean = (sum_of_others + first.sum(axis=0)) / n_tokens
-    mean_of_others = sum_of_others / max(n_others, 1)
+    sums = Sums(means)
+    for block in blocks():
+        sums.add(*block)
+    yield from sums.rows()
 
-    gram = np.zeros((width, width))
-    directions = {name: _Directions(width) for name in _views()}
-    drawn, drawn_first = [], []
-    for tokens, is_first, is_drawn in blocks():
-        drawn.append(tokens[is_drawn])
-        drawn_first.append(is_first[is_drawn])
+
+class Means:
+    """The first walk over pooled tokens, for their means.
+
+    Like `Sums`, it takes arrays of numpy or tensors of torch, float64 and bool, and adds them up where they lie. A part
+    counts as a whole or, where memory runs out, not at all.
+    """
+
+    def __init__(self) -> None:
+        self._firsts: list[np.ndarray] = []
+        self._sum_of_others: Any = 0.0
+        self.n_others = 0
+
+    def add(self, tokens: Any, is_first: Any) -> None:
+        """Add tokens (n, width), and whether each is the first of a review (n,)."""
+        first, others = _on_host(tokens[is_first]), tokens[~is_first]
+        self._sum_of_others = self._sum_of_others + others.sum(axis=0)
+        self._firsts.append(first)
+        self.n_others += len(others)
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """(reviews, width) first tokens."""
+        return np.concatenate(self._firsts) if self._firsts else np.empty((0, 0))
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of all reviews."""
+        return self.n_others + len(self.first)
+
+    @cached_property
+    def of_others(self) -> np.ndarray:
+        """(width,) mean of the tokens that are not the first of a review."""
+        return _on_host(self._sum_of_others) / max(self.n_others, 1)
+
+    @cached_property
+    def of_all(self) -> np.ndarray:
+        """(width,) mean of all tokens."""
+        return (_on_host(self._sum_of_others) + self.first.sum(axis=0)) / self.n_tokens
+
+
+class Sums:
+    """The second walk, for a Gram matrix (width, width) of the centred tokens other than the first, and directions.
+
+    The Gram matrix of all tokens follows from it by sums of squares alone, in which nothing cancels: with m and m' the
+    means of all and of the other n' tokens, it is Gram' + n' (m' - m)(m' - m)^T + the products of the first tokens - m.
+    """
+
+    def __init__(self, means: Means) -> None:
+        """Take the result of the first walk, over at least two tokens."""
+        self._means = means
+        width = means.first.shape[1]
+        self._gram: Any = np.zeros((width, width))
+        self._directions = {name: _Directions(width) for name in _views()}
+        self._drawn: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def add(self, tokens: Any, is_first: Any, is_drawn: Any) -> None:
+        """Add tokens (n, width), whether each is the first of a review, and whether its cosines are counted, (n,)."""
+        mean, mean_of_others = (_like(tokens, of) for of in (self._means.of_all, self._means.of_others))
         others = tokens[~is_first]
         centred = others - mean_of_others
-        gram += centred.T @ centred
-        directions[RAW].add(tokens)
-        directions[RAW + _WITHOUT_FIRST].add(others)
-        directions[CENTRED].add(tokens - mean)
-        directions[CENTRED + _WITHOUT_FIRST].add(centred)
-
-    shift, of_first = mean_of_others - mean, first - mean
-    grams = {
-        CENTRED: gram + n_others * np.outer(shift, shift) + of_first.T @ of_first,
-        CENTRED + _WITHOUT_FIRST: gram,
-    }
-    rows, rows_first = np.concatenate(drawn), np.concatenate(drawn_first)
-    chosen = {CENTRED: rows - mean, CENTRED + _WITHOUT_FIRST: rows[~rows_first] - mean_of_others}
-    for view in _views():
-        n = n_others if view.endswith(_WITHOUT_FIRST) else n_tokens
-        if n < 2:
-            continue
-        values = roots_of(symmetric_eigenvalues(grams[view]))[: min(n, width)] if view in grams else []
-        yield {
-            "view": view,
-            "n_tokens": n,
-            "width": width,
-            "cosine_anisotropy": directions[view].mean_cosine(),
-            **_distribution(chosen.get(view, rows[:0])),
-            "singular_values": values,
+        if not isinstance(tokens, np.ndarray) and isinstance(self._gram, np.ndarray):
+            self._gram = _like(tokens, self._gram)
+        added = {
+            RAW: _Directions.sums_of(tokens),
+            RAW + _WITHOUT_FIRST: _Directions.sums_of(others),
+            CENTRED: _Directions.sums_of(tokens - mean),
+            CENTRED + _WITHOUT_FIRST: _Directions.sums_of(centred),
         }
+        drawn = _on_host(tokens[is_drawn]), _on_host(is_first[is_drawn])
+        product = centred.T @ centred
+        # from here on nothing asks for memory of a device
+        self._gram += product
+        for view, sums in added.items():
+            self._directions[view].add(*sums)
+        self._drawn.append(drawn)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The columns from view on, of each view."""
+        means, gram = self._means, _on_host(self._gram)
+        n_others, n_tokens, width = means.n_others, means.n_tokens, len(gram)
+        shift, of_first = means.of_others - means.of_all, means.first - means.of_all
+        grams = {
+            CENTRED: gram + n_others * np.outer(shift, shift) + of_first.T @ of_first,
+            CENTRED + _WITHOUT_FIRST: gram,
+        }
+        rows, rows_first = (np.concatenate(parts) for parts in zip(*self._drawn, strict=True))
+        chosen = {CENTRED: rows - means.of_all, CENTRED + _WITHOUT_FIRST: rows[~rows_first] - means.of_others}
+        for view in _views():
+            n = n_others if view.endswith(_WITHOUT_FIRST) else n_tokens
+            if n < 2:
+                continue
+            values = roots_of(symmetric_eigenvalues(grams[view]))[: min(n, width)] if view in grams else []
+            yield {
+                "view": view,
+                "n_tokens": n,
+                "width": width,
+                "cosine_anisotropy": self._directions[view].mean_cosine(),
+                **_distribution(chosen.get(view, rows[:0])),
+                "singular_values": values,
+            }
+
+
+def _on_host(values: Any) -> np.ndarray:
+    """An array of numpy, from one or from a tensor of torch."""
+    return values if isinstance(values, np.ndarray | float) else values.cpu().numpy()
+
+
+def _like(tokens: Any, values: np.ndarray) -> Any:
+    """`values` as what `tokens` are, and where they lie."""
+    return values if isinstance(tokens, np.ndarray) else tokens.new_tensor(values)
 
 
 def _distribution(tokens: np.ndarray) -> dict[str, Any]:
@@ -160,12 +246,21 @@ class _Directions:
     def __init__(self, width: int) -> None:
         self._sum, self._n, self._n_directions = np.zeros(width), 0, 0
 
-    def add(self, tokens: np.ndarray) -> None:
-        """Add tokens (n, width); a zero token has no direction."""
-        units = unit_rows(tokens)
-        self._sum += units.sum(axis=0)
-        self._n += len(units)
-        self._n_directions += int((units != 0).any(axis=1).sum())
+    @staticmethod
+    def sums_of(tokens: Any) -> tuple[np.ndarray, int, int]:
+        """Of tokens (n, width): the sum of their unit vectors, their number, and that of tokens with a direction."""
+        if isinstance(tokens, np.ndarray):
+            units = unit_rows(tokens)
+        else:
+            lengths = tokens.norm(dim=1, keepdim=True)
+            units = tokens / (lengths + (lengths == 0))
+        return _on_host(units.sum(axis=0)), len(units), int((units != 0).any(axis=1).sum())
+
+    def add(self, total: np.ndarray, n: int, n_directions: int) -> None:
+        """Add what `sums_of` gives of further tokens; a zero token has no direction."""
+        self._sum += total
+        self._n += n
+        self._n_directions += n_directions
 
     def mean_cosine(self) -> float:
         """Mean of u_i . u_j over i != j."""

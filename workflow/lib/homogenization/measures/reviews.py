@@ -1,12 +1,13 @@
 """Iteration over the token matrices of every review, point and layer, and the tables that measures make of them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
+from homogenization.measures.views import TokenGram
 from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.points import ALL_TOKENS, FINAL_NORM, RESIDUAL_STREAM
 
@@ -69,6 +70,33 @@ def iterate_reviews(store: TokenStates) -> Iterator[tuple[dict[str, Any], np.nda
                 place = {"review_id": review_id, "point": point, "layer": layer, "n_tokens": n_tokens, "width": width}
                 yield place, tokens
         print(f"{point}, layer {layer}: {len(store.review_ids)} reviews", flush=True)
+
+
+# what a measure finds in the tokens of one review; it can be pickled, and so can what it finds
+OfReview = Callable[[TokenGram], Any]
+
+
+class ReviewMeasure(Protocol):
+    """A measure of single reviews, each at one point and layer: of a store, or while a model reads.
+
+    A module has it where it has a function `begin(states, **params)`, with `TokenStates` of which no state is read.
+    """
+
+    def of_review(self, place: Mapping[str, Any]) -> OfReview:
+        """What it finds in a review at a place (`iterate_reviews`); None where it wants nothing of it."""
+
+    def tables(self, found: Iterable[Any]) -> Sequence[pl.DataFrame]:
+        """The tables, from what was found in all reviews, in the order of `iterate_reviews`."""
+
+
+def fed(measure: ReviewMeasure, store: TokenStates) -> Sequence[pl.DataFrame]:
+    """The tables of `measure` over all reviews of `store`.
+
+    Raises:
+        HomogenizationError: a value is not finite.
+    """
+    found = (measure.of_review(place)(TokenGram(tokens.astype(np.float64))) for place, tokens in iterate_reviews(store))
+    return measure.tables(one for one in found if one is not None)
 
 
 def _blocks(review_offsets: np.ndarray) -> Iterator[range]:

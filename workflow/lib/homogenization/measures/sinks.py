@@ -7,16 +7,18 @@ alone exceeds ten times uniform. A token is long where its norm is more than ten
 tokens, and massive where it stays so over the middle of the depth (`measures.massive`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
 from homogenization.measures.attention import AttendingStates, uniform_attention
-from homogenization.measures.directions import norms
 from homogenization.measures.massive import are_massive, norm_excess
-from homogenization.measures.reviews import iterate_reviews
+from homogenization.measures.reviews import OfReview, fed
+from homogenization.measures.views import TokenGram
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
@@ -108,32 +110,56 @@ def secondary_sinks(
                 yield {"kind": MASSIVE if kind == LONG and massive[sink["position"]] else kind, **sink}
 
 
+@dataclass(frozen=True)
+class Sinks:
+    """Secondary sinks of every review: a `ReviewMeasure` with the table `SINKS_SCHEMA`."""
+
+    states: LocatedStates
+
+    def of_review(self, place: Mapping[str, Any]) -> OfReview:
+        """Review, layer and norms of the tokens of one review in one layer of the residual stream; else None."""
+        return partial(_norms, place)
+
+    def tables(self, found: Iterable[tuple[str, int, np.ndarray]]) -> tuple[pl.DataFrame]:
+        """The table; a review without a secondary sink has one row of nulls."""
+        states = self.states
+        layers = np.array(states.layers)
+        lengths = np.empty((len(layers), states.review_offsets[-1]))
+        starts = dict(zip(states.review_ids, states.review_offsets[:-1].tolist(), strict=True))
+        for review_id, layer, of_tokens in found:
+            start = starts[review_id]
+            lengths[np.searchsorted(layers, layer), start : start + len(of_tokens)] = of_tokens
+        received = states.attention_received()
+        rows = []
+        for index, review_id in enumerate(states.review_ids):
+            tokens = slice(*states.review_offsets[index : index + 2].tolist())
+            about = {"review_id": review_id, "n_tokens": tokens.stop - tokens.start}
+            of_review = None if received is None else received[:, tokens]
+            sinks = list(secondary_sinks(of_review, lengths[:, tokens], layers, states.n_blocks, states.causal))
+            spans = states.token_offsets[tokens]
+            for sink in sinks:
+                start, end = spans[sink["position"]].tolist()
+                rows.append({**about, **sink, "token_start": start, "token_end": end})
+            rows += [] if sinks else [about]
+        names = {name: pl.lit(states.attributes[name], dtype=pl.String) for name in ("model", "variant")}
+        schema = {name: dtype for name, dtype in SINKS_SCHEMA.items() if name not in names}
+        return (pl.DataFrame(rows, schema=schema).with_columns(**names).select(*SINKS_SCHEMA),)
+
+
+def _norms(place: Mapping[str, Any], gram: TokenGram) -> tuple[str, int, np.ndarray] | None:
+    return (place["review_id"], place["layer"], gram.norms) if place["point"] == RESIDUAL_STREAM else None
+
+
+def begin(states: LocatedStates) -> Sinks:
+    """The measure of `states`, to be fed with their reviews."""
+    return Sinks(states)
+
+
 def measure(store: LocatedStates) -> pl.DataFrame:
     """Secondary sinks of every review of a store (`SINKS_SCHEMA`); a review without any has one row of nulls.
 
     Raises:
         HomogenizationError: states that are not finite.
     """
-    layers = np.array(store.layers)
-    lengths = np.empty((len(layers), store.review_offsets[-1]))
-    starts = dict(zip(store.review_ids, store.review_offsets[:-1].tolist(), strict=True))
-    for place, tokens in iterate_reviews(store):
-        if place["point"] == RESIDUAL_STREAM:
-            start = starts[place["review_id"]]
-            row = np.searchsorted(layers, place["layer"])
-            lengths[row, start : start + len(tokens)] = norms(tokens.astype(np.float64))
-    received = store.attention_received()
-    rows = []
-    for index, review_id in enumerate(store.review_ids):
-        tokens = slice(*store.review_offsets[index : index + 2].tolist())
-        about = {"review_id": review_id, "n_tokens": tokens.stop - tokens.start}
-        of_review = None if received is None else received[:, tokens]
-        found = list(secondary_sinks(of_review, lengths[:, tokens], layers, store.n_blocks, store.causal))
-        spans = store.token_offsets[tokens]
-        for sink in found:
-            start, end = spans[sink["position"]].tolist()
-            rows.append({**about, **sink, "token_start": start, "token_end": end})
-        rows += [] if found else [about]
-    names = {name: pl.lit(store.attributes[name], dtype=pl.String) for name in ("model", "variant")}
-    schema = {name: dtype for name, dtype in SINKS_SCHEMA.items() if name not in names}
-    return pl.DataFrame(rows, schema=schema).with_columns(**names).select(*SINKS_SCHEMA)
+    (table,) = fed(begin(store), store)
+    return table

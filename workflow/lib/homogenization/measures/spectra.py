@@ -5,14 +5,17 @@ smaller. In float64 that costs no metric more than about 1e-9; in float32 it wou
 10^3 times the rest.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from homogenization.measures.eigenvalues import symmetric_eigenvalues
-from homogenization.measures.reviews import TokenStates, iterate_reviews, measured_table
+from homogenization.measures.reviews import OfReview, TokenStates, fed, measured_table
 from homogenization.measures.tridiagonal import tridiagonal_forms
 from homogenization.measures.views import Look, TokenGram, look_of
 from homogenization.metrics.gram import roots_of
@@ -38,26 +41,54 @@ def singular_values(tokens: np.ndarray, views: Sequence[str]) -> dict[str, np.nd
         number of rows: n, or n - 1 without the first token. It is empty where no row is left (one token, without the
         first). Values whose square is less than 8 eps of the largest square are exactly 0.
     """
-    tokens = tokens.astype(np.float64)
-    gram = TokenGram(tokens)
+    return spectra_of(TokenGram(tokens.astype(np.float64)), views)
+
+
+def spectra_of(gram: TokenGram, views: Sequence[str]) -> dict[str, np.ndarray]:
+    """`singular_values` of one review's tokens, whose inner products are at hand."""
     of_looks: dict[str, list[str]] = {}
     for view in views:
         of_looks.setdefault(look_of(view)[0].name, []).append(view)
     spectra = {}
     for name, of_look in of_looks.items():
-        eigenvalues = _eigenvalues(look_of(name)[0], tokens, gram, [look_of(view)[1] for view in of_look])
+        eigenvalues = _eigenvalues(look_of(name)[0], gram, [look_of(view)[1] for view in of_look])
         spectra.update(zip(of_look, map(roots_of, eigenvalues), strict=True))
     return {view: spectra[view] for view in views}
 
 
-def _eigenvalues(look: Look, tokens: np.ndarray, gram: TokenGram, wanted: Sequence[bool]) -> list[np.ndarray]:
+def _eigenvalues(look: Look, gram: TokenGram, wanted: Sequence[bool]) -> list[np.ndarray]:
     """Ascending squared singular values of a look, for each entry of `wanted`: whether the first token is left out."""
     if look.nested is None:
-        chosen = [look.rows(tokens[1:] if without_first else tokens) for without_first in wanted]
+        chosen = [look.rows(gram.tokens[1:] if without_first else gram.tokens) for without_first in wanted]
         small = [rows if len(rows) <= rows.shape[1] else rows.T for rows in chosen]
         return [symmetric_eigenvalues(rows @ rows.T) if len(rows) else np.empty(0) for rows in small]
-    forms = tridiagonal_forms(look, tokens, gram)
+    forms = tridiagonal_forms(look, gram)
     return [forms[without_first].eigenvalues() for without_first in wanted]
+
+
+@dataclass(frozen=True)
+class Spectra:
+    """Singular values of every review, point, layer and view: a `ReviewMeasure` with the table `SPECTRA_SCHEMA`."""
+
+    states: TokenStates
+    views: Sequence[str]
+
+    def of_review(self, place: Mapping[str, Any]) -> OfReview:
+        """The rows of one review at one point and layer."""
+        return partial(_rows, place, self.views)
+
+    def tables(self, found: Iterable[list[dict[str, Any]]]) -> tuple[pl.DataFrame]:
+        """The table of all rows."""
+        return (measured_table(chain.from_iterable(found), self.states, SPECTRA_SCHEMA),)
+
+
+def _rows(place: Mapping[str, Any], views: Sequence[str], gram: TokenGram) -> list[dict[str, Any]]:
+    return [{**place, "view": view, "singular_values": values} for view, values in spectra_of(gram, views).items()]
+
+
+def begin(states: TokenStates, views: Sequence[str]) -> Spectra:
+    """The measure of `states`, to be fed with their reviews."""
+    return Spectra(states, views)
 
 
 def measure(store: TokenStates, views: Sequence[str]) -> pl.DataFrame:
@@ -66,10 +97,5 @@ def measure(store: TokenStates, views: Sequence[str]) -> pl.DataFrame:
     Raises:
         HomogenizationError: states that are not finite.
     """
-    return measured_table(_rows(store, views), store, SPECTRA_SCHEMA)
-
-
-def _rows(store: TokenStates, views: Sequence[str]) -> Iterator[dict[str, Any]]:
-    for place, tokens in iterate_reviews(store):
-        for view, values in singular_values(tokens, views).items():
-            yield {**place, "view": view, "singular_values": values}
+    (table,) = fed(begin(store, views), store)
+    return table

@@ -10,27 +10,26 @@ from homogenization.measures.eigenvalues import Tridiagonal, reduced
 from homogenization.measures.views import Look, TokenGram
 
 
-def tridiagonal_forms(look: Look, tokens: np.ndarray, gram: TokenGram) -> tuple[Tridiagonal, Tridiagonal]:
+def tridiagonal_forms(look: Look, gram: TokenGram) -> tuple[Tridiagonal, Tridiagonal]:
     """Tridiagonal forms with the squared singular values of a look's rows.
 
     Args:
         look: a look that has `nested` rows.
-        tokens: (n, d) float64, n >= 1.
-        gram: the inner products of `tokens`.
+        gram: the tokens, n >= 1, and their inner products.
 
     Returns:
         The form of all tokens and that without the first, with min(n', d) eigenvalues, n' the rows of the view.
     """
-    n, width = tokens.shape
+    n, width = gram.shape
     if n <= width:
         if look.gram is not None:
             products = look.gram(gram)
         else:
-            rows = look.nested(tokens)
+            rows = look.nested(gram.tokens)
             products = rows @ rows.T
         form = reduced(products)
         return form, Tridiagonal(form.diagonal[1:], form.beside[1:])
-    rows = look.nested(tokens)
+    rows = look.nested(gram.tokens)
     first, rest = rows[0], rows[1:]
     # in a basis whose first vector points along the first token, that token adds to a single element
     form = reduced(_reflected(rest.T @ rest, first))

@@ -32,32 +32,69 @@ class TokenGram:
     The product is taken after the mean of all tokens but the first is subtracted. Everything else follows by adding
     the mean back or by scaling rows. These steps cancel nothing, whereas centring a product of uncentred rows loses
     (mean / spread)^2 of the precision.
+
+    Attributes:
+        tokens: (n, d) float64, n >= 1.
     """
 
     def __init__(self, tokens: np.ndarray) -> None:
         """Take `tokens`, (n, d) float64, n >= 1."""
-        self._tokens = tokens
-        self._mean = _mean_without_first(tokens)
+        self.tokens = tokens
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of tokens, and width."""
+        return self.tokens.shape
+
+    def subset(self, positions: np.ndarray) -> "TokenGram":
+        """The tokens at `positions`, (m,) int64, as a review of their own."""
+        return TokenGram(self.tokens[positions])
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """(d,) mean of all tokens but the first."""
+        return _mean_without_first(self.tokens)
 
     @cached_property
     def norms(self) -> np.ndarray:
         """(n,) Euclidean norms of the tokens."""
-        return norms(self._tokens)
+        return norms(self.tokens)
 
     @cached_property
     def shifted(self) -> np.ndarray:
         """(n, n) inner products of the tokens less the mean of all but the first."""
-        rows = self._tokens - self._mean
+        rows = self.tokens - self.mean
         return rows @ rows.T  # numpy sees a symmetric product and does half the work
 
     @cached_property
     def raw(self) -> np.ndarray:
         """(n, n) inner products of the tokens as they are."""
-        square = self._mean @ self._mean
-        if np.sqrt(square) > _MAX_SHIFT * self.norms.min():
-            return self._tokens @ self._tokens.T
-        along_mean = self._tokens @ self._mean - square / 2
+        square = self.mean @ self.mean
+        if shifts_too_far(square, self.norms.min()):
+            return self.tokens @ self.tokens.T
+        along_mean = self.tokens @ self.mean - square / 2
         return self.shifted + (along_mean + along_mean[:, None])
+
+    @cached_property
+    def units(self) -> np.ndarray:
+        """(n, d) the tokens scaled to length 1; zero tokens stay zero."""
+        return self.tokens * inverse(self.norms)[:, None]
+
+    @cached_property
+    def cosines(self) -> np.ndarray:
+        """(n, n) cosines of the tokens."""
+        return self.units @ self.units.T  # numpy sees a symmetric product and does half the work
+
+    @cached_property
+    def resultants(self) -> tuple[float, float]:
+        """Lengths of the sum of the tokens scaled to length 1: of all, and of all but the first."""
+        rest = self.units[1:].sum(axis=0)
+        return tuple(float(np.sqrt(total @ total)) for total in (rest + self.units[0], rest))
+
+
+def shifts_too_far(square: float, shortest: float) -> bool:
+    """Whether undoing the subtraction of a mean of this squared length would cost the shortest token precision."""
+    return bool(np.sqrt(square) > _MAX_SHIFT * shortest)
 
 
 @dataclass(frozen=True)
@@ -102,6 +139,11 @@ def look(
 def look_of(view: str) -> tuple[Look, bool]:
     """The look of a view, and whether the view leaves the first token out."""
     return _LOOKS[view.removesuffix(_WITHOUT_FIRST)], view.endswith(_WITHOUT_FIRST)
+
+
+def every_look_has_a_gram() -> bool:
+    """Whether the singular values of all looks follow from a review's `TokenGram`, without its tokens."""
+    return all(look.gram is not None for look in _LOOKS.values())
 
 
 def view_rows(view: str, tokens: np.ndarray) -> np.ndarray:

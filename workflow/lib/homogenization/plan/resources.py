@@ -85,6 +85,39 @@ def extraction_runtime(model: Any, n_reviews: int, attempt: int) -> int:
     return _minutes(_loading_seconds(billions) + computing + writing, attempt)
 
 
+def measuring_memory(model: Any, n_drawn: int, attempt: int) -> int:
+    """Host memory in MB of a model whose states are measured while it reads: that of an extraction, and held states.
+
+    These are 4 GB of pooled tokens, which are read again where they take more; the tokens drawn for MAUVE, in two
+    halves; and 2 GB for what was found in reviews. The states of a token have about P^(2/3) / 20 numbers for P
+    parameters.
+
+    Args:
+        model: An entry of `models`: `weights`, `billions`, `dtype` (as it is run) and `device`.
+        n_drawn: Tokens of a half, times the draws.
+        attempt: Number of the attempt, from 1; the result is multiplied by it.
+    """
+    numbers = (1e9 * _billions(model)) ** (2 / 3) / 20
+    return (
+        extraction_memory(model, attempt)
+        + math.ceil(6 + 2e-9 * n_drawn * numbers * BYTES[model.dtype]) * 1000 * attempt
+    )
+
+
+def measuring_runtime(model: Any, n_reviews: int, attempt: int) -> int:
+    """Run time in minutes of a model whose states are measured while it reads: that of an extraction, and four hours.
+
+    The measures take the longer, the more layers a model has and the fewer processes measure. Four hours is what each
+    of them may take over a store.
+
+    Args:
+        model: An entry of `models`: `weights`, `billions` and `device`.
+        n_reviews: Reviews of the job.
+        attempt: Number of the attempt, from 1; the result is multiplied by it.
+    """
+    return extraction_runtime(model, n_reviews, attempt) + 240 * attempt
+
+
 def training_memory(model: Any, attempt: int) -> int:
     """Host memory of training in MB: that of an extraction, and 16 bytes for each trained parameter.
 

@@ -1,9 +1,10 @@
 """Extraction: a model reads reviews, and a store takes the residual stream of each layer and the attention received."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -13,11 +14,11 @@ from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.usage import peak_device_memory_mb, peak_memory_mb
 from homogenization.states.check import check_against_eager
-from homogenization.states.long_texts import windows
+from homogenization.states.long_texts import Windows, windows
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import run_packed
 from homogenization.states.packs import run_packs
-from homogenization.states.writer import StateWriter, StoreShape, written_store
+from homogenization.states.writer import StoreShape, written_store
 from homogenization.vocabulary.points import FINAL_NORM, layer_name
 
 
@@ -63,6 +64,59 @@ def extract(
         HomogenizationError: the architecture can't be honoured, no original is short enough, the model lacks a layer of
             `layers`, states can't be stored, or the disk or the device is full.
     """
+    writing_threads = 0 if model.packed.device.type == "cpu" else torch.get_num_threads()
+
+    @contextmanager
+    def opened(shape: StoreShape, read: Windows, attributes: Mapping[str, Any], stored_as: str) -> Iterator[list]:
+        about = (path, shape, read.review_ids, read.tokens, attributes, stored_as)
+        with written_store(*about, chunk_tokens, writing_threads) as writer:
+            yield [writer]
+
+    return read_reviews(
+        model, review_ids, texts, identity, token_budget, dtype, record_attention, opened, layers, originals
+    )
+
+
+class Taker(Protocol):
+    """Who takes the states of a walk over all reviews.
+
+    Attributes:
+        seconds: number of seconds for which passes waited for it.
+    """
+
+    seconds: float
+
+    def append(self, point: str, start: int, states: torch.Tensor) -> None:
+        """Take the states (tokens, width) of the tokens from number `start` on at `point`, which will be overwritten.
+
+        They come in the order of the tokens. After a pass that was broken off, some come again and have to count once.
+        """
+
+    def write_attention(self, received: np.ndarray) -> None:
+        """Take the attention received, float32 (blocks, tokens), of all tokens."""
+
+
+# shape and dtype of a store, what is read, and its provenance -> a taker for each walk over the reviews
+Opened = Callable[[StoreShape, Windows, Mapping[str, Any], str], AbstractContextManager[Sequence[Taker]]]
+
+
+def read_reviews(
+    model: LanguageModel,
+    review_ids: Sequence[str],
+    texts: Sequence[str],
+    identity: Mapping[str, str],
+    token_budget: int,
+    dtype: str,
+    record_attention: bool,
+    opened: Opened,
+    layers: Sequence[int] | None = None,
+    originals: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Run `model` over reviews, once for each taker that `opened` gives. The other arguments are those of `extract`.
+
+    Returns:
+        The run record, as `extract` gives it.
+    """
     started = time.perf_counter()
     stored_layers = chosen_layers(layers, model.packed.n_blocks, identity.get("model", model.packed.architecture))
     read = windows(model, review_ids, texts, originals)
@@ -76,14 +130,13 @@ def extract(
         record_attention,
         stored_layers,
     )
-    attributes = {**model.provenance, **identity}
     stored_as = model.provenance["dtype"] if dtype == "auto" else dtype
-    writing_threads = 0 if model.packed.device.type == "cpu" else torch.get_num_threads()
-    with written_store(path, shape, review_ids, tokens, attributes, stored_as, chunk_tokens, writing_threads) as writer:
+    with opened(shape, read, {**model.provenance, **identity}, stored_as) as takers:
         running = time.perf_counter()
-        token_budget = _run_packs(model, tokens, token_budget, writer, shape)
+        for taker in takers:
+            token_budget = _run_packs(model, tokens, token_budget, taker, shape)
         ran = time.perf_counter()
-        seconds_waited = writer.seconds
+        seconds_waited = sum(taker.seconds for taker in takers)
     ended = time.perf_counter()
     digests = model.provenance.get("weights_sha256")
     return {
@@ -123,8 +176,8 @@ def chosen_layers(layers: Sequence[int] | None, n_blocks: int, model: str) -> tu
     return tuple(range(n_layers)) if layers is None else tuple(sorted({layer % n_layers for layer in layers}))
 
 
-def _run_packs(model: LanguageModel, tokens: Tokens, token_budget: int, writer: StateWriter, shape: StoreShape) -> int:
-    """Run forward passes over packs of whole reviews, and hand their states and attention to `writer`.
+def _run_packs(model: LanguageModel, tokens: Tokens, token_budget: int, taker: Taker, shape: StoreShape) -> int:
+    """Run forward passes over packs of whole reviews, and hand their states and attention to `taker`.
 
     Returns:
         The token budget of the last pass.
@@ -132,23 +185,23 @@ def _run_packs(model: LanguageModel, tokens: Tokens, token_budget: int, writer: 
     received = np.empty((shape.n_blocks, len(tokens.token_ids)), dtype=np.float32)
 
     def run_pack(pack: range) -> None:
-        _run_pack(model, tokens, pack, writer, shape, received)
+        _run_pack(model, tokens, pack, taker, shape, received)
 
     token_budget = run_packs(model.packed.device, tokens.lengths.tolist(), token_budget, run_pack)
     if shape.attention_received:
-        writer.write_attention(received)
+        taker.write_attention(received)
     return token_budget
 
 
 def _run_pack(
-    model: LanguageModel, tokens: Tokens, pack: range, writer: StateWriter, shape: StoreShape, received: np.ndarray
+    model: LanguageModel, tokens: Tokens, pack: range, taker: Taker, shape: StoreShape, received: np.ndarray
 ) -> None:
     """Run one forward pass over the reviews of `pack`, and fill in their columns of `received`, (blocks, tokens)."""
     span = tokens.span(pack)
 
     def take(layer: int, states: torch.Tensor) -> None:
         if layer in shape.layers:
-            writer.append(layer_name(layer), span.start, states)
+            taker.append(layer_name(layer), span.start, states)
 
     result = run_packed(
         model.packed,
@@ -158,6 +211,6 @@ def _run_pack(
         take,
     )
     if shape.final_norm:
-        writer.append(FINAL_NORM, span.start, result.last_hidden_state)
+        taker.append(FINAL_NORM, span.start, result.last_hidden_state)
     if result.received is not None:
         received[:, span] = result.received.cpu()

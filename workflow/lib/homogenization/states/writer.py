@@ -200,25 +200,61 @@ class StateWriter:
         self._arrays[point][start : start + len(states)] = bits.numpy()
 
     def _refuse_unstorable(self, point: str, start: int, states: torch.Tensor) -> None:
-        """Raise unless `states` or their extremes, (tokens, any), can be stored; `start` is the first token."""
-        low, high = (extreme.item() for extreme in torch.aminmax(states))
-        limit = _FLOAT16_MAX if self._dtype == torch.float16 else float("inf")
-        # comparisons with NaN are false, so only finite numbers within the limit pass
-        if -limit <= low and high <= limit and low > -float("inf") and high < float("inf"):
-            return
-        outside = ~torch.isfinite(states) | (states.abs() > limit)
-        token = start + int(outside.any(dim=1).nonzero()[0].item())
-        review = int(np.searchsorted(self._tokens.review_offsets, token, side="right")) - 1
-        where = f"{self._identity}, {point}, review {self._review_ids[review]}"
-        if not torch.isfinite(states).all():
-            raise HomogenizationError(
-                f"{where}: the hidden states are not finite. Run the model in bfloat16 or float32, whose range is "
-                "wider than float16's; if it does already, its weights are damaged."
-            )
+        refuse_unstorable(states, self._dtype, point, start, self._review_ids, self._tokens, self._identity)
+
+
+def refuse_unstorable(
+    states: torch.Tensor,
+    dtype: torch.dtype,
+    point: str,
+    start: int,
+    review_ids: Sequence[str],
+    tokens: Tokens,
+    identity: str,
+) -> None:
+    """Raise unless `states` or their extremes, (tokens, any), can be stored in `dtype`; `start` is the first token.
+
+    Raises:
+        HomogenizationError: states are not finite, or beyond what the dtype can hold.
+    """
+    low, high = (extreme.item() for extreme in torch.aminmax(states))
+    limit = _FLOAT16_MAX if dtype == torch.float16 else float("inf")
+    # comparisons with NaN are false, so only finite numbers within the limit pass
+    if -limit <= low and high <= limit and low > -float("inf") and high < float("inf"):
+        return
+    outside = ~torch.isfinite(states) | (states.abs() > limit)
+    token = start + int(outside.any(dim=1).nonzero()[0].item())
+    review = int(np.searchsorted(tokens.review_offsets, token, side="right")) - 1
+    where = f"{identity}, {point}, review {review_ids[review]}"
+    if not torch.isfinite(states).all():
         raise HomogenizationError(
-            f"{where}: a hidden state of {max(-low, high):,.0f} is beyond the {limit:,.0f} that float16 can hold. "
-            "Store the states as bfloat16 or float32 (storage dtype)."
+            f"{where}: the hidden states are not finite. Run the model in bfloat16 or float32, whose range is "
+            "wider than float16's; if it does already, its weights are damaged."
         )
+    raise HomogenizationError(
+        f"{where}: a hidden state of {max(-low, high):,.0f} is beyond the {limit:,.0f} that float16 can hold. "
+        "Store the states as bfloat16 or float32 (storage dtype)."
+    )
+
+
+def identity_of(attributes: Mapping[str, Any]) -> str:
+    """Model, variant and shard for messages."""
+    return ", ".join(f"{key} {attributes[key]}" for key in ("model", "variant", "shard") if key in attributes)
+
+
+def root_attributes(
+    shape: StoreShape, review_ids: Sequence[str], attributes: Mapping[str, Any], storage_dtype: str
+) -> dict[str, Any]:
+    """The attributes of a store: its contents, the job's record, and the provenance `attributes`."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "review_ids": list(review_ids),
+        **asdict(shape),
+        "layers": list(shape.layers),
+        "storage_dtype": storage_dtype,
+        "extracted_by": job_record(),
+        **attributes,
+    }
 
 
 @contextmanager
@@ -247,15 +283,8 @@ def written_store(
     Raises:
         HomogenizationError: the disk is full, or `StateWriter.append` refuses states.
     """
-    root = {
-        "schema_version": SCHEMA_VERSION,
-        "review_ids": list(review_ids),
-        **asdict(shape),
-        "storage_dtype": storage_dtype,
-        "extracted_by": job_record(),
-        **attributes,
-    }
-    identity = ", ".join(f"{key} {attributes[key]}" for key in ("model", "variant", "shard") if key in attributes)
+    root = root_attributes(shape, review_ids, attributes, storage_dtype)
+    identity = identity_of(attributes)
     with written_whole(path) as partial:
         store = ZipStore(partial, mode="w")
         try:

@@ -22,9 +22,11 @@ EXTRACTION_SCHEMA = {
     #: s, from the start of the process to the model: Python and its imports; null without `/proc`
     "seconds_starting": pl.Float64,
     "seconds_loading": pl.Float64,  #: s, checking the files of weights and loading the model
-    "seconds_total": pl.Float64,  #: s, from tokenisation to the finished store, after the two before
+    #: s, after the two before: from tokenisation to the finished store, or to the last review that is measured
+    "seconds_total": pl.Float64,
     "seconds_forward": pl.Float64,  #: s, forward passes and received attention
-    "seconds_write": pl.Float64,  #: s, writing during which passes waited, and finishing the store
+    #: s, writing (with `states.keep: false`, measuring) during which passes waited, and finishing the store
+    "seconds_write": pl.Float64,
     "tokens_per_second": pl.Float64,  #: 1/s, over the total
     "token_budget": pl.Int64,  #: tokens of a pass at the end of the job: fewer than configured if memory ran out
     "peak_memory_mb": pl.Float64,  #: MiB, largest resident memory of the process

@@ -1,0 +1,342 @@
+"""Measures of a model's states while it reads, layer by layer and review by review: no store is written.
+
+Each measure gets what it would read from a store, rounded to the store's dtype. Measures of single reviews (`begin`)
+get every review once at each point. Others name the tokens that they read (`rows`), whose states are held in main
+memory until the model has read all; where pooled tokens are too many to be held, the model reads twice, as their two
+walks do. A pass that runs out of memory comes again in parts; what was taken by then counts once.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from multiprocessing import get_context
+from pathlib import Path
+from threading import BoundedSemaphore
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+from threadpoolctl import threadpool_limits
+
+from homogenization.measures import pooled
+from homogenization.measures.device_tokens import tokens_of
+from homogenization.measures.reviews import OfReview
+from homogenization.measures.views import TokenGram
+from homogenization.run.parquet import read_table, write_tables
+from homogenization.states.extraction import read_reviews
+from homogenization.states.held import HeldStates
+from homogenization.states.long_texts import Windows, with_originals
+from homogenization.states.model import LanguageModel
+from homogenization.states.writer import StoreShape, identity_of, refuse_unstorable
+from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM, layer_name
+
+HELD_BYTES = 4_000_000_000  # of pooled tokens; more than that, and the model reads twice
+_WAITING = 4  # reviews that wait for each worker: their Gram matrices are in memory
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The sample of states to write: file, tokens of each review, seed, and tokens in a chunk."""
+
+    path: str | Path
+    sample_tokens: int
+    seed: int
+    chunk_tokens: int
+
+
+class Workers:
+    """Processes that measure reviews beside a model on another device than the CPU; with none, the caller measures.
+
+    LAPACK's functions hold Python's lock, so that threads would wait for each other. The processes are forked, so they
+    are made before the model is loaded.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._pool = ProcessPoolExecutor(number, get_context("fork"), _one_thread) if number else None
+        self._places = BoundedSemaphore(max(1, number * _WAITING))
+        if self._pool is not None:
+            self._pool.submit(os.getpid).result()
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+        """The future result of a function; it waits while too many are under way."""
+        if self._pool is None:
+            done: Future = Future()
+            done.set_result(function(*arguments))
+            return done
+        self._places.acquire()
+        try:
+            future = self._pool.submit(function, *arguments)
+        except BaseException:
+            self._places.release()
+            raise
+        future.add_done_callback(lambda _: self._places.release())
+        return future
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+
+def _one_thread() -> None:
+    threadpool_limits(1)
+
+
+@contextmanager
+def workers_beside(device: str, threads: int) -> Iterator[Workers]:
+    """Workers for a model on `device` (as configured): a thread fewer than the job has on CUDA, and none elsewhere.
+
+    On the CPU, the thread that runs the model measures: the numbers are then those over a store.
+    """
+    on_gpu = device in ("auto", "cuda") and torch.cuda.is_available()
+    workers = Workers(threads - 1 if on_gpu else 0)
+    try:
+        yield workers
+    finally:
+        workers.close()
+
+
+def measure_shard(
+    model: LanguageModel, inputs: Any, params: Any, files: Mapping[str, Any], workers: Workers
+) -> dict[str, Any]:
+    """Write the files of a job, but for its run record, which is returned.
+
+    Args:
+        model: language model that reads.
+        inputs: files: `variant` and `original`.
+        params: parameters of the rule: `model`, the entry; `variant`; `shard`; `storage`; `measures`, the parameters of
+            what is measured of this variant, by name; `sample`, the fields of `Sample` after the first.
+        files: files to write: `sample`, or nothing; and those of each measure, by its name. A measure that is not
+            among `params.measures` has an empty table.
+        workers: who measures reviews.
+
+    Raises:
+        HomogenizationError: as in `measure_in_pass`.
+    """
+    reviews = with_originals(read_table(inputs.variant), read_table(inputs.original))
+    of_measures = {name: of for name, of in files.items() if name not in ("run", "sample")}
+    modules = {name: import_module(f"homogenization.measures.{name}") for name in of_measures}
+    record, attributes, tables = measure_in_pass(
+        model,
+        reviews["review_id"].to_list(),
+        reviews["text"].to_list(),
+        {"model": params.model["name"], "variant": params.variant, "shard": params.shard},
+        params.model["token_budget"],
+        measures={name: (modules[name], of) for name, of in params.measures.items()},
+        originals=reviews["original"].to_list(),
+        sample=Sample(files["sample"], *params.sample) if files.get("sample") else None,
+        workers=workers,
+        **params.storage,
+    )
+    states = {name: value for name, value in attributes.items() if name != "review_ids"}
+    for name, module in modules.items():
+        made = tables.get(name, [pl.DataFrame(schema=schema) for schema in module.SCHEMAS])
+        write_tables(made, of_measures[name], module.SCHEMAS, {**params.measures.get(name, {}), "states": states})
+    return record
+
+
+@dataclass
+class _Pass:
+    """The takers of the states of one job, and what they have found.
+
+    Attributes:
+        held: what a store would tell, with the states that are held.
+        whole: measures of held states, by name.
+        of_reviews: measures of single reviews, by name.
+        of_shard: the pooled tokens by point, where the model reads twice for them; None where it does not.
+    """
+
+    held: HeldStates
+    whole: dict[str, Callable[[], Any]]
+    of_reviews: dict[str, Any]
+    of_shard: "_Pooled | None"
+    found: dict[tuple[str, int], Future] = field(default_factory=dict)
+
+
+class _Taker:
+    """Takes the states of one walk, each review once at each point; `take` gets them rounded to the store's dtype."""
+
+    def __init__(self, held: HeldStates, take: Callable[[str, int, torch.Tensor], None]) -> None:
+        self.seconds = 0.0
+        self._held, self._take = held, take
+        self._filled = dict.fromkeys(held.points, 0)
+
+    def append(self, point: str, start: int, states: torch.Tensor) -> None:
+        began, filled = time.perf_counter(), self._filled[point]
+        if start > filled:
+            raise RuntimeError(f"{point}: the states of tokens {filled} to {start} were left out")
+        states = states[filled - start :]
+        if len(states):
+            held = self._held
+            about = (point, filled, held.review_ids, held.tokens, identity_of(held.attributes))
+            refuse_unstorable(states, held.dtype, *about)
+            self._take(point, filled, states.to(held.dtype))
+            self._filled[point] = filled + len(states)
+        self.seconds += time.perf_counter() - began
+
+    def write_attention(self, received: np.ndarray) -> None:
+        self._held.keep_attention(received)
+
+
+class _Pooled:
+    """The two walks over pooled tokens at every point (`measures.pooled`)."""
+
+    def __init__(self, held: HeldStates) -> None:
+        self._held = held
+        self._is_first, self._is_drawn = pooled.marks(held)
+        self._means = {point: pooled.Means() for point in held.points}
+        self._sums: dict[str, pooled.Sums] = {}
+
+    def add_to_means(self, point: str, start: int, states: torch.Tensor) -> None:
+        tokens, is_first, _ = self._block(start, states)
+        self._means[point].add(tokens, is_first)
+
+    def add_to_sums(self, point: str, start: int, states: torch.Tensor) -> None:
+        if self._means[point].n_tokens > 1:
+            self._sums.setdefault(point, pooled.Sums(self._means[point])).add(*self._block(start, states))
+
+    def table(self) -> pl.DataFrame:
+        held, places = self._held, _places(self._held)
+        rows = [row for point, sums in self._sums.items() for row in pooled.placed(held, *places[point], sums.rows())]
+        return pooled.measured_table(rows, held, pooled.POOLED_SCHEMA)
+
+    def _block(self, start: int, states: torch.Tensor) -> tuple[Any, Any, Any]:
+        marks = [of[start : start + len(states)] for of in (self._is_first, self._is_drawn)]
+        if states.is_cuda:
+            return states.double(), *(torch.from_numpy(of).to(states.device) for of in marks)
+        return states.float().numpy().astype(np.float64), *marks
+
+
+def measure_in_pass(
+    model: LanguageModel,
+    review_ids: Sequence[str],
+    texts: Sequence[str],
+    identity: Mapping[str, str],
+    token_budget: int,
+    dtype: str,
+    record_attention: bool,
+    measures: Mapping[str, tuple[ModuleType, Mapping[str, Any]]],
+    layers: Sequence[int] | None = None,
+    originals: Sequence[str] | None = None,
+    sample: Sample | None = None,
+    workers: Workers | None = None,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Sequence[pl.DataFrame]]]:
+    """Run `model` over reviews and measure its states: what `extract` and then `measure` of each module would give.
+
+    On the CPU the numbers are those over a store, bit for bit, apart from pooled tokens that are too many to be held.
+    On CUDA they are the same up to the rounding of float64.
+
+    Args:
+        model: language model that reads.
+        review_ids: names of the reviews.
+        texts: their texts, in the same order.
+        identity: `model`, `variant` and `shard`.
+        token_budget: largest number of tokens in a forward pass.
+        dtype: dtype to which states are rounded, as a store would.
+        record_attention: whether to record the attention that each token receives.
+        layers: layers of the residual stream that are measured; None for all.
+        originals: the original texts, in the same order; None where the texts are the originals.
+        measures: by name, the module of a measure (with `begin` or `rows`) and its parameters.
+        sample: the sample of states to write; None for none.
+        workers: who measures reviews; None: the caller.
+
+    Returns:
+        The run record, the attributes that the store would have, and the tables of each measure.
+
+    Raises:
+        HomogenizationError: as in `extract` and in the measures.
+    """
+    passes: list[_Pass] = []
+    workers = workers or Workers(0)
+
+    @contextmanager
+    def opened(
+        shape: StoreShape, read: Windows, attributes: Mapping[str, Any], stored_as: str
+    ) -> Iterator[Sequence[_Taker]]:
+        held = HeldStates(shape, read.review_ids, read.tokens, attributes, stored_as)
+        passes.append(_planned(held, measures, sample))
+        yield _takers(passes[0], workers)
+        for future in passes[0].found.values():  # a fault in a worker ends the job here
+            future.result()
+
+    record = read_reviews(
+        model, review_ids, texts, identity, token_budget, dtype, record_attention, opened, layers, originals
+    )
+    done = passes[0]
+    if sample is not None:
+        done.held.write_sample(sample.path, sample.sample_tokens, sample.seed, sample.chunk_tokens)
+    return record, done.held.attributes, {name: _tables(done, name) for name in measures}
+
+
+def _planned(
+    held: HeldStates, measures: Mapping[str, tuple[ModuleType, Mapping[str, Any]]], sample: Sample | None
+) -> _Pass:
+    """What is done with the states of a job; it decides which tokens are held, and makes room for them."""
+    planned = _Pass(held, {}, {}, None)
+    wanted = [np.empty(0, dtype=np.int64)]
+    if sample is not None:
+        wanted.append(held.sampled(sample.sample_tokens, sample.seed))
+    for name, (module, params) in measures.items():
+        if hasattr(module, "begin"):
+            planned.of_reviews[name] = module.begin(held, **params)
+            continue
+        rows = module.rows(held, **params)
+        if module is pooled and len(rows) * held.bytes_of_token > HELD_BYTES:
+            planned.of_shard = _Pooled(held)
+            planned.whole[name] = planned.of_shard.table
+            continue
+        wanted.append(rows)
+        planned.whole[name] = lambda module=module, params=params: module.measure(held, **params)
+    held.hold(np.unique(np.concatenate(wanted)))
+    return planned
+
+
+def _takers(planned: _Pass, workers: Workers) -> list[_Taker]:
+    """The takers of the walks over the reviews, the one of the means first where there are two."""
+    held, of_shard = planned.held, planned.of_shard
+    places, starts = _places(held), held.review_offsets
+    subsets = [measure.positions for measure in planned.of_reviews.values() if hasattr(measure, "positions")]
+
+    def take(point: str, start: int, states: torch.Tensor) -> None:
+        held.fill(point, start, states)
+        at, layer = places[point]
+        first, last = np.searchsorted(starts, [start, start + len(states)]).tolist()
+        for review in range(first, last):
+            of = states[starts[review] - start : starts[review + 1] - start]
+            review_id, (n_tokens, width) = held.review_ids[review], of.shape
+            place = {"review_id": review_id, "point": at, "layer": layer, "n_tokens": n_tokens, "width": width}
+            drawn = [positions for of_reviews in subsets for positions in of_reviews.get(review_id, ())]
+            of_review = {name: measure.of_review(place) for name, measure in planned.of_reviews.items()}
+            planned.found[point, review] = workers.submit(_measured, of_review, tokens_of(of, drawn))
+        if of_shard is not None:  # the last, since it can't be taken twice
+            of_shard.add_to_sums(point, start, states)
+
+    walks = [] if of_shard is None else [_Taker(held, of_shard.add_to_means)]
+    return [*walks, _Taker(held, take)]
+
+
+def _measured(of_review: Mapping[str, OfReview], tokens: TokenGram) -> dict[str, Any]:
+    """What all measures find in one review at one place; in a worker."""
+    return {name: find(tokens) for name, find in of_review.items()}
+
+
+def _tables(done: _Pass, name: str) -> Sequence[pl.DataFrame]:
+    """The tables of one measure, after all reviews are read."""
+    if name in done.whole:
+        tables = done.whole[name]()
+        return [tables] if isinstance(tables, pl.DataFrame) else tables
+    ordered = (done.found[point, review] for point in done.held.points for review in range(len(done.held.review_ids)))
+    found = (future.result()[name] for future in ordered)
+    return done.of_reviews[name].tables(one for one in found if one is not None)
+
+
+def _places(held: HeldStates) -> dict[str, tuple[str, int]]:
+    """Point and layer, as tables name them, of each point of a store."""
+    places = {layer_name(layer): (RESIDUAL_STREAM, layer) for layer in held.layers}
+    return {**places, FINAL_NORM: (FINAL_NORM, held.n_blocks)}

@@ -1,0 +1,126 @@
+"""States in main memory while a model reads: those of chosen tokens, read as a store is, and written as a sample."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from homogenization.models.dtypes import torch_dtype
+from homogenization.models.tokens import Tokens
+from homogenization.run.job import job_record
+from homogenization.states.sample import sampled_rows
+from homogenization.states.writer import StoreShape, root_attributes, written_store
+from homogenization.vocabulary.points import ALL_TOKENS, FINAL_NORM, layer_name
+
+
+class HeldStates:
+    """What a store would tell, with the states of chosen tokens alone. States are read as float32.
+
+    Attributes:
+        attributes: those of a store: provenance, model, variant, shard.
+        review_ids, review_offsets, token_ids, token_offsets: those of all tokens, as in a store.
+        n_blocks, layers, causal: as in a store.
+        points: names of the points that are held: the layers, and the final norm if the architecture has one.
+        dtype: dtype that a store would have, to which states are rounded.
+        rows: int64, ascending: the tokens whose states are held.
+    """
+
+    def __init__(
+        self,
+        shape: StoreShape,
+        review_ids: Sequence[str],
+        tokens: Tokens,
+        attributes: Mapping[str, Any],
+        storage_dtype: str,
+    ) -> None:
+        self.attributes = root_attributes(shape, review_ids, attributes, storage_dtype)
+        self.review_ids, self.tokens = list(review_ids), tokens
+        self.review_offsets, self.token_ids = tokens.review_offsets, tokens.token_ids
+        self.token_offsets = tokens.token_offsets
+        self.n_blocks, self.layers, self.causal = shape.n_blocks, list(shape.layers), shape.causal
+        self.points = [layer_name(layer) for layer in shape.layers] + [FINAL_NORM] * shape.final_norm
+        self.dtype = torch_dtype(storage_dtype)
+        self._shape, self._storage_dtype, self._provenance = shape, storage_dtype, dict(attributes)
+        self._received: np.ndarray | None = None
+        self.hold(np.empty(0, dtype=np.int64))
+
+    def hold(self, rows: np.ndarray) -> None:
+        """Make room for the states of the tokens `rows`, int64, ascending, at every point."""
+        self.rows = rows
+        # made in no pass, but filled in one
+        self._states = {point: torch.empty(len(rows), self._shape.width, dtype=self.dtype) for point in self.points}
+
+    @property
+    def bytes_of_token(self) -> int:
+        """Bytes that the states of one token take at all points."""
+        return len(self.points) * self._shape.width * self.dtype.itemsize
+
+    def fill(self, point: str, start: int, states: torch.Tensor) -> None:
+        """Take those of `rows` from the states (tokens, width), in `dtype`, of the tokens from number `start` on."""
+        first, last = np.searchsorted(self.rows, [start, start + len(states)]).tolist()
+        if first < last:
+            places = torch.from_numpy(self.rows[first:last] - start).to(states.device)
+            self._states[point][first:last] = states[places].to("cpu")
+
+    def sampled(self, sample_tokens: int, seed: int) -> np.ndarray:
+        """The tokens of a sample, int64, ascending."""
+        return sampled_rows(self.review_ids, self.review_offsets, sample_tokens, seed)[0]
+
+    def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
+        """The residual stream (tokens, width), float32, of tokens that are held; see `StateStore.residual_stream`."""
+        return self._held(layer_name(layer), tokens).float().numpy()
+
+    def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
+        """The states after the final norm of tokens that are held; None where the architecture has no such norm."""
+        return self._held(FINAL_NORM, tokens).float().numpy() if self._shape.final_norm else None
+
+    def attention_received(self) -> np.ndarray | None:
+        """Attention received, float32 (blocks, tokens), of all tokens; None where it was not recorded."""
+        return self._received
+
+    def keep_attention(self, received: np.ndarray) -> None:
+        """Take the attention received, float32 (blocks, tokens), of all tokens."""
+        self._received = received
+
+    def write_sample(self, path: str | Path, sample_tokens: int, seed: int, chunk_tokens: int) -> None:
+        """Write the sample that `states.sample.sample_states` would write of a store with these states.
+
+        Raises:
+            HomogenizationError: the disk is full.
+        """
+        rows, offsets = sampled_rows(self.review_ids, self.review_offsets, sample_tokens, seed)
+        tokens = _SampledTokens(
+            self.token_ids[rows],
+            self.token_offsets[rows],
+            offsets,
+            self.tokens.tokens_before_truncation,
+            self.tokens.positions[rows],
+        )
+        attributes = {**self._provenance, "sampled_tokens": sample_tokens, "sampled_by": job_record()}
+        about = (self._shape, self.review_ids, tokens, attributes, self._storage_dtype, chunk_tokens)
+        with written_store(path, *about) as writer:
+            for point in self.points:
+                writer.append(point, 0, self._held(point, rows))
+            if self._received is not None:
+                writer.write_attention(self._received[:, rows])
+
+    def _held(self, point: str, tokens: slice | np.ndarray) -> torch.Tensor:
+        wanted = np.arange(len(self.token_ids))[tokens] if isinstance(tokens, slice) else tokens
+        places = np.searchsorted(self.rows, wanted)
+        if len(wanted) and (places.max() == len(self.rows) or (self.rows[places] != wanted).any()):
+            raise ValueError(f"{point}: states of tokens that are not held")
+        return self._states[point][torch.from_numpy(places)]
+
+
+@dataclass(frozen=True)
+class _SampledTokens(Tokens):
+    """Some tokens of each review, with their positions in it, int32 (tokens,)."""
+
+    sampled_positions: np.ndarray
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self.sampled_positions
