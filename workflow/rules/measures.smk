@@ -15,6 +15,7 @@ for measure in made_measures(STUDY):
             *(f"<results>/{path}" for path in measure.paths),
         log:
             f"<logs>/{measure.name}/{{model}}/{{variant}}/{{shard}}.log",
+        priority: BEFORE_STORES
         conda:
             "../../envs/homogenization.yaml"
         resources:

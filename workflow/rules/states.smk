@@ -93,6 +93,7 @@ rule extract_states:
         mem_mb=lambda wildcards, attempt: ask.extraction_memory(model_of(wildcards), attempt),
         runtime=lambda wildcards, attempt: ask.extraction_runtime(model_of(wildcards), STUDY.corpus.shard_size, attempt),
         gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
+        store_mb=store_mb,
     params:
         # the key of the between-workflow cache holds parameters, not wildcards
         code=code("extract_states"),
@@ -112,6 +113,7 @@ rule sample_states:
         sample="<results>/samples/{model}/{variant}/{shard}.zarr.zip",
     log:
         "<logs>/samples/{model}/{variant}/{shard}.log",
+    priority: BEFORE_STORES
     conda:
         "../../envs/homogenization.yaml"
     params:
