@@ -240,6 +240,13 @@ class Study(Keys):
         """Variants whose MAUVE is computed, in the order of the configuration."""
         return [name for name in self.variants if self.mauve.variants is None or name in self.mauve.variants]
 
+    @property
+    def planned_measures(self) -> dict[str, Any]:
+        """What the plan has to know of the measures of states."""
+        mauve = {"variants": self.mauve_variants, "n_tokens": self.mauve.n_tokens, "seeds": self.mauve.seeds}
+        chosen = {"views": sorted(self.views), "common_tokens": self.common_tokens, "pooled": self.pooled.variants}
+        return chosen | {"mauve": mauve}
+
     def jobs_of(self, variants: Sequence[str]) -> list[tuple[str, str, str]]:
         """Those of `jobs` that are of `variants`."""
         return [job for job in self.jobs if job[1] in variants]

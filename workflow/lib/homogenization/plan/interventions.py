@@ -9,11 +9,10 @@ import polars as pl
 from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import computed_pairs, matrix_operations
-from homogenization.plan.durations import INTERVENTIONS, rate, row_of_jobs
+from homogenization.plan.durations import INTERVENTIONS, rate, rate_in_float64, row_of_jobs
 from homogenization.plan.text import text_of_work
 
 _FLOAT64_BYTES = 8
-_FLOAT64 = 2  # times the seconds of an operation in float32
 
 
 def intervention_costs(
@@ -52,7 +51,7 @@ def intervention_costs(
         once = matrix_operations(architecture, lengths, True)
         head = 2 * architecture.n_logits * int(lengths.sum()) if architecture.causal else 0
         plain, in_float64 = n_conditions * (once + head), (1 + backward) * once if backward else 0
-        jobs.append(((plain + _FLOAT64 * in_float64) / rate(model, hardware), 0))
+        jobs.append((plain / rate(model, hardware) + in_float64 / rate_in_float64(model, hardware), 0))
         operations += plain + in_float64
         n_reviews += len(lengths)
         forward += len(lengths) * (n_conditions + bool(backward))
