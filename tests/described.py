@@ -19,8 +19,9 @@ EXPERTS = transformers.MixtralConfig(
 )
 ALL = CONFIGS | {"mixtral": EXPERTS}
 
-# 10,000 parameters, of which a head has 2,000; 7,000 entries of matrices, 500 of logits; 3 blocks of width 8
-NETWORK = Architecture("T", 8_000, 2_000, 7_000, 3, 8, 32, 2, 4, True, True, 500)
+# 10,000 parameters, of which a head has 2,000; 7,000 entries of matrices, 500 of logits; 3 blocks of width 8, each with
+# 5 points
+NETWORK = Architecture("T", 8_000, 2_000, 7_000, 3, 8, 32, 2, 4, True, True, 500, 5)
 # the numbers are small: operations a microsecond, kilobytes a second
 HARDWARE = {
     "gpu_tflops": 1e-6,

@@ -135,12 +135,21 @@ class Study(Keys):
         ]
 
     @property
-    def local_writers(self) -> dict[str, tuple[int, int]]:
-        """By name of each writer that runs in its jobs: how many variants it writes, and 1 if it finds key phrases."""
+    def planned_writers(self) -> dict[str, dict[str, int]]:
+        """What the plan has to know of the work of each writer that the study asks."""
         finds = getattr(self.keyphrases, "writer", None)
         writes = [self.variants[name].writer for name in self.written]
-        local = [name for name, writer in self.writers.items() if hasattr(writer, "weights")]
-        return {name: (writes.count(name), int(name == finds)) for name in local if name in (*writes, finds)}
+        by_sentence = [self.variants[name].writer for name in self.written_by_sentence]
+        return {
+            name: {
+                "candidates": self.rewriting.candidates,
+                "n_variants": writes.count(name),
+                "n_by_sentence": by_sentence.count(name),
+                "n_keyphrases": int(name == finds),
+            }
+            for name in self.writers
+            if name in (*writes, finds)
+        }
 
     @property
     def n_readings(self) -> int:

@@ -229,7 +229,7 @@ def durations_text(durations: pl.DataFrame, hardware: Mapping[str, float]) -> st
         f"{hardware['cpu_tflops']:g} on the CPU; "
         f"{hardware['read_gb_per_second']:g} GB/s read, {hardware['write_gb_per_second']:g} written; "
         f"{hardware['startup_seconds']:g} s to start; {hardware['writer_steps_per_second']:g} steps/s of a writer, "
-        f"{hardware['endpoint_tokens_per_second']:g} tokens/s of an endpoint, {hardware['writer_refused']:.0%} of answers "
-        "refused (keys of hardware)\n"
+        f"{hardware['endpoint_tokens_per_second']:g} tokens/s of an endpoint, {hardware['writer_refused']:.0%} of "
+        "answers refused (keys of hardware)\n"
     )
     return aligned(durations.iter_rows(named=True), columns) + rates

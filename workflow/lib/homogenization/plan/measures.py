@@ -1,7 +1,7 @@
 """What is measured of states on processor cores: operations and time, from the lengths of reviews and architectures.
 
-A job of a measure runs on one core. Products of matrices are counted, and take their time at the rate of a core; what is
-no product takes seconds that were measured once, on cores of 2023 ([plan](plan.md#measures-on-processor-cores)).
+A job of a measure runs on one core. Products of matrices are counted, and take their time at the rate of a core; what
+is no product takes seconds that were measured once (docs/plan.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -146,8 +146,8 @@ def component_seconds(
 def component_operations(lengths: np.ndarray, width: int) -> int:
     """Operations in float64 at one point on a GPU.
 
-    For each of four views, the products of a review's n tokens, 2 n² d operations (of more tokens than d: 2 n d²), and 40
-    squarings of that matrix. Reviews are filled up to the longest among those whose lengths round up to the same
+    For each of four views, the products of a review's n tokens, 2 n² d operations (of more tokens than d: 2 n d²), and
+    40 squarings of that matrix. Reviews are filled up to the longest among those whose lengths round up to the same
     multiple of 32.
     """
     longest = {step: lengths[-(-lengths // 32) == step].max() for step in np.unique(-(-lengths // 32))}
@@ -173,8 +173,8 @@ def measures_of_model(
         architecture: The model's network.
         token_counts: Token counts of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
         states: The section `states`: `layers`.
-        measured: `views`; `common_tokens`, or None; `pooled`, the variants whose tokens are pooled; `mauve`: `variants`,
-            `n_tokens` and `seeds`.
+        measured: `views`; `common_tokens`, or None; `pooled`, the variants whose tokens are pooled; `mauve`:
+            `variants`, `n_tokens` and `seeds`.
         hardware: The section `hardware`.
 
     Raises:

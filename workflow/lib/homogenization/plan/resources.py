@@ -50,7 +50,7 @@ def extraction_memory(model: Any, attempt: int) -> int:
 
     On the CPU: 1.5 GB for Python, its libraries and a pass; the weights once; a chunk of 4,096 tokens at all points.
     The weights are the pages of their files, which are mapped. A limit could take these pages away, and each pass would
-    then read them from the disk again; so they are asked for. On a GPU, which the weights leave for: 6 GB, because CUDA's
+    then read them from the disk again; so they are asked for. On a GPU, where the weights go: 6 GB, because CUDA's
     libraries lie in host memory too; a file of weights of 5 GB; two chunks at all points, of which one is written.
 
     Args:
@@ -217,8 +217,8 @@ def _gguf_billions(weights: Any, billions: float | None) -> float:
 
 
 def n_parameters(entry: Any) -> int:
-    """Parameters of a model or of a writer that runs in the job, by the same estimate."""
-    return round(1e9 * _billions(entry))
+    """Parameters of a model or of a writer, by the same estimate; 0 behind an endpoint."""
+    return round(1e9 * _billions(entry)) if _runs_here(entry) else 0
 
 
 def _runs_here(entry: Any) -> bool:

@@ -1,4 +1,4 @@
-"""How a run on this machine picks jobs: without a limit of jobs in a second, with one of the bytes that lie in stores."""
+"""How a run on this machine picks jobs: without a limit of jobs in a second, with one of the bytes in stores."""
 
 from collections.abc import Iterable
 from pathlib import Path
