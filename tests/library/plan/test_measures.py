@@ -120,7 +120,6 @@ def test_files_are_as_large_as_the_numbers_in_them(tmp_path):
         tables = {
             "spectra": [spectra.measure(store, views)],
             "common_length": common_length.measure(store, 70, 4, 0, views)[:1],
-            "pooled": [pooled.measure(store)],
         }
         of_mauve = mauve.measure(store, 400, [0, 1])
     counts = pl.DataFrame({"variant": ["original"], "lengths": [lengths]})
@@ -132,8 +131,8 @@ def test_files_are_as_large_as_the_numbers_in_them(tmp_path):
     for measure, of_measure in tables.items():
         for table in of_measure:
             write_table(table, tmp_path / "t.parquet")
-            # columns of names and histograms come on top, which weigh in small files
-            assert planned[measure]["bytes_written"] == pytest.approx(os.path.getsize(tmp_path / "t.parquet"), rel=0.3)
+            # columns of names come on top
+            assert planned[measure]["bytes_written"] == pytest.approx(os.path.getsize(tmp_path / "t.parquet"), rel=0.1)
     # 3 layers with themselves and 2 with the next, for each seed
     work = mauve_work(sum(lengths), width, 400)
     assert planned["mauve"]["petaflops"] == pytest.approx(len(of_mauve) * work.products / 1e15)
