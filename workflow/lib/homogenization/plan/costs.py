@@ -135,6 +135,7 @@ def plan_row(
     token_counts: pl.DataFrame,
     states: Mapping[str, Any],
     store_limit: int | None = None,
+    in_pass: bool = False,
 ) -> dict[str, Any]:
     """The row of one model in the table `plan` (`PLAN_SCHEMA`).
 
@@ -144,6 +145,7 @@ def plan_row(
         token_counts: Token counts of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
         states: The section `states`: `dtype`, `layers`, `record_attention`, `keep`, `sample_tokens`.
         store_limit: MB of stores that may wait for their measures (resource `store_mb`); None: no limit.
+        in_pass: Whether states are measured while the model reads, and samples alone are stored.
 
     Raises:
         HomogenizationError: `layers` names a layer that the model lacks.
@@ -153,7 +155,7 @@ def plan_row(
     dtype, stored_as = model["dtype"], model["dtype"] if states["dtype"] == "auto" else states["dtype"]
     layers = len(chosen_layers(states["layers"], architecture.n_blocks, model["name"]))
     recorded, sampled = states["record_attention"], states["sample_tokens"]
-    full = store_bytes(architecture, tokens, reviews, stored_as, layers, recorded)
+    full = 0 if in_pass else store_bytes(architecture, tokens, reviews, stored_as, layers, recorded)
     sample = 0
     if sampled is not None:
         n_kept = int(np.minimum(lengths, sampled).sum())

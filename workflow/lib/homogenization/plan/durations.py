@@ -12,7 +12,7 @@ import polars as pl
 from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import TOTAL, matrix_operations, store_bytes
-from homogenization.plan.measures import component_seconds
+from homogenization.plan.measures import component_seconds, seconds_in_pass, works_of_job, written_bytes
 from homogenization.plan.text import aligned, count, duration, three_digits
 from homogenization.states.extraction import chosen_layers
 
@@ -34,6 +34,7 @@ DURATIONS_SCHEMA = {
     "gpu_hours": pl.Float64,  #: h, over all GPUs of the jobs; 0 on the CPU
     "computing_share": pl.Float64,  #: share of the time of all GPUs (on the CPU, of jobs) in which they compute
 }
+_HELD_BYTES = 4_000_000_000  # of pooled tokens; of more, the model reads twice
 STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
 INTERVENTIONS, CONSEQUENCES = "interventions", "consequences"
 TEXTS, FLUENCY, TRAINING = "texts", "fluency", "training"
@@ -57,6 +58,7 @@ def durations_of_model(
     states: Mapping[str, Any],
     read_again: Mapping[str, Sequence[str]],
     hardware: Mapping[str, float],
+    in_pass: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of a model that reads, in the table `durations` (`DURATIONS_SCHEMA`): its states, and further passes.
 
@@ -67,6 +69,8 @@ def durations_of_model(
         states: The section `states`: `dtype`, `layers`, `record_attention`.
         read_again: Variants that take one more pass, by `components` and `positional`; none: no such row.
         hardware: The section `hardware`.
+        in_pass: What is measured of states while they pass (`homogenization.plan.measures.measures_of_model`); None: they
+            are stored.
 
     Raises:
         HomogenizationError: `layers` names a layer that the model lacks.
@@ -77,15 +81,21 @@ def durations_of_model(
 
     def of_jobs(work: str, counts: pl.DataFrame) -> list[tuple[float, int]]:
         """Seconds of computing and bytes written of each job."""
-        jobs = []
-        for lengths in (of_job.to_numpy() for of_job in counts["lengths"]):
+        jobs, on_cpu = [], model["device"] == "cpu"
+        for variant, lengths in zip(counts["variant"], map(np.array, counts["lengths"]), strict=True):
             attending = {STATES: recorded, POSITIONAL: True}.get(work, False)
             seconds = matrix_operations(architecture, lengths, attending) / rate(model, hardware)
             written = 0
-            if work == STATES:
+            if work == STATES and in_pass:
+                works = works_of_job(model["name"], architecture, variant, lengths, states, in_pass)
+                points = layers + architecture.final_norm
+                held = int(lengths.sum()) * points * architecture.width * BYTES[stored_as]
+                seconds = seconds_in_pass(works, seconds, "pooled" in works and held > _HELD_BYTES, on_cpu, hardware)
+                written = sum(map(written_bytes, works.values()))
+            elif work == STATES:
                 written = store_bytes(architecture, int(lengths.sum()), len(lengths), stored_as, layers, recorded)
             if work == COMPONENTS:
-                seconds += component_seconds(architecture, lengths, model["device"] == "cpu", hardware)
+                seconds += component_seconds(architecture, lengths, on_cpu, hardware)
             jobs.append((seconds, written))
         return jobs
 

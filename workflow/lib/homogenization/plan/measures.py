@@ -5,7 +5,7 @@ is no product takes seconds that were measured once (docs/plan.md).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ _POOLED, _POOLED_POINT = 6e-8, 0.08
 # k-means: steps of all starts together, components in parts of the largest number, seconds of a pair of clouds
 _STEPS, _COMPONENTS, _CLOUDS = 125, 4, 0.1
 _TOKENS_PER_CLUSTER = 10
+_WORKERS = 7  # processes that measure beside a GPU
 _NUMBER = 7.6  # bytes of a singular value in a compressed file
 _VECTORS = 6  # times the cube of a matrix: its eigenvalues with their vectors
 
@@ -62,6 +63,11 @@ class Work:
     def seconds_on_a_core(self, gigaflops: float) -> float:
         """Seconds of one job, with the start of its process, at so many 10⁹ operations in a second."""
         return _STARTUP + self.seconds + (self.products + _SLOWER * self.decompositions) / gigaflops / 1e9
+
+
+def written_bytes(work: Work) -> int:
+    """Bytes of the singular values in compressed files."""
+    return round(_NUMBER * work.numbers)
 
 
 def spectra_work(lengths: np.ndarray, width: int, views: Sequence[str]) -> Work:
@@ -180,29 +186,74 @@ def measures_of_model(
     Raises:
         HomogenizationError: `layers` names a layer that the model lacks.
     """
-    layers = chosen_layers(states["layers"], architecture.n_blocks, model["name"])
-    width, points = architecture.width, len(layers) + architecture.final_norm
-    # a layer with itself, and with the next one
-    pairs = len(layers) + sum(layer + 1 in layers for layer in layers)
-    of_mauve = measured["mauve"]
     jobs: dict[str, list[Work]] = {}
     for variant, of_job in token_counts.select("variant", "lengths").iter_rows():
-        lengths = np.array(of_job)
-        n_tokens = int(lengths.sum())
-        works = {
-            "spectra": spectra_work(lengths, width, measured["views"]).times(points),
-            "geometry": geometry_work(lengths, width).times(points),
-        }
-        if measured["common_tokens"]:
-            common = common_length_work(lengths, width, measured["common_tokens"], measured["views"])
-            works["common_length"] = common.times(points)
-        if variant in measured["pooled"]:
-            works["pooled"] = pooled_work(len(lengths), n_tokens, width).times(points)
-        if variant in of_mauve["variants"]:
-            works["mauve"] = mauve_work(n_tokens, width, of_mauve["n_tokens"]).times(pairs * of_mauve["seeds"])
+        works = works_of_job(model["name"], architecture, variant, np.array(of_job), states, measured)
         for measure, work in works.items():
             jobs.setdefault(measure, []).append(work)
     return [_row(measure, model["name"], works, hardware) for measure, works in jobs.items()]
+
+
+def works_of_job(
+    model: str,
+    architecture: Architecture,
+    variant: str,
+    lengths: np.ndarray,
+    states: Mapping[str, Any],
+    measured: Mapping[str, Any],
+) -> dict[str, Work]:
+    """By measure, what it takes of the states of one variant and shard; arguments as in `measures_of_model`."""
+    layers = chosen_layers(states["layers"], architecture.n_blocks, model)
+    width, points = architecture.width, len(layers) + architecture.final_norm
+    # a layer with itself, and with the next one
+    pairs = len(layers) + sum(layer + 1 in layers for layer in layers)
+    of_mauve, n_tokens = measured["mauve"], int(lengths.sum())
+    works = {
+        "spectra": spectra_work(lengths, width, measured["views"]).times(points),
+        "geometry": geometry_work(lengths, width).times(points),
+    }
+    if measured["common_tokens"]:
+        common = common_length_work(lengths, width, measured["common_tokens"], measured["views"])
+        works["common_length"] = common.times(points)
+    if variant in measured["pooled"]:
+        works["pooled"] = pooled_work(len(lengths), n_tokens, width).times(points)
+    if variant in of_mauve["variants"]:
+        works["mauve"] = mauve_work(n_tokens, width, of_mauve["n_tokens"]).times(pairs * of_mauve["seeds"])
+    return works
+
+
+def seconds_in_pass(
+    works: Mapping[str, Work], passing: float, twice: bool, on_cpu: bool, hardware: Mapping[str, float]
+) -> float:
+    """Seconds of a job that measures states while its model reads (`states.keep: false`), without start and loading.
+
+    On the CPU, one core does everything. Beside a GPU, products of reviews and of pooled tokens are computed there, twice
+    as many since it takes no advantage of symmetry; seven cores decompose them meanwhile, and one makes the rest once all
+    is read: MAUVE, and the decompositions of pooled tokens.
+
+    Args:
+        works: What the measures take (`works_of_job`).
+        passing: Seconds of the forward passes over the reviews.
+        twice: Whether pooled tokens are too many to be held, so that the model reads twice.
+        on_cpu: Whether the model runs on the CPU.
+        hardware: The section `hardware`.
+    """
+    passing *= 1 + twice
+    gigaflops = hardware["core_gflops"]
+    if on_cpu:
+        return passing + sum(work.seconds_on_a_core(gigaflops) - _STARTUP for work in works.values())
+    # spectra and geometry share their products
+    on_gpu = sum(work.products for measure, work in works.items() if measure in ("spectra", "common_length", "pooled"))
+    beside = Work()
+    for measure in ("spectra", "geometry", "common_length"):
+        beside += replace(works.get(measure, Work()), products=0.0)
+    at_the_end = works.get("mauve", Work()) + replace(works.get("pooled", Work()), products=0.0, seconds=0.0)
+    busy, decomposing, rest = (
+        passing + 2 * on_gpu / hardware["gpu_float64_tflops"] / 1e12,
+        (beside.seconds_on_a_core(gigaflops) - _STARTUP) / _WORKERS,
+        at_the_end.seconds_on_a_core(gigaflops) - _STARTUP,
+    )
+    return max(busy, decomposing) + rest
 
 
 def _row(measure: str, model: str, works: Sequence[Work], hardware: Mapping[str, float]) -> dict[str, Any]:
@@ -214,7 +265,7 @@ def _row(measure: str, model: str, works: Sequence[Work], hardware: Mapping[str,
         "petaflops": sum(work.products + work.decompositions for work in works) / 1e15,
         "core_hours": sum(seconds) / 3600,
         "longest_seconds": max(seconds),
-        "bytes_written": round(_NUMBER * sum(work.numbers for work in works)),
+        "bytes_written": sum(map(written_bytes, works)),
     }
 
 

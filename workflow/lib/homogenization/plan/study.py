@@ -34,19 +34,20 @@ def plan_study(
         models: for each model its entry, its network and the token counts of its jobs
             (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
         states: The section `states`.
-        params: `measured` (`homogenization.plan.measures.measures_of_model`); `store_limit` (MB or None); by name of
+        params: `measured` (`homogenization.plan.measures.measures_of_model`); `store_limit` (MB or None); `in_pass`,
+            whether states are measured while a model reads; by name of
             the model `read_again`, `interventions`, `consequences` and, of those that are trained, `training`; and the
             lists `writers` and `readers`.
         hardware: The section `hardware`.
     """
     costs, times, measured, passes, trained, lengths = [], [], [], [], [], {}
-    store_limit = params["store_limit"]
+    store_limit, in_pass = params["store_limit"], params["measured"] if params["in_pass"] else None
     for model, network, counts in models:
         name = model["name"]
-        costs.append(plan_row(model, network, counts, states, store_limit))
+        costs.append(plan_row(model, network, counts, states, store_limit, params["in_pass"]))
         measured += measures_of_model(model, network, counts, states, params["measured"], hardware)
         lengths[name] = [of_shard.to_numpy() for of_shard in counts.filter(variant="original")["lengths"]]
-        times += durations_of_model(model, network, counts, states, params["read_again"][name], hardware)
+        times += durations_of_model(model, network, counts, states, params["read_again"][name], hardware, in_pass)
         for work in (INTERVENTIONS, CONSEQUENCES):
             if params[work][name]["jobs"]:
                 passes.append(intervention_costs(model, network, counts, params[work][name], hardware, work))
@@ -68,22 +69,22 @@ def plan_study(
         training_text(trained),
         "\n",
         measures_text(measures, hardware),
-        _end_to_end(durations, measures, hardware),
+        _end_to_end(durations, None if in_pass else measures, hardware),
     ]
     return plan, durations, measures, "".join(parts)
 
 
-def _end_to_end(durations: pl.DataFrame, measures: pl.DataFrame, hardware: Mapping[str, float]) -> str:
+def _end_to_end(durations: pl.DataFrame, measures: pl.DataFrame | None, hardware: Mapping[str, float]) -> str:
     """How long the study takes on one machine, in words: its GPU and its cores work side by side.
 
     Jobs on a GPU take turns, and so do the waits for an endpoint. Those on the CPU share the cores with the measures.
-    The last store is measured when its model has run.
+    The last store is measured when its model has run. Without `measures`, states are measured in the jobs of models.
     """
     jobs, cores = durations.filter(pl.col("work") != TOTAL), hardware["cores"]
     on_cores = (pl.col("gpus_per_job") == 0) & (pl.col("loads") > 0)
     turns = jobs.filter(~on_cores)["seconds_total"].sum()
-    work = 3600 * measures["core_hours"][-1] + jobs.filter(on_cores)["seconds_total"].sum()
-    last = measures["longest_seconds"][-1]
+    measuring, last = (0.0, 0.0) if measures is None else measures.select("core_hours", "longest_seconds").row(-1)
+    work = 3600 * measuring + jobs.filter(on_cores)["seconds_total"].sum()
     return (
         f"on one machine, with a GPU for jobs that need one and {cores} cores: "
         f"{duration(max(turns, work / cores) + last)}. Its GPU and writers behind endpoints work {duration(turns)}, "
