@@ -13,8 +13,11 @@ from homogenization.measures import common_length, eigenvalues, geometry, mauve,
 from homogenization.measures.batched_alignment import batched_alignment
 from homogenization.measures.catalogue import MEASURES
 from homogenization.measures.views import VIEWS
+from homogenization.plan.costs import matrix_operations
+from homogenization.plan.durations import durations_of_model
 from homogenization.plan.measures import (
     MEASURES_SCHEMA,
+    Work,
     common_length_work,
     component_operations,
     component_seconds,
@@ -24,7 +27,10 @@ from homogenization.plan.measures import (
     measures_table,
     measures_text,
     pooled_work,
+    seconds_in_pass,
     spectra_work,
+    works_of_job,
+    written_bytes,
 )
 from homogenization.run.parquet import write_table
 from homogenization.states.store import open_store
@@ -109,6 +115,40 @@ def test_operations_of_components_on_a_gpu(lengths, width):
     assert planned <= counter.get_total_flops() <= 1.1 * planned
     seconds = component_seconds(NETWORK, np.array(lengths), False, HARDWARE)
     assert seconds == pytest.approx(3 * 5 * component_operations(np.array(lengths), NETWORK.width) / 5e5)
+
+
+def test_a_job_that_measures_in_the_pass_by_hand():
+    works = {
+        "spectra": Work(products=6e6, decompositions=2e6, seconds=7.0),
+        "geometry": Work(products=6e6, seconds=14.0),
+        "pooled": Work(products=4e6, decompositions=1e6, seconds=50.0),
+        "mauve": Work(products=8e6, seconds=2.0),
+    }
+    # at 1e6 operations a second on a core, and 5e5 on the GPU; decompositions take three times as long
+    on_gpu, decomposing, at_the_end = 2 * (6 + 4) / 0.5, (7 + 14 + 3 * 2) / 7, 8 + 2 + 3
+    assert seconds_in_pass(works, 11.0, False, False, HARDWARE) == pytest.approx(11 + on_gpu + at_the_end)
+    assert seconds_in_pass(works, 11.0, True, False, HARDWARE) == pytest.approx(2 * 11 + on_gpu + at_the_end)
+    fast = HARDWARE | {"gpu_float64_tflops": 1.0}
+    assert seconds_in_pass(works, 1.0, False, False, fast) == pytest.approx(decomposing + at_the_end)
+    alone = 6 + 6 + 4 + 8 + 3 * 3 + 7 + 14 + 50 + 2
+    assert seconds_in_pass(works, 11.0, False, True, HARDWARE) == pytest.approx(11 + alone)
+
+
+def test_states_that_are_measured_in_the_pass_are_not_stored():
+    lengths = [100, 3]
+    counts = pl.DataFrame({"variant": ["original"], "lengths": [lengths]})
+    states = {"dtype": "auto", "layers": None, "record_attention": True}
+    model = {"name": "m", "dtype": "bfloat16", "device": "auto", "gpus": 1}
+    measured = {"views": ["raw"], "common_tokens": None, "pooled": ["original"]}
+    measured["mauve"] = {"variants": [], "n_tokens": 10, "seeds": 1}
+    (row,) = durations_of_model(model, NETWORK, counts, states, {}, HARDWARE, measured)
+    works = works_of_job("m", NETWORK, "original", np.array(lengths), states, measured)
+    passing = matrix_operations(NETWORK, np.array(lengths), True) / 1e6
+    assert row["seconds_computing"] == seconds_in_pass(works, passing, False, False, HARDWARE)
+    written = sum(map(written_bytes, works.values()))
+    assert row["seconds_writing"] == pytest.approx(written / 2e3)
+    # one view of five points, as many values as the width at most; and two spectra of pooled tokens
+    assert written == pytest.approx(7.6 * 5 * (8 + 3 + 2 * 8), abs=2)
 
 
 def test_files_are_as_large_as_the_numbers_in_them(tmp_path):

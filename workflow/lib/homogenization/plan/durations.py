@@ -69,8 +69,8 @@ def durations_of_model(
         states: The section `states`: `dtype`, `layers`, `record_attention`.
         read_again: Variants that take one more pass, by `components` and `positional`; none: no such row.
         hardware: The section `hardware`.
-        in_pass: What is measured of states while they pass (`homogenization.plan.measures.measures_of_model`); None: they
-            are stored.
+        in_pass: What is measured of states while they pass (`homogenization.plan.measures.measures_of_model`); None:
+            they are stored.
 
     Raises:
         HomogenizationError: `layers` names a layer that the model lacks.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.measures.views import look_of
+from homogenization.measures.views import VIEWS, look_of
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import TOTAL
 from homogenization.plan.text import aligned, count, duration, three_digits
@@ -139,13 +139,13 @@ def component_seconds(
 ) -> float:
     """Seconds of what is measured of components between passes: norms, cosines, and the largest eigenvalue of 4 views.
 
-    On a GPU, products alone (`component_operations`). On the CPU, one core with the tridiagonal form of the centred
-    tokens, and a few products of a matrix with a vector for the others.
+    On a GPU, products alone (`component_operations`). On the CPU, one core, about as long as for all singular values of
+    six views.
     """
     points = architecture.n_blocks * architecture.n_points
     if not on_cpu:
         return points * component_operations(lengths, architecture.width) / hardware["gpu_float64_tflops"] / 1e12
-    work = spectra_work(lengths, architecture.width, ["centred", "centred_without_first"]).times(points)
+    work = spectra_work(lengths, architecture.width, VIEWS).times(points)
     return work.seconds_on_a_core(hardware["core_gflops"]) - _STARTUP
 
 
@@ -227,9 +227,9 @@ def seconds_in_pass(
 ) -> float:
     """Seconds of a job that measures states while its model reads (`states.keep: false`), without start and loading.
 
-    On the CPU, one core does everything. Beside a GPU, products of reviews and of pooled tokens are computed there, twice
-    as many since it takes no advantage of symmetry; seven cores decompose them meanwhile, and one makes the rest once all
-    is read: MAUVE, and the decompositions of pooled tokens.
+    On the CPU, one core does everything. On a GPU, products of reviews and of pooled tokens are computed there, twice as
+    many operations since their symmetry is not used; seven cores decompose them meanwhile, and one makes the rest once
+    all is read: MAUVE, and the decompositions of pooled tokens.
 
     Args:
         works: What the measures take (`works_of_job`).
