@@ -52,7 +52,12 @@ rule plan_extraction:
         consequences={name: STUDY.consequence_costs(name) for name in STUDY.models},
         training=STUDY.planned_training,
         writers=[
-            {"name": name, "n_parameters": ask.n_parameters(STUDY.writers[name]), **work, **STUDY.writers[name].planned}
+            {
+                "name": name,
+                "n_parameters": ask.n_parameters(STUDY.writers[name]),
+                **work,
+                **STUDY.writers[name].planned,
+            }
             for name, work in STUDY.planned_writers.items()
         ],
         readers=[
