@@ -227,9 +227,9 @@ def seconds_in_pass(
 ) -> float:
     """Seconds of a job that measures states while its model reads (`states.keep: false`), without start and loading.
 
-    On the CPU, one core does everything. A GPU computes the products of reviews and of pooled tokens, with twice as many
-    operations since their symmetry is not used; seven cores decompose them meanwhile, and one makes the rest once all is
-    read: MAUVE, and the decompositions of pooled tokens.
+    On the CPU, one core does everything. A GPU computes the products of reviews and of pooled tokens, with twice as
+    many operations since their symmetry is not used. Seven cores decompose them meanwhile, and one makes the rest once
+    all is read: MAUVE, and the decompositions of pooled tokens.
 
     Args:
         works: What the measures take (`works_of_job`).
