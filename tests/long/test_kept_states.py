@@ -2,6 +2,8 @@
 
 from unittest.mock import ANY
 
+import threading
+
 import polars as pl
 
 from conftest import SMALL
@@ -85,3 +87,26 @@ def test_stores_of_a_finished_study_may_go_by_hand_and_another_road_measures_aga
 def test_samples_are_part_of_the_whole_and_rerun_nothing_else(finished):
     finished.config["states"] = {"sample_tokens": 5}
     assert finished.planned() == {"sample_states": 4, "make_report": 1}
+
+
+def test_stores_do_not_pile_up_beyond_the_limit(project):
+    """Four stores, each of which takes all of `store_mb`, are made and measured one after the other."""
+    project.config |= dict.fromkeys(WITHOUT_STATES)
+    project.config |= {"states": {"keep": False}, "positional": None, "corpus": SMALL["corpus"] | {"shard_size": 3}}
+    wanted = [f"results/{name}/tiny/original/00{n}.parquet" for n in range(4) for name in ("geometry", "pooled")]
+    most, stop = [], threading.Event()
+
+    def watch():
+        while not stop.wait(0.05):
+            most.append(len([*(project.folder / "results/states").glob("*/*/*.zarr.zip")]))
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        done = project.run("--cores", "3", "--resources", "store_mb=1", "--", *wanted)
+    finally:
+        stop.set()
+        watching.join()
+    assert done.returncode == 0, done.stdout
+    assert max(most) == 1
+    assert all((project.folder / name).exists() for name in wanted)

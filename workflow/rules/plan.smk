@@ -24,13 +24,14 @@ rule count_tokens:
 
 
 rule plan_extraction:
-    """Estimates the costs of extraction, and the time of all jobs that load a model."""
+    """Estimates the costs of extraction, and the time of all jobs that load a model or measure states."""
     input:
         tokens=expand("<results>/plan/{model}.parquet", model=STUDY.models),
         architectures=expand("<results>/plan/{model}.json", model=STUDY.models),
     output:
         plan="<results>/plan/plan.csv",
         durations="<results>/plan/durations.csv",
+        measures="<results>/plan/measures.csv",
         text="<results>/plan/plan.txt",
     log:
         "<logs>/plan/plan_extraction.log",
@@ -43,7 +44,9 @@ rule plan_extraction:
             for name, model in STUDY.models.items()
         ],
         states=STUDY.states.params(),
-        pooled_variants=STUDY.pooled.variants,
+        measured=STUDY.planned_measures,
+        in_pass=globals().get("IN_PASS", False),
+        store_limit=workflow.global_resources.get("store_mb").value,
         read_again={name: STUDY.read_again(name) for name in STUDY.models},
         interventions={name: STUDY.intervention_costs(name) for name in STUDY.models},
         consequences={name: STUDY.consequence_costs(name) for name in STUDY.models},
@@ -51,13 +54,11 @@ rule plan_extraction:
         writers=[
             {
                 "name": name,
-                "gpus": STUDY.writers[name].gpus,
                 "n_parameters": ask.n_parameters(STUDY.writers[name]),
-                "n_variants": n_variants,
-                "n_keyphrases": n_keyphrases,
+                **work,
                 **STUDY.writers[name].planned,
             }
-            for name, (n_variants, n_keyphrases) in STUDY.local_writers.items()
+            for name, work in STUDY.planned_writers.items()
         ],
         readers=[
             {

@@ -100,6 +100,7 @@ if not IN_PASS:
                 model_of(wildcards), STUDY.corpus.shard_size, attempt
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
+            store_mb=store_mb,
         params:
             # the key of the between-workflow cache holds parameters, not wildcards
             code=code("extract_states"),
@@ -118,6 +119,7 @@ if not IN_PASS:
             sample="<results>/samples/{model}/{variant}/{shard}.zarr.zip",
         log:
             "<logs>/samples/{model}/{variant}/{shard}.log",
+        priority: BEFORE_STORES
         conda:
             "../../envs/homogenization.yaml"
         params:

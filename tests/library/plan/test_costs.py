@@ -18,11 +18,10 @@ def counts_of(*jobs):
 
 
 COUNTS = counts_of(("original", "original", [100, 3], [150, 3], 1, 0), ("front", "front", [90, 2], [90, 2], 0, 1))
-POOLED = ["original", "front"]
 
 
 def test_a_row_by_hand():
-    row = plan_row(ENTRY, NETWORK, COUNTS, STATES, POOLED)
+    row = plan_row(ENTRY, NETWORK, COUNTS, STATES)
     counted = ("jobs", "gpus_per_job", "reviews", "reviews_cut", "reviews_left_out", "tokens", "tokens_cut_off")
     assert {name: row[name] for name in counted} == {
         "jobs": 2,
@@ -39,17 +38,13 @@ def test_a_row_by_hand():
     pairs = 100**2 + 3**2 + 90**2 + 2**2
     assert row["petaflops"] * 1e15 == pytest.approx(2 * 7_000 * 195 + 4 * 8 * 3 * pairs)
     assert row["gpu_memory_gib"] * 2**30 == gpu_bytes(NETWORK, "bfloat16", 100, 100, "bfloat16", 4, True)
-    # five points: a Gram matrix, and eigenvalues twice for each job
-    assert row["petaflops_pooled"] * 1e15 == pytest.approx(5 * (2 * 195 * 8**2 + 2 * 2 * 4 / 3 * 8**3))
-    originals = plan_row(ENTRY, NETWORK, COUNTS, STATES, ["original"])
-    assert originals["petaflops_pooled"] * 1e15 == pytest.approx(5 * (2 * 103 * 8**2 + 2 * 4 / 3 * 8**3))
-    assert {**originals, "petaflops_pooled": row["petaflops_pooled"]} == row
     assert row["estimated"] is False
 
 
 def test_what_is_kept_and_what_is_written():
     def bytes_of(**states):
-        row = plan_row(ENTRY, NETWORK, COUNTS, STATES | states, POOLED)
+        row = plan_row(ENTRY, NETWORK, COUNTS, STATES | states)
+        assert row["bytes_at_once"] == row["bytes_written"], "without a limit, all stores may wait for their measures"
         return row["bytes_written"], row["bytes_on_disk"]
 
     full, _ = bytes_of()
@@ -62,21 +57,36 @@ def test_what_is_kept_and_what_is_written():
     assert full - bytes_of(record_attention=False)[1] == 195 * 12
 
 
+def test_what_lies_there_at_once_keeps_within_the_limit_or_is_one_store():
+    counts = counts_of(*((name, name, [40_000], [40_000], 0, 0) for name in ("original", "front", "end")))
+    one = 40_000 * (5 * 8 * 1.5 + 3 * 4 + 20) + 16  # 3.7 MB
+
+    def at_once(limit, **states):
+        rows = [plan_row(ENTRY | {"name": name}, NETWORK, counts, STATES | states, limit) for name in "ab"]
+        return [row["bytes_at_once"] for row in plan_table(rows, limit).iter_rows(named=True)]
+
+    assert at_once(None, keep=False) == [3 * one, 3 * one, 6 * one]
+    assert at_once(5, keep=False) == [5 * 10**6] * 3
+    assert at_once(1, keep=False) == [one] * 3
+    assert at_once(15, keep=False) == [3 * one, 3 * one, 15 * 10**6]
+    assert at_once(5) == [3 * one, 3 * one, 6 * one], "what is kept does not wait"
+    sample = 3 * (10 * (5 * 8 * 1.5 + 3 * 4 + 20) + 16)
+    assert at_once(5, keep=False, sample_tokens=10) == [5 * 10**6 + sample] * 2 + [5 * 10**6 + 2 * sample]
+
+
 def test_a_layer_that_a_model_lacks_is_refused_and_one_named_twice_counts_once():
     with pytest.raises(HomogenizationError, match=r"states\.layers: 4 is no layer of the model m"):
-        plan_row(ENTRY, NETWORK, COUNTS, STATES | {"layers": [0, 4]}, POOLED)
-    once, twice = (
-        plan_row(ENTRY, NETWORK, COUNTS, STATES | {"layers": layers}, POOLED) for layers in ([0, 3], [0, 3, -1])
-    )
+        plan_row(ENTRY, NETWORK, COUNTS, STATES | {"layers": [0, 4]})
+    once, twice = (plan_row(ENTRY, NETWORK, COUNTS, STATES | {"layers": layers}) for layers in ([0, 3], [0, 3, -1]))
     assert once == twice
 
 
 def test_the_total_adds_up_and_names_the_largest_gpu():
     guessed = counts_of(("paraphrase", "original", [7], [7], 0, 0))
     rows = [
-        plan_row(ENTRY | {"name": "cpu", "device": "cpu"}, NETWORK, guessed, STATES, POOLED),
-        plan_row(ENTRY | {"name": "small", "gpus": 1, "token_budget": 8}, NETWORK, COUNTS, STATES, POOLED),
-        plan_row(ENTRY | {"name": "large", "token_budget": 4096}, NETWORK, COUNTS, STATES, POOLED),
+        plan_row(ENTRY | {"name": "cpu", "device": "cpu"}, NETWORK, guessed, STATES),
+        plan_row(ENTRY | {"name": "small", "gpus": 1, "token_budget": 8}, NETWORK, COUNTS, STATES),
+        plan_row(ENTRY | {"name": "large", "token_budget": 4096}, NETWORK, COUNTS, STATES),
     ]
     assert (rows[0]["gpus_per_job"], rows[0]["gpu_memory_gib"]) == (0, None)
     plan = plan_table(rows)

@@ -14,6 +14,7 @@ from homogenization.plan.durations import (
     durations_table,
     durations_text,
 )
+from homogenization.plan.measures import component_operations
 
 STATES = {"dtype": "auto", "layers": None, "record_attention": True}
 MODEL = {"name": "m", "dtype": "bfloat16", "device": "auto", "gpus": 1}
@@ -64,7 +65,11 @@ def test_components_take_another_pass_which_writes_nothing():
     assert (components["work"], components["loads"], components["bytes_read"]) == ("components", 1, 20_000)
     assert components["seconds_writing"] == 0
     # without attention received, no chunk of queries looks beyond the query
-    assert components["seconds_computing"] == matrix_operations(NETWORK, np.array([100, 3]), False) / 1e6
+    # between passes, each of 5 points of 3 blocks takes float64
+    assert components["seconds_computing"] == pytest.approx(
+        matrix_operations(NETWORK, np.array([100, 3]), False) / 1e6
+        + 3 * 5 * component_operations(np.array([100, 3]), 8) / 5e5
+    )
     assert states == durations()[0]
 
 
@@ -83,15 +88,41 @@ def test_of_several_gpus_one_computes_at_a_time():
 
 
 WRITER = {"name": "w", "device": "cuda", "gpus": 1, "dtype": "float16", "batch_size": 2, "n_parameters": 500}
+WRITER |= {"candidates": 3, "n_by_sentence": 0, "n_keyphrases": 0}
 
 
 def test_a_writer_takes_a_step_for_each_token_of_the_longest_answer_of_a_batch():
     shards = [np.array([7, 1, 5, 2, 3]), np.array([4])]
     row = durations_of_writer(WRITER | {"n_variants": 3, "n_keyphrases": 1}, shards, HARDWARE)
-    # by length, two at a time: (1, 2), (3, 5), (7); and (4)
-    assert row["seconds_computing"] == 3 * (2 + 5 + 7 + 4) / 4
+    # by length, two at a time: (1, 2), (3, 5), (7); and (4); and the reviews of the prompts
+    assert row["seconds_computing"] == pytest.approx(3 * ((2 + 5 + 7 + 4) / 4 + 2 * 500 * 22 / 1e6))
     assert (row["work"], row["loads"], row["bytes_read"]) == ("texts", 4 * 2, 8 * 1000)
     assert row["seconds_total"] == pytest.approx(8 * (5 + 1) + row["seconds_computing"])
+
+
+def test_refused_answers_are_asked_for_again():
+    lengths, hardware = np.arange(1, 101), HARDWARE | {"writer_refused": 0.5}
+    writer = WRITER | {"n_variants": 1, "batch_size": 1, "n_parameters": 0}
+    # 100 reviews, then 50, then 25, as long on average
+    seconds = durations_of_writer(writer, [lengths], hardware)["seconds_computing"]
+    assert seconds == pytest.approx(1.75 * lengths.sum() / 4, rel=0.01)
+    once = durations_of_writer(writer | {"candidates": 1}, [lengths], hardware)["seconds_computing"]
+    assert once == lengths.sum() / 4
+    larger = durations_of_writer(writer | {"batch_size": 100}, [lengths], hardware)["seconds_computing"]
+    assert larger == 3 * 100 / 4, "each round takes as long as its longest answer"
+
+
+def test_sentences_take_all_candidates_at_once():
+    lengths, hardware = np.array([30, 10]), HARDWARE | {"writer_refused": 0.5}
+    row = durations_of_writer(WRITER | {"n_variants": 2, "n_by_sentence": 2, "batch_size": 4}, [lengths], hardware)
+    assert row["seconds_computing"] == 2 * (2 * 3 * 40 / 4) / 4
+
+
+def test_an_endpoint_has_a_rate_and_loads_nothing():
+    writer = WRITER | {"device": "cpu", "gpus": 0, "batch_size": None, "n_parameters": 0, "n_variants": 2}
+    row = durations_of_writer(writer | {"n_by_sentence": 1}, [np.array([30, 10])], HARDWARE)
+    assert row["seconds_total"] == row["seconds_computing"] == (40 + 3 * 40) / 8
+    assert (row["loads"], row["bytes_read"], row["gpu_hours"], row["gpus_per_job"]) == (0, 0, 0, 0)
 
 
 def test_fluency_reads_texts_by_rule_in_one_job_of_a_shard_and_written_ones_in_a_job_each():
@@ -109,7 +140,7 @@ def test_the_total_is_that_of_all_gpus():
     rows = [
         *durations(components=["front"]),
         *durations(name="large", gpus=2),
-        durations_of_writer(WRITER | {"n_variants": 1, "n_keyphrases": 0}, [np.array([40])], HARDWARE),
+        durations_of_writer(WRITER | {"n_variants": 1}, [np.array([40])], HARDWARE),
     ]
     table = durations_table(rows)
     assert table.schema == DURATIONS_SCHEMA

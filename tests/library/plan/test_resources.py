@@ -26,6 +26,7 @@ from homogenization.plan.resources import (
     extraction_memory,
     extraction_runtime,
     gpus,
+    store_size,
     writer_memory,
     writer_runtime,
 )
@@ -182,10 +183,10 @@ def test_small_models_ask_for_what_they_always_did():
     assert extraction_runtime(entry(0.02), n_reviews=50, attempt=1) == 120
 
 
-@pytest.mark.parametrize("device", ["auto", "cuda", "mps"])
-def test_an_unknown_size_counts_as_eight_billion_on_a_gpu(device):
+@pytest.mark.parametrize(("device", "asked"), [("auto", 14000), ("cuda", 14000), ("mps", 21000)])
+def test_an_unknown_size_counts_as_eight_billion_on_a_gpu(device, asked):
     unknown, eight = (writer(billions, "bfloat16", device) for billions in (None, 8))
-    assert extraction_memory(unknown, 1) == extraction_memory(eight, 1) == 32000
+    assert extraction_memory(unknown, 1) == extraction_memory(eight, 1) == asked
     assert writer_memory(unknown, 1) == writer_memory(eight, 1)
     assert extraction_runtime(unknown, 9000, 1) == extraction_runtime(eight, 9000, 1)
 
@@ -218,7 +219,9 @@ def test_a_writer_on_llama_cpp_asks_for_its_file_and_its_context():
     # of 1.5 billion parameters, its server was seen to take 2.0 GB; 0.9 GB of keys and values for 4 slots beside them
     assert writer_memory(llamacpp(1.5, 4096, 4), 1) == 8000
     assert writer_memory(llamacpp(1.5, 4096, 4), 2) == 16000
-    assert writer_memory(llamacpp(1.5), 1) < writer_memory(writer(1.5), 1)
+    assert (
+        writer_memory(llamacpp(1.5), 1) < writer_memory(writer(1.5), 1) < writer_memory(writer(1.5, batch_size=128), 1)
+    )
     assert writer_memory(llamacpp(7, 32768, 8), 1) > writer_memory(llamacpp(7, 32768, 1), 1)
     # 640 x 3 texts of 64 tokens at 0.3 s, 120 s for loading
     expected = math.ceil(2 * (640 * 3 * 64 * 0.3 + 120) / 600) * 10
@@ -231,11 +234,43 @@ devices = st.sampled_from(["cuda", "cpu"])
 
 
 @given(function=memory, size=sizes, more=sizes, dtype=st.sampled_from(list(BYTES)), device=devices)
-def test_memory_holds_the_weights_and_grows(function, size, more, dtype, device):
-    asked = function(entry(size, dtype, device), 1)
-    assert asked > size * 1000 * BYTES[dtype] + 3000
-    assert function(entry(size + more, dtype, device), 1) >= asked
-    assert function(entry(size, dtype, device), 3) == 3 * asked
+def test_memory_holds_the_weights_where_they_stay_and_grows(function, size, more, dtype, device):
+    asked = function(writer(size, dtype, device), 1)
+    weights = size * 1000 * BYTES[dtype]
+    assert asked > (weights + 1400 if device == "cpu" else min(weights, 5000) + 5900)
+    assert function(writer(size + more, dtype, device), 1) >= asked
+    assert function(writer(size, dtype, device), 3) == 3 * asked
+
+
+@pytest.mark.parametrize(
+    ("billions", "pages", "anonymous"),
+    # GB that two reviews took, of the mapped files and beside them: 28 and 10 blocks of Qwen2.5-7B's shape in bfloat16
+    [(7.07, 12.9, 0.38), (2.876, 4.73, 0.38)],
+)
+def test_extraction_asks_for_what_models_of_gigabytes_have_taken(billions, pages, anonymous):
+    asked = extraction_memory(entry(billions, "bfloat16"), 1) / 1000
+    # a full pass and a full chunk come on top
+    full = pages + anonymous + 5 * 4096 * 18944 * 2e-9 + 4096 * 3584 * (30 if billions > 3 else 12) * 2e-9
+    assert full < asked <= 1.3 * full
+
+
+@pytest.mark.parametrize(
+    ("billions", "points", "width"),
+    [
+        (0.124, 14, 768),
+        (0.268, 20, 640),
+        (0.49, 26, 896),
+        (1.5, 30, 1536),
+        (7.5, 34, 4096),
+        (8.5, 30, 3072),
+        (69.5, 82, 8192),
+    ],
+)
+def test_the_size_of_a_store_follows_from_that_of_the_model(billions, points, width):
+    for stored_as, n_bytes in (("auto", 2), ("float32", 4)):
+        size = store_size(entry(billions, "bfloat16"), stored_as, 1000)
+        assert size == pytest.approx(1000 * 500 * points * width * n_bytes / 1e6, rel=0.85)
+        assert size >= 0.9 * 1000 * 500 * points * width * n_bytes / 1e6
 
 
 # (billions, arrays of states, width) of models that exist
@@ -243,10 +278,10 @@ def test_memory_holds_the_weights_and_grows(function, size, more, dtype, device)
     "model", [(0.124, 14, 768), (0.49, 26, 896), (7.1, 30, 3584), (7.5, 34, 4096), (69.5, 82, 8192)]
 )
 @pytest.mark.parametrize("dtype", BYTES)
-def test_memory_on_a_gpu_holds_two_buffers_a_point_in_float32(model, dtype):
+def test_memory_on_a_gpu_holds_two_buffers_a_point(model, dtype):
     billions, points, width = model
-    buffers = 2 * points * 4096 * width * 4 / 1e6
-    assert extraction_memory(entry(billions, dtype, "cuda"), 1) > 1000 * billions * BYTES[dtype] + buffers + 3000
+    buffers = 2 * points * 4096 * width * BYTES[dtype] / 1e6
+    assert extraction_memory(entry(billions, dtype, "cuda"), 1) > buffers + 6000
 
 
 @given(size=sizes, more=sizes, device=devices, reviews=st.integers(1, 10_000), further=st.integers(0, 10_000))

@@ -148,12 +148,21 @@ class Study(Keys):
         ]
 
     @property
-    def local_writers(self) -> dict[str, tuple[int, int]]:
-        """By name of each writer that runs in its jobs: how many variants it writes, and 1 if it finds key phrases."""
+    def planned_writers(self) -> dict[str, dict[str, int]]:
+        """What the plan has to know of the work of each writer that the study asks."""
         finds = getattr(self.keyphrases, "writer", None)
         writes = [self.variants[name].writer for name in self.written]
-        local = [name for name, writer in self.writers.items() if hasattr(writer, "weights")]
-        return {name: (writes.count(name), int(name == finds)) for name in local if name in (*writes, finds)}
+        by_sentence = [self.variants[name].writer for name in self.written_by_sentence]
+        return {
+            name: {
+                "candidates": self.rewriting.candidates,
+                "n_variants": writes.count(name),
+                "n_by_sentence": by_sentence.count(name),
+                "n_keyphrases": int(name == finds),
+            }
+            for name in self.writers
+            if name in (*writes, finds)
+        }
 
     @property
     def n_readings(self) -> int:
@@ -252,6 +261,13 @@ class Study(Keys):
     def mauve_variants(self) -> list[str]:
         """Variants whose MAUVE is computed, in the order of the configuration."""
         return [name for name in self.variants if self.mauve.variants is None or name in self.mauve.variants]
+
+    @property
+    def planned_measures(self) -> dict[str, Any]:
+        """What the plan has to know of the measures of states."""
+        mauve = {"variants": self.mauve_variants, "n_tokens": self.mauve.n_tokens, "seeds": self.mauve.seeds}
+        chosen = {"views": sorted(self.views), "common_tokens": self.common_tokens, "pooled": self.pooled.variants}
+        return chosen | {"mauve": mauve}
 
     def jobs_of(self, variants: Sequence[str]) -> list[tuple[str, str, str]]:
         """Those of `jobs` that are of `variants`."""

@@ -25,7 +25,11 @@ _MARK = "#:"
 _SHARED = {columns.__name__: "COLUMNS", condition_columns.__name__: "CONDITION_COLUMNS"}
 _OF_JOB = "{model}/{variant}/{shard}"
 # module and name of the schema of each file that no rule of the catalogue of tables makes
-_PLAN = {"plan.csv": "plan.costs.PLAN_SCHEMA", "durations.csv": "plan.durations.DURATIONS_SCHEMA"}
+_PLAN = {
+    "plan.csv": "plan.costs.PLAN_SCHEMA",
+    "durations.csv": "plan.durations.DURATIONS_SCHEMA",
+    "measures.csv": "plan.measures.MEASURES_SCHEMA",
+}
 _FILES = {
     "plan/{model}.parquet": "plan.token_counts.TOKEN_COUNTS_SCHEMA",
     "keyphrases/{shard}.parquet": "variants.schemas.KEYPHRASE_SCHEMA",

@@ -28,10 +28,10 @@ PLAN_SCHEMA = {
     "tokens": pl.Int64,  #: that will be read
     "tokens_cut_off": pl.Int64,  #: tokens behind the cuts
     "bytes_written": pl.Int64,  #: bytes of stores and samples
-    "bytes_on_disk": pl.Int64,  #: bytes that stay after the run
+    "bytes_on_disk": pl.Int64,  #: bytes of them that stay after the run
+    "bytes_at_once": pl.Int64,  #: largest number of bytes of them that lie there at once; in the total of all models
     "gpu_memory_gib": pl.Float64,  #: GiB of one job; null on the CPU; in the total the largest
     "petaflops": pl.Float64,  #: 10¹⁵ floating-point operations of matrix products
-    "petaflops_pooled": pl.Float64,  #: 10¹⁵ operations of pooled tokens, in float64 on the CPU
     "estimated": pl.Boolean,  #: whether some variants are not written yet and were counted by their originals
 }
 TOTAL = "total"
@@ -70,21 +70,6 @@ def computed_pairs(lengths: np.ndarray, causal: bool, record_attention: bool) ->
         return lengths * (lengths + 1) // 2
     chunks, rest = np.divmod(lengths, QUERY_CHUNK)
     return QUERY_CHUNK**2 * chunks * (chunks + 1) // 2 + rest * lengths
-
-
-def pooled_operations(architecture: Architecture, n_tokens: int, n_jobs: int, n_layers: int) -> float:
-    """Floating-point operations of pooled tokens: at each point a Gram matrix of the width, and eigenvalues twice.
-
-    They are in float64, on the CPU. The eigenvalues of a symmetric matrix of width d take about 4/3 d³.
-
-    Args:
-        architecture: The model's network.
-        n_tokens: Tokens of the jobs.
-        n_jobs: Number of jobs whose tokens are pooled.
-        n_layers: Number of stored layers of the residual stream.
-    """
-    width, points = architecture.width, n_layers + architecture.final_norm
-    return points * (2 * n_tokens * width**2 + n_jobs * 2 * 4 / 3 * width**3)
 
 
 def store_bytes(
@@ -149,7 +134,8 @@ def plan_row(
     architecture: Architecture,
     token_counts: pl.DataFrame,
     states: Mapping[str, Any],
-    pooled_variants: Sequence[str],
+    store_limit: int | None = None,
+    in_pass: bool = False,
 ) -> dict[str, Any]:
     """The row of one model in the table `plan` (`PLAN_SCHEMA`).
 
@@ -158,7 +144,8 @@ def plan_row(
         architecture: The model's network.
         token_counts: Token counts of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
         states: The section `states`: `dtype`, `layers`, `record_attention`, `keep`, `sample_tokens`.
-        pooled_variants: Variants whose tokens are pooled.
+        store_limit: MB of stores that may wait for their measures (resource `store_mb`); None: no limit.
+        in_pass: Whether states are measured while the model reads, and samples alone are stored.
 
     Raises:
         HomogenizationError: `layers` names a layer that the model lacks.
@@ -168,13 +155,15 @@ def plan_row(
     dtype, stored_as = model["dtype"], model["dtype"] if states["dtype"] == "auto" else states["dtype"]
     layers = len(chosen_layers(states["layers"], architecture.n_blocks, model["name"]))
     recorded, sampled = states["record_attention"], states["sample_tokens"]
-    full = store_bytes(architecture, tokens, reviews, stored_as, layers, recorded)
+    full = 0 if in_pass else store_bytes(architecture, tokens, reviews, stored_as, layers, recorded)
     sample = 0
     if sampled is not None:
         n_kept = int(np.minimum(lengths, sampled).sum())
         sample = store_bytes(architecture, n_kept, reviews, stored_as, layers, recorded)
-    pooled = token_counts.filter(pl.col("variant").is_in(list(pooled_variants)))
-    n_pooled = pooled["lengths"].explode().sum()
+    largest = max(
+        store_bytes(architecture, int(of_job.sum()), len(of_job), stored_as, layers, recorded)
+        for of_job in token_counts["lengths"]
+    )
     # a review that is longer than the budget passes alone
     pass_tokens = max(model["token_budget"], longest)
     memory = gpu_bytes(architecture, dtype, pass_tokens, longest, stored_as, layers, recorded)
@@ -190,15 +179,25 @@ def plan_row(
         "tokens_cut_off": int(token_counts["lengths_before_truncation"].explode().sum()) - tokens,
         "bytes_written": full + sample,
         "bytes_on_disk": (full if states["keep"] else 0) + sample,
+        "bytes_at_once": sample + (full if states["keep"] else _at_once(full, largest, store_limit)),
         "gpu_memory_gib": None if model["device"] == "cpu" else memory / 2**30,
         "petaflops": matrix_operations(architecture, lengths, recorded) / 1e15,
-        "petaflops_pooled": pooled_operations(architecture, n_pooled, len(pooled), layers) / 1e15,
         "estimated": bool((token_counts["counted_as"] != token_counts["variant"]).any()),
     }
 
 
-def plan_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """The table `plan`: `rows` and their total, whose GPUs and GPU memory are those of the job that needs most."""
+def _at_once(full: int, largest: int, store_limit: int | None) -> int:
+    """Bytes of deleted stores that lie on the disk at once: all, or up to the limit; one lies there in any case."""
+    return full if store_limit is None else min(full, max(largest, 10**6 * store_limit))
+
+
+def plan_table(rows: Sequence[Mapping[str, Any]], store_limit: int | None = None) -> pl.DataFrame:
+    """The table `plan`: `rows` and their total, whose GPUs and GPU memory are those of the job that needs most.
+
+    Args:
+        rows: `plan_row` of each model.
+        store_limit: as for `plan_row`; the models share it.
+    """
     models = pl.DataFrame(rows, schema=PLAN_SCHEMA)
     not_summed = ("model", "parameters", "gpus_per_job", "gpu_memory_gib", "estimated")
     summed = [name for name in PLAN_SCHEMA if name not in not_summed]
@@ -209,7 +208,14 @@ def plan_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
         pl.col(summed).sum(),
         pl.col("estimated").any(),
     )
-    return pl.concat([models, total.select(list(PLAN_SCHEMA)).cast(PLAN_SCHEMA)])
+    table = pl.concat([models, total.select(list(PLAN_SCHEMA)).cast(PLAN_SCHEMA)])
+    if store_limit is None:
+        return table
+    # of what is deleted, all models together keep within the limit that each keeps within
+    deleted = models["bytes_at_once"] - models["bytes_on_disk"]
+    shared = min(deleted.sum(), max(deleted.max(), 10**6 * store_limit)) + models["bytes_on_disk"].sum()
+    at_once = pl.when(pl.col("model") == TOTAL).then(pl.lit(shared)).otherwise("bytes_at_once")
+    return table.with_columns(bytes_at_once=at_once.cast(pl.Int64))
 
 
 def plan_text(plan: pl.DataFrame) -> str:
@@ -225,9 +231,9 @@ def plan_text(plan: pl.DataFrame) -> str:
         "cut off": count("tokens_cut_off"),
         "written": lambda row: f"{three_digits(row['bytes_written'] / 1e9)} GB",
         "on disk": lambda row: f"{three_digits(row['bytes_on_disk'] / 1e9)} GB",
+        "at once": lambda row: f"{three_digits(row['bytes_at_once'] / 1e9)} GB",
         "GPU memory": lambda row: "-" if row["gpu_memory_gib"] is None else f"{row['gpu_memory_gib']:.1f} GiB",
         "PFLOP": lambda row: three_digits(row["petaflops"]),
-        "pooled": lambda row: three_digits(row["petaflops_pooled"]),
     }
     notes = []
     if plan["estimated"].any():

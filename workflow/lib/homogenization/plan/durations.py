@@ -12,6 +12,7 @@ import polars as pl
 from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import TOTAL, matrix_operations, store_bytes
+from homogenization.plan.measures import component_seconds, seconds_in_pass, works_of_job, written_bytes
 from homogenization.plan.text import aligned, count, duration, three_digits
 from homogenization.states.extraction import chosen_layers
 
@@ -33,6 +34,7 @@ DURATIONS_SCHEMA = {
     "gpu_hours": pl.Float64,  #: h, over all GPUs of the jobs; 0 on the CPU
     "computing_share": pl.Float64,  #: share of the time of all GPUs (on the CPU, of jobs) in which they compute
 }
+_HELD_BYTES = 4_000_000_000  # of pooled tokens; of more, the model reads twice
 STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
 INTERVENTIONS, CONSEQUENCES = "interventions", "consequences"
 TEXTS, FLUENCY, TRAINING = "texts", "fluency", "training"
@@ -44,6 +46,11 @@ def rate(model: Mapping[str, Any], hardware: Mapping[str, float]) -> float:
     return 1e12 * hardware["cpu_tflops" if model["device"] == "cpu" else "gpu_tflops"]
 
 
+def rate_in_float64(model: Mapping[str, Any], hardware: Mapping[str, float]) -> float:
+    """The same in float64; on the CPU, half of it."""
+    return rate(model, hardware) / 2 if model["device"] == "cpu" else 1e12 * hardware["gpu_float64_tflops"]
+
+
 def durations_of_model(
     model: Mapping[str, Any],
     architecture: Architecture,
@@ -51,6 +58,7 @@ def durations_of_model(
     states: Mapping[str, Any],
     read_again: Mapping[str, Sequence[str]],
     hardware: Mapping[str, float],
+    in_pass: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of a model that reads, in the table `durations` (`DURATIONS_SCHEMA`): its states, and further passes.
 
@@ -61,6 +69,8 @@ def durations_of_model(
         states: The section `states`: `dtype`, `layers`, `record_attention`.
         read_again: Variants that take one more pass, by `components` and `positional`; none: no such row.
         hardware: The section `hardware`.
+        in_pass: What is measured of states while they pass (`homogenization.plan.measures.measures_of_model`); None:
+            they are stored.
 
     Raises:
         HomogenizationError: `layers` names a layer that the model lacks.
@@ -69,57 +79,85 @@ def durations_of_model(
     layers = len(chosen_layers(states["layers"], architecture.n_blocks, model["name"]))
     recorded = states["record_attention"]
 
-    def of_jobs(counts: pl.DataFrame, recorded: bool, stored: bool) -> list[tuple[float, float]]:
-        """Operations and bytes written of each job."""
-        jobs = [lengths.to_numpy() for lengths in counts["lengths"]]
-        return [
-            (
-                matrix_operations(architecture, lengths, recorded),
-                store_bytes(architecture, int(lengths.sum()), len(lengths), stored_as, layers, recorded) * stored,
-            )
-            for lengths in jobs
-        ]
+    def of_jobs(work: str, counts: pl.DataFrame) -> list[tuple[float, int]]:
+        """Seconds of computing and bytes written of each job."""
+        jobs, on_cpu = [], model["device"] == "cpu"
+        for variant, lengths in zip(counts["variant"], map(np.array, counts["lengths"]), strict=True):
+            attending = {STATES: recorded, POSITIONAL: True}.get(work, False)
+            seconds = matrix_operations(architecture, lengths, attending) / rate(model, hardware)
+            written = 0
+            if work == STATES and in_pass:
+                works = works_of_job(model["name"], architecture, variant, lengths, states, in_pass)
+                points = layers + architecture.final_norm
+                held = int(lengths.sum()) * points * architecture.width * BYTES[stored_as]
+                seconds = seconds_in_pass(works, seconds, "pooled" in works and held > _HELD_BYTES, on_cpu, hardware)
+                written = sum(map(written_bytes, works.values()))
+            elif work == STATES:
+                written = store_bytes(architecture, int(lengths.sum()), len(lengths), stored_as, layers, recorded)
+            if work == COMPONENTS:
+                seconds += component_seconds(architecture, lengths, on_cpu, hardware)
+            jobs.append((seconds, written))
+        return jobs
 
-    works = [(STATES, of_jobs(token_counts, recorded, True))]
+    works = [(STATES, of_jobs(STATES, token_counts))]
     for work, variants in read_again.items():
-        counts = token_counts.filter(pl.col("variant").is_in(list(variants)))
-        works.append((work, of_jobs(counts, work == POSITIONAL, False)))
+        works.append((work, of_jobs(work, token_counts.filter(pl.col("variant").is_in(list(variants))))))
     weights = (architecture.n_parameters + architecture.n_head) * BYTES[model["dtype"]]
-    return [
-        row_of_jobs(
-            work,
-            model,
-            weights,
-            [(operations / rate(model, hardware), written) for operations, written in jobs],
-            hardware,
-        )
-        for work, jobs in works
-        if jobs
-    ]
+    return [row_of_jobs(work, model, weights, jobs, hardware) for work, jobs in works if jobs]
 
 
 def durations_of_writer(
     writer: Mapping[str, Any], shards: Sequence[np.ndarray], hardware: Mapping[str, float]
 ) -> dict[str, Any]:
-    """The row of a model that writes, in the table `durations`: at least this long.
+    """The row of a model that writes, in the table `durations`.
 
-    A batch takes a step for each token of its longest answer. Planned is one candidate of each review, as long as the
-    review; reading the prompt is left out, and so is the time to find key phrases, which counts as loads alone.
+    Every review is asked for once, and again as long as its answer is refused. An answer is as long as the review. A
+    batch takes a step for each token of its longest answer, and reads its prompts, of which the review counts. Of
+    sentences, all candidates are asked for, and a batch waits for one that is twice as long as the others. The time to
+    find key phrases counts as loads alone, and an endpoint's as nothing.
 
     Args:
-        writer: `name`, `device`, `gpus`, `dtype`, `batch_size`, `n_parameters`, `n_variants` that it writes, and
-            `n_keyphrases`, 1 if it finds key phrases, otherwise 0.
+        writer: `name`, `device`, `gpus`, `dtype`, `batch_size` (None behind an endpoint), `n_parameters`, `candidates`,
+            `n_variants` that it writes, of them `n_by_sentence` sentence by sentence, and `n_keyphrases`, 1 if it finds
+            key phrases, otherwise 0.
         shards: Tokens of the reviews of each shard.
         hardware: The section `hardware`.
     """
+    whole = [_whole_texts(writer, lengths, hardware) for lengths in shards]
+    by_sentence = [_sentences(writer, lengths, hardware) for lengths in shards]
+    n_by_sentence = writer["n_by_sentence"]
+    writing = whole * (writer["n_variants"] - n_by_sentence) + by_sentence * n_by_sentence
+    jobs = [(seconds, 0) for seconds in writing + [0.0] * len(shards) * writer["n_keyphrases"]]
+    if writer["batch_size"] is None:
+        here = {"name": writer["name"], "device": "cpu", "gpus": 0}
+        return row_of_jobs(TEXTS, here, 0, jobs, hardware | {"startup_seconds": 0.0}) | {"loads": 0}
+    return row_of_jobs(TEXTS, writer, writer["n_parameters"] * BYTES[writer["dtype"]], jobs, hardware)
+
+
+def _whole_texts(writer: Mapping[str, Any], lengths: np.ndarray, hardware: Mapping[str, float]) -> float:
+    """Seconds to write each review as a whole, with the answers that are refused."""
+    # how many are asked for in each round; which ones is not known, so their lengths stay spread alike
+    rounds = np.round(len(lengths) * hardware["writer_refused"] ** np.arange(writer["candidates"])).astype(int)
+    ordered = np.sort(lengths)
+    places = [np.linspace(0, len(ordered) - 1, number).round().astype(int) for number in rounds]
+    return sum(_answered(writer, ordered[chosen], hardware) for chosen in places)
+
+
+def _sentences(writer: Mapping[str, Any], lengths: np.ndarray, hardware: Mapping[str, float]) -> float:
+    n_tokens = writer["candidates"] * int(lengths.sum())
+    if writer["batch_size"] is None:
+        return n_tokens / hardware["endpoint_tokens_per_second"]
+    return 2 * n_tokens / writer["batch_size"] / hardware["writer_steps_per_second"]
+
+
+def _answered(writer: Mapping[str, Any], ordered: np.ndarray, hardware: Mapping[str, float]) -> float:
+    """Seconds of one answer to each of these requests, whose lengths ascend."""
     size = writer["batch_size"]
-    steps = [
-        sum(int(batch[-1]) for batch in np.split(ordered, range(size, len(ordered), size)))
-        for ordered in map(np.sort, shards)
-    ]
-    writing = [(n_steps / hardware["writer_steps_per_second"], 0) for n_steps in steps] * writer["n_variants"]
-    finding = [(0.0, 0)] * len(shards) * writer["n_keyphrases"]
-    return row_of_jobs(TEXTS, writer, writer["n_parameters"] * BYTES[writer["dtype"]], writing + finding, hardware)
+    if size is None:
+        return int(ordered.sum()) / hardware["endpoint_tokens_per_second"]
+    n_steps = sum(int(batch[-1]) for batch in np.split(ordered, range(size, len(ordered), size)) if len(batch))
+    prompts = 2 * writer["n_parameters"] * int(ordered.sum()) / rate(writer, hardware)
+    return n_steps / hardware["writer_steps_per_second"] + prompts
 
 
 def durations_of_fluency(
@@ -197,9 +235,11 @@ def durations_text(durations: pl.DataFrame, hardware: Mapping[str, float]) -> st
         "computes": lambda row: f"{row['computing_share']:.0%}",
     }
     rates = (
-        f"at {hardware['gpu_tflops']:g} TFLOP/s on a GPU, {hardware['cpu_tflops']:g} on the CPU; "
+        f"at {hardware['gpu_tflops']:g} TFLOP/s on a GPU, {hardware['gpu_float64_tflops']:g} in float64, "
+        f"{hardware['cpu_tflops']:g} on the CPU; "
         f"{hardware['read_gb_per_second']:g} GB/s read, {hardware['write_gb_per_second']:g} written; "
-        f"{hardware['startup_seconds']:g} s to start; {hardware['writer_steps_per_second']:g} steps/s of a writer "
-        "(keys of hardware)\n"
+        f"{hardware['startup_seconds']:g} s to start; {hardware['writer_steps_per_second']:g} steps/s of a writer, "
+        f"{hardware['endpoint_tokens_per_second']:g} tokens/s of an endpoint, {hardware['writer_refused']:.0%} of "
+        "answers refused (keys of hardware)\n"
     )
     return aligned(durations.iter_rows(named=True), columns) + rates

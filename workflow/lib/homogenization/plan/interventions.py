@@ -9,11 +9,12 @@ import polars as pl
 from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import computed_pairs, matrix_operations
-from homogenization.plan.durations import INTERVENTIONS, rate, row_of_jobs
+from homogenization.plan.durations import INTERVENTIONS, rate, rate_in_float64, row_of_jobs
 from homogenization.plan.text import text_of_work
 
 _FLOAT64_BYTES = 8
-_FLOAT64 = 2  # times the seconds of an operation in float32
+_RUNS = 3  # of each block for slopes
+_DELIVERED = 2  # backward passes for what patterns deliver
 
 
 def intervention_costs(
@@ -26,10 +27,11 @@ def intervention_costs(
 ) -> dict[str, Any]:
     """What the interventions in one model take, or its reading for consequences.
 
-    A condition is a forward pass over each review, with the head of a causal model. Slopes are one forward pass in
-    float64, and a backward pass for each pair of view and metric, which takes as many operations as a forward one,
-    since no parameter has a gradient. Massive keys are closed in at least one pass. What is measured between the
-    passes is left out.
+    A condition is a forward pass over each review, with the head of a causal model. Slopes are a forward pass in
+    float64 and a backward pass for each pair of view and metric, which takes as many operations as a forward one, since
+    no parameter has a gradient, and twice as many in attention, whose weights have one. Each block runs twice more for
+    them, once of which is for what patterns deliver. Massive keys are closed in at least one pass. What is measured
+    between the passes is left out.
 
     Args:
         model: `name`, `dtype`, `device` and `gpus` of the model.
@@ -42,19 +44,22 @@ def intervention_costs(
 
     Returns:
         The row in the table `durations`, with the numbers for the text: conditions (those of the model), reviews,
-        forward, backward, petaflops.
+        forward, backward, petaflops, and gpu_memory_gib of slopes, None without them.
     """
     backward = study["backward"]
-    jobs, operations, n_reviews, forward = [], 0.0, 0, 0
+    jobs, operations, n_reviews, forward, longest = [], 0.0, 0, 0, 0
     for variant, shard, number, n_conditions in study["jobs"]:
         counts = token_counts.filter(variant=variant, shard=shard)
         lengths = np.concatenate([of_job.to_numpy()[:number] for of_job in counts["lengths"]])
         once = matrix_operations(architecture, lengths, True)
         head = 2 * architecture.n_logits * int(lengths.sum()) if architecture.causal else 0
-        plain, in_float64 = n_conditions * (once + head), (1 + backward) * once if backward else 0
-        jobs.append(((plain + _FLOAT64 * in_float64) / rate(model, hardware), 0))
+        attention = once - 2 * architecture.n_multiplied * int(lengths.sum())
+        plain = n_conditions * (once + head)
+        in_float64 = _RUNS * once + backward * (once + attention) if backward else 0
+        jobs.append((plain / rate(model, hardware) + in_float64 / rate_in_float64(model, hardware), 0))
         operations += plain + in_float64
         n_reviews += len(lengths)
+        longest = max(longest, int(lengths.max()))
         forward += len(lengths) * (n_conditions + bool(backward))
     weights = (architecture.n_parameters + architecture.n_head) * BYTES[model["dtype"]]
     return row_of_jobs(work, model, weights, jobs, hardware) | {
@@ -63,6 +68,9 @@ def intervention_costs(
         "forward": forward,
         "backward": n_reviews * backward,
         "petaflops": operations / 1e15,
+        "gpu_memory_gib": None
+        if model["device"] == "cpu" or not backward
+        else slopes_bytes(architecture, model["dtype"], longest, backward - _DELIVERED) / 2**30,
     }
 
 
@@ -93,4 +101,8 @@ def interventions_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows for readers; empty where there are none."""
     counts = {"conditions": "conditions", "reviews": "reviews"}
     counts |= {"forward passes": "forward", "backward passes": "backward"}
-    return text_of_work(rows, counts, "passes of single reviews, at least; measures between them are left out")
+    slopes = [
+        f"slopes, {row['model']}: {row['gpu_memory_gib']:.1f} GiB of a GPU\n" for row in rows if row["gpu_memory_gib"]
+    ]
+    note = "passes of single reviews, at least; measures between them are left out"
+    return text_of_work(rows, counts, note) + "".join(slopes)

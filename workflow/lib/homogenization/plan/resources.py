@@ -25,6 +25,10 @@ _LARGEST_WHEEL = 100_000_000  # bytes; the limit of the Python package index for
 _UNKNOWN_ON_GPU, _UNKNOWN_ON_CPU = 8.0, 0.1  # billions
 _TOKENS_A_REVIEW = 500
 _LEAST_MINUTES = 120
+_LEAST_GB = 4
+_NUMBERS = 40_000  # of a token at all points, for a billion parameters
+_CHUNK_TOKENS = 4096
+_WEIGHTS_FILE = 5.0  # GB; the largest file that transformers writes
 
 
 def gpus(entry: Any) -> int:
@@ -44,27 +48,47 @@ def encoder_gpus(similarity: Any) -> int:
 def extraction_memory(model: Any, attempt: int) -> int:
     """Host memory of an extraction in MB.
 
-    On the CPU: 3.2 GB for Python, its libraries and a pass; 1.5 times the weights, because a file is read while its
-    tensor exists; 0.6 GB per billion parameters for the store's chunk buffer. On a GPU: 6 GB, because CUDA's libraries
-    lie in host memory too; the weights once, because some clusters count their mapped files; 1.2 GB per billion
-    parameters for two chunk buffers. (Two buffers of 4,096 tokens take 4.6 GB in float32 for 8 billion parameters, less
-    in bfloat16.)
+    On the CPU: 1.5 GB for Python, its libraries and a pass; the weights once; a chunk of 4,096 tokens at all points.
+    The weights are the pages of their files, which are mapped. A limit could take these pages away, and each pass would
+    then read them from the disk again; so they are asked for. On a GPU, where the weights go: 6 GB, because CUDA's
+    libraries lie in host memory too; a file of weights of 5 GB; two chunks at all points, of which one is written.
 
     Args:
         model: An entry of `models`: `weights`, `billions`, `dtype` (as it is run) and `device`.
         attempt: Number of the attempt, from 1; the result is multiplied by it.
     """
-    return _memory(model, 1.2 if _on_gpu(model) else 0.6, attempt)
+    chunks = (2 if _on_gpu(model) else 1) * _CHUNK_TOKENS * _numbers_of_a_token(model) * BYTES[model.dtype] / 1e9
+    return _memory(model, chunks, attempt)
+
+
+def store_size(model: Any, stored_as: str, n_reviews: int) -> int:
+    """Size of a store in MB: 500 tokens of each review, and for each the numbers of all points.
+
+    Args:
+        model: An entry of `models`: `weights`, `billions`, `dtype` (as it is run) and `device`.
+        stored_as: dtype of the states, or `auto` for the model's own.
+        n_reviews: Reviews of the job.
+    """
+    size = BYTES[model.dtype if stored_as == "auto" else stored_as]
+    return math.ceil(n_reviews * _TOKENS_A_REVIEW * _numbers_of_a_token(model) * size / 1e6)
+
+
+def _numbers_of_a_token(model: Any) -> float:
+    """About the stored numbers of a token: points x width, which grow as billions of parameters to the power 2/3."""
+    return _NUMBERS * max(_billions(model), 0.01) ** (2 / 3)
 
 
 def intervention_memory(model: Any, attempt: int) -> int:
     """Host memory of interventions in MB: that of an extraction, 3 GB for logits and maps, the network in float64.
 
+    On a GPU, the network in float64 lies there.
+
     Args:
         model: An entry of `models`: `weights`, `billions`, `dtype` (as it is run) and `device`.
         attempt: Number of the attempt, from 1; the result is multiplied by it.
     """
-    return extraction_memory(model, attempt) + math.ceil(3 + 8 * _billions(model)) * 1000 * attempt
+    in_float64 = 0.0 if _on_gpu(model) else 8 * _billions(model)
+    return extraction_memory(model, attempt) + math.ceil(3 + in_float64) * 1000 * attempt
 
 
 def extraction_runtime(model: Any, n_reviews: int, attempt: int) -> int:
@@ -149,8 +173,8 @@ def training_runtime(model: Any, attempt: int) -> int:
 def writer_memory(writer: Any, attempt: int) -> int:
     """Host memory in MB of a job in which a language model writes: as for an extraction, without chunk buffers.
 
-    On the CPU, keys and values of the texts being written take 1.5 GB per billion parameters: several times the need of
-    16 texts of 2,000 tokens for 7 billion parameters (56 kB per token in bfloat16 where key heads are shared). For
+    On the CPU, keys and values of 64 texts being written take 1.5 GB per billion parameters: what texts of 2,000 tokens
+    need for 7 billion parameters (56 kB per token in bfloat16 where key heads are shared), and half as much again. For
     llama.cpp, a GGUF file and what is packed anew of it take 2 GB per billion parameters, and its context 30 kB per
     token and 15 more for each billion. A job that waits for an endpoint takes 4 GB.
 
@@ -165,7 +189,8 @@ def writer_memory(writer: Any, attempt: int) -> int:
         billions = _billions(writer)
         context = writer.context * writer.parallel * (30 + 15 * billions) * 1e-6
         return math.ceil(3.2 + 2 * billions + context) * 1000 * attempt
-    return _memory(writer, 0.0 if _on_gpu(writer) else 1.5, attempt)
+    keys_and_values = 0.0 if _on_gpu(writer) else 1.5 * _billions(writer) * math.ceil(writer.batch_size / 64)
+    return _memory(writer, keys_and_values, attempt)
 
 
 def writer_runtime(writer: Any, n_reviews: int, candidates: int, attempt: int) -> int:
@@ -225,8 +250,8 @@ def _gguf_billions(weights: Any, billions: float | None) -> float:
 
 
 def n_parameters(entry: Any) -> int:
-    """Parameters of a model or of a writer that runs in the job, by the same estimate."""
-    return round(1e9 * _billions(entry))
+    """Parameters of a model or of a writer, by the same estimate; 0 behind an endpoint."""
+    return round(1e9 * _billions(entry)) if _runs_here(entry) else 0
 
 
 def _runs_here(entry: Any) -> bool:
@@ -248,10 +273,12 @@ def _billions(entry: Any) -> float:
     return billions if billions is not None else _UNKNOWN_ON_GPU if _on_gpu(entry) else _UNKNOWN_ON_CPU
 
 
-def _memory(entry: Any, buffers: float, attempt: int) -> int:
-    """MB, in whole GB: a job's own memory, its weights, and `buffers` in GB per billion parameters."""
-    own, copies = (6.0, 1.0) if _on_gpu(entry) else (3.2, 1.5)
-    return math.ceil(own + _billions(entry) * (BYTES[entry.dtype] * copies + buffers)) * 1000 * attempt
+def _memory(entry: Any, beside: float, attempt: int) -> int:
+    """MB, in whole GB: a job's own memory, the pages of its weights, and `beside` GB."""
+    weights = _billions(entry) * BYTES[entry.dtype]
+    # the memory of an Apple GPU is that of its host
+    own = 6.0 + min(weights, _WEIGHTS_FILE) if _on_gpu(entry) and entry.device != "mps" else 1.5 + weights
+    return max(math.ceil(own + beside), _LEAST_GB) * 1000 * attempt
 
 
 def _loading_seconds(billions: float) -> float:
