@@ -1,8 +1,7 @@
 """States that are not kept: a job measures them while its model reads, and the models run again for another measure."""
 
-from unittest.mock import ANY
-
 import threading
+from unittest.mock import ANY
 
 import polars as pl
 
