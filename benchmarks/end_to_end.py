@@ -83,8 +83,8 @@ def _watched_memory(processes: list[subprocess.Popen], ended: threading.Event) -
     return peak
 
 
-def copy_workflow(folder: Path, configfile: Path, keep: bool | None = None) -> None:
-    """A copy of the workflow in which nothing has run, with the configuration (and `states.keep`) as benchmark.yaml."""
+def copy_workflow(folder: Path, configfile: Path) -> None:
+    """A copy of the workflow in which nothing has run, with the configuration as benchmark.yaml."""
     for part in WORKFLOW_PARTS:
         source = ROOT / part
         if source.is_dir():
@@ -92,8 +92,6 @@ def copy_workflow(folder: Path, configfile: Path, keep: bool | None = None) -> N
         else:
             shutil.copy2(source, folder / part)
     configuration = yaml.safe_load(configfile.read_text()) | {"results": "results"}
-    if keep is not None:
-        configuration["states"] = {**configuration.get("states", {}), "keep": keep}
     (folder / "benchmark.yaml").write_text(yaml.safe_dump(configuration, sort_keys=False))
 
 
@@ -165,18 +163,6 @@ def time_by_rule(folder: Path) -> pl.DataFrame:
     return pl.DataFrame(rows).sort("sum (s)", descending=True)
 
 
-def compare_roads(stored: Path, in_pass: Path) -> None:
-    """Stop where the two roads gave other measures of states or another table of metrics."""
-    folders = ("spectra", "geometry", "attention", "pooled", "mauve", "common_length", "sinks")
-    files = [file for name in folders for file in (stored / "results" / name).rglob("*.parquet")]
-    for file in [*files, stored / "results/tables/metrics.parquet"]:
-        other = in_pass / file.relative_to(stored)
-        if not pl.read_parquet(file).equals(pl.read_parquet(other)):
-            raise SystemExit(f"The roads differ: {file} and {other}")
-    size = sum(file.stat().st_size for file in (stored / "results/states").rglob("*.zarr.zip")) / 1e6
-    print(f"{len(files)} files of measures are equal in both roads; stores of the one: {size:.0f} MB", file=sys.stderr)
-
-
 def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Measured]:
     """Run everything in turn, as often as asked; what each took."""
     cores = arguments.cores
@@ -184,20 +170,12 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Measured]:
     for turn in range(arguments.rounds):
         run = folder / f"run{turn}"
         run.mkdir(parents=True)
-        copy_workflow(run, arguments.configfile, keep=True if arguments.both_roads else None)
+        copy_workflow(run, arguments.configfile)
         if turn == 0:  # libraries come from the disk once, before any clock runs
             subprocess.run([sys.executable, "-c", "import transformers, torch, polars, scipy"], check=True)
         print(f"round {turn + 1}: the workflow", file=sys.stderr, flush=True)
-        snakemake = [sys.executable, "-m", "snakemake", *arguments.targets, "--cores", str(cores)]
-        snakemake += ["--configfile", "benchmark.yaml"]
+        snakemake = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--configfile", "benchmark.yaml"]
         everything["workflow"].run([snakemake], run, run / "workflow.log")
-        if arguments.both_roads:
-            print(f"round {turn + 1}: the workflow, states measured in the pass", file=sys.stderr, flush=True)
-            other = folder / f"in_pass{turn}"
-            other.mkdir()
-            copy_workflow(other, arguments.configfile, keep=False)
-            everything["workflow, measured in the pass"].run([snakemake], other, other / "workflow.log")
-            compare_roads(run, other)
         describe_models(run)
         for views in arguments.views:
             for processes in (1, cores):
@@ -216,8 +194,6 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--views", type=int, nargs="+", choices=(2, 6), default=[2, 6])
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--both-roads", action="store_true", help="states.keep: true, and after it false")
-    parser.add_argument("--targets", nargs="+", default=[], help="what Snakemake makes; by default, everything")
     parser.add_argument("--rules", action="store_true", help="also the workflow's time rule by rule")
     parser.add_argument("--folder", type=Path, help="keep all runs here; by default they are deleted")
     arguments = parser.parse_args()

@@ -173,6 +173,18 @@ def test_measures_of_the_catalogue_that_say_so_can_be_taken_in_the_pass():
         assert hasattr(module, "begin") != hasattr(module, "rows")
 
 
+def test_pooled_tokens_are_added_up_by_torch_as_by_numpy():
+    tokens = np.random.default_rng(0).standard_normal((70, 12)) + 3
+    tokens[5] = 0
+    is_first, is_drawn = (np.arange(70) % every == 0 for every in (9, 4))
+    found = []
+    for kind in (np.asarray, torch.from_numpy):
+        blocks = [(kind(tokens[part]), is_first[part], is_drawn[part]) for part in (slice(0, 31), slice(31, 70))]
+        found.append(pl.DataFrame(list(pooled.pooled(lambda blocks=blocks: iter(blocks)))))
+    assert len(found[0]) == 4
+    assert_frame_equal(*found, rel_tol=1e-10)
+
+
 class TestDeviceTokens:
     """The arithmetic that runs where the states lie, here on the CPU."""
 

@@ -21,26 +21,14 @@ class DeviceTokens(TokenGram):
 
     def __init__(self, states: torch.Tensor, subsets: Sequence[np.ndarray] = ()) -> None:
         """Take the states (n, d) of a review, and the positions of tokens that `subset` will be asked for."""
-        tokens = states.double()
-        n, width = tokens.shape
-        mean = tokens[1:].mean(dim=0) if n > 1 else tokens.new_zeros(width)
-        rows = tokens - mean
-        square = mean @ mean
-        lengths = tokens.norm(dim=1)
-        units = tokens / (lengths + (lengths == 0))[:, None]
-        rest = units[1:].sum(dim=0)
-        numbers = [
-            (rows @ rows.T).flatten(),
-            lengths,
-            tokens @ mean - square / 2,
-            torch.stack([square, (rest + units[0]).norm(), rest.norm()]),
-        ]
-        copied = torch.cat(numbers).cpu().numpy()
+        n, width = states.shape
+        copied = products(states).cpu().numpy()
         self._shape = (n, width)
         self.shifted = copied[: n * n].reshape(n, n)
         self.norms, along_mean = copied[n * n : -3].reshape(2, n)
         square, *self.resultants = copied[-3:].tolist()
         if shifts_too_far(square, self.norms.min()):
+            tokens = states.double()
             self.raw = (tokens @ tokens.T).cpu().numpy()
         else:
             self.raw = self.shifted + (along_mean + along_mean[:, None])
@@ -62,6 +50,23 @@ class DeviceTokens(TokenGram):
     def subset(self, positions: np.ndarray) -> TokenGram:
         """The tokens at `positions`, which were announced."""
         return self._subsets[positions.tobytes()]
+
+
+def products(states: torch.Tensor) -> torch.Tensor:
+    """All that `DeviceTokens` needs of the states (n, d) of a review, one after the other, on their device in float64.
+
+    These are: inner products of the tokens less the mean m of all but the first (n x n); their lengths (n); their
+    products with m less |m|^2 / 2 (n); |m|^2, and the resultants of all tokens and of all but the first.
+    """
+    tokens = states.double()
+    mean = tokens[1:].sum(dim=0) / max(len(tokens) - 1, 1)
+    rows = tokens - mean
+    square = mean @ mean
+    lengths = tokens.norm(dim=1)
+    units = tokens / (lengths + (lengths == 0))[:, None]
+    rest = units[1:].sum(dim=0)
+    numbers = torch.stack([square, (rest + units[0]).norm(), rest.norm()])
+    return torch.cat([(rows @ rows.T).flatten(), lengths, tokens @ mean - square / 2, numbers])
 
 
 def tokens_of(states: torch.Tensor, subsets: Sequence[np.ndarray] = ()) -> TokenGram:

@@ -6,7 +6,10 @@ memory until the model has read all; where pooled tokens are too many to be held
 walks do. A pass that runs out of memory comes again in parts; what was taken by then counts once.
 """
 
+import ctypes
 import os
+import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -37,6 +40,7 @@ from homogenization.states.writer import StoreShape, identity_of, refuse_unstora
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM, layer_name
 
 HELD_BYTES = 4_000_000_000  # of pooled tokens; more than that, and the model reads twice
+_PR_SET_PDEATHSIG = 1  # prctl(2)
 _WAITING = 4  # reviews that wait for each worker: their Gram matrices are in memory
 
 
@@ -86,6 +90,8 @@ class Workers:
 
 def _one_thread() -> None:
     threadpool_limits(1)
+    if sys.platform == "linux":  # a worker does not outlive a job that is killed
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 @contextmanager
@@ -208,9 +214,8 @@ class _Pooled:
 
     def _block(self, start: int, states: torch.Tensor) -> tuple[Any, Any, Any]:
         marks = [of[start : start + len(states)] for of in (self._is_first, self._is_drawn)]
-        if states.is_cuda:
-            return states.double(), *(torch.from_numpy(of).to(states.device) for of in marks)
-        return states.float().numpy().astype(np.float64), *marks
+        tokens = states.double() if states.is_cuda else states.float().cpu().numpy().astype(np.float64)
+        return tokens, *marks
 
 
 def measure_in_pass(

@@ -119,8 +119,8 @@ def pooled(blocks: Callable[[], Iterator[Block]]) -> Iterator[dict[str, Any]]:
 class Means:
     """The first walk over pooled tokens, for their means.
 
-    Like `Sums`, it takes arrays of numpy or tensors of torch, float64 and bool, and adds them up where they lie. A part
-    counts as a whole or, where memory runs out, not at all.
+    Like `Sums`, it takes arrays of numpy or tensors of torch, float64, and adds them up where they lie. A part counts
+    as a whole or, where memory runs out, not at all.
     """
 
     def __init__(self) -> None:
@@ -128,9 +128,9 @@ class Means:
         self._sum_of_others: Any = 0.0
         self.n_others = 0
 
-    def add(self, tokens: Any, is_first: Any) -> None:
-        """Add tokens (n, width), and whether each is the first of a review (n,)."""
-        first, others = _on_host(tokens[is_first]), tokens[~is_first]
+    def add(self, tokens: Any, is_first: np.ndarray) -> None:
+        """Add tokens (n, width), and whether each is the first of a review, bool (n,)."""
+        first, others = _on_host(_chosen(tokens, is_first)), _chosen(tokens, ~is_first)
         self._sum_of_others = self._sum_of_others + others.sum(axis=0)
         self._firsts.append(first)
         self.n_others += len(others)
@@ -168,13 +168,13 @@ class Sums:
         self._means = means
         width = means.first.shape[1]
         self._gram: Any = np.zeros((width, width))
-        self._directions = {name: _Directions(width) for name in _views()}
+        self._directions = {name: _Directions() for name in _views()}
         self._drawn: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def add(self, tokens: Any, is_first: Any, is_drawn: Any) -> None:
-        """Add tokens (n, width), whether each is the first of a review, and whether its cosines are counted, (n,)."""
+    def add(self, tokens: Any, is_first: np.ndarray, is_drawn: np.ndarray) -> None:
+        """Add tokens (n, width), whether each is the first of a review, and whether its cosines count, bool (n,)."""
         mean, mean_of_others = (_like(tokens, of) for of in (self._means.of_all, self._means.of_others))
-        others = tokens[~is_first]
+        others = _chosen(tokens, ~is_first)
         centred = others - mean_of_others
         if not isinstance(tokens, np.ndarray) and isinstance(self._gram, np.ndarray):
             self._gram = _like(tokens, self._gram)
@@ -184,7 +184,7 @@ class Sums:
             CENTRED: _Directions.sums_of(tokens - mean),
             CENTRED + _WITHOUT_FIRST: _Directions.sums_of(centred),
         }
-        drawn = _on_host(tokens[is_drawn]), _on_host(is_first[is_drawn])
+        drawn = _on_host(_chosen(tokens, is_drawn)), is_first[is_drawn]
         product = centred.T @ centred
         # from here on nothing asks for memory of a device
         self._gram += product
@@ -219,8 +219,13 @@ class Sums:
 
 
 def _on_host(values: Any) -> np.ndarray:
-    """An array of numpy, from one or from a tensor of torch."""
-    return values if isinstance(values, np.ndarray | float) else values.cpu().numpy()
+    """An array of numpy, from one (or a number) or from a tensor of torch."""
+    return np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+
+
+def _chosen(tokens: Any, mask: np.ndarray) -> Any:
+    """The tokens (n, width) for which `mask`, bool (n,), is true."""
+    return tokens[mask if isinstance(tokens, np.ndarray) else tokens.new_tensor(np.flatnonzero(mask)).long()]
 
 
 def _like(tokens: Any, values: np.ndarray) -> Any:
@@ -243,25 +248,27 @@ def _views() -> list[str]:
 class _Directions:
     """The sum of unit vectors, from which the mean cosine of all pairs follows (Godey et al. 2024)."""
 
-    def __init__(self, width: int) -> None:
-        self._sum, self._n, self._n_directions = np.zeros(width), 0, 0
+    def __init__(self) -> None:
+        self._sum: Any = 0.0
+        self._n, self._n_directions = 0, 0
 
     @staticmethod
-    def sums_of(tokens: Any) -> tuple[np.ndarray, int, int]:
+    def sums_of(tokens: Any) -> tuple[Any, int, Any]:
         """Of tokens (n, width): the sum of their unit vectors, their number, and that of tokens with a direction."""
         if isinstance(tokens, np.ndarray):
             units = unit_rows(tokens)
         else:
             lengths = tokens.norm(dim=1, keepdim=True)
             units = tokens / (lengths + (lengths == 0))
-        return _on_host(units.sum(axis=0)), len(units), int((units != 0).any(axis=1).sum())
+        return units.sum(axis=0), len(units), (units != 0).any(axis=1).sum()
 
-    def add(self, total: np.ndarray, n: int, n_directions: int) -> None:
+    def add(self, total: Any, n: int, n_directions: Any) -> None:
         """Add what `sums_of` gives of further tokens; a zero token has no direction."""
-        self._sum += total
+        self._sum = self._sum + total
         self._n += n
-        self._n_directions += n_directions
+        self._n_directions = self._n_directions + n_directions
 
     def mean_cosine(self) -> float:
         """Mean of u_i . u_j over i != j."""
-        return float((self._sum @ self._sum - self._n_directions) / (self._n * (self._n - 1)))
+        total, n_directions = _on_host(self._sum), _on_host(self._n_directions)
+        return float((total @ total - n_directions) / (self._n * (self._n - 1)))

@@ -1,0 +1,95 @@
+"""States measured in the pass against states that are stored and then measured, from the same texts to the same files.
+
+    PYTHONPATH=workflow/lib .venv/bin/python benchmarks/benchmark_roads.py --configfile config/config.yaml
+
+Texts and weights are made first, where no clock runs. Then Snakemake makes the measures of states of all models and
+variants, with the start of every job and its imports: over stores (`states.keep: true`) and in the pass (`false`), in
+turn. The plain script (`plain.py`), as one process for each core, reads the same texts; it stores nothing and makes
+no MAUVE, pooled tokens or common number of tokens. Every file of the two roads is compared.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+import polars as pl
+import yaml
+from end_to_end import ROOT, THREADS, Measured, copy_workflow, describe_models, plain_commands
+
+from homogenization.config.study import load_study
+from homogenization.measures.catalogue import made_measures
+
+ROADS = {"stored, then measured": True, "measured in the pass": False}
+
+
+def configure(folder: Path, keep: bool) -> list[str]:
+    """Set `states.keep` in the configuration of `folder`; the files of measures that the study reads."""
+    path = folder / "benchmark.yaml"
+    raw = yaml.safe_load(path.read_text())
+    raw["states"] = {**(raw.get("states") or {}), "keep": keep}
+    path.write_text(yaml.safe_dump(raw, sort_keys=False))
+    study = load_study(raw | {"claims": None})
+    return [
+        f"{study.results}/{path.format(model=model, variant=variant, shard=shard)}"
+        for measure in made_measures(study)
+        for model, variant, shard in study.jobs_of(measure.variants(study))
+        for path in measure.paths
+    ]
+
+
+def snakemake(cores: int, targets: list[str]) -> list[str]:
+    return [sys.executable, "-m", "snakemake", *targets, "--cores", str(cores), "--configfile", "benchmark.yaml"]
+
+
+def main() -> None:
+    """Measure, compare the files, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--configfile", type=Path, default=ROOT / "config" / "config.yaml")
+    parser.add_argument("--cores", type=int, default=os.cpu_count())
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--plain", action="store_true", help="the plain script too, with six views")
+    arguments = parser.parse_args()
+    everything: dict[str, Measured] = defaultdict(Measured)
+    with tempfile.TemporaryDirectory() as temporary:
+        start = Path(temporary) / "start"
+        start.mkdir()
+        copy_workflow(start, arguments.configfile)
+        configure(start, keep=True)
+        study = load_study(yaml.safe_load((start / "benchmark.yaml").read_text()) | {"claims": None})
+        weights = [file for name, model in study.models.items() for file in model.weights.files(study.results, name)]
+        Measured().run([snakemake(arguments.cores, ["variants", *weights])], start, start / "start.log")
+        for turn in range(arguments.rounds):
+            for name, keep in ROADS.items():
+                folder = Path(temporary) / f"{'stored' if keep else 'in_pass'}{turn}"
+                shutil.copytree(start, folder, symlinks=True)
+                files = configure(folder, keep)
+                print(f"round {turn + 1}: {name}", file=sys.stderr, flush=True)
+                everything[name].run([snakemake(arguments.cores, files)], folder, folder / "run.log")
+            stored, in_pass = (Path(temporary) / f"{name}{turn}" for name in ("stored", "in_pass"))
+            for file in files:
+                if not pl.read_parquet(stored / file).equals(pl.read_parquet(in_pass / file)):
+                    raise SystemExit(f"The roads differ in {file}")
+            size = sum(file.stat().st_size for file in (stored / "results/states").rglob("*.zarr.zip")) / 1e6
+            if arguments.plain:
+                describe_models(stored)
+                commands = plain_commands(stored, 6, arguments.cores, arguments.cores)
+                print(f"round {turn + 1}: plain", file=sys.stderr, flush=True)
+                threads = dict.fromkeys(THREADS, "1")
+                everything["plain processes"].run(commands, stored, stored / "plain.log", **threads)
+            for folder in (stored, in_pass):
+                shutil.rmtree(folder)
+    print(f"{len(files)} files are equal in both roads; the stores of one take {size:.0f} MB\n")
+    print(f"{'':24}{'wall s':>20}{'CPU s':>20}{'memory MB':>12}  wall and CPU time of the first / this one's")
+    first = everything[next(iter(ROADS))]
+    for name, taken in everything.items():
+        wall, cpu = (" ".join(f"{value:.0f}" for value in of) for of in (taken.wall, taken.cpu))
+        ratios = [sum(of) / sum(mine) for of, mine in ((first.wall, taken.wall), (first.cpu, taken.cpu))]
+        print(f"{name:24}{wall:>20}{cpu:>20}{max(taken.memory_mb):12.0f}  {ratios[0]:.2f} {ratios[1]:.2f}")
+
+
+if __name__ == "__main__":
+    main()
