@@ -117,19 +117,6 @@ def kept_if_asked(file):
     return file if STUDY.states.keep else temp(file)
 
 
-# a store that is deleted is measured before the next one is made; one that is kept leaves the GPU its turn
-BEFORE_STORES = 0 if STUDY.states.keep else 1
-
-
-def store_mb(wildcards):
-    """What a store that is deleted takes of the resource `store_mb`: at most all of it, so that one can be made."""
-    if STUDY.states.keep:
-        return 0
-    size = ask.store_size(model_of(wildcards), STUDY.states.dtype, STUDY.corpus.shard_size)
-    limit = workflow.global_resources.get("store_mb").value
-    return size if limit is None else min(size, limit)
-
-
 def made_in(folder, reported=False):
     """Files that the rules above make in a folder of results; with `reported`, those that the report shows."""
     files = [

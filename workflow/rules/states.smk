@@ -3,6 +3,18 @@ from homogenization.measures.catalogue import measured_in_pass
 
 IN_PASS = measured_in_pass(STUDY)  # states are measured while a model reads (measure_states), and no store is written
 
+# a store that is deleted is measured before the next one is made; one that is kept leaves the GPU its turn
+BEFORE_STORES = 0 if STUDY.states.keep else 1
+
+
+def store_mb(wildcards):
+    """What a store that is deleted takes of the resource `store_mb`: at most all of it, so that one can be made."""
+    if STUDY.states.keep:
+        return 0
+    size = ask.store_size(model_of(wildcards), STUDY.states.dtype, STUDY.corpus.shard_size)
+    limit = workflow.global_resources.get("store_mb").value
+    return size if limit is None else min(size, limit)
+
 
 rule build_random_model:
     """A model with random weights, and a tokenizer trained on the corpus."""
