@@ -44,7 +44,8 @@ def test_the_notebook_runs_on_another_study(notebook, finished_run, tmp_path, mo
 
 
 def test_the_page_is_the_notebook():
-    page, resources = MarkdownExporter().from_filename(str(NOTEBOOK))
+    places = {"output_files_dir": "reading_files", "unique_key": "reading"}
+    page, resources = MarkdownExporter().from_filename(str(NOTEBOOK), places)
     again = "write it anew: jupyter nbconvert --to markdown docs/reading.ipynb"
     assert (DOCS / "reading.md").read_text(encoding="utf-8").rstrip() == page.rstrip(), again
     assert len(resources["outputs"]) == 3
