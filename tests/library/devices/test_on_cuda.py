@@ -267,6 +267,9 @@ STAGES = {
     "interventions": Stage(
         intervened,
         lambda points: {
+            # states and extremes of each layer, the sums and the damage
+            ("states.buffers:ChunkBuffer.fill", "copy beside"): 2 * len(CONDITIONS) * (BLOCKS + 3),
+            ("states.buffers:ChunkBuffer.wait", "wait"): len(CONDITIONS) * (BLOCKS + 3),
             ("interventions.passes:run", "copy"): len(CONDITIONS) * (BLOCKS + 1 + 1 + len(IDS)),
             ("interventions.passes:divergence", "number"): len(CONDITIONS) * len(IDS),
             ("interventions.passes:cross_entropy", "number"): len(CONDITIONS) * len(IDS),
