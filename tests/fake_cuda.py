@@ -5,7 +5,8 @@ that would launch kernels are counted; and every transfer is noted with the func
 Unlike torch's own fake tensors, these have numbers: code that branches on them runs, and what comes out can be compared
 with the CPU.
 
-Streams, pinned memory, the allocator, backward passes and the kernels themselves are not there.
+Streams and events are there in name alone: copies are made at once. Pinned memory is other memory. The allocator,
+backward passes and the kernels themselves are not there.
 """
 
 import re
@@ -13,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
-from unittest.mock import patch
+from unittest.mock import MagicMock, patch
 
 import numpy as np
 import torch
@@ -63,8 +64,9 @@ class FakeCuda:
 
     Attributes:
         kernels: number of calls of each operation that launches at least one kernel.
-        to_host: number of transfers to the host, all of which wait for the device, by (function of the library, kind):
-            `copy` of a tensor, `number` (item(), bool(), a size that follows from numbers).
+        to_host: number of transfers to the host by (function of the library, kind): `copy` of a tensor and `number`
+            (item(), bool(), a size that follows from numbers), which wait for the device; `copy beside` the passes; and
+            `wait` for an event.
         uploads: number of copies from the host, by function of the library.
     """
 
@@ -84,12 +86,28 @@ class FakeCuda:
         self._contexts.enter_context(patch("torch.cuda._lazy_init", lambda: None))
         self._contexts.enter_context(patch("torch.cuda.get_device_capability", lambda device=None: (9, 0)))  # an H100's
         self._contexts.enter_context(patch("torch.Generator", lambda device=None: generator()))
+        for name in ("Stream", "current_stream"):
+            self._contexts.enter_context(patch(f"torch.cuda.{name}", lambda device=None: MagicMock()))
+        self._contexts.enter_context(patch("torch.cuda.stream", lambda stream: nullcontext()))
+        self._contexts.enter_context(patch("torch.Tensor.record_stream", lambda tensor, stream: None, create=True))
+        self._contexts.enter_context(patch("torch.cuda.Event", self._event))
         self._contexts.enter_context(_Operations(self))
         self._contexts.enter_context(_Bindings(self))
         return self
 
     def __exit__(self, *error) -> None:
         self._contexts.close()
+
+    def _event(self, **_: object) -> MagicMock:
+        event, waited = MagicMock(), []
+
+        def synchronize() -> None:
+            if not waited:  # one that has passed costs nothing
+                waited.append(True)
+                self.to_host[_asked_by(), "wait"] += 1
+
+        event.synchronize = synchronize
+        return event
 
     def counts_indices(self, indexed: Tensor, indices: Sequence) -> None:
         """Check the indices of a tensor, and count what they transfer."""
@@ -126,7 +144,7 @@ class _Operations(TorchDispatchMode):
                 return func.decompose(*args, **kwargs)
         device = asked or self._device_of(func, args, leaves)
         out = _ON_CPU.get(func, func)(*map(_of_cpu, args), **{name: _of_cpu(value) for name, value in kwargs.items()})
-        self._count(func, device, leaves, out)
+        self._count(func, device, leaves, out, kwargs.get("non_blocking") or args[-1] is True)
         return out if device.type == "cpu" else _on_device(out, device, fakes)
 
     def _device_of(self, func, args: tuple, leaves: list) -> torch.device:
@@ -138,14 +156,14 @@ class _Operations(TorchDispatchMode):
             leaves = [args[0], *args[2:3]]
         return common_device(func, leaves)
 
-    def _count(self, func, device: torch.device, leaves: list, out: object) -> None:
+    def _count(self, func, device: torch.device, leaves: list, out: object, beside: bool) -> None:
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         if func in _TO_ANOTHER_DEVICE and tensors[-1].device != device:
             if tensors[-1].device.type == "cpu":
                 self._fake.uploads[_asked_by()] += 1
                 return
             if device.type == "cpu":
-                self._fake.to_host[_asked_by(), "copy"] += 1
+                self._fake.to_host[_asked_by(), "copy beside" if beside else "copy"] += 1
                 return
         made = [leaf for leaf in _leaves((out,)) if isinstance(leaf, Tensor)]
         sized = torch.Tag.dynamic_output_shape in func.tags and func not in _INDEXED
@@ -164,7 +182,6 @@ class _Bindings(TorchFunctionMode):
     def __init__(self, fake: FakeCuda) -> None:
         super().__init__()
         self._fake = fake
-
         self._bindings = {
             Tensor.__getitem__: self._taken,
             Tensor.__setitem__: self._put,
@@ -184,7 +201,7 @@ class _Bindings(TorchFunctionMode):
         }
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
+        kwargs = {name: value for name, value in (kwargs or {}).items() if name != "pin_memory"}
         if func in (torch.tensor, torch.as_tensor):
             device = _device(kwargs.pop("device", None)) or getattr(args[0], "device", CPU)
             return (args[0] if isinstance(args[0], FakeCudaTensor) else func(*args, **kwargs)).to(device)

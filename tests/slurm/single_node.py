@@ -82,7 +82,7 @@ def why_not() -> str | None:
 
 
 def start() -> None:
-    """Start munged, slurmctld and slurmd, with the partitions `cpu`, `gpu`, `spare` and `urgent` on one node; end what runs of them."""
+    """Start munged, slurmctld and slurmd, on one node with the partitions of `SLURM`; end what runs of them."""
     stop()
     try:
         _write_configuration()

@@ -4,9 +4,11 @@ What comes out is compared with the CPU. Each stage lists the functions that may
 function that is not listed fails with its name. Mutants show that the checks see what they are there for.
 """
 
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -38,9 +40,11 @@ from homogenization.measures.positional import HEAD_SUMS
 from homogenization.measures.positional_pass import positional_sums
 from homogenization.states import attention
 from homogenization.states.attention import QUERY_CHUNK, PackedPass
+from homogenization.states.extraction import extract
 from homogenization.states.long_texts import windows
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import packed_model, run_packed
+from homogenization.states.store import open_store
 from homogenization.training import loop
 from homogenization.training.loop import Loop
 from homogenization.training.networks import Trainable
@@ -78,6 +82,7 @@ OTHERS = [
     *[Condition(POSITIONS, positions) for positions in POSITION_NAMES if positions != "shuffled"],
 ]
 NEW_TOKENS, BATCHES = 12, 2  # more tokens than the writer makes in a step
+CHUNK_TOKENS, CHUNKS = 16, 6  # of 94 tokens
 Transfers = dict[tuple[str, str], int]
 
 
@@ -122,6 +127,15 @@ def extracted(model: LanguageModel) -> list[np.ndarray]:
 def of_host(tensor: torch.Tensor) -> np.ndarray:
     """The numbers of a tensor; no transfer is counted."""
     return getattr(tensor, "value", tensor).detach().clone().numpy()
+
+
+def stored(model: LanguageModel) -> list[np.ndarray]:
+    """The store of an extraction, from a device by buffers, a stream and threads."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "store.zarr.zip")
+        extract(model, IDS, TEXTS, path, IDENTITY, 2048, "float32", CHUNK_TOKENS, record_attention=True)
+        with open_store(path) as store:
+            return [*map(store.residual_stream, range(BLOCKS + 1)), store.final_norm(), store.attention_received()]
 
 
 def measured(model: LanguageModel, n_texts: int = 2) -> list[np.ndarray]:
@@ -227,11 +241,22 @@ class Stage:
 FINAL_NORM = "states.check:_has_final_norm"
 STAGES = {
     "extraction": Stage(extracted, lambda points: {}),
+    "store": Stage(
+        stored,
+        lambda points: {
+            **checked(points),
+            ("states.extraction:_run_pack", "copy"): 1,
+            # states and extremes of each layer and the final norm, chunk by chunk
+            ("states.buffers:ChunkBuffer.fill", "copy beside"): 2 * CHUNKS * (BLOCKS + 2),
+            ("states.buffers:ChunkBuffer.wait", "wait"): CHUNKS * (BLOCKS + 2),
+        },
+    ),
     "components": Stage(
         measured,
         lambda points: {
             **checked(points),
             ("measures.blocks:check_sums.take", "copy"): BLOCKS * points,
+            ("measures.components:_measure", "copy"): 2 * 2,  # of each device
             ("measures.components:_measure.take", "number"): BLOCKS * points,
             ("measures.components:component_states.run_pack", "copy"): BLOCKS * points,
         },
@@ -242,6 +267,9 @@ STAGES = {
     "interventions": Stage(
         intervened,
         lambda points: {
+            # states and extremes of each layer, the sums and the damage
+            ("states.buffers:ChunkBuffer.fill", "copy beside"): 2 * len(CONDITIONS) * (BLOCKS + 3),
+            ("states.buffers:ChunkBuffer.wait", "wait"): len(CONDITIONS) * (BLOCKS + 3),
             ("interventions.passes:run", "copy"): len(CONDITIONS) * (BLOCKS + 1 + 1 + len(IDS)),
             ("interventions.passes:divergence", "number"): len(CONDITIONS) * len(IDS),
             ("interventions.passes:cross_entropy", "number"): len(CONDITIONS) * len(IDS),
@@ -301,7 +329,7 @@ def test_a_stage_runs_on_one_device(stage, name):
     check(stage, name)
 
 
-@pytest.mark.parametrize("stage", ["extraction", "components", "positional", "interventions"])
+@pytest.mark.parametrize("stage", ["extraction", "store", "components", "positional", "interventions"])
 @pytest.mark.parametrize("name", ["llama", "gemma3"])
 def test_a_stage_runs_with_its_blocks_on_two_devices(stage, name):
     check(stage, name, split=True)
@@ -323,6 +351,7 @@ def test_every_other_condition_runs_on_one_device():
 
 def kernels(name: str, run: Callable[[LanguageModel], object], **sizes: int) -> int:
     """Kernels that `run` launches with a model of these numbers of blocks and heads, of 40 squarings 4."""
+    attention._causal_bias.cache_clear()  # what another call made would not be made again
     with patch.object(batched_alignment, "_SQUARINGS", 4), FakeCuda() as cuda:
         model = tiny_model(name, **sizes)
         on_cuda(model.head)
