@@ -23,7 +23,7 @@ if STUDY.intervention_jobs:
             "<logs>/interventions/{model}/{variant}/{shard}.log",
         conda:
             "../../envs/homogenization.yaml"
-        threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
+        threads: lambda wildcards: {"cpu": 1}.get(model_of(wildcards).device, 8)
         resources:
             mem_mb=lambda wildcards, attempt: ask.intervention_memory(model_of(wildcards), attempt),
             runtime=lambda wildcards, attempt: ask.extraction_runtime(

@@ -1,0 +1,110 @@
+"""What would keep a GPU waiting, or fill it: uploads, logits of a whole pack, and waits between passes."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from homogenization.interventions.conditions import CAPPED, CLOSED, DIAL, Condition
+from homogenization.interventions.passes import damage
+from homogenization.interventions.patterns import PATTERNS, Sight
+from homogenization.interventions.schedule import Pack, apply
+from homogenization.states.network import run_packed
+from plain_interventions import tiny_language_model
+from tiny_models import CONFIGS, VOCABULARY, random_texts
+
+LENGTHS = [40, 7, 140]
+TEXTS = list(map(np.array, random_texts(LENGTHS)))
+N_CHUNKS = 4  # of queries: the longest text has two
+
+
+def pack_of(name, n_blocks=3):
+    config = type(CONFIGS[name])(**{**CONFIGS[name].to_dict(), "num_hidden_layers": n_blocks})
+    return Pack(tiny_language_model(name, config)[1], name, ["a", "b", "c"], TEXTS, 0)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        *(Condition(DIAL, pattern, 0.2) for pattern in PATTERNS if pattern != "permuted"),  # drawn for each block
+        Condition(CLOSED, "random_1"),
+        Condition(CLOSED, "most_attended"),
+        Condition(CAPPED, "others", 0.05),
+        Condition(CAPPED, "nobody", 0.05),
+    ],
+    ids=lambda condition: condition.key,
+)
+def test_what_follows_from_places_is_uploaded_once_for_all_blocks(condition):
+    few, many = (uploads_of(condition, n_blocks) for n_blocks in (2, 5))
+    assert few == many <= 3 * N_CHUNKS
+
+
+def uploads_of(condition, n_blocks):
+    pack, made, upload = pack_of("llama", n_blocks), [], Sight.tensor
+    untouched = pack.through()
+    with (
+        patch("homogenization.interventions.changes._kept", made_anew()),
+        patch.object(Sight, "tensor", lambda *rest: made.append(rest) or upload(*rest)),
+    ):
+        apply(condition, pack, untouched)
+    return len(made)
+
+
+def made_anew():
+    """What sights share in one test alone."""
+    kept = {}
+    return lambda *places: kept.setdefault(places, {})
+
+
+class Largest(TorchDispatchMode):
+    """The most rows of a tensor of logits."""
+
+    rows = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor) and result.shape[-1:] == (VOCABULARY,):
+            self.rows = max(self.rows, result.shape[:-1].numel())
+        return result
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "gpt_neox"])
+def test_the_head_reads_one_review_at_a_time_and_gives_the_logits_of_the_whole_network(name):
+    pack = pack_of(name)
+    with Largest() as largest:
+        untouched = pack.through()
+        assert largest.rows == 0
+        changed = apply(Condition(DIAL, "first", 0.2), pack, untouched)
+        found = damage(untouched, changed, pack.token_ids).rows()
+    assert largest.rows == max(LENGTHS)
+    whole = run_packed(pack.model, pack.token_ids, LENGTHS, False, lambda *_: None, lambda seen: seen.weights)
+    for review, logits in enumerate(whole.logits.split(LENGTHS)):
+        assert torch.equal(untouched.logits_of(review), logits)
+        loss = torch.nn.functional.cross_entropy(changed.logits_of(review)[:-1], torch.as_tensor(TEXTS[review][1:]))
+        assert found[review, 1] == pytest.approx(float(loss), rel=1e-6)
+    assert "forward" not in vars(pack.model.network.base_model), "the base model runs again"
+
+
+def test_a_pass_is_not_waited_for():
+    """From its start until the head has read the last review, nothing is asked of the device but copies that begin."""
+    pack = pack_of("llama")
+    untouched = pack.through()
+    waits = []
+
+    def waited(name):
+        return lambda *rest: waits.append(name)
+
+    names = ("cpu", "item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__index__", "nonzero")
+    patches = [patch.object(torch.Tensor, name, waited(name)) for name in names]
+    for one in patches:
+        one.start()
+    try:
+        changed = apply(Condition(DIAL, "uniform", 0.2), pack, untouched)
+        damages = damage(untouched, changed, pack.token_ids)
+    finally:
+        for one in patches:
+            one.stop()
+    assert not waits
+    assert (damages.rows()[:, 0] > 0).all()
