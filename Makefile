@@ -37,7 +37,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(BIN)/snakemake --lint
 
-# the pages as a website, build/site/index.html; a broken link fails
+# the pages as a website; a broken link fails. For its search: python -m http.server --directory build/site
 docs: $(VENV)/.dev
 	@mkdir -p build/pages
 	@ln -sfn $(foreach page,$(PAGES),$(CURDIR)/$(page)) build/pages
