@@ -110,7 +110,7 @@ def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path
     shutil.copytree(ROOT / "config", tmp_path / "config")
     for file in ("models/mine/config.json", "models/mine/model.safetensors", "data/my_reviews.csv"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).touch()
+        (tmp_path / file).write_text("review,stars,text,label\na,5,a,b\n")
     writers = {}
     for written in blocks("yaml", "writers.md"):
         writers |= yaml.safe_load(written)["writers"]
