@@ -257,8 +257,6 @@ STAGES = {
             **checked(points),
             ("measures.blocks:check_sums.take", "copy"): BLOCKS * points,
             ("measures.components:_measure", "copy"): 2 * 2,  # of each device
-            ("measures.components:_measure.take", "number"): BLOCKS * points,
-            ("measures.components:component_states.run_pack", "copy"): BLOCKS * points,
         },
     ),
     "positional": Stage(
@@ -270,9 +268,6 @@ STAGES = {
             # states and extremes of each layer, the sums and the damage
             ("states.buffers:ChunkBuffer.fill", "copy beside"): 2 * len(CONDITIONS) * (BLOCKS + 3),
             ("states.buffers:ChunkBuffer.wait", "wait"): len(CONDITIONS) * (BLOCKS + 3),
-            ("interventions.passes:run", "copy"): len(CONDITIONS) * (BLOCKS + 1 + 1 + len(IDS)),
-            ("interventions.passes:divergence", "number"): len(CONDITIONS) * len(IDS),
-            ("interventions.passes:cross_entropy", "number"): len(CONDITIONS) * len(IDS),
         },
     ),
     "training": Stage(
