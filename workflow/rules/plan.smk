@@ -45,7 +45,7 @@ rule plan_extraction:
         ],
         states=STUDY.states.params(),
         measured=STUDY.planned_measures,
-        in_pass=globals().get("IN_PASS", False),
+        in_pass=IN_PASS,
         store_limit=workflow.global_resources.get("store_mb").value,
         read_again={name: STUDY.read_again(name) for name in STUDY.models},
         interventions={name: STUDY.intervention_costs(name) for name in STUDY.models},
