@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose
 from transformers import AutoModelForCausalLM, GenerationConfig, PreTrainedTokenizerFast
 
 from fake_cuda import CUDA_0, FakeCuda, on_cuda
-from homogenization.interventions import patterns
+from homogenization.interventions import changes, patterns
 from homogenization.interventions.conditions import (
     CAPPED,
     CLOSED,
@@ -347,6 +347,7 @@ def test_every_other_condition_runs_on_one_device():
 def kernels(name: str, run: Callable[[LanguageModel], object], **sizes: int) -> int:
     """Kernels that `run` launches with a model of these numbers of blocks and heads, of 40 squarings 4."""
     attention._causal_bias.cache_clear()  # what another call made would not be made again
+    changes._kept.cache_clear()  # what is uploaded once was not uploaded by another test
     with patch.object(batched_alignment, "_SQUARINGS", 4), FakeCuda() as cuda:
         model = tiny_model(name, **sizes)
         on_cuda(model.head)
