@@ -125,7 +125,7 @@ def test_a_job_that_measures_in_the_pass_by_hand():
         "mauve": Work(products=8e6, seconds=2.0),
     }
     # at 1e6 operations a second on a core, and 5e5 on the GPU; decompositions take three times as long
-    on_gpu, decomposing, at_the_end = 2 * (6 + 4) / 0.5, (7 + 14 + 3 * 2) / 7, 8 + 2 + 3
+    on_gpu, decomposing, at_the_end = 2 * (6 + 4) / 0.5, (7 + 14 + 3 * 2) / 7, (8 + 2 + 3) / 7
     assert seconds_in_pass(works, 11.0, False, False, HARDWARE) == pytest.approx(11 + on_gpu + at_the_end)
     assert seconds_in_pass(works, 11.0, True, False, HARDWARE) == pytest.approx(2 * 11 + on_gpu + at_the_end)
     fast = HARDWARE | {"gpu_float64_tflops": 1.0}

@@ -11,11 +11,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
+from inspect import signature
 from multiprocessing import get_context
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -29,7 +32,7 @@ from threadpoolctl import threadpool_limits
 
 from homogenization.measures import pooled
 from homogenization.measures.device_tokens import tokens_of
-from homogenization.measures.reviews import OfReview
+from homogenization.measures.reviews import Each, OfReview
 from homogenization.measures.views import TokenGram
 from homogenization.run.parquet import read_table, write_tables
 from homogenization.states.extraction import read_reviews
@@ -62,6 +65,7 @@ class Workers:
     """
 
     def __init__(self, number: int) -> None:
+        self._number = number
         self._pool = ProcessPoolExecutor(number, get_context("fork"), _one_thread) if number else None
         self._places = BoundedSemaphore(max(1, number * _WAITING))
         if self._pool is not None:
@@ -82,6 +86,16 @@ class Workers:
         future.add_done_callback(lambda _: self._places.release())
         return future
 
+    def each(self, function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterator[Any]:
+        """The results of a function of each of the arguments, in their order; one waits beside those in work."""
+        waiting: deque[Future] = deque()
+        for argument in arguments:
+            waiting.append(self.submit(function, argument))
+            if len(waiting) > self._number:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
     def close(self) -> None:
         """End the processes."""
         if self._pool is not None:
@@ -89,6 +103,7 @@ class Workers:
 
 
 def _one_thread() -> None:
+    os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that are loaded later
     threadpool_limits(1)
     if sys.platform == "linux":  # a worker does not outlive a job that is killed
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -207,9 +222,14 @@ class _Pooled:
         if self._means[point].n_tokens > 1:
             self._sums.setdefault(point, pooled.Sums(self._means[point])).add(*self._block(start, states))
 
-    def table(self) -> pl.DataFrame:
+    def table(self, each: Each) -> pl.DataFrame:
         held, places = self._held, _places(self._held)
-        rows = [row for point, sums in self._sums.items() for row in pooled.placed(held, *places[point], sums.rows())]
+        found = each(_rows_of_sums, (sums.on_host() for sums in self._sums.values()))
+        rows = [
+            row
+            for point, of_point in zip(self._sums, found, strict=True)
+            for row in pooled.placed(held, *places[point], of_point)
+        ]
         return pooled.measured_table(rows, held, pooled.POOLED_SCHEMA)
 
     def _block(self, start: int, states: torch.Tensor) -> tuple[Any, Any, Any]:
@@ -265,7 +285,7 @@ def measure_in_pass(
         shape: StoreShape, read: Windows, attributes: Mapping[str, Any], stored_as: str
     ) -> Iterator[Sequence[_Taker]]:
         held = HeldStates(shape, read.review_ids, read.tokens, attributes, stored_as)
-        passes.append(_planned(held, measures, sample))
+        passes.append(_planned(held, measures, sample, workers))
         yield _takers(passes[0], workers)
         for future in passes[0].found.values():  # a fault in a worker ends the job here
             future.result()
@@ -280,7 +300,10 @@ def measure_in_pass(
 
 
 def _planned(
-    held: HeldStates, measures: Mapping[str, tuple[ModuleType, Mapping[str, Any]]], sample: Sample | None
+    held: HeldStates,
+    measures: Mapping[str, tuple[ModuleType, Mapping[str, Any]]],
+    sample: Sample | None,
+    workers: Workers,
 ) -> _Pass:
     """What is done with the states of a job; it decides which tokens are held, and makes room for them."""
     planned = _Pass(held, {}, {}, None)
@@ -294,10 +317,11 @@ def _planned(
         rows = module.rows(held, **params)
         if module is pooled and len(rows) * held.bytes_of_token > HELD_BYTES:
             planned.of_shard = _Pooled(held)
-            planned.whole[name] = planned.of_shard.table
+            planned.whole[name] = partial(planned.of_shard.table, workers.each)
             continue
         wanted.append(rows)
-        planned.whole[name] = lambda module=module, params=params: module.measure(held, **params)
+        shared = {"each": workers.each} if "each" in signature(module.measure).parameters else {}
+        planned.whole[name] = partial(module.measure, held, **params, **shared)
     held.hold(np.unique(np.concatenate(wanted)))
     return planned
 
@@ -329,6 +353,11 @@ def _takers(planned: _Pass, workers: Workers) -> list[_Taker]:
 def _measured(of_review: Mapping[str, OfReview], tokens: TokenGram) -> dict[str, Any]:
     """What all measures find in one review at one place; in a worker."""
     return {name: find(tokens) for name, find in of_review.items()}
+
+
+def _rows_of_sums(sums: pooled.Sums) -> list[dict[str, Any]]:
+    """The rows of pooled tokens at one point; in a worker."""
+    return list(sums.rows())
 
 
 def _tables(done: _Pass, name: str) -> Sequence[pl.DataFrame]:

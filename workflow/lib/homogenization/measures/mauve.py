@@ -7,6 +7,7 @@ one distribution give .94 to .97 rather than 1, and values vary with the seed: c
 
 import logging
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.linalg import LinAlgError, eigh
 from sklearn.cluster import KMeans
 
 from homogenization.measures.directions import unit_rows
-from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
+from homogenization.measures.reviews import OVERFLOW, Each, TokenStates, measured_table
 from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.variants import ORIGINAL
@@ -37,6 +38,8 @@ MAUVE_SCHEMA = {
     "n_clusters": pl.Int64,  #: clusters of both together
 }
 SCHEMAS = (MAUVE_SCHEMA,)
+# layers, kind, seed, and unit rows of two clouds
+Pair = tuple[int, int, str, int, np.ndarray, np.ndarray]
 
 
 def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0, n_points: int = 25) -> float:
@@ -160,7 +163,9 @@ def rows(states: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale:
     return _union(_halves(states, n_tokens, seeds))
 
 
-def measure(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0) -> pl.DataFrame:
+def measure(
+    store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0, each: Each = map
+) -> pl.DataFrame:
     """MAUVE from each layer to the next and its split-half null, for each seed: the table `mauve` (`MAUVE_SCHEMA`).
 
     Two disjoint halves A and B of tokens are drawn for each seed. `consecutive`: layer l of A against layer l + 1 of B,
@@ -172,6 +177,7 @@ def measure(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scal
         n_tokens: tokens in a half; fewer where the shard has less than twice as many; None for half of the shard.
         seeds: seeds of the drawn tokens and of the cluster centres.
         scale: scaling factor c of the divergences.
+        each: calls a function of each of many arguments and gives the results in their order, as `map` does.
 
     Returns:
         No row for a rewritten variant of which the shard has too few tokens, because few of its reviews were rewritten.
@@ -179,22 +185,29 @@ def measure(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scal
     Raises:
         HomogenizationError: originals with fewer than 20 tokens in a half, or states that are not finite.
     """
-    table = measured_table(_rows(store, n_tokens, seeds, scale), store, MAUVE_SCHEMA, "layer_to")
+    table = measured_table(_rows(store, n_tokens, seeds, scale, each), store, MAUVE_SCHEMA, "layer_to")
     return table.sort("layer_from", "layer_to", "seed")
 
 
-def _rows(store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float) -> Iterator[dict[str, Any]]:
+def _rows(
+    store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float, each: Each
+) -> Iterator[dict[str, Any]]:
     halves = _halves(store, n_tokens, seeds)
     if not halves:
         logging.warning("MAUVE: left out, since this shard of the variant has %d tokens", store.review_offsets[-1])
         return
     size = len(next(iter(halves.values()))[0])
     n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))
-    for layer_from, layer_to, kind, seed, first, second in _pairs(store, halves):
-        value = mauve(first, second, n_clusters, seed, scale)
-        print(f"layer {layer_from} to {layer_to}, seed {seed}, {kind}: {value:.4f}", flush=True)
-        pair = {"layer_from": layer_from, "layer_to": layer_to, "kind": kind, "seed": seed}
+    for pair, value in each(partial(_of_pair, n_clusters=n_clusters, scale=scale), _pairs(store, halves)):
+        print("layer {layer_from} to {layer_to}, seed {seed}, {kind}: ".format(**pair) + f"{value:.4f}", flush=True)
         yield {**pair, "mauve": value, "n_tokens": size, "n_clusters": n_clusters}
+
+
+def _of_pair(pair: Pair, n_clusters: int, scale: float) -> tuple[dict[str, Any], float]:
+    """What tells a pair of clouds apart, and its MAUVE; in a worker."""
+    *names, first, second = pair
+    about = dict(zip(("layer_from", "layer_to", "kind", "seed"), names, strict=True))
+    return about, mauve(first, second, n_clusters, about["seed"], scale)
 
 
 def _halves(
@@ -214,9 +227,7 @@ def _union(halves: dict[int, tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     )
 
 
-def _pairs(
-    store: TokenStates, halves: dict[int, tuple[np.ndarray, np.ndarray]]
-) -> Iterator[tuple[int, int, str, int, np.ndarray, np.ndarray]]:
+def _pairs(store: TokenStates, halves: dict[int, tuple[np.ndarray, np.ndarray]]) -> Iterator[Pair]:
     """Yield (layer_from, layer_to, kind, seed, unit rows, unit rows), float32; each layer is read once."""
     read = _union(halves)
     places = {seed: [np.searchsorted(read, half) for half in pair] for seed, pair in halves.items()}

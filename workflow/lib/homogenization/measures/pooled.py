@@ -192,6 +192,13 @@ class Sums:
             self._directions[view].add(*sums)
         self._drawn.append(drawn)
 
+    def on_host(self) -> "Sums":
+        """The same in main memory."""
+        self._gram = _on_host(self._gram)
+        for directions in self._directions.values():
+            directions.to_host()
+        return self
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """The columns from view on, of each view."""
         means, gram = self._means, _on_host(self._gram)
@@ -267,6 +274,10 @@ class _Directions:
         self._sum = self._sum + total
         self._n += n
         self._n_directions = self._n_directions + n_directions
+
+    def to_host(self) -> None:
+        """Bring the sums to main memory."""
+        self._sum, self._n_directions = _on_host(self._sum), _on_host(self._n_directions)
 
     def mean_cosine(self) -> float:
         """Mean of u_i . u_j over i != j."""

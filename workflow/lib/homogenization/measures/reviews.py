@@ -74,6 +74,8 @@ def iterate_reviews(store: TokenStates) -> Iterator[tuple[dict[str, Any], np.nda
 
 # what a measure finds in the tokens of one review; it can be pickled, and so can what it finds
 OfReview = Callable[[TokenGram], Any]
+# calls a function of each of many arguments and gives the results in their order, as `map` does
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
 class ReviewMeasure(Protocol):

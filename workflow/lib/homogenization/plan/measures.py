@@ -228,8 +228,8 @@ def seconds_in_pass(
     """Seconds of a job that measures states while its model reads (`states.keep: false`), without start and loading.
 
     On the CPU, one core does everything. A GPU computes the products of reviews and of pooled tokens, with twice as
-    many operations since their symmetry is not used. Seven cores decompose them meanwhile, and one makes the rest once
-    all is read: MAUVE, and the decompositions of pooled tokens.
+    many operations since their symmetry is not used. Seven cores decompose them meanwhile; they share out MAUVE and
+    the decompositions of pooled tokens once all is read.
 
     Args:
         works: What the measures take (`works_of_job`).
@@ -248,11 +248,8 @@ def seconds_in_pass(
     for measure in ("spectra", "geometry", "common_length"):
         beside += replace(works.get(measure, Work()), products=0.0)
     at_the_end = works.get("mauve", Work()) + replace(works.get("pooled", Work()), products=0.0, seconds=0.0)
-    busy, decomposing, rest = (
-        passing + 2 * on_gpu / hardware["gpu_float64_tflops"] / 1e12,
-        (beside.seconds_on_a_core(gigaflops) - _STARTUP) / _WORKERS,
-        at_the_end.seconds_on_a_core(gigaflops) - _STARTUP,
-    )
+    busy = passing + 2 * on_gpu / hardware["gpu_float64_tflops"] / 1e12
+    decomposing, rest = ((work.seconds_on_a_core(gigaflops) - _STARTUP) / _WORKERS for work in (beside, at_the_end))
     return max(busy, decomposing) + rest
 
 
