@@ -227,7 +227,7 @@ class Sums:
 
 def _on_host(values: Any) -> np.ndarray:
     """An array of numpy, from one (or a number) or from a tensor of torch."""
-    return np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+    return np.asanyarray(values.cpu() if hasattr(values, "cpu") else values)
 
 
 def _chosen(tokens: Any, mask: np.ndarray) -> Any:
