@@ -112,11 +112,6 @@ def start_of(wildcards):
     return as_they_lie(model_of(wildcards).weights.start_files(STUDY.results, name))
 
 
-def kept_if_asked(file):
-    """A file of an extraction; unless the configuration keeps it, it is deleted after the last job that reads it."""
-    return file if STUDY.states.keep else temp(file)
-
-
 def made_in(folder, reported=False):
     """Files that the rules above make in a folder of results; with `reported`, those that the report shows."""
     files = [

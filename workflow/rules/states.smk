@@ -16,6 +16,11 @@ def store_mb(wildcards):
     return size if limit is None else min(size, limit)
 
 
+def kept_if_asked(file):
+    """A file of an extraction; unless the configuration keeps it, it is deleted after the last job that reads it."""
+    return file if STUDY.states.keep else temp(file)
+
+
 rule build_random_model:
     """A model with random weights, and a tokenizer trained on the corpus."""
     input:
