@@ -25,8 +25,8 @@ def printed(notebook: nbformat.NotebookNode) -> str:
 
 
 def kinds(notebook: nbformat.NotebookNode) -> list[list[str]]:
-    """What each of its cells gave: text, pictures, or an error."""
-    return [[output["output_type"] for output in cell.get("outputs", [])] for cell in notebook.cells]
+    """What each of its cells gave: text, in whatever pieces, pictures, or an error."""
+    return [list(dict.fromkeys(output["output_type"] for output in cell.get("outputs", []))) for cell in notebook.cells]
 
 
 def test_the_notebook_runs_on_another_study(notebook, finished_run, tmp_path, monkeypatch):

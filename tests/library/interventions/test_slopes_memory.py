@@ -11,11 +11,12 @@ import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from homogenization.interventions import delivered, recorded, slopes
+from homogenization.interventions import changes, delivered, recorded, slopes
 from homogenization.interventions.cells import cells
 from homogenization.measures.blocks import find_layout
 from homogenization.plan.architecture import describe_architecture
 from homogenization.plan.interventions import slopes_bytes
+from homogenization.states import attention
 from homogenization.states.network import packed_model
 
 GIB = 2**30
@@ -83,6 +84,9 @@ def test_the_count_is_what_lives():
 
 def most_held(config, n_blocks, n_tokens):
     """The most bytes that live at once in slopes of a review and in what patterns deliver."""
+    # what another count has left would not be counted again
+    attention._causal_bias.cache_clear()
+    changes._kept.cache_clear()
     fields = {**config.to_dict(), "num_hidden_layers": n_blocks}
     held, nothing = Held(), lambda numbers: np.zeros(numbers.shape)
     patches = [
