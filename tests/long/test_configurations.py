@@ -46,7 +46,7 @@ def test_each_configuration_plans(checkout, configuration, extractions):
     """One extraction for each model, variant and shard; no network is needed to plan."""
     arguments = [] if configuration == "config" else ["--configfile", f"config/{configuration}.yaml"]
     printed = dry_run(checkout, *arguments)
-    assert re.search(rf"^extract_states +{extractions}$", printed, re.MULTILINE), printed[:3000]
+    assert re.search(rf"^(?:extract|measure)_states +{extractions}$", printed, re.MULTILINE), printed[:3000]
     assert re.search(r"^make_report +1$", printed, re.MULTILINE)
     assert re.search(r"^download_corpus +1$", printed, re.MULTILINE)
     assert "profiles/default" in printed, "the default profile is found by itself"
@@ -54,7 +54,7 @@ def test_each_configuration_plans(checkout, configuration, extractions):
 
 def test_the_families_come_from_wheels_by_an_overlay(checkout):
     printed = dry_run(checkout, "--configfile", "config/families.yaml", "config/families-wheels.yaml")
-    assert re.search(rf"^extract_states +{10 * 8 * 4}$", printed, re.MULTILINE), printed[:3000]
+    assert re.search(rf"^(?:extract|measure)_states +{10 * 8 * 4}$", printed, re.MULTILINE), printed[:3000]
     # SmolLM2, Gemma and two of Qwen2.5; their twins with BOS read the same files
     assert re.search(r"^convert_gguf +4$", printed, re.MULTILINE)
     assert "HuggingFaceTB" not in printed

