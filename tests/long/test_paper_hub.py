@@ -229,9 +229,9 @@ SMALLER = {
     "rewriting": {"min_coverage": 0.0, "max_distance": 1.0, "length_ratio": [0.01, 10.0]},
 }
 EXTRACTED = [
-    "results/paper/states/llama-3-8b/front/000.zarr.zip",
-    "results/paper/states/gemma-7b/original/000.zarr.zip",
-    "results/paper/states/qwen2.5-7b/original/000.zarr.zip",
+    "results/paper/states/llama-3-8b/front/000.json",
+    "results/paper/states/gemma-7b/original/000.json",
+    "results/paper/states/qwen2.5-7b/original/000.json",
 ]
 
 
