@@ -79,7 +79,8 @@ def test_stores_of_a_finished_study_may_go_by_hand_and_another_road_measures_aga
     assert finished.planned() == {}
     finished.config["states"] = {"keep": False}
     planned = finished.planned()
-    assert planned["measure_states"] > 0
+    # tokens are pooled in the originals alone; where a file was never made, Snakemake compares none of the job's others
+    assert planned["measure_states"] == len(SHARDS)
     assert not {rule for rule in planned if rule.startswith(("extract_", "rewrite_", "build_", "compute_"))}
 
 
