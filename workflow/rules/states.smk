@@ -2,23 +2,11 @@
 from homogenization.measures.catalogue import measured_in_pass
 
 IN_PASS = measured_in_pass(STUDY)  # states are measured while a model reads (measure_states), and no store is written
+# files of an extraction: unless the configuration keeps them, they are deleted after the last job that reads them
+kept_if_asked = str if STUDY.states.keep else temp
 
 # a store that is deleted is measured before the next one is made; one that is kept leaves the GPU its turn
 BEFORE_STORES = 0 if STUDY.states.keep else 1
-
-
-def store_mb(wildcards):
-    """What a store that is deleted takes of the resource `store_mb`: at most all of it, so that one can be made."""
-    if STUDY.states.keep:
-        return 0
-    size = ask.store_size(model_of(wildcards), STUDY.states.dtype, STUDY.corpus.shard_size)
-    limit = workflow.global_resources.get("store_mb").value
-    return size if limit is None else min(size, limit)
-
-
-def kept_if_asked(file):
-    """A file of an extraction; unless the configuration keeps it, it is deleted after the last job that reads it."""
-    return file if STUDY.states.keep else temp(file)
 
 
 rule build_random_model:
@@ -117,7 +105,9 @@ if not IN_PASS:
                 model_of(wildcards), STUDY.corpus.shard_size, attempt
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
-            store_mb=store_mb,
+            store_mb=lambda wildcards: ask.store_resource(
+                model_of(wildcards), STUDY.states, STUDY.corpus.shard_size, workflow.global_resources.get("store_mb").value
+            ),
         params:
             # the key of the between-workflow cache holds parameters, not wildcards
             code=code("extract_states"),

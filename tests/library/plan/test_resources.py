@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from conftest import ROOT, SMALL
-from homogenization.config.models import Model
+from homogenization.config.models import Model, States
 from homogenization.config.study import load_study
 from homogenization.plan.resources import (
     BYTES,
@@ -28,6 +28,7 @@ from homogenization.plan.resources import (
     gpus,
     measuring_memory,
     measuring_runtime,
+    store_resource,
     store_size,
     writer_memory,
     writer_runtime,
@@ -273,6 +274,16 @@ def test_the_size_of_a_store_follows_from_that_of_the_model(billions, points, wi
         size = store_size(entry(billions, "bfloat16"), stored_as, 1000)
         assert size == pytest.approx(1000 * 500 * points * width * n_bytes / 1e6, rel=0.85)
         assert size >= 0.9 * 1000 * 500 * points * width * n_bytes / 1e6
+
+
+def test_a_store_that_is_deleted_takes_of_the_limit_what_there_is():
+    model = entry(0.5, "bfloat16")
+    deleted, kept = (States(keep=keep) for keep in (False, True))
+    size = store_size(model, "auto", 100)
+    assert store_resource(model, deleted, 100, None) == size
+    assert store_resource(model, deleted, 100, size + 1) == size
+    assert store_resource(model, deleted, 100, size - 1) == size - 1
+    assert store_resource(model, kept, 100, size) == store_resource(model, kept, 100, None) == 0
 
 
 # (billions, arrays of states, width) of models that exist

@@ -73,6 +73,19 @@ def store_size(model: Any, stored_as: str, n_reviews: int) -> int:
     return math.ceil(n_reviews * _TOKENS_A_REVIEW * _numbers_of_a_token(model) * size / 1e6)
 
 
+def store_resource(model: Any, states: Any, n_reviews: int, limit: int | None) -> int:
+    """What a store that is deleted takes of the resource `store_mb`: at most all of it, so that one can be made.
+
+    Args:
+        model: An entry of `models`.
+        states: The section `states`; a store that is kept takes nothing.
+        n_reviews: Reviews of the job.
+        limit: All of the resource; None for no limit.
+    """
+    size = 0 if states.keep else store_size(model, states.dtype, n_reviews)
+    return size if limit is None else min(size, limit)
+
+
 def _numbers_of_a_token(model: Any) -> float:
     """About the stored numbers of a token: points x width, which grow as billions of parameters to the power 2/3."""
     return _NUMBERS * max(_billions(model), 0.01) ** (2 / 3)
