@@ -106,7 +106,10 @@ if not IN_PASS:
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
             store_mb=lambda wildcards: ask.store_resource(
-                model_of(wildcards), STUDY.states, STUDY.corpus.shard_size, workflow.global_resources.get("store_mb").value
+                model_of(wildcards),
+                STUDY.states,
+                STUDY.corpus.shard_size,
+                workflow.global_resources.get("store_mb").value,
             ),
         params:
             # the key of the between-workflow cache holds parameters, not wildcards
