@@ -1,4 +1,4 @@
-# Tables -> figures -> report. Titles and labels are parameters of these rules alone.
+# Tables -> figures. Titles and labels are parameters of these rules alone.
 from homogenization.config.presentation import parameters
 from homogenization.figures.catalogue import drawn_figures
 
@@ -36,23 +36,3 @@ for figure in drawn_figures(STUDY):
             module=f"figures.{figure.name}",
         script:
             "../scripts/plot.py"
-
-
-rule make_report:
-    """The report: figures, captions and provenance in one HTML file."""
-    input:
-        FIGURES,
-        made_in("tables", reported=True),
-    output:
-        report="<results>/report.html",
-    log:
-        "<logs>/make_report.log",
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        code=code("make_report"),
-        # paths as they are, not as the configuration spells them
-        config=config | {"results": RESULTS, "claims": STUDY.claims},
-        address=ADDRESS,
-    script:
-        "../scripts/make_report.py"
