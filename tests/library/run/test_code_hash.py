@@ -7,6 +7,7 @@ import pytest
 
 from homogenization.run import code_hash as module
 from homogenization.run.code_hash import code_hash
+from homogenization.run.user_cache import CACHE_VARIABLE
 
 SCRIPT = '"""A script."""\nfrom homogenization.formula import area\n\n\ndef main(r):\n    return area(r)\n'
 FORMULA = '''"""A module."""
@@ -136,3 +137,43 @@ def test_a_module_that_is_named_by_a_parameter_counts(tree):
     assert hash_of(tree, "unrelated") != before
     with pytest.raises(FileNotFoundError):
         hash_of(tree, "missing")
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """The files that are parsed."""
+    read, parse = [], module.ast.parse
+    monkeypatch.setattr(module.ast, "parse", lambda text, filename: read.append(Path(filename).name) or parse(text))
+    return read
+
+
+def test_a_file_is_parsed_once_whatever_folder_it_is_in_and_again_when_it_is_edited(
+    tree, tmp_path, monkeypatch, parsed
+):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    before = hash_of(tree)
+    assert sorted(parsed) == ["__init__.py", "constants.py", "formula.py", "script.py"]
+    parsed.clear()
+    for name in ("homogenization", "script.py"):
+        (tree / name).rename(tree / "cache" / name)
+    assert hash_of(tree / "cache") == before
+    assert parsed == []
+    edit(tree / "cache/homogenization/formula.py", "r**2", "r**3")
+    assert hash_of(tree / "cache") != before
+    assert parsed == ["formula.py"]
+
+
+@pytest.mark.parametrize("damaged", ["", "[[]]", "[1, 2]", "{}", "\xff"])
+def test_a_damaged_note_is_written_again_and_a_folder_that_takes_none_is_no_error(
+    tree, tmp_path, monkeypatch, parsed, damaged
+):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    before = hash_of(tree)
+    for note in (tmp_path / "cache/code").iterdir():
+        note.write_text(damaged, encoding="latin-1")
+    parsed.clear()
+    assert [hash_of(tree), hash_of(tree)] == [before, before]
+    assert len(parsed) == 4
+    monkeypatch.setenv(CACHE_VARIABLE, "/dev/null/none")
+    assert hash_of(tree) == before
+    assert len(parsed) == 8

@@ -11,7 +11,8 @@ import pytest
 
 from conftest import ROOT
 from homogenization.run import digest_cache
-from homogenization.run.digest_cache import CACHE_VARIABLE, sha256_once
+from homogenization.run.digest_cache import sha256_once
+from homogenization.run.user_cache import CACHE_VARIABLE
 
 CONTENT = b"weights" * 1000
 

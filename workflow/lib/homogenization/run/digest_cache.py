@@ -5,7 +5,6 @@ change, so a file of the same size and with its old date of modification does no
 """
 
 import json
-import os
 import re
 import time
 from hashlib import blake2b
@@ -13,8 +12,8 @@ from pathlib import Path
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import sha256_of, write_json
+from homogenization.run.user_cache import user_cache
 
-CACHE_VARIABLE = "HOMOGENIZATION_CACHE"
 _SETTLED = 2.0  # seconds after which a further change has another date, on any file system
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -49,13 +48,8 @@ def _state(path: Path) -> dict[str, str | int]:
 
 def _note_of(path: Path) -> Path | None:
     """The note of the file at `path`, which may not be there; None for a user without a home."""
-    try:
-        named = os.environ.get(CACHE_VARIABLE)
-        folder = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:
-        return None
     name = blake2b(str(path).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-    return (folder if named else folder / "homogenization") / "digests" / f"{name}.json"
+    return folder / "digests" / f"{name}.json" if (folder := user_cache()) else None
 
 
 def _noted(note: Path, state: dict[str, str | int]) -> str | None:
