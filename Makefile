@@ -22,11 +22,10 @@ run: $(VENV)/.run
 test: $(VENV)/.dev
 	@$(PYTEST) tests/library tests/workflow
 
-# faults, reruns, cache, Slurm, browser, real models; the library's properties on more examples, its numbers with the
+# faults, reruns, cache, Slurm, browser, real models, and the library's properties on more examples; its numbers with the
 # kernels of other processors
 test-long: $(VENV)/.dev
-	@$(PYTEST) --reuse-run --verbose tests/long
-	@$(PYTEST) --hypothesis-profile thorough -m hypothesis tests/library
+	@$(PYTEST) --reuse-run --verbose --hypothesis-profile thorough -m "long or hypothesis" tests/long tests/library
 	@$(BIN)/python tests/processors.py $(PYTEST)
 
 lint: $(VENV)/.dev

@@ -44,7 +44,7 @@ hypothesis.settings.load_profile("fast")
 
 ROOT = Path(__file__).parents[1]
 # what takes longest begins first, so that no core waits for it at the end
-FIRST = ("test_small_run.py", "test_slurm.py", "test_kills.py", "test_cache.py", "test_real_reviews.py")
+FIRST = ("small_run", "kills", "slurm", "paper_hub", "image", "module", "training", "reruns", "faults", "cache")
 WORKFLOW_PARTS = ("Snakefile", "config", "envs", "profiles", "workflow")
 SHARED = Path(os.environ.get("HOMOGENIZATION_SHARED", ROOT.parent / "shared"))
 LLAMA = {
@@ -98,8 +98,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.path.parent == ROOT / "tests/long":
+        item.add_marker("long")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
+    places = {f"test_{name}.py": place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(FIRST)))
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -134,12 +140,22 @@ class Project:
         assert status == 0, printed
         return printed
 
+    def make(self, *arguments: str, **environment: str) -> str:
+        """Run jobs on two cores, which find libraries imported; what is printed. `run` shows what they import."""
+        status, printed = self._call_on_two_cores(*arguments, **environment)
+        assert status == 0, printed
+        return printed
+
     def fails(self, *arguments: str, **environment: str) -> str:
-        """Call Snakemake on two cores, which has to fail; what it printed, which has to be free of tracebacks."""
-        done = self.run("--cores", "2", *arguments, **environment)
-        assert done.returncode != 0, done.stdout
-        assert "Traceback" not in done.stdout, done.stdout
-        return done.stdout
+        """The same, which has to fail; what it printed, which has to be free of tracebacks."""
+        status, printed = self._call_on_two_cores(*arguments, **environment)
+        assert status != 0, printed
+        assert "Traceback" not in printed, printed
+        return printed
+
+    def _call_on_two_cores(self, *arguments: str, **environment: str) -> tuple[int, str]:
+        arguments = self._arguments("--cores", "2", *arguments)
+        return call_snakemake(self.folder, arguments, {**os.environ, **environment}, imported=True)
 
     def _arguments(self, *arguments: str) -> list[str]:
         (self.folder / "test.yaml").write_text(yaml.safe_dump(self.config, sort_keys=False))

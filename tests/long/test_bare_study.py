@@ -8,8 +8,7 @@ def test_a_bare_study_runs_to_its_report(project):
     project.config["positional"] = {"variants": ["original"]}
     project.config["corpus"] |= {"n_reviews": 5, "shard_size": 4, "label_column": None}
     project.config["states"] = {"record_attention": False}
-    done = project.run("--cores", "2")
-    assert done.returncode == 0, done.stdout
+    project.make()
     tables = project.folder / "results/tables"
     metrics = pl.read_parquet(tables / "metrics.parquet")
     assert metrics["review_id"].n_unique() == 5
@@ -18,4 +17,4 @@ def test_a_bare_study_runs_to_its_report(project):
     assert pl.read_csv(tables / "acceptance.csv").is_empty()
     assert not (tables / "attention.parquet").exists()
     assert (project.folder / "results/report.html").stat().st_size > 1_000_000
-    assert "Nothing to be done" in project.run("--dry-run").stdout
+    assert project.planned() == {}

@@ -35,13 +35,8 @@ class Directory(Project):
 
     def run_cached(self, *arguments: str) -> str:
         """Run Snakemake with the cache, with `arguments`; return what it printed."""
-        arguments = ("--cores", "2", "--cache", *CACHED_RULES, *arguments)
         environment = {"SNAKEMAKE_OUTPUT_CACHE": str(self.cache), "OMP_NUM_THREADS": "1"}
-        if "--dry-run" in arguments:
-            return self.ask(*arguments, **environment)
-        done = self.run(*arguments, **environment)
-        assert done.returncode == 0, done.stdout
-        return done.stdout
+        return self.make("--cache", *CACHED_RULES, *arguments, **environment)
 
     def compute(self) -> None:
         self.run_cached("--", "states", f"{self.config['results']}/{CONSUMER}")
@@ -125,8 +120,7 @@ def test_what_is_taken_is_what_would_have_been_computed(first, second):
     """Without the cache, over files that are links into it."""
     before = contents(second.cache)
     targets = [f"{second.config['results']}/{file}" for file in (ORIGINAL, PARAPHRASE)]
-    done = second.run("--cores", "2", "--forcerun", "extract_states", "--", *targets, OMP_NUM_THREADS="1")
-    assert done.returncode == 0, done.stdout
+    second.make("--forcerun", "extract_states", "--", *targets, OMP_NUM_THREADS="1")
     for file in (ORIGINAL, PARAPHRASE):
         assert not (second.results / file).is_symlink()
         taken, computed = arrays(first.results / file), arrays(second.results / file)

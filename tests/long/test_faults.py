@@ -23,12 +23,6 @@ PLACEMENT = "results/tables/placement.parquet"
 WEIGHTS = "results/models/tiny/model.safetensors"
 
 
-def succeeds(project: Project, *targets: str, **environment: str) -> None:
-    """Run Snakemake, which has to come to its end."""
-    done = project.run("--cores", "2", *targets, **environment)
-    assert done.returncode == 0, done.stdout
-
-
 def remove(project: Project, *files: str) -> None:
     for file in files:
         (project.folder / file).unlink()
@@ -98,7 +92,7 @@ def test_a_disk_that_fills_up_is_named_and_more_room_heals_it(finished_run, full
     assert not (full_disk.folder / STORE).exists()
     assert hidden(results) == []
     subprocess.run(["mount", "-o", "remount,size=256m", str(results)], check=True)
-    succeeds(full_disk, "tables")
+    full_disk.make("tables")
     same_results(full_disk, finished_run)
 
 
@@ -112,7 +106,7 @@ def test_a_damaged_store_is_moved_aside_and_made_again(finished_run, finished, d
     printed = finished.fails("--keep-going", SPECTRA, GEOMETRY)
     is_named_and_kept(printed, store, damaged)
     assert f"{STORE}: damaged or cut short" in printed
-    succeeds(finished, "--keep-going", SPECTRA, GEOMETRY)
+    finished.make("--keep-going", SPECTRA, GEOMETRY)
     same_results(finished, finished_run)
 
 
@@ -122,7 +116,7 @@ def test_a_damaged_store_is_moved_aside_in_the_cache_of_snakemake(finished_run, 
     cache.mkdir()
     with_cache = {"SNAKEMAKE_OUTPUT_CACHE": str(cache)}
     remove(finished, STORE, SPECTRA)
-    succeeds(finished, STORE, "--cache", **with_cache)
+    finished.make(STORE, "--cache", **with_cache)
     cached = (finished.folder / STORE).resolve()
     assert cached.parent == cache
     cut_short(cached)
@@ -130,7 +124,7 @@ def test_a_damaged_store_is_moved_aside_in_the_cache_of_snakemake(finished_run, 
     printed = finished.fails(SPECTRA, "--cache", **with_cache)
     is_named_and_kept(printed, cached, damaged)
     assert not (finished.folder / STORE).is_symlink()
-    succeeds(finished, SPECTRA, "--cache", **with_cache)
+    finished.make(SPECTRA, "--cache", **with_cache)
     assert (finished.folder / STORE).resolve() == cached
     same_results(finished, finished_run)
 
@@ -143,7 +137,7 @@ def test_a_table_cut_short_is_moved_aside_and_made_again(finished_run, finished)
     printed = finished.fails(PLACEMENT)
     is_named_and_kept(printed, table, damaged)
     assert f"{VARIANT}: damaged or cut short (not a readable Parquet table" in printed
-    succeeds(finished, PLACEMENT)
+    finished.make(PLACEMENT)
     same_results(finished, finished_run)
 
 
@@ -155,7 +149,7 @@ def test_a_flipped_byte_of_the_weights_is_found_and_they_are_built_again(finishe
     remove(finished, STORE)
     printed = finished.fails(STORE)
     is_named_and_kept(printed, weights, damaged)
-    succeeds(finished, STORE)
+    finished.make(STORE)
     same_results(finished, finished_run)
 
 
@@ -190,5 +184,5 @@ def test_a_job_that_the_kernel_kills_is_named_and_runs_again(finished_run, finis
     assert "SIGKILL" in printed
     assert log in printed
     assert not (finished.folder / STORE).exists()
-    succeeds(finished, STORE)
+    finished.make(STORE)
     same_results(finished, finished_run)

@@ -23,7 +23,12 @@ def built(tmp_path_factory):
         target.parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
         copy(ROOT / source, target)
-    environment = {**os.environ, "PATH": f"{root / 'venv/bin'}:{os.environ['PATH']}", "PYTHONPATH": ""}
+    environment = {
+        **os.environ,
+        "PATH": f"{root / 'venv/bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": "",
+        "PIP_NO_COMPILE": "1",
+    }
     for command in commands:
         command = command.replace('--index-url "$TORCH_INDEX" ', "")
         subprocess.run(command, shell=True, check=True, cwd=root / FOLDER.relative_to("/"), env=environment)

@@ -13,15 +13,13 @@ def test_a_rerun_computes_the_new_condition_alone(finished):
 
     finished.config["interventions"]["dial"]["strengths"].append(0.4)
     assert finished.planned(TARGET) == {"apply_interventions": 1}
-    done = finished.run("--cores", "2", TARGET)
-    assert done.returncode == 0, done.stdout
+    finished.make(TARGET)
     assert "4 of 6 conditions are known" in log.read_text()
     after = read_table(made)
     assert after["condition"].n_unique() == 6
     assert before.equals(after.filter(after["condition"].is_in(before["condition"].to_list())))
 
     finished.config["interventions"]["blocks"] = [[7]]
-    failed = finished.run("--cores", "2", TARGET)
-    assert failed.returncode != 0
+    finished.fails(TARGET)
     assert "blocks: '7' names blocks that the model tiny does not have; it has 3" in log.read_text()
     assert read_table(made).equals(after), "the earlier rows are still there"

@@ -16,14 +16,12 @@ def test_a_module_makes_what_the_workflow_makes(tmp_path):
     config |= dict.fromkeys(("components", "interventions", "positional", "consequences", "sensitivity"))
     config["states"] = {"record_attention": False}
     parent = Parent(tmp_path, config, study=None, second="studies/second")
-    done = parent.run("--cores", "2", "study_all", "second_all")
-    assert done.returncode == 0, done.stdout
+    parent.make("study_all", "second_all")
     assert not (parent.folder / "mine.txt").exists()
 
     copy_workflow(tmp_path / "direct")
     direct = Project(tmp_path / "direct", config)
-    done = direct.run("--cores", "2")
-    assert done.returncode == 0, done.stdout
+    direct.make()
     results = direct.folder / "results"
     assert len(list(results.glob("tables/*.parquet"))) > 5
     stores = [str(store.relative_to(results)) for store in results.glob("states/*/*/*.zip")]

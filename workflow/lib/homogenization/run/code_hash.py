@@ -59,6 +59,11 @@ def reached(script: Path, *modules: str, library: Path = LIBRARY) -> set[Path]:
     return files
 
 
+def imported_names(file: Path) -> frozenset[str]:
+    """The dotted names in the import statements of a file, at any depth of its code."""
+    return _read(file).names
+
+
 @cache
 def _imported_modules(path: Path, library: Path) -> frozenset[Path]:
     """Files of `library` that the file at `path` names in its import statements, at any depth of its code."""
