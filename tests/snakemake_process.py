@@ -35,7 +35,7 @@ def call_snakemake(
     """
     python = sys.executable
     if imported:
-        address, known = _server()
+        address, known = job_server_of_this_process()
         if {name for name, _ in known.items() ^ environment.items()} <= _READ_LATER:
             environment = environment | {job_server.ADDRESS: address}
             python = f"{sys.executable} -IS {job_server.__file__}"
@@ -47,7 +47,7 @@ def call_snakemake(
 
 
 @cache
-def _server() -> tuple[str, dict[str, str]]:
+def job_server_of_this_process() -> tuple[str, dict[str, str]]:
     """The address of a server of jobs, which ends with this process, and the environment in which it imports."""
     folder = tempfile.TemporaryDirectory()
     address, environment = f"{folder.name}/socket", dict(os.environ)
