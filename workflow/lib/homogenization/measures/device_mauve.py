@@ -65,13 +65,13 @@ class _Space:
     Attributes:
         rows: (pairs, 2 m, d) float32, centred.
         basis: (pairs, r, s) float64, orthonormal columns; r is 2 m, or d where that is not larger.
-        is_held: whether the basis holds enough of the variance, by pair.
+        is_held: (pairs,) bool, whether the basis holds enough of the variance.
         problems: by pair, the matrix in whose leading eigenvectors the components are, float32, and the variance.
     """
 
     rows: torch.Tensor
     basis: torch.Tensor
-    is_held: Sequence[bool]
+    is_held: np.ndarray
     problems: Sequence[tuple[np.ndarray, float]]
 
 
@@ -181,14 +181,12 @@ def _space(rows: torch.Tensor) -> _Space:
     products = centred @ centred.mT if centred.shape[1] < centred.shape[2] else centred.mT @ centred
     basis = _leading_space(products)
     inner = basis.mT @ (products @ basis)
-    variances = _trace(products)
-    is_held = (_trace(inner) >= _HELD_VARIANCE * variances).tolist()
-    of_all = [inner] if all(is_held) else [inner, products]
-    inner, products = (of_all[place].float().cpu().numpy() for place in (0, -1))
-    problems = [
-        (inner[pair] if held else products[pair], variance)
-        for pair, (held, variance) in enumerate(zip(is_held, variances.tolist(), strict=True))
-    ]
+    held, variances = torch.stack([_trace(inner), _trace(products)]).cpu().numpy()
+    is_held = held >= _HELD_VARIANCE * variances
+    inner = inner.float().cpu().numpy()
+    matrices = inner if is_held.all() else products.float().cpu().numpy()
+    of_pairs = zip(is_held, inner, matrices, variances, strict=True)
+    problems = [(small if held else whole, variance) for held, small, whole, variance in of_pairs]
     return _Space(centred.float(), basis, is_held, problems)
 
 
@@ -219,15 +217,14 @@ def _components(problem: tuple[np.ndarray, float]) -> tuple[np.ndarray, np.ndarr
     """Variances (k,) and eigenvectors (s, k) of the leading components; in a worker."""
     matrix, variance = problem
     variances, vectors = leading_components(matrix, EXPLAINED_VARIANCE, variance)
-    return variances, np.ascontiguousarray(vectors)
+    return variances, vectors.copy()
 
 
 def scores(space: _Space, components: Iterable[tuple[np.ndarray, np.ndarray]]) -> torch.Tensor:
     """(pairs, n, k) float32 scores on the components; a pair with fewer than k has zeros in place of the others."""
     of_pairs = []
-    for rows, basis, held, (variances, vectors) in zip(
-        space.rows, space.basis, space.is_held, components, strict=True
-    ):
+    parts = zip(space.rows, space.basis, space.is_held, components, strict=True)
+    for rows, basis, held, (variances, vectors) in parts:
         found = torch.from_numpy(vectors).to(rows.device)
         found = basis.float() @ found if held else found
         scaled = torch.from_numpy(np.sqrt(variances)).to(rows.device)
