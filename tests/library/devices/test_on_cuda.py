@@ -45,8 +45,8 @@ from homogenization.measures import (
     spectra,
 )
 from homogenization.measures.alignment import NUMBERS
-from homogenization.measures.mauve import MAX_ITERATIONS
 from homogenization.measures.components import component_states
+from homogenization.measures.mauve import MAX_ITERATIONS
 from homogenization.measures.positional import HEAD_SUMS
 from homogenization.measures.positional_pass import positional_sums
 from homogenization.states import attention

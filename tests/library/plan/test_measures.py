@@ -147,6 +147,25 @@ def test_a_job_that_measures_in_the_pass_by_hand():
     assert seconds(on_cpu=True) == pytest.approx(11 + alone)
 
 
+def test_states_that_are_measured_in_the_pass_are_not_stored():
+    lengths = [100, 3]
+    counts = pl.DataFrame({"variant": ["original"], "lengths": [lengths]})
+    states = {"dtype": "auto", "layers": None, "record_attention": True}
+    model = {"name": "m", "dtype": "bfloat16", "device": "auto", "gpus": 1}
+    measured = {"views": ["raw"], "common_tokens": None, "pooled": ["original"]}
+    measured["mauve"] = {"variants": ["original"], "n_tokens": 10, "seeds": 2}
+    (row,) = durations_of_model(model, NETWORK, counts, states, {}, HARDWARE, measured)
+    works = works_of_job("m", NETWORK, "original", np.array(lengths), states, measured)
+    passing = matrix_operations(NETWORK, np.array(lengths), True) / 1e6
+    # two reviews at five points; four layers with themselves and three with the next, for each seed
+    of_mauve = (*mauve_on_gpu(sum(lengths), 8, 10), 14)
+    assert row["seconds_computing"] == seconds_in_pass(works, 10, of_mauve, passing, False, False, HARDWARE)
+    written = sum(map(written_bytes, works.values()))
+    assert row["seconds_writing"] == pytest.approx(written / 2e3)
+    # one view of five points, as many values as the width at most; and two spectra of pooled tokens
+    assert written == pytest.approx(7.6 * 5 * (8 + 3 + 2 * 8), abs=2)
+
+
 @pytest.mark.parametrize("width", [48, 160], ids=["scatter", "gram"])
 def test_operations_of_mauve_on_a_gpu(width):
     """Products of a pair, apart from the steps of k-means, which the planned number of steps decides."""

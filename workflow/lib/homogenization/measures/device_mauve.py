@@ -2,8 +2,8 @@
 
 What is computed is that of `measures.mauve`, from the same drawn tokens and the same first centres. The components with
 90 % of the variance are taken from a subspace of half as many dimensions as there are tokens, which a few products with
-their Gram matrix find (subspace iteration; Halko et al. 2011): its eigenvectors take an eighth of the time of all. Where
-the subspace holds too little of the variance, all are computed. Seeds, and the starts of their k-means, go through each
+their Gram matrix find (subspace iteration; Halko et al. 2011): its eigenvectors take an eighth of the time of all.
+Where it holds too little of the variance, all are computed. Seeds, and the starts of their k-means, go through each
 product together. Rounding differs from the CPU's, so that k-means can end in another of its optima; and a cluster that
 loses all its tokens keeps its centre.
 """

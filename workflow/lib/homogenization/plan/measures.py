@@ -39,7 +39,7 @@ _POOLED, _POOLED_POINT = 6e-8, 0.08
 # k-means: steps of all starts together, components in parts of the largest number, seconds of a pair of clouds
 _STEPS, _COMPONENTS, _CLOUDS = 125, 4, 0.1
 _TOKENS_PER_CLUSTER = 10
-# of a GPU: float64 at this rate takes MAUVE, operations; and how much slower than products factors of matrices are there
+# operations in float64 of a GPU that takes MAUVE, in a second; times that factors of matrices take there, of products
 _FAST_FLOAT64, _SLOWER_ON_GPU = 2e12, 10
 # seconds of the process that runs the model: a review at a point that it hands on, then in a table; a pair of clouds
 _HANDED_ON, _TABLED, _PAIR = 1e-3, 2e-4, 8e-3
@@ -54,8 +54,8 @@ class Work:
     Attributes:
         products: operations in products of matrices.
         decompositions: operations in decompositions.
-        seconds: seconds of everything else,
-        reading: but for those to read states from a store, and to convert them.
+        seconds: seconds of everything else.
+        reading: seconds to read states from a store and to convert them.
         numbers: numbers written.
     """
 
@@ -74,7 +74,9 @@ class Work:
 
     def seconds_on_a_core(self, gigaflops: float) -> float:
         """Seconds of one job, with the start of its process, at so many 10⁹ operations in a second."""
-        return _STARTUP + self.seconds + self.reading + (self.products + _SLOWER * self.decompositions) / gigaflops / 1e9
+        return (
+            _STARTUP + self.seconds + self.reading + (self.products + _SLOWER * self.decompositions) / gigaflops / 1e9
+        )
 
 
 def written_bytes(work: Work) -> int:
@@ -269,8 +271,8 @@ def seconds_in_pass(
 
     On the CPU, one core does everything. A GPU computes the products of reviews and of pooled tokens, with twice as
     many operations since their symmetry is not used. All cores but one, which hands the reviews on, decompose them
-    meanwhile. Once all is read, tables are made, the GPU computes MAUVE where it is fast in float64, and the cores share
-    out the decompositions for it, or all of MAUVE, and those of pooled tokens.
+    meanwhile. Once all is read, tables are made, the GPU computes MAUVE where it is fast in float64, and the cores
+    share out the decompositions for it, or all of MAUVE, and those of pooled tokens.
 
     Args:
         works: What the measures take (`works_of_job`).
