@@ -1,6 +1,7 @@
 """States measured in the pass against states that are stored and then measured, from the same texts to the same files.
 
     PYTHONPATH=workflow/lib .venv/bin/python benchmarks/benchmark_roads.py --configfile config/config.yaml
+    PYTHONPATH=workflow/lib .venv/bin/python benchmarks/benchmark_roads.py --corpus reviews.parquet --reviews 200 --plain
 
 Texts and weights are made first, where no clock runs. Then Snakemake makes the measures of states of all models and
 variants, with the start of every job and its imports: over stores (`states.keep: true`) and in the pass (`false`), in
@@ -41,6 +42,17 @@ def configure(folder: Path, keep: bool) -> list[str]:
     ]
 
 
+def take_reviews(folder: Path, corpus: Path | None, n_reviews: int | None) -> None:
+    """Set the file of reviews and their number, all in one shard, in the configuration of `folder`; None leaves them."""
+    path = folder / "benchmark.yaml"
+    raw = yaml.safe_load(path.read_text())
+    if corpus is not None:
+        raw["corpus"] = {"source": str(corpus.resolve()), "min_words": 50, "max_words": 400}
+    if n_reviews is not None:
+        raw["corpus"] |= {"n_reviews": n_reviews, "shard_size": n_reviews}
+    path.write_text(yaml.safe_dump(raw, sort_keys=False))
+
+
 def snakemake(cores: int, targets: list[str]) -> list[str]:
     return [sys.executable, "-m", "snakemake", *targets, "--cores", str(cores), "--configfile", "benchmark.yaml"]
 
@@ -49,6 +61,8 @@ def main() -> None:
     """Measure, compare the files, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--configfile", type=Path, default=ROOT / "config" / "config.yaml")
+    parser.add_argument("--corpus", type=Path, help="a file of reviews, in the place of the configuration's")
+    parser.add_argument("--reviews", type=int, help="how many of them, in one shard")
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="the plain script too, with six views")
@@ -58,6 +72,7 @@ def main() -> None:
         start = Path(temporary) / "start"
         start.mkdir()
         copy_workflow(start, arguments.configfile)
+        take_reviews(start, arguments.corpus, arguments.reviews)
         configure(start, keep=True)
         study = load_study(yaml.safe_load((start / "benchmark.yaml").read_text()) | {"claims": None})
         weights = [file for name, model in study.models.items() for file in model.weights.files(study.results, name)]

@@ -48,7 +48,7 @@ if IN_PASS:
         conda:
             "../../envs/homogenization.yaml"
         # beside a GPU, all but one measure what has been read
-        threads: lambda wildcards: {"cpu": 1, "mps": 2}.get(model_of(wildcards).device, 8)
+        threads: lambda wildcards: {"cpu": 1, "mps": 2}.get(model_of(wildcards).device, 16)
         resources:
             mem_mb=lambda wildcards, attempt: ask.measuring_memory(
                 model_of(wildcards), STUDY.mauve.n_tokens * STUDY.mauve.seeds, attempt

@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+import polars.selectors as cs
 import pytest
 import torch
 import transformers
@@ -33,9 +34,19 @@ from homogenization.interventions.conditions import (
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.schedule import Pack
 from homogenization.interventions.templates import templates_of_reviews
-from homogenization.measures import batched_alignment
+from homogenization.measures import (
+    batched_alignment,
+    common_length,
+    device_mauve,
+    geometry,
+    in_pass,
+    mauve,
+    pooled,
+    spectra,
+)
 from homogenization.measures.alignment import NUMBERS
 from homogenization.measures.components import component_states
+from homogenization.measures.mauve import MAX_ITERATIONS
 from homogenization.measures.positional import HEAD_SUMS
 from homogenization.measures.positional_pass import positional_sums
 from homogenization.states import attention
@@ -141,6 +152,26 @@ def stored(model: LanguageModel) -> list[np.ndarray]:
 def measured(model: LanguageModel, n_texts: int = 2) -> list[np.ndarray]:
     table, _ = component_states(model, IDS[:n_texts], TEXTS[:n_texts], IDENTITY, 2048)
     return [table.select(*NUMBERS).to_numpy()]
+
+
+IN_PASS = {
+    "spectra": (spectra, {"views": ["raw", "centred_without_first"]}),
+    "geometry": (geometry, {}),
+    "common_length": (common_length, {"n_tokens": 12, "draws": 2, "seed": 0, "views": ["unit"]}),
+    "pooled": (pooled, {}),
+    "mauve": (mauve, {"n_tokens": 30, "seeds": [0, 1]}),
+}
+
+
+def in_the_pass(model: LanguageModel) -> list[np.ndarray]:
+    """Numbers of measures that are taken while the model reads, twice because of pooled tokens."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(in_pass, "HELD_BYTES", 0)
+        patched.setattr(device_mauve, "is_fast", lambda device: True)  # the same arithmetic on both
+        *_, tables = in_pass.measure_in_pass(model, IDS, TEXTS, IDENTITY, 2048, "float32", True, IN_PASS)
+    of_all = [table for of_measure in tables.values() for table in of_measure]
+    lists = [table[name].explode() for table in of_all for name in table.columns if name == "singular_values"]
+    return [table.select(cs.float()).to_numpy() for table in of_all] + [values.to_numpy() for values in lists]
 
 
 def by_position(model: LanguageModel) -> list[np.ndarray]:
@@ -259,6 +290,26 @@ STAGES = {
             ("measures.components:_measure", "copy"): 2 * 2,  # of each device
         },
     ),
+    "in the pass": Stage(
+        in_the_pass,
+        lambda points: {
+            **checked(points),
+            ("states.extraction:_run_pack", "copy"): 2,  # attention received, in each walk
+            ("states.writer:refuse_unstorable", "number"): 2 * 2 * (BLOCKS + 2),
+            ("states.held:HeldStates.fill", "copy"): BLOCKS + 2,
+            # here the mean is long beside the shortest token, and products of the tokens as they are follow, one by one
+            ("measures.device_tokens:on_device", "copy"): (1 + 3 * len(IDS)) * (BLOCKS + 2),
+            ("measures.device_tokens:tokens_of", "copy"): BLOCKS + 2,  # a review with more tokens than the width
+            # first and drawn tokens, sums, and 3 numbers of each of 4 views
+            ("measures.pooled:_on_host", "copy"): (1 + 2 + 2 + 3 * 4) * (BLOCKS + 2),
+            ("measures.device_mauve:_tokens", "number"): BLOCKS + 1,
+            ("measures.device_mauve:_kinds", "copy"): BLOCKS + 1,
+            # of the pairs of a layer with itself, and with the one before
+            ("measures.device_mauve:_space", "copy"): 3 * (2 * BLOCKS + 1),
+            ("measures.device_mauve:k_means", "number"): MAX_ITERATIONS * (2 * BLOCKS + 1),
+            ("measures.device_mauve:k_means", "copy"): 2 * BLOCKS + 1,
+        },
+    ),
     "positional": Stage(
         by_position, lambda points: {**checked(points), ("measures.positional_pass:_sums", "copy"): BLOCKS * len(IDS)}
     ),
@@ -324,7 +375,7 @@ def test_a_stage_runs_on_one_device(stage, name):
     check(stage, name)
 
 
-@pytest.mark.parametrize("stage", ["extraction", "store", "components", "positional", "interventions"])
+@pytest.mark.parametrize("stage", ["extraction", "store", "components", "in the pass", "positional", "interventions"])
 @pytest.mark.parametrize("name", ["llama", "gemma3"])
 def test_a_stage_runs_with_its_blocks_on_two_devices(stage, name):
     check(stage, name, split=True)

@@ -1,5 +1,6 @@
 """Measured in the pass: the tables of the road over a store, metric by metric, in several architectures."""
 
+import pickle
 from itertools import product
 
 import numpy as np
@@ -11,7 +12,7 @@ from polars.testing import assert_frame_equal
 from extracted import EMBEDDED, IDENTITY, run, tiny
 from homogenization.measures import attention, common_length, geometry, in_pass, mauve, pooled, sinks, spectra
 from homogenization.measures.catalogue import MEASURES
-from homogenization.measures.device_tokens import DeviceTokens
+from homogenization.measures.device_tokens import on_device
 from homogenization.measures.geometry import geometry_of
 from homogenization.measures.in_pass import Sample, Workers, measure_in_pass
 from homogenization.measures.spectra import spectra_of
@@ -199,9 +200,12 @@ class TestDeviceTokens:
         tokens = np.random.default_rng(0).standard_normal((n, 48)).astype(np.float32) + np.float32(mean)
         tokens[0] *= np.float32(massive)
         chosen = np.arange(0, n, 2)
-        on_device = DeviceTokens(torch.from_numpy(tokens), [chosen])
+        # with another review and another size of a subset, which go through the same copy
+        other = np.random.default_rng(1).standard_normal((9, 48)).astype(np.float32)
+        found, _ = on_device([*map(torch.from_numpy, (tokens, other))], [[chosen[:1], chosen], [np.arange(4)]])
+        found = pickle.loads(pickle.dumps(found))
         there = TokenGram(tokens.astype(np.float64))
-        for mine, theirs in ((on_device, there), (on_device.subset(chosen), there.subset(chosen))):
+        for mine, theirs in ((found, there), (found.subset(chosen), there.subset(chosen))):
             assert mine.shape == theirs.shape
             expected = spectra_of(theirs, VIEWS)
             for view, values in spectra_of(mine, VIEWS).items():

@@ -9,7 +9,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from described import HARDWARE, NETWORK
-from homogenization.measures import common_length, eigenvalues, geometry, mauve, pooled, spectra
+from homogenization.measures import common_length, device_mauve, eigenvalues, geometry, mauve, pooled, spectra
 from homogenization.measures.batched_alignment import batched_alignment
 from homogenization.measures.catalogue import MEASURES
 from homogenization.measures.views import VIEWS
@@ -22,6 +22,7 @@ from homogenization.plan.measures import (
     component_operations,
     component_seconds,
     geometry_work,
+    mauve_on_gpu,
     mauve_work,
     measures_of_model,
     measures_table,
@@ -119,19 +120,31 @@ def test_operations_of_components_on_a_gpu(lengths, width):
 
 def test_a_job_that_measures_in_the_pass_by_hand():
     works = {
-        "spectra": Work(products=6e6, decompositions=2e6, seconds=7.0),
-        "geometry": Work(products=6e6, seconds=14.0),
-        "pooled": Work(products=4e6, decompositions=1e6, seconds=50.0),
+        "spectra": Work(products=6e6, decompositions=2e6, seconds=7.0, reading=100.0),
+        "geometry": Work(products=6e6, seconds=14.0, reading=100.0),
+        "pooled": Work(products=4e6, decompositions=1e6, seconds=50.0, reading=100.0),
         "mauve": Work(products=8e6, seconds=2.0),
     }
+    pair = Work(products=8e12, decompositions=4e11), Work(products=7e6)
+    hardware = HARDWARE | {"cores": 8}
+
+    def seconds(passing=11.0, n_measured=1000, n_pairs=5, twice=False, on_cpu=False, of_mauve=pair, **rates):
+        about = passing, twice, on_cpu, hardware | rates
+        return seconds_in_pass(works, n_measured, (*of_mauve, n_pairs), *about)
+
     # at 1e6 operations a second on a core, and 5e5 on the GPU; decompositions take three times as long
     on_gpu, decomposing, at_the_end = 2 * (6 + 4) / 0.5, (7 + 14 + 3 * 2) / 7, (8 + 2 + 3) / 7
-    assert seconds_in_pass(works, 11.0, False, False, HARDWARE) == pytest.approx(11 + on_gpu + at_the_end)
-    assert seconds_in_pass(works, 11.0, True, False, HARDWARE) == pytest.approx(2 * 11 + on_gpu + at_the_end)
-    fast = HARDWARE | {"gpu_float64_tflops": 1.0}
-    assert seconds_in_pass(works, 1.0, False, False, fast) == pytest.approx(decomposing + at_the_end)
-    alone = 6 + 6 + 4 + 8 + 3 * 3 + 7 + 14 + 50 + 2
-    assert seconds_in_pass(works, 11.0, False, True, HARDWARE) == pytest.approx(11 + alone)
+    tables = 0.2
+    assert seconds() == pytest.approx(11 + on_gpu + at_the_end + tables)
+    assert seconds(twice=True) == pytest.approx(2 * 11 + on_gpu + at_the_end + tables)
+    # a GPU that is fast in float64 takes MAUVE, its factors ten times as long as products
+    fast = {"passing": 1.0, "gpu_float64_tflops": 4.0}
+    assert seconds(**fast) == pytest.approx(decomposing + 3 / 7 + 5 * (2 + 1 + 0.008) + tables)
+    assert seconds(**fast, of_mauve=(Work(), pair[1])) == pytest.approx(decomposing + 3 / 7 + 5 * 1 + tables)
+    # the process that hands reviews on is the last
+    assert seconds(**fast, n_measured=10_000, n_pairs=0) == pytest.approx(10 + 3 / 7 + 2)
+    alone = 6 + 6 + 4 + 8 + 3 * 3 + 7 + 14 + 50 + 2 + 3 * 100
+    assert seconds(on_cpu=True) == pytest.approx(11 + alone)
 
 
 def test_states_that_are_measured_in_the_pass_are_not_stored():
@@ -140,15 +153,31 @@ def test_states_that_are_measured_in_the_pass_are_not_stored():
     states = {"dtype": "auto", "layers": None, "record_attention": True}
     model = {"name": "m", "dtype": "bfloat16", "device": "auto", "gpus": 1}
     measured = {"views": ["raw"], "common_tokens": None, "pooled": ["original"]}
-    measured["mauve"] = {"variants": [], "n_tokens": 10, "seeds": 1}
+    measured["mauve"] = {"variants": ["original"], "n_tokens": 10, "seeds": 2}
     (row,) = durations_of_model(model, NETWORK, counts, states, {}, HARDWARE, measured)
     works = works_of_job("m", NETWORK, "original", np.array(lengths), states, measured)
     passing = matrix_operations(NETWORK, np.array(lengths), True) / 1e6
-    assert row["seconds_computing"] == seconds_in_pass(works, passing, False, False, HARDWARE)
+    # two reviews at five points; four layers with themselves and three with the next, for each seed
+    of_mauve = (*mauve_on_gpu(sum(lengths), 8, 10), 14)
+    assert row["seconds_computing"] == seconds_in_pass(works, 10, of_mauve, passing, False, False, HARDWARE)
     written = sum(map(written_bytes, works.values()))
     assert row["seconds_writing"] == pytest.approx(written / 2e3)
     # one view of five points, as many values as the width at most; and two spectra of pooled tokens
     assert written == pytest.approx(7.6 * 5 * (8 + 3 + 2 * 8), abs=2)
+
+
+@pytest.mark.parametrize("width", [48, 160], ids=["scatter", "gram"])
+def test_operations_of_mauve_on_a_gpu(width):
+    """Products of a pair, apart from the steps of k-means, which the planned number of steps decides."""
+    rows = torch.from_numpy(np.asarray(tokens(100, width)))[None].float()
+    with FlopCounterMode(display=False) as counter:
+        device_mauve._space(rows)
+    work, beside = mauve_on_gpu(100, width, 50)
+    small = min(width, 100)
+    clusters = 4 * 100 * 5 * small / 4 * 250
+    # solutions of triangular systems are not counted
+    assert counter.get_total_flops() == pytest.approx(work.products - clusters, rel=1e-6)
+    assert beside.products == 6 * (small // 2) ** 3 / 2
 
 
 def test_files_are_as_large_as_the_numbers_in_them(tmp_path):
@@ -197,7 +226,7 @@ def test_measures_of_a_study_by_hand():
     works = [geometry_work(np.array(lengths), 8).times(4) for lengths in ([30, 50], [40])]
     geometry_row = by_measure["geometry"]
     assert geometry_row["petaflops"] == pytest.approx(sum(work.products for work in works) / 1e15)
-    seconds = [3 + work.seconds + work.products / 1e6 for work in works]
+    seconds = [3 + work.seconds + work.reading + work.products / 1e6 for work in works]
     assert geometry_row["core_hours"] == pytest.approx(sum(seconds) / 3600)
     assert geometry_row["longest_seconds"] == pytest.approx(max(seconds))
     # one review of each variant has 35 tokens, and is drawn four times

@@ -4,7 +4,8 @@ A Gram matrix (n, n) of a review is a quarter of its states at 300 tokens and a 
 its spectrum. It comes to main memory in one copy with all that follows from the tokens themselves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -19,27 +20,30 @@ class DeviceTokens(TokenGram):
     Tokens are at most as many as the width, and every look takes its rows' products from a `TokenGram`.
     """
 
-    def __init__(self, states: torch.Tensor, subsets: Sequence[np.ndarray] = ()) -> None:
-        """Take the states (n, d) of a review, and the positions of tokens that `subset` will be asked for."""
-        n, width = states.shape
-        copied = products(states).cpu().numpy()
-        self._shape = (n, width)
-        self.shifted = copied[: n * n].reshape(n, n)
-        self.norms, along_mean = copied[n * n : -3].reshape(2, n)
-        square, *self.resultants = copied[-3:].tolist()
-        if shifts_too_far(square, self.norms.min()):
-            tokens = states.double()
-            self.raw = (tokens @ tokens.T).cpu().numpy()
-        else:
-            self.raw = self.shifted + (along_mean + along_mean[:, None])
-        self._subsets = {
-            chosen.tobytes(): DeviceTokens(states[torch.from_numpy(chosen).to(states.device)]) for chosen in subsets
-        }
+    def __init__(self, numbers: np.ndarray, shape: tuple[int, int], raw: np.ndarray | None = None) -> None:
+        """Take the `products` of tokens of this shape, (n, d), and their inner products where `needs_raw` says so."""
+        n, _ = self._shape = shape
+        self.shifted = numbers[: n * n].reshape(n, n)
+        self.norms, self._along_mean = numbers[n * n : -3].reshape(2, n)
+        self.square, *self.resultants = numbers[-3:].tolist()
+        self.subsets: dict[bytes, DeviceTokens] = {}
+        if raw is not None:
+            self.raw = raw
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of tokens, and width."""
         return self._shape
+
+    @cached_property
+    def raw(self) -> np.ndarray:
+        """(n, n) inner products of the tokens as they are."""
+        return self.shifted + (self._along_mean + self._along_mean[:, None])
+
+    @property
+    def needs_raw(self) -> bool:
+        """Whether `raw` can't be had from the other numbers without a loss of precision."""
+        return shifts_too_far(self.square, self.norms.min())
 
     @property
     def cosines(self) -> np.ndarray:
@@ -49,32 +53,68 @@ class DeviceTokens(TokenGram):
 
     def subset(self, positions: np.ndarray) -> TokenGram:
         """The tokens at `positions`, which were announced."""
-        return self._subsets[positions.tobytes()]
+        return self.subsets[positions.tobytes()]
 
 
 def products(states: torch.Tensor) -> torch.Tensor:
-    """All that `DeviceTokens` needs of the states (n, d) of a review, one after the other, on their device in float64.
+    """All that `DeviceTokens` needs of matrices of tokens (b, n, d), on their device: a row of float64 for each.
 
-    These are: inner products of the tokens less the mean m of all but the first (n x n); their lengths (n); their
+    A row holds: inner products of the tokens less the mean m of all but the first (n x n); their lengths (n); their
     products with m less |m|^2 / 2 (n); |m|^2, and the resultants of all tokens and of all but the first.
     """
     tokens = states.double()
-    mean = tokens[1:].sum(dim=0) / max(len(tokens) - 1, 1)
-    rows = tokens - mean
-    square = mean @ mean
-    lengths = tokens.norm(dim=1)
-    units = tokens / (lengths + (lengths == 0))[:, None]
-    rest = units[1:].sum(dim=0)
-    numbers = torch.stack([square, (rest + units[0]).norm(), rest.norm()])
-    return torch.cat([(rows @ rows.T).flatten(), lengths, tokens @ mean - square / 2, numbers])
+    b, n, _ = tokens.shape
+    mean = tokens[:, 1:].sum(dim=1) / max(n - 1, 1)
+    rows = tokens - mean[:, None]
+    square = mean.square().sum(dim=1)
+    lengths = tokens.norm(dim=2)
+    units = tokens / (lengths + (lengths == 0))[:, :, None]
+    rest = units[:, 1:].sum(dim=1)
+    along_mean = (tokens @ mean[:, :, None])[:, :, 0] - square[:, None] / 2
+    numbers = torch.stack([square, (rest + units[:, 0]).norm(dim=1), rest.norm(dim=1)], dim=1)
+    return torch.cat([(rows @ rows.mT).view(b, n * n), lengths, along_mean, numbers], dim=1)
 
 
-def tokens_of(states: torch.Tensor, subsets: Sequence[np.ndarray] = ()) -> TokenGram:
-    """The tokens (n, d) of a review, n >= 1: on CUDA, their products are computed there if nobody needs the tokens.
+def on_device(reviews: Sequence[torch.Tensor], subsets: Sequence[Sequence[np.ndarray]]) -> list[DeviceTokens]:
+    """The tokens of reviews, (n, d) each with 1 <= n <= d, and the subsets that they will be asked for, in one copy.
+
+    Args:
+        reviews: states of each review.
+        subsets: by review, the positions of each subset.
+    """
+    matrices, names = [], []
+    for review, (states, drawn) in enumerate(zip(reviews, subsets, strict=True)):
+        matrices.append(states[None])
+        names.append((review, [None]))
+        for size in sorted({len(positions) for positions in drawn}):
+            chosen = [positions for positions in drawn if len(positions) == size]
+            matrices.append(states[torch.from_numpy(np.stack(chosen)).to(states.device)])
+            names.append((review, chosen))
+    computed = [products(of) for of in matrices]
+    copied = np.split(
+        torch.cat([of.flatten() for of in computed]).cpu().numpy(), np.cumsum([of.numel() for of in computed])[:-1]
+    )
+    found: list[DeviceTokens] = []
+    for (review, chosen), of, numbers in zip(names, matrices, copied, strict=True):
+        for positions, states, row in zip(chosen, of, numbers.reshape(len(of), -1), strict=True):
+            tokens = DeviceTokens(row, tuple(states.shape))
+            if tokens.needs_raw:
+                exact = states.double()
+                tokens = DeviceTokens(row, tuple(states.shape), (exact @ exact.T).cpu().numpy())
+            if positions is None:
+                found.append(tokens)
+            else:
+                found[review].subsets[positions.tobytes()] = tokens
+    return found
+
+
+def tokens_of(reviews: Sequence[torch.Tensor], subsets: Sequence[Sequence[np.ndarray]]) -> Iterator[TokenGram]:
+    """The tokens of each review, (n, d) with n >= 1: on CUDA, products are computed there if nobody needs the tokens.
 
     On the CPU the arithmetic is that of the road over a store.
     """
-    n, width = states.shape
-    if states.is_cuda and n <= width and every_look_has_a_gram():
-        return DeviceTokens(states, subsets)
-    return TokenGram(states.float().cpu().numpy().astype(np.float64))
+    there = [states.is_cuda and len(states) <= states.shape[1] and every_look_has_a_gram() for states in reviews]
+    chosen = [[of for of, is_there in zip(all_of, there, strict=True) if is_there] for all_of in (reviews, subsets)]
+    computed = iter(on_device(*chosen) if any(there) else ())
+    for states, is_there in zip(reviews, there, strict=True):
+        yield next(computed) if is_there else TokenGram(states.float().cpu().numpy().astype(np.float64))

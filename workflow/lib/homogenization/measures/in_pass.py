@@ -30,7 +30,7 @@ import polars as pl
 import torch
 from threadpoolctl import threadpool_limits
 
-from homogenization.measures import pooled
+from homogenization.measures import device_mauve, mauve, pooled
 from homogenization.measures.device_tokens import tokens_of
 from homogenization.measures.reviews import Each, OfReview
 from homogenization.measures.views import TokenGram
@@ -44,7 +44,7 @@ from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM, layer_
 
 HELD_BYTES = 4_000_000_000  # of pooled tokens; more than that, and the model reads twice
 _PR_SET_PDEATHSIG = 1  # prctl(2)
-_WAITING = 4  # reviews that wait for each worker: their Gram matrices are in memory
+_WAITING = 2  # parts of a pass that wait for each worker: their Gram matrices are in memory
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Workers:
     """
 
     def __init__(self, number: int) -> None:
-        self._number = number
+        self.number = number
         self._pool = ProcessPoolExecutor(number, get_context("fork"), _one_thread) if number else None
         self._places = BoundedSemaphore(max(1, number * _WAITING))
         if self._pool is not None:
@@ -91,7 +91,7 @@ class Workers:
         waiting: deque[Future] = deque()
         for argument in arguments:
             waiting.append(self.submit(function, argument))
-            if len(waiting) > self._number:
+            if len(waiting) > self.number:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
@@ -177,7 +177,7 @@ class _Pass:
     whole: dict[str, Callable[[], Any]]
     of_reviews: dict[str, Any]
     of_shard: "_Pooled | None"
-    found: dict[tuple[str, int], Future] = field(default_factory=dict)
+    found: dict[tuple[str, int], Future] = field(default_factory=dict)  # by point, and first review of a part
 
 
 class _Taker:
@@ -285,7 +285,7 @@ def measure_in_pass(
         shape: StoreShape, read: Windows, attributes: Mapping[str, Any], stored_as: str
     ) -> Iterator[Sequence[_Taker]]:
         held = HeldStates(shape, read.review_ids, read.tokens, attributes, stored_as)
-        passes.append(_planned(held, measures, sample, workers))
+        passes.append(_planned(held, measures, sample, workers, model.packed.device))
         yield _takers(passes[0], workers)
         for future in passes[0].found.values():  # a fault in a worker ends the job here
             future.result()
@@ -304,6 +304,7 @@ def _planned(
     measures: Mapping[str, tuple[ModuleType, Mapping[str, Any]]],
     sample: Sample | None,
     workers: Workers,
+    device: torch.device,
 ) -> _Pass:
     """What is done with the states of a job; it decides which tokens are held, and makes room for them."""
     planned = _Pass(held, {}, {}, None)
@@ -321,6 +322,8 @@ def _planned(
             continue
         wanted.append(rows)
         shared = {"each": workers.each} if "each" in signature(module.measure).parameters else {}
+        if module is mauve and device_mauve.is_fast(device):
+            shared["values"] = partial(device_mauve.values, held, device, workers.each)
         planned.whole[name] = partial(module.measure, held, **params, **shared)
     held.hold(np.unique(np.concatenate(wanted)))
     return planned
@@ -336,13 +339,16 @@ def _takers(planned: _Pass, workers: Workers) -> list[_Taker]:
         held.fill(point, start, states)
         at, layer = places[point]
         first, last = np.searchsorted(starts, [start, start + len(states)]).tolist()
+        wanted, reviews, drawn = [], [], []
         for review in range(first, last):
             of = states[starts[review] - start : starts[review + 1] - start]
             review_id, (n_tokens, width) = held.review_ids[review], of.shape
             place = {"review_id": review_id, "point": at, "layer": layer, "n_tokens": n_tokens, "width": width}
-            drawn = [positions for of_reviews in subsets for positions in of_reviews.get(review_id, ())]
-            of_review = {name: measure.of_review(place) for name, measure in planned.of_reviews.items()}
-            planned.found[point, review] = workers.submit(_measured, of_review, tokens_of(of, drawn))
+            wanted.append({name: measure.of_review(place) for name, measure in planned.of_reviews.items()})
+            reviews.append(of)
+            drawn.append([positions for of_reviews in subsets for positions in of_reviews.get(review_id, ())])
+        tokens = tokens_of(reviews, drawn)
+        planned.found[point, first] = workers.submit(_measured, wanted, list(tokens) if workers.number else tokens)
         if of_shard is not None:  # the last, since it can't be taken twice
             of_shard.add_to_sums(point, start, states)
 
@@ -350,9 +356,12 @@ def _takers(planned: _Pass, workers: Workers) -> list[_Taker]:
     return [*walks, _Taker(held, take)]
 
 
-def _measured(of_review: Mapping[str, OfReview], tokens: TokenGram) -> dict[str, Any]:
-    """What all measures find in one review at one place; in a worker."""
-    return {name: find(tokens) for name, find in of_review.items()}
+def _measured(wanted: Sequence[Mapping[str, OfReview]], reviews: Iterable[TokenGram]) -> list[dict[str, Any]]:
+    """What all measures find in some reviews at one place; in a worker."""
+    return [
+        {name: find(tokens) for name, find in of_review.items()}
+        for of_review, tokens in zip(wanted, reviews, strict=True)
+    ]
 
 
 def _rows_of_sums(sums: pooled.Sums) -> list[dict[str, Any]]:
@@ -365,8 +374,9 @@ def _tables(done: _Pass, name: str) -> Sequence[pl.DataFrame]:
     if name in done.whole:
         tables = done.whole[name]()
         return [tables] if isinstance(tables, pl.DataFrame) else tables
-    ordered = (done.found[point, review] for point in done.held.points for review in range(len(done.held.review_ids)))
-    found = (future.result()[name] for future in ordered)
+    order = {point: place for place, point in enumerate(done.held.points)}
+    ordered = sorted(done.found, key=lambda part: (order[part[0]], part[1]))
+    found = (of_review[name] for part in ordered for of_review in done.found[part].result())
     return done.of_reviews[name].tables(one for one in found if one is not None)
 
 

@@ -6,7 +6,7 @@ one distribution give .94 to .97 rather than 1, and values vary with the seed: c
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,9 +21,9 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.variants import ORIGINAL
 
-_EXPLAINED_VARIANCE = 0.9
+EXPLAINED_VARIANCE = 0.9
 _STARTS = 5
-_MAX_ITERATIONS = 100
+MAX_ITERATIONS = 100
 _TOKENS_PER_CLUSTER = 10
 _MIN_TOKENS = 20  # in each half: two clusters
 
@@ -40,6 +40,9 @@ MAUVE_SCHEMA = {
 SCHEMAS = (MAUVE_SCHEMA,)
 # layers, kind, seed, and unit rows of two clouds
 Pair = tuple[int, int, str, int, np.ndarray, np.ndarray]
+Halves = dict[int, tuple[np.ndarray, np.ndarray]]  # drawn tokens by seed
+# of drawn tokens, clusters and scale: what tells each pair of clouds apart, and its MAUVE
+Values = Callable[[Halves, int, float], Iterable[tuple[dict[str, Any], float]]]
 
 
 def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0, n_points: int = 25) -> float:
@@ -69,7 +72,7 @@ def _divergence(p: np.ndarray, mixtures: np.ndarray) -> np.ndarray:
     return (p[support] * np.log(p[support] / mixtures[:, support])).sum(axis=1).clip(min=0.0)
 
 
-def principal_components(rows: np.ndarray, explained: float = _EXPLAINED_VARIANCE) -> np.ndarray:
+def principal_components(rows: np.ndarray, explained: float = EXPLAINED_VARIANCE) -> np.ndarray:
     """(n, d) float32 -> (n, k) float32 scores on the fewest principal components with `explained` of the variance.
 
     The components come from the scatter or the Gram matrix, whichever is smaller. (n, 1) zeros where rows do not vary.
@@ -77,17 +80,31 @@ def principal_components(rows: np.ndarray, explained: float = _EXPLAINED_VARIANC
     centred = rows - rows.mean(axis=0, dtype=np.float64).astype(np.float32)
     n, width = centred.shape
     gram = n < width
-    products = centred @ centred.T if gram else centred.T @ centred
+    variances, vectors = leading_components(centred @ centred.T if gram else centred.T @ centred, explained)
+    if not len(variances):
+        return np.zeros((n, 1), dtype=np.float32)
+    return vectors * np.sqrt(variances) if gram else centred @ vectors
+
+
+def leading_components(
+    products: np.ndarray, explained: float, variance: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The fewest largest eigenvalues (k,) that add up to `explained` of `variance`, and their eigenvectors (m, k).
+
+    Args:
+        products: (m, m) symmetric, not negative.
+        explained: share of the variance.
+        variance: None for the sum of all eigenvalues. Where it is 0, k is 0.
+    """
     try:
         variances, vectors = eigh(products, driver="evd")
     except LinAlgError:  # divide and conquer can stop without a result; QL, which takes longer, converges always
         variances, vectors = eigh(products, driver="ev")
     variances, vectors = variances[::-1].clip(min=0), vectors[:, ::-1]
     shares = np.cumsum(variances, dtype=np.float64)
-    if shares[-1] <= 0:
-        return np.zeros((n, 1), dtype=np.float32)
-    k = int(np.searchsorted(shares, explained * shares[-1])) + 1
-    return vectors[:, :k] * np.sqrt(variances[:k]) if gram else centred @ vectors[:, :k]
+    total = shares[-1] if variance is None else variance
+    k = int(np.searchsorted(shares, explained * total)) + 1 if total > 0 else 0
+    return variances[:k], vectors[:, :k]
 
 
 def quantise(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -123,16 +140,22 @@ def clustered(scores: np.ndarray, kinds: np.ndarray, n_clusters: int, seed: int)
         n_clusters: number of clusters.
         seed: seed of the drawn rows.
     """
-    generator = np.random.default_rng(seed)
     best = None
-    for _ in range(_STARTS):
-        drawn = generator.permutation(len(scores))
-        first_of_its_kind = np.sort(np.unique(kinds[drawn], return_index=True)[1])
-        centres = scores[drawn[first_of_its_kind[:n_clusters]]]
-        k_means = KMeans(len(centres), init=centres, n_init=1, max_iter=_MAX_ITERATIONS, tol=0).fit(scores)
+    for drawn in drawn_centres(kinds, seed, n_clusters):
+        centres = scores[drawn]
+        k_means = KMeans(len(centres), init=centres, n_init=1, max_iter=MAX_ITERATIONS, tol=0).fit(scores)
         if best is None or k_means.inertia_ < best.inertia_:
             best = k_means
     return best.labels_
+
+
+def drawn_centres(kinds: np.ndarray, seed: int, n_clusters: int) -> Iterator[np.ndarray]:
+    """The rows, of which `kinds` (n,) are given, that are the first centres of each k-means: at most `n_clusters`."""
+    generator = np.random.default_rng(seed)
+    for _ in range(_STARTS):
+        drawn = generator.permutation(len(kinds))
+        first_of_its_kind = np.sort(np.unique(kinds[drawn], return_index=True)[1])
+        yield drawn[first_of_its_kind[:n_clusters]]
 
 
 def mauve(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int, scale: float = 5.0) -> float:
@@ -160,11 +183,16 @@ def draw_halves(n_available: int, n_tokens: int | None, seed: int) -> tuple[np.n
 
 def rows(states: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0) -> np.ndarray:
     """The tokens that `measure` reads of states with these lengths, int64, ascending."""
-    return _union(_halves(states, n_tokens, seeds))
+    return union(_halves(states, n_tokens, seeds))
 
 
 def measure(
-    store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0, each: Each = map
+    store: TokenStates,
+    n_tokens: int | None,
+    seeds: Sequence[int],
+    scale: float = 5.0,
+    each: Each = map,
+    values: Values | None = None,
 ) -> pl.DataFrame:
     """MAUVE from each layer to the next and its split-half null, for each seed: the table `mauve` (`MAUVE_SCHEMA`).
 
@@ -178,6 +206,7 @@ def measure(
         seeds: seeds of the drawn tokens and of the cluster centres.
         scale: scaling factor c of the divergences.
         each: calls a function of each of many arguments and gives the results in their order, as `map` does.
+        values: computes all pairs of clouds at once (`measures.device_mauve`); None: each pair by itself.
 
     Returns:
         No row for a rewritten variant of which the shard has too few tokens, because few of its reviews were rewritten.
@@ -185,12 +214,12 @@ def measure(
     Raises:
         HomogenizationError: originals with fewer than 20 tokens in a half, or states that are not finite.
     """
-    table = measured_table(_rows(store, n_tokens, seeds, scale, each), store, MAUVE_SCHEMA, "layer_to")
+    table = measured_table(_rows(store, n_tokens, seeds, scale, each, values), store, MAUVE_SCHEMA, "layer_to")
     return table.sort("layer_from", "layer_to", "seed")
 
 
 def _rows(
-    store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float, each: Each
+    store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float, each: Each, values: Values | None
 ) -> Iterator[dict[str, Any]]:
     halves = _halves(store, n_tokens, seeds)
     if not halves:
@@ -198,7 +227,11 @@ def _rows(
         return
     size = len(next(iter(halves.values()))[0])
     n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))
-    for pair, value in each(partial(_of_pair, n_clusters=n_clusters, scale=scale), _pairs(store, halves)):
+    if values is None:
+        found = each(partial(_of_pair, n_clusters=n_clusters, scale=scale), _pairs(store, halves))
+    else:
+        found = values(halves, n_clusters, scale)
+    for pair, value in found:
         print("layer {layer_from} to {layer_to}, seed {seed}, {kind}: ".format(**pair) + f"{value:.4f}", flush=True)
         yield {**pair, "mauve": value, "n_tokens": size, "n_clusters": n_clusters}
 
@@ -210,9 +243,7 @@ def _of_pair(pair: Pair, n_clusters: int, scale: float) -> tuple[dict[str, Any],
     return about, mauve(first, second, n_clusters, about["seed"], scale)
 
 
-def _halves(
-    states: TokenStates, n_tokens: int | None, seeds: Sequence[int]
-) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+def _halves(states: TokenStates, n_tokens: int | None, seeds: Sequence[int]) -> Halves:
     """The drawn tokens by seed; none for a rewritten variant of which the shard has too few."""
     n_available = int(states.review_offsets[-1])
     if n_available < 2 * _MIN_TOKENS and states.attributes["variant"] != ORIGINAL:
@@ -220,16 +251,16 @@ def _halves(
     return {seed: draw_halves(n_available, n_tokens, seed) for seed in seeds}
 
 
-def _union(halves: dict[int, tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+def union(halves: Halves) -> np.ndarray:
     """All drawn tokens, int64, ascending."""
     return np.unique(
         np.concatenate([np.empty(0, dtype=np.int64), *(half for pair in halves.values() for half in pair)])
     )
 
 
-def _pairs(store: TokenStates, halves: dict[int, tuple[np.ndarray, np.ndarray]]) -> Iterator[Pair]:
+def _pairs(store: TokenStates, halves: Halves) -> Iterator[Pair]:
     """Yield (layer_from, layer_to, kind, seed, unit rows, unit rows), float32; each layer is read once."""
-    read = _union(halves)
+    read = union(halves)
     places = {seed: [np.searchsorted(read, half) for half in pair] for seed, pair in halves.items()}
     previous: dict[int, np.ndarray] = {}
     for layer in store.layers:

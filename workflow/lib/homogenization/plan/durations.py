@@ -12,7 +12,14 @@ import polars as pl
 from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import TOTAL, matrix_operations, store_bytes
-from homogenization.plan.measures import component_seconds, seconds_in_pass, works_of_job, written_bytes
+from homogenization.plan.measures import (
+    component_seconds,
+    mauve_on_gpu,
+    pairs_of_clouds,
+    seconds_in_pass,
+    works_of_job,
+    written_bytes,
+)
 from homogenization.plan.text import aligned, count, duration, three_digits
 from homogenization.states.extraction import chosen_layers
 
@@ -76,8 +83,8 @@ def durations_of_model(
         HomogenizationError: `layers` names a layer that the model lacks.
     """
     stored_as = model["dtype"] if states["dtype"] == "auto" else states["dtype"]
-    layers = len(chosen_layers(states["layers"], architecture.n_blocks, model["name"]))
-    recorded = states["record_attention"]
+    layers = chosen_layers(states["layers"], architecture.n_blocks, model["name"])
+    recorded, points = states["record_attention"], len(layers) + architecture.final_norm
 
     def of_jobs(work: str, counts: pl.DataFrame) -> list[tuple[float, int]]:
         """Seconds of computing and bytes written of each job."""
@@ -88,12 +95,15 @@ def durations_of_model(
             written = 0
             if work == STATES and in_pass:
                 works = works_of_job(model["name"], architecture, variant, lengths, states, in_pass)
-                points = layers + architecture.final_norm
-                held = int(lengths.sum()) * points * architecture.width * BYTES[stored_as]
-                seconds = seconds_in_pass(works, seconds, "pooled" in works and held > _HELD_BYTES, on_cpu, hardware)
+                n_tokens, of_mauve = int(lengths.sum()), in_pass["mauve"]
+                twice = "pooled" in works and n_tokens * points * architecture.width * BYTES[stored_as] > _HELD_BYTES
+                n_pairs = pairs_of_clouds(layers, of_mauve) if "mauve" in works else 0
+                mauve = (*mauve_on_gpu(n_tokens, architecture.width, of_mauve["n_tokens"]), n_pairs)
+                n_measured = len(lengths) * points
+                seconds = seconds_in_pass(works, n_measured, mauve, seconds, twice, on_cpu, hardware)
                 written = sum(map(written_bytes, works.values()))
             elif work == STATES:
-                written = store_bytes(architecture, int(lengths.sum()), len(lengths), stored_as, layers, recorded)
+                written = store_bytes(architecture, int(lengths.sum()), len(lengths), stored_as, len(layers), recorded)
             if work == COMPONENTS:
                 seconds += component_seconds(architecture, lengths, on_cpu, hardware)
             jobs.append((seconds, written))

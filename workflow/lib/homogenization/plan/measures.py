@@ -39,18 +39,30 @@ _POOLED, _POOLED_POINT = 6e-8, 0.08
 # k-means: steps of all starts together, components in parts of the largest number, seconds of a pair of clouds
 _STEPS, _COMPONENTS, _CLOUDS = 125, 4, 0.1
 _TOKENS_PER_CLUSTER = 10
-_WORKERS = 7  # processes that measure beside a GPU
+# operations in float64 of a GPU that takes MAUVE, in a second; times that factors of matrices take there, of products
+_FAST_FLOAT64, _SLOWER_ON_GPU = 2e12, 10
+# seconds of the process that runs the model: a review at a point that it hands on, then in a table; a pair of clouds
+_HANDED_ON, _TABLED, _PAIR = 1e-3, 2e-4, 8e-3
 _NUMBER = 7.6  # bytes of a singular value in a compressed file
 _VECTORS = 6  # times the cube of a matrix: its eigenvalues with their vectors
 
 
 @dataclass(frozen=True)
 class Work:
-    """Operations in products of matrices and in decompositions, seconds of everything else, and numbers written."""
+    """What a measure takes.
+
+    Attributes:
+        products: operations in products of matrices.
+        decompositions: operations in decompositions.
+        seconds: seconds of everything else.
+        reading: seconds to read states from a store and to convert them.
+        numbers: numbers written.
+    """
 
     products: float = 0.0
     decompositions: float = 0.0
     seconds: float = 0.0
+    reading: float = 0.0
     numbers: float = 0.0
 
     def __add__(self, other: "Work") -> "Work":
@@ -62,7 +74,9 @@ class Work:
 
     def seconds_on_a_core(self, gigaflops: float) -> float:
         """Seconds of one job, with the start of its process, at so many 10⁹ operations in a second."""
-        return _STARTUP + self.seconds + (self.products + _SLOWER * self.decompositions) / gigaflops / 1e9
+        return (
+            _STARTUP + self.seconds + self.reading + (self.products + _SLOWER * self.decompositions) / gigaflops / 1e9
+        )
 
 
 def written_bytes(work: Work) -> int:
@@ -88,7 +102,8 @@ def spectra_work(lengths: np.ndarray, width: int, views: Sequence[str]) -> Work:
     return Work(
         products.sum(),
         looks * (4 / 3 * small**3).sum(),
-        (_SPECTRA * n * width + _EIGENVALUES * len(views) * small**2 + _SPECTRA_CALL).sum(),
+        (_EIGENVALUES * len(views) * small**2).sum(),
+        (_SPECTRA * n * width + _SPECTRA_CALL).sum(),
         len(views) * small.sum(),
     )
 
@@ -96,7 +111,8 @@ def spectra_work(lengths: np.ndarray, width: int, views: Sequence[str]) -> Work:
 def geometry_work(lengths: np.ndarray, width: int) -> Work:
     """Cosines of reviews at one point: a symmetric product of n² d operations each, and passes over the pairs."""
     n = lengths.astype(float)
-    return Work((n**2 * width).sum(), 0.0, (_GEOMETRY * n * width + _PAIRS * n**2 + _GEOMETRY_CALL).sum())
+    reading = (_GEOMETRY * n * width + _GEOMETRY_CALL).sum()
+    return Work((n**2 * width).sum(), 0.0, (_PAIRS * n**2).sum(), reading)
 
 
 def common_length_work(lengths: np.ndarray, width: int, n_tokens: int, views: Sequence[str]) -> Work:
@@ -113,8 +129,8 @@ def pooled_work(n_reviews: int, n_tokens: int, width: int) -> Work:
     """
     paired = np.array([min(1024, n_tokens)] * 2)
     cosines = geometry_work(paired, width)
-    seconds = _POOLED * n_tokens * width + _POOLED_POINT + 2 * _EIGENVALUES * width**2
-    return Work(n_tokens * width**2, 8 / 3 * width**3, seconds, 2 * width) + cosines
+    reading = _POOLED * n_tokens * width + _POOLED_POINT
+    return Work(n_tokens * width**2, 8 / 3 * width**3, 2 * _EIGENVALUES * width**2, reading, 2 * width) + cosines
 
 
 def mauve_work(n_tokens: int, width: int, most: int) -> Work:
@@ -205,8 +221,6 @@ def works_of_job(
     """By measure, what it takes of the states of one variant and shard; arguments as in `measures_of_model`."""
     layers = chosen_layers(states["layers"], architecture.n_blocks, model)
     width, points = architecture.width, len(layers) + architecture.final_norm
-    # a layer with itself, and with the next one
-    pairs = len(layers) + sum(layer + 1 in layers for layer in layers)
     of_mauve, n_tokens = measured["mauve"], int(lengths.sum())
     works = {
         "spectra": spectra_work(lengths, width, measured["views"]).times(points),
@@ -218,21 +232,52 @@ def works_of_job(
     if variant in measured["pooled"]:
         works["pooled"] = pooled_work(len(lengths), n_tokens, width).times(points)
     if variant in of_mauve["variants"]:
-        works["mauve"] = mauve_work(n_tokens, width, of_mauve["n_tokens"]).times(pairs * of_mauve["seeds"])
+        works["mauve"] = mauve_work(n_tokens, width, of_mauve["n_tokens"]).times(pairs_of_clouds(layers, of_mauve))
     return works
 
 
+def pairs_of_clouds(layers: Sequence[int], of_mauve: Mapping[str, Any]) -> int:
+    """How many pairs of clouds MAUVE compares: each layer with itself and with the next one, for each seed."""
+    return (len(layers) + sum(layer + 1 in layers for layer in layers)) * of_mauve["seeds"]
+
+
+def mauve_on_gpu(n_tokens: int, width: int, most: int) -> tuple[Work, Work]:
+    """MAUVE of two halves of the tokens of a job, once, in float64: on a GPU, and on a core beside it.
+
+    The GPU finds half as many dimensions in four products with the scatter or the Gram matrix, whichever is smaller,
+    makes them orthonormal five times, and clusters. The core decomposes the matrix of these dimensions.
+    """
+    half = min(most, n_tokens // 2)
+    rows, small = 2 * half, min(2 * half, width)
+    space, components = small // 2, small / _COMPONENTS
+    # 4 products, and those in the space; 5 Gram matrices
+    products = 2 * rows * width * small + 5 * 2 * small**2 * space + 6 * 2 * small * space**2
+    # distances and centres of a step; all starts go on until the slowest has ended
+    clusters = 2 * 2 * rows * max(2, round(half / _TOKENS_PER_CLUSTER)) * components * 2 * _STEPS
+    factors = 5 * (space**3 / 3 + small * space**2)
+    return Work(products + clusters, factors), Work(_VECTORS * space**3 / 2)
+
+
 def seconds_in_pass(
-    works: Mapping[str, Work], passing: float, twice: bool, on_cpu: bool, hardware: Mapping[str, float]
+    works: Mapping[str, Work],
+    n_measured: int,
+    mauve: tuple[Work, Work, int],
+    passing: float,
+    twice: bool,
+    on_cpu: bool,
+    hardware: Mapping[str, float],
 ) -> float:
     """Seconds of a job that measures states while its model reads (`states.keep: false`), without start and loading.
 
     On the CPU, one core does everything. A GPU computes the products of reviews and of pooled tokens, with twice as
-    many operations since their symmetry is not used. Seven cores decompose them meanwhile; they share out MAUVE and
-    the decompositions of pooled tokens once all is read.
+    many operations since their symmetry is not used. All cores but one, which hands the reviews on, decompose them
+    meanwhile. Once all is read, tables are made, the GPU computes MAUVE where it is fast in float64, and the cores
+    share out the decompositions for it, or all of MAUVE, and those of pooled tokens.
 
     Args:
         works: What the measures take (`works_of_job`).
+        n_measured: Reviews, times the points.
+        mauve: What MAUVE takes of a pair of clouds on a GPU and beside it (`mauve_on_gpu`), and how many there are.
         passing: Seconds of the forward passes over the reviews.
         twice: Whether pooled tokens are too many to be held, so that the model reads twice.
         on_cpu: Whether the model runs on the CPU.
@@ -242,15 +287,26 @@ def seconds_in_pass(
     gigaflops = hardware["core_gflops"]
     if on_cpu:
         return passing + sum(work.seconds_on_a_core(gigaflops) - _STARTUP for work in works.values())
+    workers, operations = max(1, hardware["cores"] - 1), 1e12 * hardware["gpu_float64_tflops"]
+
+    def shared(work: Work) -> float:
+        """Seconds of the cores that measure, without reading."""
+        return (replace(work, reading=0.0).seconds_on_a_core(gigaflops) - _STARTUP) / workers
+
     # spectra and geometry share their products
     on_gpu = sum(work.products for measure, work in works.items() if measure in ("spectra", "common_length", "pooled"))
     beside = Work()
     for measure in ("spectra", "geometry", "common_length"):
         beside += replace(works.get(measure, Work()), products=0.0)
-    at_the_end = works.get("mauve", Work()) + replace(works.get("pooled", Work()), products=0.0, seconds=0.0)
-    busy = passing + 2 * on_gpu / hardware["gpu_float64_tflops"] / 1e12
-    decomposing, rest = ((work.seconds_on_a_core(gigaflops) - _STARTUP) / _WORKERS for work in (beside, at_the_end))
-    return max(busy, decomposing) + rest
+    reading = max(passing + 2 * on_gpu / operations, shared(beside), _HANDED_ON * n_measured)
+    at_the_end = shared(replace(works.get("pooled", Work()), products=0.0, seconds=0.0))
+    pair, beside_it, n_pairs = mauve
+    if operations >= _FAST_FLOAT64:
+        seconds_of_pair = (pair.products + _SLOWER_ON_GPU * pair.decompositions) / operations + _PAIR
+        at_the_end += n_pairs * max(seconds_of_pair, shared(beside_it))  # of the next pairs meanwhile
+    else:
+        at_the_end += shared(works.get("mauve", Work()))
+    return reading + at_the_end + _TABLED * n_measured
 
 
 def _row(measure: str, model: str, works: Sequence[Work], hardware: Mapping[str, float]) -> dict[str, Any]:

@@ -69,9 +69,13 @@ class HeldStates:
         """The tokens of a sample, int64, ascending."""
         return sampled_rows(self.review_ids, self.review_offsets, sample_tokens, seed)[0]
 
+    def stored(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> torch.Tensor:
+        """The residual stream (tokens, width) of tokens that are held, in the dtype of a store."""
+        return self._held(layer_name(layer), tokens)
+
     def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
         """The residual stream (tokens, width), float32, of tokens that are held; see `StateStore.residual_stream`."""
-        return self._held(layer_name(layer), tokens).float().numpy()
+        return self.stored(layer, tokens).float().numpy()
 
     def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
         """The states after the final norm of tokens that are held; None where the architecture has no such norm."""

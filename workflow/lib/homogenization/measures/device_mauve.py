@@ -1,0 +1,267 @@
+"""MAUVE on a device: products of matrices there, and eigenvectors of small matrices on the CPU.
+
+What is computed is that of `measures.mauve`, from the same drawn tokens and the same first centres. The components with
+90 % of the variance are taken from a subspace of half as many dimensions as there are tokens, which a few products with
+their Gram matrix find (subspace iteration; Halko et al. 2011): its eigenvectors take an eighth of the time of all.
+Where it holds too little of the variance, all are computed. Seeds, and the starts of their k-means, go through each
+product together. Rounding differs from the CPU's, so that k-means can end in another of its optima; and a cluster that
+loses all its tokens keeps its centre.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+
+from homogenization.measures.mauve import (
+    EXPLAINED_VARIANCE,
+    MAX_ITERATIONS,
+    Halves,
+    drawn_centres,
+    frontier_area,
+    leading_components,
+    union,
+)
+from homogenization.measures.reviews import OVERFLOW, Each
+from homogenization.run.errors import HomogenizationError
+from homogenization.states.held import HeldStates
+
+_FAST_IN_FLOAT64 = {(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)}  # compute capabilities: P100, V100, A100, H100, B200
+_STEPS = 4  # of subspace iteration
+_HELD_VARIANCE = 0.95  # of a subspace whose components count; less, and all components are computed
+_SHIFT = 1e-13  # of the trace; with it, a Gram matrix of any columns has a Cholesky factor
+_BYTES = 4e9  # of the pairs of clouds that go through products together
+_HASHED_TOKENS = 4096
+
+
+def is_fast(device: torch.device) -> bool:
+    """Whether MAUVE is computed on `device`: a CUDA device with units for float64, which few have."""
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) in _FAST_IN_FLOAT64
+
+
+@dataclass(frozen=True)
+class _Clouds:
+    """Pairs of clouds of the same layers, one for each of some seeds.
+
+    Attributes:
+        names: `layer_from`, `layer_to`, `kind` and `seed` of each pair.
+        rows: (pairs, 2 m, d) float32, unit rows of the first cloud and then of the second.
+        kinds: (pairs, 2 m) int64, `mauve.kinds_of` the rows of each pair.
+    """
+
+    names: Sequence[dict[str, Any]]
+    rows: torch.Tensor
+    kinds: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Space:
+    """Where the components of pairs of clouds are sought.
+
+    Attributes:
+        rows: (pairs, 2 m, d) float32, centred.
+        basis: (pairs, r, s) float64, orthonormal columns; r is 2 m, or d where that is not larger.
+        is_held: (pairs,) bool, whether the basis holds enough of the variance.
+        problems: by pair, the matrix in whose leading eigenvectors the components are, float32, and the variance.
+    """
+
+    rows: torch.Tensor
+    basis: torch.Tensor
+    is_held: np.ndarray
+    problems: Sequence[tuple[np.ndarray, float]]
+
+
+def values(
+    states: HeldStates, device: torch.device, each: Each, halves: Halves, n_clusters: int, scale: float
+) -> Iterator[tuple[dict[str, Any], float]]:
+    """Yield what tells a pair of clouds apart (`layer_from`, `layer_to`, `kind`, `seed`), and its MAUVE.
+
+    Args:
+        states: states that are held, those of the drawn tokens among them.
+        device: device that computes.
+        each: calls a function of each of many arguments, as `map` does; here for eigenvectors, on the CPU.
+        halves: drawn tokens by seed.
+        n_clusters: clusters of a pair.
+        scale: scaling factor c of the divergences.
+
+    Raises:
+        HomogenizationError: states that are not finite.
+    """
+    waiting: deque[tuple[_Clouds, _Space]] = deque()
+
+    def problems() -> Iterator[tuple[np.ndarray, float]]:
+        for clouds in _clouds(states, device, halves):
+            space = _space(clouds.rows)
+            waiting.append((clouds, space))
+            yield from space.problems
+
+    found = iter(each(_components, problems()))
+    for first in found:
+        clouds, space = waiting.popleft()
+        components = [first, *islice(found, len(clouds.names) - 1)]
+        starts = [list(drawn_centres(*of, n_clusters)) for of in zip(clouds.kinds, _seeds(clouds), strict=True)]
+        labels = k_means(scores(space, components), starts, n_clusters)
+        for names, of_pair in zip(clouds.names, labels, strict=True):
+            yield names, frontier_area(*_histograms(of_pair, n_clusters), scale)
+
+
+def _seeds(clouds: _Clouds) -> list[int]:
+    return [names["seed"] for names in clouds.names]
+
+
+def _histograms(labels: np.ndarray, n_clusters: int) -> Iterator[np.ndarray]:
+    return (np.bincount(half, minlength=n_clusters) / len(half) for half in np.split(labels, 2))
+
+
+def _clouds(states: HeldStates, device: torch.device, halves: Halves) -> Iterator[_Clouds]:
+    """The pairs of clouds of every layer, with itself and with the one before it."""
+    read = union(halves)
+    # (seeds, 2, m) places of the halves among the tokens that are read
+    drawn = np.stack([[np.searchsorted(read, half) for half in pair] for pair in halves.values()])
+    seeds, (_, _, m) = np.array(list(halves)), drawn.shape
+    previous = None
+    for layer in states.layers:
+        here = _tokens(states, device, layer, read)
+        together = max(1, int(_BYTES / (2 * m * (16 * here[0].shape[1] + 100 * m))))
+        before = previous if layer - 1 in states.layers else None
+        for start in range(0, len(seeds), together):
+            part = slice(start, start + together)
+            for other, kind in ((before, "consecutive"), (here, "null")):
+                if other is not None:
+                    about = {"layer_from": layer - (kind == "consecutive"), "layer_to": layer, "kind": kind}
+                    names = [{**about, "seed": int(seed)} for seed in seeds[part]]
+                    yield _Clouds(names, *_pair(other, here, drawn[part]))
+        previous = here
+
+
+def _tokens(
+    states: HeldStates, device: torch.device, layer: int, read: np.ndarray
+) -> tuple[torch.Tensor, np.ndarray, int]:
+    """Unit rows of the tokens at a layer, (tokens, d) float32; the number of the kind of each; and the layer."""
+    stored = states.stored(layer, read).to(device)
+    rows = stored.float()
+    lengths = rows.norm(dim=1, keepdim=True)
+    units = rows / (lengths + (lengths == 0))
+    if not bool(units.isfinite().all()):
+        raise HomogenizationError(f"layer {layer}: states that are not finite. {OVERFLOW}")
+    return units, _kinds(stored), layer
+
+
+def _kinds(stored: torch.Tensor) -> np.ndarray:
+    """(n,) number of the kind of each row (n, d); equal rows are of one kind.
+
+    Sums of integers do not depend on their order, so that equal rows have equal sums; those of others are 64 random
+    bits.
+    """
+    bits = stored.view({2: torch.int16, 4: torch.int32}[stored.element_size()])
+    random = np.random.default_rng(0).integers(np.iinfo(np.int64).min, np.iinfo(np.int64).max, bits.shape[1])
+    weights = torch.from_numpy(random).to(bits.device)
+    sums = [(part.long() * weights).sum(dim=1) for part in bits.split(_HASHED_TOKENS)]
+    return np.unique(torch.cat(sums).cpu().numpy(), return_inverse=True)[1]
+
+
+def _pair(
+    first: tuple[torch.Tensor, np.ndarray, int], second: tuple[torch.Tensor, np.ndarray, int], drawn: np.ndarray
+) -> tuple[torch.Tensor, np.ndarray]:
+    """`rows` and `kinds` of `_Clouds`: the first halves of `first`, and the second halves of `second`."""
+    places = torch.from_numpy(drawn).to(first[0].device)
+    rows = torch.cat([first[0][places[:, 0]], second[0][places[:, 1]]], dim=1)
+    others = second[1] + (len(first[1]) if first[2] != second[2] else 0)
+    return rows, np.concatenate([first[1][drawn[:, 0]], others[drawn[:, 1]]], axis=1)
+
+
+def _space(rows: torch.Tensor) -> _Space:
+    """The subspaces of the components of unit rows (pairs, n, d)."""
+    tokens = rows.double()
+    centred = tokens - tokens.mean(dim=1, keepdim=True)
+    products = centred @ centred.mT if centred.shape[1] < centred.shape[2] else centred.mT @ centred
+    basis = _leading_space(products)
+    inner = basis.mT @ (products @ basis)
+    held, variances = torch.stack([_trace(inner), _trace(products)]).cpu().numpy()
+    is_held = held >= _HELD_VARIANCE * variances
+    inner = inner.float().cpu().numpy()
+    matrices = inner if is_held.all() else products.float().cpu().numpy()
+    of_pairs = zip(is_held, inner, matrices, variances, strict=True)
+    problems = [(small if held else whole, variance) for held, small, whole, variance in of_pairs]
+    return _Space(centred.float(), basis, is_held, problems)
+
+
+def _leading_space(products: torch.Tensor) -> torch.Tensor:
+    """(pairs, r, r) symmetric, not negative -> (pairs, r, r // 2) float64 with orthonormal columns."""
+    pairs, r, _ = products.shape
+    start = np.random.default_rng(0).standard_normal((r, r // 2))
+    basis = torch.from_numpy(start).to(products.device).expand(pairs, -1, -1)
+    for _ in range(_STEPS):
+        basis = _orthonormal(products @ basis)
+    return _orthonormal(basis)
+
+
+def _orthonormal(columns: torch.Tensor) -> torch.Tensor:
+    """Columns (pairs, r, s) with the same span, closer to orthonormal; of columns that nearly are so, orthonormal."""
+    gram = columns.mT @ columns
+    shift = _SHIFT * _trace(gram) + torch.finfo(gram.dtype).tiny
+    gram.diagonal(dim1=1, dim2=2).add_(shift[:, None])
+    factor, _ = torch.linalg.cholesky_ex(gram)
+    return torch.linalg.solve_triangular(factor.mT, columns, upper=True, left=False)
+
+
+def _trace(matrices: torch.Tensor) -> torch.Tensor:
+    return matrices.diagonal(dim1=1, dim2=2).sum(dim=1)
+
+
+def _components(problem: tuple[np.ndarray, float]) -> tuple[np.ndarray, np.ndarray]:
+    """Variances (k,) and eigenvectors (s, k) of the leading components; in a worker."""
+    matrix, variance = problem
+    variances, vectors = leading_components(matrix, EXPLAINED_VARIANCE, variance)
+    return variances, vectors.copy()
+
+
+def scores(space: _Space, components: Iterable[tuple[np.ndarray, np.ndarray]]) -> torch.Tensor:
+    """(pairs, n, k) float32 scores on the components; a pair with fewer than k has zeros in place of the others."""
+    of_pairs = []
+    parts = zip(space.rows, space.basis, space.is_held, components, strict=True)
+    for rows, basis, held, (variances, vectors) in parts:
+        found = torch.from_numpy(vectors).to(rows.device)
+        found = basis.float() @ found if held else found
+        scaled = torch.from_numpy(np.sqrt(variances)).to(rows.device)
+        of_pairs.append((found * scaled if len(rows) < rows.shape[1] else rows @ found).T)
+    # (k, n) of each, filled up with rows of zeros
+    return torch.nn.utils.rnn.pad_sequence(of_pairs, batch_first=True).mT.contiguous()
+
+
+def k_means(rows: torch.Tensor, starts: Sequence[Sequence[np.ndarray]], n_clusters: int) -> np.ndarray:
+    """(pairs, n) cluster of each row of (pairs, n, k), of the best of several starts, as `mauve.clustered` finds them.
+
+    Args:
+        rows: scores.
+        starts: by pair and start, the rows that are the first centres.
+        n_clusters: number of clusters; a start with fewer centres leaves the others empty.
+    """
+    pairs, n, width = rows.shape
+    n_starts = len(starts[0])
+    chosen = np.full((pairs, n_starts, n_clusters), -1)
+    for place in np.ndindex(pairs, n_starts):
+        centres = starts[place[0]][place[1]]
+        chosen[(*place, slice(len(centres)))] = centres
+    first = torch.from_numpy(chosen.reshape(pairs, -1)).to(rows.device)
+    # what is no centre is infinitely far
+    far = torch.zeros(first.shape, dtype=rows.dtype, device=rows.device).masked_fill(first < 0, torch.inf)
+    centres = rows.gather(1, first.clamp(min=0)[:, :, None].expand(-1, -1, width))
+    labels = None
+    for _ in range(MAX_ITERATIONS + 1):
+        # squared distances less the squared lengths of the rows
+        distances = far[:, None] + centres.square().sum(dim=2)[:, None] - 2 * rows @ centres.mT
+        distances = distances.view(pairs, n, n_starts, n_clusters)
+        before, labels = labels, distances.argmin(dim=3)
+        if before is not None and bool((labels == before).all()):
+            break
+        members = torch.nn.functional.one_hot(labels, n_clusters).to(rows.dtype).view(pairs, n, -1)
+        sizes = members.sum(dim=1)[:, :, None]
+        centres = torch.where(sizes > 0, members.mT @ rows / sizes.clamp(min=1), centres)
+    inertia = distances.amin(dim=3).sum(dim=1, dtype=torch.float64)
+    best = inertia.argmin(dim=1)
+    return labels[torch.arange(pairs, device=rows.device), :, best].cpu().numpy()
