@@ -1,11 +1,13 @@
-"""The parameters of the rules that draw figures, from the configuration."""
+"""The parameters of the rules that draw figures and pages, from the configuration."""
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from homogenization.config.study import Study
 from homogenization.figures.catalogue import Figure
 from homogenization.metrics.catalogue import METRIC_NAMES, depends_on_length, describe_metric
+from homogenization.metrics.registry import Metric
 
 
 def parameters(study: Study, figure: Figure) -> dict[str, Callable[[Mapping[str, str]], Any]]:
@@ -47,10 +49,42 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
     titles = [study.figures.titles.get(figure.name, figure.title)]
     if metric is not None:
         description = describe_metric(metric)
-        label = f"{description.label} †" if depends_on_length(metric) else description.label
-        fields |= {"metric": metric, "label": label, "homogenization": description.homogenization}
+        fields |= {"metric": metric, "label": axis_label(description), "homogenization": description.homogenization}
         titles.append(study.figures.titles.get(metric, description.title))
     return {"title": ": ".join(filter(None, titles))} | {field: fields[field] for field in figure.shows}
+
+
+def curves_page(study: Study) -> dict[str, Any]:
+    """What the page of all curves shows and how it names it, as plain values.
+
+    The metrics, each with its title, axis label, definition and sign, are those that the study tabulates, the views those
+    that it computes: first those of the figures.
+    """
+    described = [describe_metric(name) for name in study.tabulated_metrics]
+    return {
+        "metrics": [
+            {
+                "name": metric.name,
+                "title": study.figures.titles.get(metric.name, metric.title),
+                "label": axis_label(metric),
+                "definition": inspect.getdoc(metric.compute).partition("\n")[0],
+                "homogenization": metric.homogenization,
+            }
+            for metric in described
+        ],
+        "views": list(dict.fromkeys([*study.figures.views, *study.views])),
+        "models": _labelled(study, study.models),
+        "variants": _labelled(study, study.variants),
+        "pairs": [list(pair) for pair in study.contrasted],
+        "min_reviews": study.contrasts.min_reviews,
+        "margin": study.contrasts.margin,
+        "confidence": study.contrasts.confidence,
+    }
+
+
+def axis_label(metric: Metric) -> str:
+    """The label of a metric's axis, with a dagger if the metric changes with the number of tokens alone."""
+    return f"{metric.label} †" if depends_on_length(metric.name) else metric.label
 
 
 def _labelled(study: Study, names: Iterable[str]) -> list[list[str]]:
