@@ -1,4 +1,5 @@
 # Tables, figures and texts -> pages for a browser, and all of them in one HTML file.
+from homogenization.config.presentation import curves_page
 
 
 rule make_report:
@@ -6,6 +7,7 @@ rule make_report:
     input:
         FIGURES,
         made_in("tables", reported=True),
+        pages=["<results>/report/curves.html"],
     output:
         report="<results>/report.html",
     log:
@@ -19,3 +21,32 @@ rule make_report:
         address=ADDRESS,
     script:
         "../scripts/make_report.py"
+
+
+CURVES = curves_page(STUDY) | {
+    "template": Path(workflow.source_path("../report/pages/curves.jinja")).read_text("utf-8")
+}
+
+
+rule write_curves:
+    """A page on which every metric, view, model, variant and difference can be chosen."""
+    input:
+        summary="<results>/tables/summary.parquet",
+        contrasts="<results>/tables/contrasts.parquet",
+    output:
+        page=report(
+            "<results>/report/curves.html",
+            caption="../report/curves.rst",
+            category="Curves",
+            labels={"page": "every metric by depth, and differences: choose"},
+        ),
+    log:
+        "<logs>/write_curves.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        # Snakemake takes braces in a text for wildcards
+        **{name: lambda wildcards, value=value: value for name, value in CURVES.items()},
+        code=code("write_curves"),
+    script:
+        "../scripts/write_curves.py"

@@ -57,8 +57,8 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
 def curves_page(study: Study) -> dict[str, Any]:
     """What the page of all curves shows and how it names it, as plain values.
 
-    The metrics, each with its title, axis label, definition and sign, are those that the study tabulates, the views those
-    that it computes: first those of the figures.
+    The metrics are those that the study tabulates; the first line of a metric's docstring is its definition. The views
+    are those that the study computes, those of the figures first.
     """
     described = [describe_metric(name) for name in study.tabulated_metrics]
     return {

@@ -20,7 +20,6 @@ from homogenization.figures.shown import Named, names_of
 from homogenization.figures.style import variant_styles
 from homogenization.figures.view_labels import view_label
 from homogenization.report.curve_charts import charts, dash_pattern, marker_path
-from homogenization.report.curve_page import PAGE
 from homogenization.report.curve_rows import KEYS, VERDICTS, Cell, as_json, headlines_first, rows_within, view_shown
 from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.prose import listed
@@ -43,6 +42,7 @@ def curves_page(
     min_reviews: int,
     margin: float,
     confidence: float,
+    template: str,
     most_bytes: int = MOST_BYTES,
 ) -> str:
     """The page of the tables `summary` and `contrasts`, as HTML.
@@ -59,6 +59,7 @@ def curves_page(
         min_reviews: fewest accepted reviews of a rewritten variant that is drawn.
         margin: share of what depth does to a metric, or of how far reviews lie apart, that is negligible.
         confidence: level of the intervals of differences.
+        template: of the page, in Jinja.
         most_bytes: size of the page. Where numbers would exceed it, views of the less important metrics are left out,
             which page and log say.
 
@@ -70,15 +71,15 @@ def curves_page(
     reviews = accepted(summary.filter(there, pl.col("variant").is_in(names_of(variants))), variants, min_reviews)
     if reviews.table.is_empty():
         raise HomogenizationError(
-            "tables/summary.parquet: no rows for the models, variants and metrics of the configuration; delete the table "
-            "and run the same command again."
+            "tables/summary.parquet: no rows for the models, variants and metrics of the configuration; delete the "
+            "table and run the same command again."
         )
     wanted = pl.DataFrame(list(pairs), schema={"variant": pl.String, "minus": pl.String}, orient="row")
     compared = contrasts.filter(there).join(wanted, ["variant", "minus"], "semi", maintain_order="left")
     tested = compared.filter(pl.col("reason").is_null())
     of_tokens = [view for view in sorted(reviews.table["view"].unique()) if view not in views]
-    scripts = vl_convert.javascript_bundle(vl_version=".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2]))
-    room = most_bytes - len(scripts.encode()) - _ROOM
+    bundle = vl_convert.javascript_bundle(vl_version=".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2]))
+    room = most_bytes - len(bundle.encode()) - _ROOM
     rows = rows_within(reviews.table, tested, list(titles), [*views, *of_tokens], margin, room)
 
     models = [(name, label) for name, label in models if name in rows.points]
@@ -92,7 +93,7 @@ def curves_page(
     drawn = dict(reviews.variants)
     chart = charts(
         {
-            "about": _about(metrics, rows.cells, views or of_tokens),
+            "about": _about(metrics, rows.cells, views),
             "cells": _cells(reviews.table, rows.cells, set(compared["metric"])),
             "points": [_points(rows.points[name]) for name, _ in models],
             "models": [label for _, label in models],
@@ -104,7 +105,7 @@ def curves_page(
             "verdicts": list(VERDICTS),
         },
         list(looks.values()),
-        _chosen(headlines_first(titles), titles, views or of_tokens, models, variants, drawn, pairs),
+        _chosen(headlines_first(titles), titles, views, models, variants, drawn, pairs),
         confidence,
     )
     datasets = {
@@ -112,11 +113,9 @@ def curves_page(
         "differences": [_coded(row, places) for row in rows.differences] + _not_tested(compared, places),
     }
     left_out = _in_words(rows.left_out, titles)
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(PAGE)
+    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(template)
     html = page.render(
-        scripts=Markup(scripts),
-        # nothing in a label ends the script
-        spec=Markup(as_json(chart.to_dict() | {"datasets": datasets}).replace("</", r"<\/")),
+        scripts=_scripts(bundle, chart.to_dict() | {"datasets": datasets}),
         models=models,
         variants=[
             (places["v"][name], looks[name].colour, dash_pattern(looks[name]), marker_path(looks[name]))
@@ -131,6 +130,14 @@ def curves_page(
     if left_out:
         logging.warning(left_out)
     return html
+
+
+def _scripts(bundle: str, spec: dict[str, Any]) -> Markup:
+    """The scripts of Vega, and the call that draws `spec` into the element #charts; no text in it ends the script."""
+    options = {"mode": "vega-lite", "renderer": "svg", "actions": False, "logLevel": 1}  # 1: errors alone
+    written = as_json(spec).replace("</", r"<\/")
+    call = f'vegaEmbed("#charts", {written}, {as_json(options)}).catch(console.error);'
+    return Markup(f"<script>{bundle}</script>\n<script>\n{call}\n</script>")
 
 
 def _coded(row: Mapping[str, Any], places: Mapping[str, Mapping[Any, int]]) -> dict[str, Any]:
@@ -202,7 +209,7 @@ def _chosen(
     drawn: Mapping[str, str],
     pairs: Sequence[Sequence[str]],
 ) -> list[alt.Parameter]:
-    """The parameters that the inputs of the page set: they open with the first metric, view and pair and its variants."""
+    """The parameters that inputs set; the page opens with the first metric, view and pair, and that pair's variant."""
     opened = {ORIGINAL, pairs[0][0]} if pairs else set(drawn)
     options = {
         "metric": (list(metrics), [titles[name] for name in metrics]),
