@@ -40,9 +40,8 @@ def charts(
 ) -> alt.VConcatChart:
     """Both charts, or the first alone where no variants are compared.
 
-    They draw two data sets. `curves` has the keys c, m, v (places of a cell, a model and a variant), n, mean, low and
-    high; `differences` c, m, p (place of a pair), n, mean, low, high, verdict, share and bound, and rows with m, p and
-    reason alone for what is not tested.
+    They draw the data sets `curves` and `differences`: rows as `curve_rows.Rows` has them, with places for names, c of
+    a cell, m of a model, v of a variant or p of a pair. A difference that is not tested has the keys m, p and reason.
 
     Args:
         looked_up: the values of `about`, `cells`, `models`, `variants`, `pairs`, `points` and `verdicts`.
@@ -111,7 +110,7 @@ class _Look:
             labelExpr="datum.value > 1 ? 'norm' : datum.label",
             format="~g",
             labelOverlap=False,
-            title="Relative depth (layer / blocks)" + "; norm: after the final norm" * has_final_norm,
+            title="Relative depth (layer / blocks)",
             titleFontWeight="normal",
             grid=False,
         )
@@ -120,8 +119,8 @@ class _Look:
         self.columns = max(columns for columns in _WIDTHS if columns <= n_models)
         self.width = _WIDTHS[self.columns]
 
-    def points(self, numbers: Sequence[str]) -> list:
-        """Makes a row for each point of a curve, with its place x, its layer, reviews, and `numbers` with `_here`."""
+    def points(self, *lists: str) -> list:
+        """Makes a row for each point of a curve: its place x, layer, reviews, interval, and `lists` with `_here`."""
         return [
             _calculated("i", "datum.reason ? [0] : sequence(length(points[datum.m].layer))"),
             alt.FlattenTransform(flatten=["i"]),
@@ -130,7 +129,10 @@ class _Look:
             _calculated("x", f"datum.final ? {self.place_of_final_norm} : datum.depth"),
             _calculated("layer", "datum.final ? 'after the final norm' : toString(points[datum.m].layer[datum.i])"),
             _calculated("reviews", "isArray(datum.n) ? datum.n[datum.i] : datum.n"),
-            *(_calculated(f"{name}_here", f"datum.reason ? null : datum.{name}[datum.i]") for name in numbers),
+            *(_calculated(f"{name}_here", f"datum.reason ? null : datum.{name}[datum.i]") for name in lists),
+            _calculated("low_here", "isValid(datum.below_here) ? datum.mean_here - datum.below_here : null"),
+            _calculated("reach", "datum.reason ? null : (datum.above || datum.below)[datum.i]"),
+            _calculated("high_here", "isValid(datum.reach) ? datum.mean_here + datum.reach : null"),
             _calculated("interval", "format(datum.low_here, '.4~r') + ' to ' + format(datum.high_here, '.4~r')"),
             _calculated("model", "models[datum.m]"),
         ]
@@ -190,12 +192,11 @@ def _calculated(name: str, expression: str) -> alt.CalculateTransform:
 
 def _levels(look: _Look) -> alt.VConcatChart:
     """The chosen metric of the chosen variants. A vertical scale can't be chosen, so that of logarithms is linear."""
-    numbers = ("mean", "low", "high")
     logarithm = "logarithmic ? ({0} > 0 ? log({0}) / LN10 : null) : {0}"
     transform = [
         alt.FilterTransform("datum.c === cell && read[datum.m] && drawn[datum.v]"),
-        *look.points(numbers),
-        *(_calculated(name, logarithm.format(f"datum.{name}_here")) for name in numbers),
+        *look.points("mean", "below"),
+        *(_calculated(name, logarithm.format(f"datum.{name}_here")) for name in ("mean", "low", "high")),
         _calculated("variant", "variants[datum.v]"),
     ]
     ticks = "logarithmic ? format(pow(10, datum.value), '.2~r') : datum.label"
@@ -220,9 +221,10 @@ def _differences(look: _Look, confidence: float) -> alt.VConcatChart:
         alt.FilterTransform("datum.p === pair && read[datum.m] && isValid(cell) && cells[cell].contrasted"),
         alt.FilterTransform("datum.c === cell || datum.reason"),
         _calculated("v", "pairs[datum.p].place"),
-        *look.points(("mean", "low", "high", "verdict", "share")),
+        *look.points("mean", "below", "verdict"),
         _calculated("pair", "pairs[datum.p].label"),
         _calculated("verdict", "verdicts[datum.verdict_here]"),
+        _calculated("share", "isValid(datum.range) ? datum.mean_here / datum.range : null"),
         _calculated("minus_bound", "-datum.bound"),
         _calculated("negligible", "isValid(datum.bound) ? '±' + format(datum.bound, '.3~r') : 'no size'"),
     ]
@@ -240,7 +242,7 @@ def _differences(look: _Look, confidence: float) -> alt.VConcatChart:
             [
                 alt.Tooltip("pair:N", title="difference"),
                 alt.Tooltip("verdict:N", title="verdict"),
-                alt.Tooltip("share_here:Q", title="share of what depth does", format="+.1%"),
+                alt.Tooltip("share:Q", title="share of what depth does", format="+.1%"),
                 alt.Tooltip("negligible:N", title="negligible within"),
             ],
             fillOpacity=alt.condition("test(/fragile/, datum.verdict)", alt.value(0.4), alt.value(1)),

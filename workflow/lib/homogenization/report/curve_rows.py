@@ -1,7 +1,8 @@
 """What the page of curves holds: each curve as lists over the points of its model, within a bound of the bytes.
 
 A *cell* is a metric in a view. A *point* is a layer of the residual stream, or the state after the final norm, which
-comes last. Numbers have five significant digits; what is not finite is None.
+comes last. A mean has five significant digits, and the distances of the ends of its interval from it have three. What
+is not finite is None.
 """
 
 import json
@@ -21,7 +22,7 @@ HEADLINE_METRICS = ("normalized_effective_rank", "max_explainable_variance", "co
 _FRAGILE = ", fragile"
 VERDICTS = (UNDECIDED, *(f"{verdict}{mark}" for mark in ("", _FRAGILE) for verdict in (NEGLIGIBLE, "lower", "higher")))
 
-_DIGITS = 5  # significant ones: a metric near 1 needs them
+_DIGITS, _DIGITS_OF_ENDS = 5, 3  # significant ones: a mean near 1 needs them
 KEYS = ("metric", "view", "model", "variant")
 _DIFFERENCE = (*KEYS, "minus")
 _POINT = ("point", "layer", "depth")
@@ -34,13 +35,13 @@ class Rows:
     """The curves and differences of some cells.
 
     Attributes:
-        cells: (metric, view) in the order of importance: headline metrics first, then contrasted ones; a metric's views
-            in the order of the page.
+        cells: (metric, view) in the order of importance.
         points: by model, its points in order, each with the keys layer and depth; depth is None after the final norm.
-        curves: each with the keys metric, view, model, variant; mean, low, high, lists over the points; and n, the
-            number of reviews, a list where it is not the same at all points.
-        differences: as `curves`, with the key minus; also verdict, a list of places in `VERDICTS`; share, the mean as a
-            share of what depth does, a list; and bound, the largest size that is negligible, None where no size is.
+        curves: each with the keys metric, view, model, variant; mean, and below and above, the distances of the ends of
+            its interval, lists over the points; and n, the number of reviews, a list where it is not the same at all
+            points. An interval that is symmetric at all points has no key above.
+        differences: as `curves`, with the key minus; also verdict, a list of places in `VERDICTS`; range, what depth
+            does to the metric in the model, or None; and bound, the largest size that is negligible, or None.
         left_out: cells that the bound leaves no room for, in the same order.
     """
 
@@ -71,20 +72,22 @@ def rows_within(
     """
     cells = _in_order(summary, set(contrasts["metric"]), metrics, views)
     points = _points(pl.concat([summary.select("model", *_POINT), contrasts.select("model", *_POINT)]))
-    bound = pl.max_horizontal("depth_range", pl.col("review_sd").fill_nan(None))
     verdict = pl.col("verdict") + pl.when("fragile").then(pl.lit(_FRAGILE)).otherwise(pl.lit(""))
-    contrasts = contrasts.with_columns(pl.col("depth_range").fill_nan(None)).with_columns(
-        bound=pl.when(pl.col("depth_range").is_not_null()).then(margin * bound),
-        verdict=verdict.replace_strict({name: place for place, name in enumerate(VERDICTS)}, return_dtype=pl.Int64),
+    contrasts = contrasts.with_columns(
+        verdict.replace_strict({name: place for place, name in enumerate(VERDICTS)}, return_dtype=pl.Int64),
+        range=pl.col("depth_range").fill_nan(None),
+    ).with_columns(
+        bound=pl.when(pl.col("range").is_not_null()).then(
+            margin * pl.max_horizontal("range", pl.col("review_sd").fill_nan(None))
+        )
     )
     of_curve = _by_cell(_curves(summary, points, KEYS))
-    of_difference = _by_cell(
-        _curves(contrasts, points, _DIFFERENCE, {"share_of_depth": "share"}, ("verdict",), ("bound",))
-    )
+    verdict_and_sizes = (pl.col("verdict"), *(_rounded(pl.col(name).first()) for name in ("range", "bound")))
+    of_difference = _by_cell(_curves(contrasts, points, _DIFFERENCE, *verdict_and_sizes))
     kept, curves, differences, size = [], [], [], 0
     for cell in cells:
         new = of_curve.get(cell, []), of_difference.get(cell, [])
-        size += sum(len(as_json(row)) + 1 for rows in new for row in rows)
+        size += sum(_size(row) for rows in new for row in rows)
         if kept and size > most_bytes:
             break
         kept.append(cell)
@@ -126,15 +129,15 @@ def view_shown(view: str, present: Sequence[str]) -> str | None:
 
 
 def _in_order(summary: pl.DataFrame, contrasted: set[str], metrics: Sequence[str], views: Sequence[str]) -> list[Cell]:
-    """The cells of `summary`, the most important first: all views of what is compared, one view of the others."""
+    """The cells of `summary`, the most important first.
+
+    These are the first view of all metrics, headline and contrasted ones before others, and then their other views.
+    """
     there = set(summary.select("metric", "view").unique().rows())
     of_metric = {metric: [view for view in views if (metric, view) in there] for metric in headlines_first(metrics)}
-    compared = [metric for metric in of_metric if metric in HEADLINE_METRICS or metric in contrasted]
-    others = [metric for metric in of_metric if metric not in compared]
-    first = [(metric, view) for metric in compared for view in of_metric[metric]]
-    then = [(metric, view) for metric in others for view in of_metric[metric][:1]]
-    last = [(metric, view) for metric in others for view in of_metric[metric][1:]]
-    return first + then + last
+    ordered = sorted(of_metric, key=lambda metric: metric not in HEADLINE_METRICS and metric not in contrasted)
+    first = [(metric, view) for metric in ordered for view in of_metric[metric][:1]]
+    return first + [(metric, view) for metric in ordered for view in of_metric[metric][1:]]
 
 
 def _points(there: pl.DataFrame) -> pl.DataFrame:
@@ -149,35 +152,32 @@ def _points(there: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _curves(
-    table: pl.DataFrame,
-    points: pl.DataFrame,
-    keys: Sequence[str],
-    renamed: Mapping[str, str] | None = None,
-    also: Sequence[str] = (),
-    constant: Sequence[str] = (),
-) -> Iterator[dict[str, Any]]:
-    """A row for each curve of `table`, sorted by `keys`, with lists over the `points` of its model."""
-    numbers = {"mean": "mean", "ci_low": "low", "ci_high": "high"} | (renamed or {})
-    rounded = [
-        pl.when(pl.col(name).is_finite()).then(pl.col(name).round_sig_figs(_DIGITS)).alias(new)
-        for name, new in numbers.items()
-    ]
+def _curves(table: pl.DataFrame, points: pl.DataFrame, keys: Sequence[str], *also: pl.Expr) -> Iterator[dict[str, Any]]:
+    """A row for each curve of `table`, sorted by `keys`, with lists over the `points` of its model, and `also`."""
     grid = table.select(keys).unique().join(points.drop("depth"), on="model").sort(*keys, "index")
     filled = grid.join(table, on=[*keys, "point", "layer"], how="left", maintain_order="left")
-    lists = (
-        filled.with_columns(rounded)
-        .group_by(keys, maintain_order=True)
-        .agg(
-            *numbers.values(),
-            *also,
-            pl.col("n_reviews").alias("n"),
-            *(pl.col(name).drop_nulls().first().round_sig_figs(_DIGITS) for name in constant),
-        )
+    mean = pl.col("mean")
+    lists = filled.group_by(keys, maintain_order=True).agg(
+        _rounded(mean),
+        _rounded(mean - pl.col("ci_low"), _DIGITS_OF_ENDS).alias("below"),
+        _rounded(pl.col("ci_high") - mean, _DIGITS_OF_ENDS).alias("above"),
+        pl.col("n_reviews").alias("n"),
+        *also,
     )
     for row in lists.iter_rows(named=True):
+        if row["above"] == row["below"]:
+            del row["above"]
         counts = {count for count in row["n"] if count is not None}
         yield row | ({"n": counts.pop()} if len(counts) == 1 else {})
+
+
+def _rounded(numbers: pl.Expr, digits: int = _DIGITS) -> pl.Expr:
+    return pl.when(numbers.is_finite()).then(numbers.round_sig_figs(digits))
+
+
+def _size(row: Mapping[str, Any]) -> int:
+    """Bytes of a row on the page, where places stand for names."""
+    return len(as_json({key: value for key, value in row.items() if key not in _DIFFERENCE})) + len(_DIFFERENCE) * 7
 
 
 def _by_cell(rows: Iterable[dict[str, Any]]) -> dict[Cell, list[dict[str, Any]]]:

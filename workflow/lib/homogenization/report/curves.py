@@ -25,7 +25,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.prose import listed
 from homogenization.vocabulary.variants import ORIGINAL
 
-MOST_BYTES = 3_000_000  # of the page
+MOST_BYTES = 6_000_000  # of the page; that of the embedded experiment has a third
 _ROOM = 60_000  # for what stands on it beside scripts and numbers
 _FIRST_MODELS = 3  # that are chosen when the page opens
 _REASON_WIDTH = 40  # letters of a line
@@ -242,4 +242,4 @@ def _in_words(left_out: Sequence[Cell], titles: Mapping[str, str]) -> str:
         if views := tuple(view_label(view) for name, view in left_out if name == metric):
             metrics_of.setdefault(views, []).append(titles[metric])
     parts = [f"{listed(metrics)} ({'; '.join(views)})" for views, metrics in metrics_of.items()]
-    return f"Left out, so that the page stays small: {'. '.join(parts)}. The tables have them all."
+    return f"Left out, so that the page stays small: {'. '.join(parts)}."
