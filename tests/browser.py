@@ -1,4 +1,4 @@
-"""Chromium without a window for tests of pages, which keeps a log of its requests."""
+"""Chromium without a window, for tests that read pages as people do."""
 
 import json
 import shutil
@@ -8,42 +8,46 @@ from pathlib import Path
 
 import pytest
 
+selenium = pytest.importorskip("selenium")
+from selenium import webdriver  # noqa: E402
+
+_ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
 
 @contextmanager
-def chromium(profile: Path, size: tuple[int, int] = (1366, 768)) -> Iterator:
-    """A running browser whose profile stands in the folder `profile`; the test is skipped where there is none."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not browser or not driver:
+def chromium(profile: Path, width: int = 1366, height: int = 768) -> Iterator[webdriver.Chrome]:
+    """A browser whose pages have the given size, in CSS pixels, and that keeps a log of its requests."""
+    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not binary or not driver:
         pytest.skip("chromium and chromedriver are not installed")
     options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for argument in (
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        f"--window-size={size[0]},{size[1]}",
-        f"--user-data-dir={profile}",
-    ):
+    options.binary_location = binary
+    for argument in (*_ARGUMENTS, f"--user-data-dir={profile}"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     running = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    try:
-        yield running
-    finally:
-        running.quit()
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    running.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    yield running
+    running.quit()
 
 
-def require_silence(browser, address: str) -> None:
-    """The page at `address` has asked for nothing outside of it, and has written no error."""
+def kinds_of_requests(browser: webdriver.Chrome) -> set[str]:
+    """The schemes of the addresses that pages asked for since the last call: `file`, `data`, `blob`, or others."""
     entries = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [entry["params"] for entry in entries if entry["method"] == "Network.requestWillBeSent"]
-    requested = {params["request"]["url"] for params in sent if params["documentURL"] == address}
-    assert address in requested
-    assert {url.split(":")[0] for url in requested} <= {"file", "data", "blob"}
-    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    return {params["request"]["url"].split(":")[0] for params in sent if params["documentURL"].startswith("file:")}
+
+
+def severe(browser: webdriver.Chrome) -> list[dict]:
+    """What the console calls severe since the last call."""
+    return [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]

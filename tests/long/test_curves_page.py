@@ -10,7 +10,7 @@ from selenium.webdriver import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
-from browser import chromium, require_silence  # noqa: E402
+from browser import chromium, kinds_of_requests, severe  # noqa: E402
 from drawings import MODELS  # noqa: E402
 from library.report.examples import page_of  # noqa: E402
 
@@ -89,4 +89,5 @@ def test_a_reader_chooses_by_keyboard(tmp_path):
 
         printed = base64.b64decode(browser.print_page())
         assert printed.count(b"/Type /Page\n") == 1
-        require_silence(browser, page.as_uri())
+        assert kinds_of_requests(browser) == {"file"}
+        assert severe(browser) == []

@@ -49,7 +49,7 @@ def test_states_that_are_not_kept_are_measured_in_the_pass(project, finished_run
     }
     assert not project.planned("tables", *wanted), "what is gone is not missed"
     assert {rule for rule in project.planned() if not rule.startswith("plot_")} == {
-        "write_curves",
+        "make_curves",
         "make_report",
     }, "nor for figures"
 

@@ -1,5 +1,13 @@
 # Tables, figures and texts -> pages for a browser, and all of them in one HTML file.
-from homogenization.config.presentation import curves_page
+from homogenization.config.presentation import curves_page_parameters
+
+PAGES = ["<results>/report/curves.html"]
+
+
+def page_template(name):
+    """A template of workflow/report/pages: an edit of it makes its page again, and no other."""
+    text = Path(workflow.source_path(f"../report/pages/{name}.jinja")).read_text("utf-8")
+    return lambda wildcards: text  # Snakemake takes braces in a text for wildcards
 
 
 rule make_report:
@@ -7,7 +15,7 @@ rule make_report:
     input:
         FIGURES,
         made_in("tables", reported=True),
-        pages=["<results>/report/curves.html"],
+        PAGES,
     output:
         report="<results>/report.html",
     log:
@@ -23,12 +31,7 @@ rule make_report:
         "../scripts/make_report.py"
 
 
-CURVES = curves_page(STUDY) | {
-    "template": Path(workflow.source_path("../report/pages/curves.jinja")).read_text("utf-8")
-}
-
-
-rule write_curves:
+rule make_curves:
     """A page on which every metric, view, model, variant and difference can be chosen."""
     input:
         summary="<results>/tables/summary.parquet",
@@ -38,15 +41,16 @@ rule write_curves:
             "<results>/report/curves.html",
             caption="../report/curves.rst",
             category="Curves",
-            labels={"page": "every metric by depth, and differences: choose"},
+            labels={"curves": "every metric, to choose"},
         ),
     log:
-        "<logs>/write_curves.log",
+        "<logs>/make_curves.log",
     conda:
         "../../envs/homogenization.yaml"
     params:
-        # Snakemake takes braces in a text for wildcards
-        **{name: lambda wildcards, value=value: value for name, value in CURVES.items()},
-        code=code("write_curves"),
+        **{name: lambda wildcards, value=value: value for name, value in curves_page_parameters(STUDY).items()},
+        template=page_template("curves"),
+        code=code("make_page", "report.curves"),
+        module="report.curves",
     script:
-        "../scripts/write_curves.py"
+        "../scripts/make_page.py"

@@ -11,14 +11,15 @@ import vl_convert
 
 from conftest import ROOT
 from drawings import MODELS, VARIANTS
-from homogenization.config.presentation import curves_page as shown_of
+from homogenization.config.presentation import curves_page_parameters as shown_of
 from homogenization.config.study import load_study
+from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.figures.style import variant_styles
 from homogenization.figures.view_labels import view_label
 from homogenization.measures.views import VIEWS as ALL_VIEWS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.report import curves
-from homogenization.report.curve_rows import HEADLINE_METRICS, VERDICTS, view_shown
+from homogenization.report.curve_rows import VERDICTS, view_shown
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.yaml_files import read_yaml
 from homogenization.vocabulary.points import FINAL_NORM

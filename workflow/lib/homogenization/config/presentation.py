@@ -1,4 +1,4 @@
-"""The parameters of the rules that draw figures and pages, from the configuration."""
+"""The parameters of the rules that draw figures, from the configuration."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -7,7 +7,6 @@ from typing import Any
 from homogenization.config.study import Study
 from homogenization.figures.catalogue import Figure
 from homogenization.metrics.catalogue import METRIC_NAMES, depends_on_length, describe_metric
-from homogenization.metrics.registry import Metric
 
 
 def parameters(study: Study, figure: Figure) -> dict[str, Callable[[Mapping[str, str]], Any]]:
@@ -49,13 +48,14 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
     titles = [study.figures.titles.get(figure.name, figure.title)]
     if metric is not None:
         description = describe_metric(metric)
-        fields |= {"metric": metric, "label": axis_label(description), "homogenization": description.homogenization}
+        label = f"{description.label} †" if depends_on_length(metric) else description.label
+        fields |= {"metric": metric, "label": label, "homogenization": description.homogenization}
         titles.append(study.figures.titles.get(metric, description.title))
     return {"title": ": ".join(filter(None, titles))} | {field: fields[field] for field in figure.shows}
 
 
-def curves_page(study: Study) -> dict[str, Any]:
-    """What the page of all curves shows and how it names it, as plain values.
+def curves_page_parameters(study: Study) -> dict[str, Any]:
+    """What the page of curves shows and how it names it, as plain values (`report.curves`).
 
     The metrics are those that the study tabulates; the first line of a metric's docstring is its definition. The views
     are those that the study computes, those of the figures first.
@@ -66,7 +66,7 @@ def curves_page(study: Study) -> dict[str, Any]:
             {
                 "name": metric.name,
                 "title": study.figures.titles.get(metric.name, metric.title),
-                "label": axis_label(metric),
+                "label": metric.label + " †" * depends_on_length(metric.name),
                 "definition": inspect.getdoc(metric.compute).partition("\n")[0],
                 "homogenization": metric.homogenization,
             }
@@ -80,11 +80,6 @@ def curves_page(study: Study) -> dict[str, Any]:
         "margin": study.contrasts.margin,
         "confidence": study.contrasts.confidence,
     }
-
-
-def axis_label(metric: Metric) -> str:
-    """The label of a metric's axis, with a dagger if the metric changes with the number of tokens alone."""
-    return f"{metric.label} †" if depends_on_length(metric.name) else metric.label
 
 
 def _labelled(study: Study, names: Iterable[str]) -> list[list[str]]:

@@ -12,12 +12,11 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.measures.views import VIEWS, look_of
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.vocabulary.points import FINAL_NORM
 from homogenization.vocabulary.verdicts import NEGLIGIBLE, UNDECIDED
-
-HEADLINE_METRICS = ("normalized_effective_rank", "max_explainable_variance", "cosine_anisotropy")
 
 _FRAGILE = ", fragile"
 VERDICTS = (UNDECIDED, *(f"{verdict}{mark}" for mark in ("", _FRAGILE) for verdict in (NEGLIGIBLE, "lower", "higher")))

@@ -22,6 +22,7 @@ from homogenization.figures.view_labels import view_label
 from homogenization.report.curve_charts import charts, dash_pattern, marker_path
 from homogenization.report.curve_rows import KEYS, VERDICTS, Cell, as_json, headlines_first, rows_within, view_shown
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.parquet import read_table
 from homogenization.vocabulary.prose import listed
 from homogenization.vocabulary.variants import ORIGINAL
 
@@ -29,6 +30,11 @@ MOST_BYTES = 6_000_000  # of the page; that of the embedded experiment has a thi
 _ROOM = 60_000  # for what stands on it beside scripts and numbers
 _FIRST_MODELS = 3  # that are chosen when the page opens
 _REASON_WIDTH = 40  # letters of a line
+
+
+def make(inputs: Mapping[str, str], **shown: Any) -> str:
+    """The page of the files of the tables `summary` and `contrasts`."""
+    return curves_page(read_table(inputs["summary"]), read_table(inputs["contrasts"]), **shown)
 
 
 def curves_page(
