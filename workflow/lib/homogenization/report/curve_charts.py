@@ -107,8 +107,7 @@ class _Look:
         self.place_of_final_norm = f"{_FINAL} + {step} * datum.v"
         axis = alt.Axis(
             values=[0, 0.25, 0.5, 0.75, 1, *([(_FINAL + last) / 2] if has_final_norm else [])],
-            labelExpr="datum.value > 1 ? 'norm' : datum.label",
-            format="~g",
+            labelExpr="datum.value > 1 ? 'norm' : toString(datum.value)",
             labelOverlap=False,
             title="Relative depth (layer / blocks)",
             titleFontWeight="normal",
@@ -169,7 +168,13 @@ class _Look:
 
     def panels(self, data: str, transform: list, layers: list[alt.Chart], title: str, words: str) -> alt.VConcatChart:
         """A panel for each model that is chosen, below a title and `words`, both as Vega expressions."""
-        header = alt.Header(labelExpr="models[datum.value]", labelFontWeight="bold", labelFontSize=12, labelColor=DARK)
+        header = alt.Header(
+            labelExpr="models[datum.value]",
+            labelLimit=self.width,
+            labelFontWeight="bold",
+            labelFontSize=12,
+            labelColor=DARK,
+        )
         panels = alt.FacetChart(
             data=alt.NamedData(name=data),
             transform=transform,
@@ -231,10 +236,11 @@ def _differences(look: _Look, confidence: float) -> alt.VConcatChart:
     axis = alt.Axis(title=None, tickCount=5)
     once = alt.Chart().transform_filter("datum.i === 0")
     band = once.transform_filter("isValid(datum.bound)").mark_rect(color=_NEGLIGIBLE_COLOUR, opacity=0.7)
+    zero = once.transform_filter("!datum.reason").mark_rule(color=DARK, strokeWidth=1)
     reason = once.transform_filter("datum.reason").mark_text(color=GREY, fontSize=12, lineBreak="\n")
     layers = [
         band.encode(y=alt.Y("minus_bound:Q", axis=axis), y2="bound:Q"),
-        once.mark_rule(color=DARK, strokeWidth=1).encode(y=alt.YDatum(0)),
+        zero.encode(y=alt.YDatum(0)),
         *look.curves(
             ("mean_here:Q", "low_here:Q", "high_here:Q"),
             axis,
