@@ -2,12 +2,10 @@
 from homogenization.config.presentation import curves_page_parameters
 
 PAGES = ["<results>/report/curves.html"]
-
-
-def page_template(name):
-    """A template of workflow/report/pages: an edit of it makes its page again, and no other."""
-    text = Path(workflow.source_path(f"../report/pages/{name}.jinja")).read_text("utf-8")
-    return lambda wildcards: text  # Snakemake takes braces in a text for wildcards
+CURVES = {
+    **curves_page_parameters(STUDY),
+    "template": Path(workflow.source_path("../report/pages/curves.jinja")).read_text("utf-8"),
+}
 
 
 rule make_report:
@@ -48,8 +46,8 @@ rule make_curves:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        **{name: lambda wildcards, value=value: value for name, value in curves_page_parameters(STUDY).items()},
-        template=page_template("curves"),
+        # Snakemake takes braces in a text for wildcards
+        **{name: lambda wildcards, value=value: value for name, value in CURVES.items()},
         code=code("make_page", "report.curves"),
         module="report.curves",
     script:
