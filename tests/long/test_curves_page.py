@@ -34,6 +34,14 @@ def wait_for(words: str, browser) -> None:
     raise AssertionError(f"{words!r} is not drawn; there is {texts(browser)}")
 
 
+def wait_for_lines(number: int, browser) -> None:
+    for _ in range(200):
+        if len(lines(browser)) == number:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{len(lines(browser))} lines are drawn, not {number}")
+
+
 def tab_to(browser, name: str):
     """Press Tab until the input `name` has the focus."""
     for _ in range(30):
@@ -64,19 +72,16 @@ def test_a_reader_chooses_by_keyboard(tmp_path):
         tab_to(browser, "view").send_keys(Keys.ARROW_DOWN)
         wait_for("Cosine anisotropy: without the first token", browser)
 
+        tab_to(browser, "pair").send_keys(Keys.ARROW_DOWN)
+        wait_for("Difference: End minus Original", browser)
+
         tab_to(browser, "m1").send_keys(Keys.SPACE)
-        for _ in range(200):
-            if len(lines(browser)) == 3:
-                break
-            time.sleep(0.05)
-        assert len(lines(browser)) == 3
+        wait_for_lines(3, browser)
         assert MODELS[0][1] in texts(browser)
         assert MODELS[1][1] not in texts(browser)
 
         tab_to(browser, "v2").send_keys(Keys.SPACE)
-        tab_to(browser, "pair").send_keys(Keys.ARROW_DOWN)
-        wait_for("Difference: End minus Original", browser)
-        assert len(lines(browser)) == 4
+        wait_for_lines(4, browser)
         assert lines(browser)[-1] not in opened
 
         # the last mark of a panel is an area around each marker that shows its numbers
