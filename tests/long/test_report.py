@@ -78,6 +78,7 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
         "Consequences",
         "Claims",
         "Contrasts",
+        "Curves",
         "Metrics",
         "Position and attention",
         "Data",

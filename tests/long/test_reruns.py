@@ -72,10 +72,11 @@ BELOW_STATES = {
 
 
 def figures_of(files: set[str], config: dict) -> dict[str, int]:
-    """The figures that a study draws from tables: rule -> number of its jobs."""
+    """The figures and pages that a study makes from tables: rule -> number of its jobs."""
     with chdir(ROOT):
         study = load_study(config)
-    return {
+    pages = {"make_curves": 1} if files & {"summary.parquet", "contrasts.parquet"} else {}
+    return pages | {
         f"plot_{figure.name}": len(figure.paths(study)) for figure in drawn_figures(study) if files & {*figure.tables}
     }
 
@@ -103,7 +104,7 @@ def test_a_figure_title_reruns_that_figure(finished):
 
 def test_the_title_of_a_metric_reruns_the_figure_of_that_metric(finished):
     finished.config["figures"] = {"titles": {"effective_rank": "How many directions"}}
-    reruns(finished, {"plot_metric": 1})
+    reruns(finished, {"plot_metric": 1, "make_curves": 1})
     assert {name for name in finished.planned_files() if name.startswith("figures/")} == {
         "figures/metrics/effective_rank.svg",
         "figures/metrics/effective_rank.png",
@@ -112,7 +113,9 @@ def test_the_title_of_a_metric_reruns_the_figure_of_that_metric(finished):
 
 def test_the_label_of_a_model_reruns_figures_alone(finished):
     finished.config["figures"] = {"labels": {"tiny": "a tiny Llama"}}
-    assert all(rule.startswith("plot_") or rule == "make_report" for rule in finished.planned())
+    planned = finished.planned()
+    assert planned["make_curves"] == 1
+    assert all(rule.startswith("plot_") or rule in ("make_curves", "make_report") for rule in planned)
 
 
 def test_the_order_of_keys_reruns_figures_at_most(finished):

@@ -41,6 +41,7 @@ MAY_IMPORT = {
     "predict_variants": {"scipy", "scipy.stats"},
     "test_consequences": {"scipy", "scipy.stats"},
     "judge_claims": {"pydantic", "scipy", "scipy.stats"},  # the keys of claims
+    "make_curves": {"matplotlib"},  # the looks of variants
     "plot_components": {"matplotlib", "scipy"},
     "plot_attention_heatmap": SEABORN,
     "plot_sensitivity": SEABORN,

@@ -1,4 +1,11 @@
 # Tables, figures and texts -> pages for a browser, and all of them in one HTML file.
+from homogenization.config.presentation import curves_page_parameters
+
+PAGES = ["<results>/report/curves.html"]
+CURVES = {
+    **curves_page_parameters(STUDY),
+    "template": Path(workflow.source_path("../report/pages/curves.jinja")).read_text("utf-8"),
+}
 
 
 rule make_report:
@@ -6,6 +13,7 @@ rule make_report:
     input:
         FIGURES,
         made_in("tables", reported=True),
+        PAGES,
     output:
         report="<results>/report.html",
     log:
@@ -19,3 +27,28 @@ rule make_report:
         address=ADDRESS,
     script:
         "../scripts/make_report.py"
+
+
+rule make_curves:
+    """A page on which every metric, view, model, variant and difference can be chosen."""
+    input:
+        summary="<results>/tables/summary.parquet",
+        contrasts="<results>/tables/contrasts.parquet",
+    output:
+        page=report(
+            "<results>/report/curves.html",
+            caption="../report/curves.rst",
+            category="Curves",
+            labels={"curves": "every metric, to choose"},
+        ),
+    log:
+        "<logs>/make_curves.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        # Snakemake takes braces in a text for wildcards
+        **{name: lambda wildcards, value=value: value for name, value in CURVES.items()},
+        code=code("make_page", "report.curves"),
+        module="report.curves",
+    script:
+        "../scripts/make_page.py"

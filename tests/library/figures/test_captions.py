@@ -26,6 +26,7 @@ SAID = {
     "consequences": ["nearest to it in likeness"],
     "harm_table": ["n_sink_moved"],
     "balance": ["The title", "±0.3"],
+    "curves": ["with the Tab key"],
 }
 CONFIG = {
     "corpus": {"source": "reviews.jsonl", "n_reviews": 64},

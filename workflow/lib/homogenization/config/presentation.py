@@ -1,5 +1,6 @@
 """The parameters of the rules that draw figures, from the configuration."""
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -51,6 +52,34 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
         fields |= {"metric": metric, "label": label, "homogenization": description.homogenization}
         titles.append(study.figures.titles.get(metric, description.title))
     return {"title": ": ".join(filter(None, titles))} | {field: fields[field] for field in figure.shows}
+
+
+def curves_page_parameters(study: Study) -> dict[str, Any]:
+    """What the page of curves shows and how it names it, as plain values (`report.curves`).
+
+    The metrics are those that the study tabulates; the first line of a metric's docstring is its definition. The views
+    are those that the study computes, those of the figures first.
+    """
+    described = [describe_metric(name) for name in study.tabulated_metrics]
+    return {
+        "metrics": [
+            {
+                "name": metric.name,
+                "title": study.figures.titles.get(metric.name, metric.title),
+                "label": metric.label + " †" * depends_on_length(metric.name),
+                "definition": inspect.getdoc(metric.compute).partition("\n")[0],
+                "homogenization": metric.homogenization,
+            }
+            for metric in described
+        ],
+        "views": list(dict.fromkeys([*study.figures.views, *study.views])),
+        "models": _labelled(study, study.models),
+        "variants": _labelled(study, study.variants),
+        "pairs": [list(pair) for pair in study.contrasted],
+        "min_reviews": study.contrasts.min_reviews,
+        "margin": study.contrasts.margin,
+        "confidence": study.contrasts.confidence,
+    }
 
 
 def _labelled(study: Study, names: Iterable[str]) -> list[list[str]]:

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# What a first look at a study needs; of the figures of a metric, the report lists these.
+HEADLINE_METRICS = ("normalized_effective_rank", "max_explainable_variance", "cosine_anisotropy")
+
 # The figure `first_token` shows those of these metrics that are configured.
 _FIRST_TOKEN_METRICS = (
     "first_token_norm",

@@ -21,7 +21,10 @@ attention_metric = registrar(ATTENTION_METRICS)
     views=(ALL_TOKENS,),
 )
 def first_token_attention_share(columns: Columns, view: str) -> np.ndarray:
-    """c_1 / n. Token j receives the attention c_j, averaged over heads; the c_j sum to n."""
+    """Share of the first token in all attention, averaged over heads.
+
+    c_1 / n. Token j receives the attention c_j; the c_j sum to n.
+    """
     return columns["first_token_share"]
 
 
@@ -32,7 +35,10 @@ def first_token_attention_share(columns: Columns, view: str) -> np.ndarray:
     views=(ALL_TOKENS,),
 )
 def first_token_attention_excess(columns: Columns, view: str) -> np.ndarray:
-    """c_1 / n less its value under uniform attention: H_n / n in a causal model, 1 / n in a bidirectional one."""
+    """Share of the first token in all attention, minus its share if attention were uniform.
+
+    c_1 / n - H_n / n in a causal model, c_1 / n - 1 / n in a bidirectional one.
+    """
     return columns["first_token_share"] - columns["uniform_first_token_share"]
 
 
@@ -43,7 +49,10 @@ def first_token_attention_excess(columns: Columns, view: str) -> np.ndarray:
     views=(WITHOUT_FIRST,),
 )
 def mean_attention_without_first(columns: Columns, view: str) -> np.ndarray:
-    """(n - c_1) / (n - 1); NaN for one token."""
+    """Mean attention received by a token after the first, where the mean over all tokens is 1.
+
+    (n - c_1) / (n - 1); NaN for one token.
+    """
     return _mean_of_rest(columns["first_token_share"], columns["n_tokens"])
 
 
@@ -54,7 +63,7 @@ def mean_attention_without_first(columns: Columns, view: str) -> np.ndarray:
     views=(WITHOUT_FIRST,),
 )
 def mean_attention_excess_without_first(columns: Columns, view: str) -> np.ndarray:
-    """Mean attention received by the tokens after the first, less its value under uniform attention."""
+    """Mean attention received by a token after the first, minus its value if attention were uniform."""
     n = columns["n_tokens"]
     return _mean_of_rest(columns["first_token_share"], n) - _mean_of_rest(columns["uniform_first_token_share"], n)
 
@@ -70,7 +79,10 @@ def _mean_of_rest(first_share: np.ndarray, n: np.ndarray) -> np.ndarray:
     views=(WITHOUT_FIRST,),
 )
 def early_attention_share(columns: Columns, view: str) -> np.ndarray:
-    """Sum of c_j over the first tenth of the tokens after the first (by relative position) / n; NaN for one token."""
+    """Share of the first tenth of the tokens after the first in all attention.
+
+    Sum of c_j over them (by relative position) / n; NaN for one token.
+    """
     return _early_share(columns["received"], columns)
 
 
@@ -81,7 +93,7 @@ def early_attention_share(columns: Columns, view: str) -> np.ndarray:
     views=(WITHOUT_FIRST,),
 )
 def early_attention_excess(columns: Columns, view: str) -> np.ndarray:
-    """Attention share of the first tenth of the tokens after the first, less its value under uniform attention."""
+    """Share of the first tenth of the tokens after the first in all attention, minus its share if it were uniform."""
     return _early_share(columns["received"], columns) - _early_share(columns["uniform"], columns)
 
 
@@ -100,7 +112,7 @@ def _early_share(per_bin: np.ndarray, columns: Columns) -> np.ndarray:
     views=(WITHOUT_FIRST,),
 )
 def early_excess_among_others(columns: Columns, view: str) -> np.ndarray:
-    """Share of the first tenth in the attention on the tokens after the first, less that under uniform attention.
+    """Share of the first tenth in the attention on the tokens after the first, minus its share if it were uniform.
 
     What the first token takes from the others leaves it as it is, unlike `early_attention_excess`. NaN for one token,
     and where the others receive nothing.

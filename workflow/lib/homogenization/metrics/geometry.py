@@ -24,7 +24,7 @@ def _of_view(columns: Columns, name: str, view: str) -> np.ndarray:
     title="Resultant length", label="resultant length, ‖mean x/‖x‖‖", bounds=(0, 1), views=BOTH, homogenization=1
 )
 def resultant_length(columns: Columns, view: str) -> np.ndarray:
-    """R, the length of the mean unit token (directional statistics)."""
+    """Length of the mean of all tokens scaled to length 1: 1 if all point the same way (Mardia & Jupp 2000)."""
     return _of_view(columns, "resultant_length", view)
 
 
@@ -32,9 +32,10 @@ def resultant_length(columns: Columns, view: str) -> np.ndarray:
     title="Cosine anisotropy", label="mean cosine of token pairs", bounds=(-1, 1), views=BOTH, homogenization=1
 )
 def cosine_anisotropy(columns: Columns, view: str) -> np.ndarray:
-    """Mean cosine over i != j: (n R^2 - m / n) / (n - 1) with m nonzero tokens; NaN for fewer than two tokens.
+    """Mean cosine of all pairs of different tokens: 1 if all point the same way (Godey et al. 2024).
 
-    For m = n, the usual case, it is (n R^2 - 1) / (n - 1) (Godey et al. 2024).
+    (n R^2 - m / n) / (n - 1) with m nonzero tokens; for m = n, the usual case, (n R^2 - 1) / (n - 1). NaN for fewer
+    than two tokens.
     """
     n = columns["n_tokens"] - (view == WITHOUT_FIRST)
     length = _of_view(columns, "resultant_length", view)
@@ -52,11 +53,11 @@ def cosine_dispersion(columns: Columns, view: str) -> np.ndarray:
 
 @geometry_metric(title="Modes of the cosines", label="modes of token pairs' cosines", bounds=(1, None), views=BOTH)
 def cosine_modes(columns: Columns, view: str) -> np.ndarray:
-    """Modes of the histogram of the cosines of token pairs; NaN without pairs.
+    """Number of modes of the histogram of the cosines of token pairs: several modes are groups of tokens.
 
     The histogram is smoothed by a moving average over three bins. A mode is a peak with a prominence above 5 % of the
     highest bin: both sides fall by more than that before they reach a higher peak. One mode means that all tokens
-    turn together, several modes mean groups of tokens.
+    turn together. NaN without pairs.
     """
     return _count_modes(_of_view(columns, "cosine_histogram", view))
 
@@ -86,7 +87,7 @@ def _count_modes(histograms: np.ndarray) -> np.ndarray:
 
 @geometry_metric(title="Norm of the first token", label="‖x₁‖", bounds=(0, None), views=(ALL_TOKENS,))
 def first_token_norm(columns: Columns, view: str) -> np.ndarray:
-    """|x_1|."""
+    """Length of the vector of the first token."""
     return columns["norm_first"]
 
 
@@ -94,7 +95,7 @@ def first_token_norm(columns: Columns, view: str) -> np.ndarray:
     title="Norm of the other tokens", label="median ‖x‖ after the first token", bounds=(0, None), views=(WITHOUT_FIRST,)
 )
 def other_token_norm(columns: Columns, view: str) -> np.ndarray:
-    """Median norm of the tokens after the first."""
+    """Median length of the vectors of the tokens after the first."""
     return columns["norm_rest_median"]
 
 
@@ -116,7 +117,7 @@ def other_token_norm_max(columns: Columns, view: str) -> np.ndarray:
     views=(ALL_TOKENS,),
 )
 def first_token_norm_ratio(columns: Columns, view: str) -> np.ndarray:
-    """|x_1| / median norm of the others; NaN where that is 0."""
+    """Length of the first token / median length of the others; undefined where that is 0."""
     others = columns["norm_rest_median"]
     return columns["norm_first"] / np.where(others > 0, others, np.nan)
 
@@ -125,7 +126,7 @@ def first_token_norm_ratio(columns: Columns, view: str) -> np.ndarray:
     title="Share of the first token in the energy", label="‖x₁‖² / ‖X‖²", bounds=(0, 1), views=(ALL_TOKENS,)
 )
 def first_token_energy_share(columns: Columns, view: str) -> np.ndarray:
-    """|x_1|^2 / sum |x_i|^2: a lower bound of the maximum explainable variance."""
+    """Share of the first token in the sum of squared lengths: a lower bound of the maximum explainable variance."""
     return columns["squared_norm_share_first"]
 
 

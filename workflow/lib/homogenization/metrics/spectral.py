@@ -78,7 +78,7 @@ def _entropy(shares: np.ndarray) -> np.ndarray:
     title="Effective rank", label="effective rank, exp H(σ/Σσ)", bounds=(1, None), homogenization=-1, extensive=True
 )
 def effective_rank(spectra: SpectrumBatch) -> np.ndarray:
-    """Exp H(p) (Roy & Vetterli 2007)."""
+    """How many directions the tokens use: exp H(p), p the singular values as shares (Roy & Vetterli 2007)."""
     return np.exp(_entropy(spectra.p))
 
 
@@ -86,7 +86,7 @@ def effective_rank(spectra: SpectrumBatch) -> np.ndarray:
     title="Normalised effective rank", label="effective rank / min(tokens, width)", bounds=(0, 1), homogenization=-1
 )
 def normalized_effective_rank(spectra: SpectrumBatch) -> np.ndarray:
-    """Effective rank / min(n, d): the raw one grows with n, and variants differ in length."""
+    """Effective rank / its largest possible value, min(tokens, width): the raw one grows with the number of tokens."""
     return effective_rank(spectra) / spectra.size
 
 
@@ -97,7 +97,7 @@ def normalized_effective_rank(spectra: SpectrumBatch) -> np.ndarray:
     homogenization=1,
 )
 def max_explainable_variance(spectra: SpectrumBatch) -> np.ndarray:
-    """q_1, the share of the first direction."""
+    """Share of the first singular direction in the sum of squares, σ₁² / Σσ²: 1 if all tokens lie on one line."""
     return spectra.q[:, 0]
 
 
@@ -108,7 +108,7 @@ def _schatten(spectra: SpectrumBatch, power: int) -> np.ndarray:
 
 @spectral_metric(title="Schatten 1-norm (nuclear norm)", label="Schatten 1-norm, Σσ", bounds=(0, None), extensive=True)
 def schatten_1(spectra: SpectrumBatch) -> np.ndarray:
-    """Sum s."""
+    """Sum of the singular values of the token matrix."""
     return _schatten(spectra, 1) * spectra.largest
 
 
@@ -116,19 +116,19 @@ def schatten_1(spectra: SpectrumBatch) -> np.ndarray:
     title="Schatten 2-norm (Frobenius norm)", label="Schatten 2-norm, (Σσ²)^½", bounds=(0, None), extensive=True
 )
 def schatten_2(spectra: SpectrumBatch) -> np.ndarray:
-    """(sum s^2)^(1/2)."""
+    """Square root of the sum of the squared singular values, and so of the squared lengths of the tokens."""
     return _schatten(spectra, 2) * spectra.largest
 
 
 @spectral_metric(title="Schatten 4-norm", label="Schatten 4-norm, (Σσ⁴)^¼", bounds=(0, None), extensive=True)
 def schatten_4(spectra: SpectrumBatch) -> np.ndarray:
-    """(sum s^4)^(1/4)."""
+    """Fourth root of the sum of the fourth powers of the singular values."""
     return _schatten(spectra, 4) * spectra.largest
 
 
 @spectral_metric(title="Schatten ∞-norm (spectral norm)", label="Schatten ∞-norm, σ₁", bounds=(0, None), extensive=True)
 def schatten_inf(spectra: SpectrumBatch) -> np.ndarray:
-    """s_1."""
+    """Largest singular value of the token matrix."""
     return spectra.largest
 
 
@@ -140,19 +140,19 @@ def schatten_inf(spectra: SpectrumBatch) -> np.ndarray:
     extensive=True,
 )
 def schatten_1_ratio(spectra: SpectrumBatch) -> np.ndarray:
-    """Schatten 1-norm / 2-norm, in [1, sqrt(min(n, d))]."""
+    """Schatten 1-norm / 2-norm: 1 if all tokens lie on one line, at most √min(tokens, width)."""
     return _schatten(spectra, 1) / _schatten(spectra, 2)
 
 
 @spectral_metric(title="Schatten ratio, 4 to 2", label="Schatten ratio, ‖X‖₄ / ‖X‖₂", bounds=(0, 1), homogenization=1)
 def schatten_4_ratio(spectra: SpectrumBatch) -> np.ndarray:
-    """Schatten 4-norm / 2-norm, in [min(n, d)^(-1/4), 1]."""
+    """Schatten 4-norm / 2-norm: 1 if all tokens lie on one line, at least min(tokens, width)^(−1/4)."""
     return _schatten(spectra, 4) / _schatten(spectra, 2)
 
 
 @spectral_metric(title="Schatten ratio, ∞ to 2", label="Schatten ratio, ‖X‖∞ / ‖X‖₂", bounds=(0, 1), homogenization=1)
 def schatten_inf_ratio(spectra: SpectrumBatch) -> np.ndarray:
-    """s_1 / Schatten 2-norm: the square root of the maximum explainable variance."""
+    """Largest singular value / Schatten 2-norm: the square root of the maximum explainable variance."""
     return 1 / _schatten(spectra, 2)
 
 
@@ -160,7 +160,7 @@ def schatten_inf_ratio(spectra: SpectrumBatch) -> np.ndarray:
     title="Matrix entropy", label="matrix entropy H(σ²/Σσ²) (nats)", bounds=(0, None), homogenization=-1, extensive=True
 )
 def matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
-    """H(q) in nats: the von Neumann entropy of X X' / trace."""
+    """Entropy H(q) of the squared singular values as shares, in nats: the von Neumann entropy of X Xᵀ / trace."""
     return spectra.energy_entropy
 
 
@@ -168,7 +168,7 @@ def matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
     title="Normalised matrix entropy", label="matrix entropy / ln min(tokens, width)", bounds=(0, 1), homogenization=-1
 )
 def normalized_matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
-    """H(q) / ln min(n, d); NaN for min(n, d) = 1."""
+    """Matrix entropy / its largest possible value, ln min(tokens, width); undefined for a minimum of 1."""
     return spectra.energy_entropy / np.where(spectra.size > 1, np.log(np.maximum(spectra.size, 2)), np.nan)
 
 
@@ -176,7 +176,7 @@ def normalized_matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
     title="Rank by matrix entropy", label="exp H(σ²/Σσ²)", bounds=(1, None), homogenization=-1, extensive=True
 )
 def matrix_entropy_rank(spectra: SpectrumBatch) -> np.ndarray:
-    """Exp H(q), from the shares of variance; the effective rank takes the shares p."""
+    """Exp H(q), from the squared singular values as shares; the effective rank takes the values themselves."""
     return np.exp(spectra.energy_entropy)
 
 
@@ -184,7 +184,7 @@ def matrix_entropy_rank(spectra: SpectrumBatch) -> np.ndarray:
     title="Stable rank", label="stable rank, Σσ² / σ₁²", bounds=(1, None), homogenization=-1, extensive=True
 )
 def stable_rank(spectra: SpectrumBatch) -> np.ndarray:
-    """1 / q_1."""
+    """Sum of the squared singular values / the largest of them (Rudelson & Vershynin 2007)."""
     return 1 / spectra.q[:, 0]
 
 
@@ -196,7 +196,7 @@ def stable_rank(spectra: SpectrumBatch) -> np.ndarray:
     extensive=True,
 )
 def participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
-    """1 / sum q^2."""
+    """How many directions share the variance: 1 / Σq², q the squared singular values as shares (Gao et al. 2017)."""
     return 1 / np.einsum("ij,ij->i", spectra.q, spectra.q)
 
 
@@ -207,7 +207,7 @@ def participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
     homogenization=-1,
 )
 def normalized_participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
-    """Participation ratio / min(n, d)."""
+    """Participation ratio / its largest possible value, min(tokens, width)."""
     return participation_ratio(spectra) / spectra.size
 
 
@@ -219,7 +219,7 @@ def normalized_participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
     extensive=True,
 )
 def alpha_req(spectra: SpectrumBatch) -> np.ndarray:
-    """Alpha of the power law lambda_k ~ k^-alpha, lambda = s^2 / n (Agrawal et al. 2022).
+    """Steepness α of the power law λₖ ∝ k^−α of the eigenvalues λ = σ² / tokens (Agrawal et al. 2022).
 
     Minus the slope of the least-squares line of log lambda_k against log k: 0 for orthonormal rows, larger the faster
     the spectrum decays. All eigenvalues above 1e-12 of the largest count alike; the authors' code fits ranks 4 to 100
