@@ -53,6 +53,18 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
     return {"title": ": ".join(filter(None, titles))} | {field: fields[field] for field in figure.shows}
 
 
+def page_parameters(study: Study) -> dict[str, Any]:
+    """What the first page of the report says besides its tables, as plain values (`report.first_page`)."""
+    return {
+        "models": _labelled(study, study.models),
+        "variants": _labelled(study, study.variants),
+        "written": study.written,
+        "controls": study.controls,
+        "n_texts": study.corpus.n_reviews,
+        "min_texts": study.contrasts.min_reviews,
+    }
+
+
 def _labelled(study: Study, names: Iterable[str]) -> list[list[str]]:
     """[name, display name] pairs, in the order of `names`."""
     return [[name, study.figures.labels.get(name, name)] for name in names]
