@@ -1,4 +1,22 @@
 # Tables, figures and texts -> pages for a browser, and all of them in one HTML file.
+from homogenization.config.presentation import claims_page_parameters, first_page_parameters
+
+PAGES = [
+    "<results>/report/first_page.html",
+    *(["<results>/report/claims.html"] if STUDY.judged_claims else []),
+]
+
+
+def tables_of(*names):
+    """The files of tables, by name; nothing for those that the study does not make."""
+    paths = {file.stem: file.path for made in reversed(TABLES) for file in reversed(made.files)}
+    return {name: paths.get(name, []) for name in names}
+
+
+def page_template(name):
+    """A template of workflow/report/pages: an edit of it makes its page again, and no other."""
+    text = Path(workflow.source_path(f"../report/pages/{name}.jinja")).read_text("utf-8")
+    return lambda wildcards: text  # Snakemake takes braces in a text for wildcards
 
 
 rule make_report:
@@ -6,6 +24,7 @@ rule make_report:
     input:
         FIGURES,
         made_in("tables", reported=True),
+        PAGES,
     output:
         report="<results>/report.html",
     log:
@@ -19,3 +38,47 @@ rule make_report:
         address=ADDRESS,
     script:
         "../scripts/make_report.py"
+
+
+rule make_first_page:
+    """The first page of the report: questions and models in a grid, a curve, how many texts, and what to beware of."""
+    input:
+        **tables_of("claims", "contrasts", "comparisons", "depth", "summary", "acceptance", "long_texts"),
+    output:
+        page="<results>/report/first_page.html",
+    log:
+        "<logs>/make_first_page.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        **first_page_parameters(STUDY),
+        template=page_template("first_page"),
+        code=code("make_page", "report.first_page"),
+        module="report.first_page",
+    script:
+        "../scripts/make_page.py"
+
+
+rule make_claims_table:
+    """Every claim and its numbers, to sort, search and filter in a browser."""
+    input:
+        **tables_of("claims", "comparisons"),
+    output:
+        page=report(
+            "<results>/report/claims.html",
+            caption="../report/claims_table.rst",
+            category="Claims",
+            labels={"claims": "every claim, to sort and filter"},
+        ),
+    log:
+        "<logs>/make_claims_table.log",
+    conda:
+        "../../envs/homogenization.yaml"
+    params:
+        **claims_page_parameters(STUDY),
+        template=page_template("claims_table"),
+        row_template=page_template("claim"),
+        code=code("make_page", "report.claims_table"),
+        module="report.claims_table",
+    script:
+        "../scripts/make_page.py"

@@ -15,7 +15,7 @@ with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(repo
     configfile = Path(folder) / "config.json"
     configfile.write_text(json.dumps(snakemake.params.config))
     snakefile = snakemake.params.address or Path(snakemake.scriptdir).resolve().parent / "Snakefile"
-    command = [sys.executable, "-m", "snakemake", "figures", "--snakefile", str(snakefile)]
+    command = [sys.executable, "-m", "snakemake", "figures", "pages", "--snakefile", str(snakefile)]
     command += ["--configfile", str(configfile), "--report", str(partial)]
     # the running workflow holds the lock; its profile may name an executor, which a report does not need
     command += ["--nolock", "--workflow-profile", "none"]

@@ -53,11 +53,14 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
     return {"title": ": ".join(filter(None, titles))} | {field: fields[field] for field in figure.shows}
 
 
-def page_parameters(study: Study) -> dict[str, Any]:
+def claims_page_parameters(study: Study) -> dict[str, list[list[str]]]:
+    """The labels that the table of claims shows (`report.claims_table`)."""
+    return {"models": _labelled(study, study.models), "variants": _labelled(study, study.variants)}
+
+
+def first_page_parameters(study: Study) -> dict[str, Any]:
     """What the first page of the report says besides its tables, as plain values (`report.first_page`)."""
-    return {
-        "models": _labelled(study, study.models),
-        "variants": _labelled(study, study.variants),
+    return claims_page_parameters(study) | {
         "written": study.written,
         "controls": study.controls,
         "n_texts": study.corpus.n_reviews,

@@ -18,9 +18,9 @@ from homogenization.vocabulary.verdicts import NOT_TESTED
 
 _ALL_MODELS = "all models"
 _OVER_DEPTH = "over depth"
-_COLUMNS = ("Claim", "Source", "Layers", "Model", "Verdict", "Of depth", "Estimate and interval", "n")
-_FILTERED = (1, 2, 3, 4)
-_NUMBERS = {5: "share_of_depth", 6: "estimate"}  # columns of text that sort by a number
+_COLUMNS = ("Claim", "Source", "Layers", "Model", "Verdict", "Checks", "Of depth", "Estimate and interval", "n")
+_FILTERED = (1, 2, 3, 4, 5)
+_NUMBERS = {6: "share_of_depth", 7: "estimate"}  # columns of text that sort by a number
 Row = Mapping[str, Any]
 
 
@@ -53,7 +53,7 @@ def claims_page(
     """
     labels = dict(models)
     imbalance = {row[:2]: row[2] for row in comparisons.select("variant", "minus", "imbalance").rows() if row[2]}
-    rows = list(claims.filter(pl.col("verdict") != NOT_TESTED).iter_rows(named=True))
+    rows = _in_order(claims.filter(pl.col("verdict") != NOT_TESTED), list(labels))
     details = [
         {"imbalance": imbalance.get((row["variant"], row["minus"])), "first": where_the_first_stays(row)}
         for row in rows
@@ -65,7 +65,8 @@ def claims_page(
             Markup.escape(row["source"]),
             row["layers"] or _OVER_DEPTH,
             Markup.escape(labels.get(row["model"], row["model"]) if row["model"] else _ALL_MODELS),
-            _verdict(row, detail["imbalance"]),
+            f"{VERDICTS[row['verdict']].sign} {row['verdict']}",
+            " · ".join(mark for mark, holds in (("fragile", row["fragile"]), ("unbalanced", detail["imbalance"])) if holds),
             _share(row),
             _estimate(row),
             row["n_reviews"],
@@ -92,11 +93,7 @@ def _as_html(table: pl.DataFrame) -> str:
         {"targets": column, "orderData": n_columns + place} for place, column in enumerate(_NUMBERS)
     ]
     hidden = {"targets": [n_columns + place for place in range(len(_NUMBERS))], "visible": False, "searchable": False}
-    filters = {"targets": list(_FILTERED), "columnControl": ["order", ["searchList"]]}
-    plain = {
-        "targets": [place for place in range(n_columns) if place not in _FILTERED],
-        "columnControl": ["order"],
-    }
+    controls = [{"targets": column, "columnControl": _controls(column)} for column in range(n_columns)]
     return itables.to_html_datatable(
         table,
         table_id="claims",
@@ -113,18 +110,32 @@ def _as_html(table: pl.DataFrame) -> str:
         language={"search": "Search all columns:", "info": "_TOTAL_ of _MAX_ rows", "infoFiltered": "", "infoEmpty": "0 of _MAX_ rows"},
         ordering={"indicators": False, "handler": False},
         autoWidth=False,
-        columnDefs=[*numbers, hidden, filters, plain],
+        columnDefs=[*numbers, hidden, *controls],
     )
 
 
-def _verdict(row: Row, imbalance: str | None) -> str:
-    marks = [mark for mark, holds in (("fragile", row["fragile"]), ("unbalanced", imbalance)) if holds]
-    sign = f'<span aria-hidden="true">{VERDICTS[row["verdict"]].sign}</span> '
-    return f"{sign}{row['verdict']}{''.join(f' · {mark}' for mark in marks)}"
+def _in_order(claims: pl.DataFrame, models: Sequence[str]) -> list[Row]:
+    """The rows claim by claim, as they stand in the table, and in a claim by model."""
+    claim = {name: place for place, name in enumerate(claims["claim"].unique(maintain_order=True))}
+    model = {None: -1} | {name: place for place, name in enumerate(models)}
+    return sorted(claims.iter_rows(named=True), key=lambda row: (claim[row["claim"]], model[row["model"]]))
+
+
+def _controls(column: int) -> list[Any]:
+    """What stands beside the heading of a column: a button that sorts, or opens what sorts and filters."""
+    name = _COLUMNS[column]
+    if column not in _FILTERED:
+        return [{"extend": "order", "text": f"Sort by {name}"}]
+    within = [
+        {"extend": "orderAsc", "text": f"Sort {name} from A to Z"},
+        {"extend": "orderDesc", "text": f"Sort {name} from Z to A"},
+        {"extend": "searchList", "ariaLabel": f"Filter {name}", "search": False},
+    ]
+    return [{"extend": "dropdown", "text": f"Sort and filter {name}", "icon": "search", "content": within}]
 
 
 def _share(row: Row) -> str:
-    return share_in_words(row["share_of_depth"]) if isfinite(row["share_of_depth"]) else ""
+    return share_in_words(row["share_of_depth"]).replace(" ", "\u00a0") if isfinite(row["share_of_depth"]) else ""
 
 
 def _estimate(row: Row) -> str:
