@@ -45,20 +45,17 @@ def studies(tmp_path_factory):
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        embedded = configured("config.yaml")
+        embedded, originals = configured("config.yaml"), {"variants": {"original": {"rewriter": "none"}}}
         return {
             "controls": make_study(embedded),
             "no controls": make_study(OWN),
             "written": make_study(configured("smollm2.yaml")),
             "changed attention": make_study(causes, branch=changed_attention(["smollm2"])),
-            "training": make_study(
-                OWN | {"variants": {"original": {"rewriter": "none"}}, "models": ARMS, "claims": str(folder / "arms.yaml")}
-            ),
+            "training": make_study(OWN | originals | {"models": ARMS, "claims": str(folder / "arms.yaml")}),
             "unchanged texts": make_study(OWN, n_changed=3),
-            "originals": make_study(OWN | {"variants": {"original": {"rewriter": "none"}}}),
+            "originals": make_study(OWN | originals),
             "no claims": make_study(embedded | {"claims": None}),
-            "two models": make_study(OWN | {"models": {"a": TINY, "b": TINY}}),
-            "ten models": make_study(OWN | {"models": {f"a-model-with-a-name-{n}": TINY for n in range(10)}}),
+            "ten models": make_study(OWN | {"models": {f"a-model-with-a-name-{n}": TINY for n in range(10)}, "claims": None}),
         }
 
 
@@ -100,7 +97,7 @@ def read(pages, browser):
 
 
 SAID = {  # what the page of a kind has to say, and what not
-    "controls": (["Front: more than the same phrases moved inward?", "32 not tested"], ["No control."]),
+    "controls": (["Front: more than the same phrases moved inward?", "not tested"], ["No control."]),
     "no controls": (["No control.", "front 16 and 16"], ["moved inward?"]),
     "written": (["Front, by SmolLM2: more alike than the original?", "more than a plain rewriting?"], ["No control."]),
     "changed attention": (["Mass on the first token makes tokens grow alike", "What it costs"], ["Training"]),
@@ -108,7 +105,6 @@ SAID = {  # what the page of a kind has to say, and what not
     "unchanged texts": (["Not tested:", "13 of 16 texts are as the original", "front 16 and 3"], []),
     "originals": (["Do tokens grow more alike with depth?"], ["No control.", "Where key phrases stand"]),
     "no claims": (["End: more than other phrases moved alike?"], ["every claim with its numbers"]),
-    "two models": (["A sample of 16."], []),
     "ten models": (["The same questions, further models"], []),
 }
 
