@@ -1,7 +1,7 @@
 """The tables of whole studies of every kind, made by the project's own functions from numbers that no model computed.
 
-A study is a configuration; its metrics, similarities and changed attention are drawn. What follows from them (contrasts,
-depth, verdicts) is computed as in a run.
+A study is a configuration; its metrics, similarities and changed attention are drawn. What follows from them
+(contrasts, depth, verdicts) is computed as in a run.
 """
 
 from dataclasses import dataclass
@@ -64,9 +64,7 @@ def make_study(config: dict, n_changed: int = N_TEXTS, effect: float = 0.05, bra
     names = sorted(set(study.contrasted_metrics) & set(metrics["metric"]))
     margin = study.contrasts.margin
     drawn = {"draws": DRAWS, "confidence": CONFIDENCE, "seed": 0}
-    settings = Settings(
-        **drawn, **sample, variants=sorted(study.variants), margin=margin, trained=study.trained_models
-    )
+    settings = Settings(**drawn, **sample, variants=sorted(study.variants), margin=margin, trained=study.trained_models)
     losses = {"training": _losses(study)} if study.trained_models else {}
     evidence = Evidence(Tables(metrics, similarity, **(branch or {}), **losses), settings)
     claims = pl.DataFrame(schema=CLAIMS_SCHEMA)
@@ -107,9 +105,7 @@ def _metrics(study: Study, effect: float) -> pl.DataFrame:
                     names = {"model": model, "variant": variant, "view": view, "metric": metric}
                     names |= {"review_id": [f"r{number:03d}" for number in review], "point": "residual_stream"}
                     parts.append(
-                        example_table(
-                            METRICS_SCHEMA, **names, layer=layer, depth=depth[layer], value=values.ravel()
-                        )
+                        example_table(METRICS_SCHEMA, **names, layer=layer, depth=depth[layer], value=values.ravel())
                     )
     return pl.concat(parts)
 
@@ -139,7 +135,11 @@ def _similarity(study: Study, n_changed: int) -> pl.DataFrame:
 
 def _losses(study: Study) -> pl.DataFrame:
     """Losses fall with the steps, in each seed a little otherwise."""
-    trained = {name: [row[place] for row in study.trained_models] for place, name in enumerate(("", "arm", "seed", "step")) if name}
+    trained = {
+        name: [row[place] for row in study.trained_models]
+        for place, name in enumerate(("", "arm", "seed", "step"))
+        if name
+    }
     losses = [5 - 0.001 * step + 0.01 * seed for seed, step in zip(trained["seed"], trained["step"], strict=True)]
     return example_table(TRAINING_SCHEMA, **trained, held_out_loss=losses)
 

@@ -62,7 +62,12 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
     opening = browser.find_element(By.TAG_NAME, "body").text
     assert "Front: more alike than the original?" in opening
     assert "No control." in opening
-    for words in ("What holds, in words", "Causes, what changed attention", "Consequences, whether", "A probe of pooled states"):
+    for words in (
+        "What holds, in words",
+        "Causes, what changed attention",
+        "Consequences, whether",
+        "A probe of pooled states",
+    ):
         assert words in opening
     heading = browser.find_element(By.XPATH, "//h1[.='What this study found']")
     assert 0 <= heading.rect["y"] < 100, "the top of a high page can't be scrolled to"

@@ -90,7 +90,7 @@ PAGES = {  # of the report, and the tables that they are made from
 
 
 def reruns(finished, expected: dict[str, int], config: dict | None = None) -> None:
-    """What is planned is `expected`, the figures and pages of the tables that it makes (as of `config`), and the report."""
+    """What is planned is `expected`, figures and pages of the tables that it makes (as of `config`), and the report."""
     made = {file.name for rule in expected.keys() & TABLES.keys() for file in TABLES[rule].files}
     report = {"make_report": 1} if expected else {}
     report |= {page: 1 for page, tables in PAGES.items() if made & tables}

@@ -55,7 +55,9 @@ def studies(tmp_path_factory):
             "unchanged texts": make_study(OWN, n_changed=3),
             "originals": make_study(OWN | originals),
             "no claims": make_study(embedded | {"claims": None}),
-            "ten models": make_study(OWN | {"models": {f"a-model-with-a-name-{n}": TINY for n in range(10)}, "claims": None}),
+            "ten models": make_study(
+                OWN | {"models": {f"a-model-with-a-name-{n}": TINY for n in range(10)}, "claims": None}
+            ),
         }
 
 
@@ -90,7 +92,9 @@ def read(pages, browser):
                     continue
                 question = row.find_element(By.TAG_NAME, "th").text
                 alone = len(cells) < len(models)
-                rows.setdefault(question, {}).update({"all": cells[0]} if alone else dict(zip(models, cells, strict=True)))
+                rows.setdefault(question, {}).update(
+                    {"all": cells[0]} if alone else dict(zip(models, cells, strict=True))
+                )
         return rows
 
     return opened
@@ -120,8 +124,9 @@ def test_the_page_of_every_kind_of_study_fits_the_window_and_says_what_the_study
     assert "nan" not in text.split()
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 1366
     # nothing is cut off or covered
-    over = "return [...document.querySelectorAll('#first-page th, #first-page td')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
-    assert browser.execute_script(over) == 0
+    over = "e => e.scrollWidth > e.clientWidth + 1"
+    cut = f"return [...document.querySelectorAll('#first-page th, #first-page td')].filter({over}).length"
+    assert browser.execute_script(cut) == 0
     assert browser.find_element(By.CSS_SELECTOR, "#first-page figure svg").rect["width"] > 200
     first = browser.find_element(By.CSS_SELECTOR, "#first-page tbody td")
     assert first.rect["y"] < 300, "the first answer is on the first screen"
@@ -158,7 +163,9 @@ CLAIMS = {  # of the embedded experiment: the claim and the side of likeness tha
 def test_every_cell_has_the_number_and_the_verdict_of_its_claim(read, studies):
     made = studies["controls"]
     labels = {made.study.figures.labels.get(name, name): name for name in made.study.models}
-    found = {question.split("\n")[0].split("? ")[0].rstrip("?") + "?": cells for question, cells in read("controls").items()}
+    found = {
+        question.split("\n")[0].split("? ")[0].rstrip("?") + "?": cells for question, cells in read("controls").items()
+    }
     assert found.keys() == CLAIMS.keys()
     verdicts = set()
     for question, (claim, towards) in CLAIMS.items():

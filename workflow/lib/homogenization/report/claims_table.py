@@ -1,7 +1,7 @@
 """Every claim and its numbers as a table for a browser: to sort, search and filter; a row opens its details."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite, nan
+from math import isfinite
 from typing import Any
 
 import itables
@@ -13,7 +13,7 @@ from homogenization.claims.verdicts import where_the_first_stays
 from homogenization.figures.claims import CONVENTIONS, VERDICTS
 from homogenization.report.page import read_or_empty, render
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
-from homogenization.vocabulary.numbers import probability, share_in_words, significant
+from homogenization.vocabulary.numbers import share_in_words, significant
 from homogenization.vocabulary.verdicts import NOT_TESTED
 
 _ALL_MODELS = "all models"
@@ -66,7 +66,9 @@ def claims_page(
             row["layers"] or _OVER_DEPTH,
             Markup.escape(labels.get(row["model"], row["model"]) if row["model"] else _ALL_MODELS),
             f"{VERDICTS[row['verdict']].sign} {row['verdict']}",
-            " · ".join(mark for mark, holds in (("fragile", row["fragile"]), ("unbalanced", detail["imbalance"])) if holds),
+            " · ".join(
+                mark for mark, holds in (("fragile", row["fragile"]), ("unbalanced", detail["imbalance"])) if holds
+            ),
             _share(row),
             _estimate(row),
             row["n_reviews"],
@@ -89,9 +91,7 @@ def claims_page(
 def _as_html(table: pl.DataFrame) -> str:
     """The table with its data, its filters and its language, as itables writes it for a page without a network."""
     n_columns = len(_COLUMNS)
-    numbers = [
-        {"targets": column, "orderData": n_columns + place} for place, column in enumerate(_NUMBERS)
-    ]
+    numbers = [{"targets": column, "orderData": n_columns + place} for place, column in enumerate(_NUMBERS)]
     hidden = {"targets": [n_columns + place for place in range(len(_NUMBERS))], "visible": False, "searchable": False}
     controls = [{"targets": column, "columnControl": _controls(column)} for column in range(n_columns)]
     return itables.to_html_datatable(
@@ -107,7 +107,12 @@ def _as_html(table: pl.DataFrame) -> str:
         style="width:100%",
         paging=False,
         layout={"topStart": "info", "topEnd": "search", "bottomStart": None, "bottomEnd": None},
-        language={"search": "Search all columns:", "info": "_TOTAL_ of _MAX_ rows", "infoFiltered": "", "infoEmpty": "0 of _MAX_ rows"},
+        language={
+            "search": "Search all columns:",
+            "info": "_TOTAL_ of _MAX_ rows",
+            "infoFiltered": "",
+            "infoEmpty": "0 of _MAX_ rows",
+        },
         ordering={"indicators": False, "handler": False},
         autoWidth=False,
         columnDefs=[*numbers, hidden, *controls],

@@ -12,7 +12,7 @@ from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.figures.claims import VERDICTS
 from homogenization.report.depth_curve import depth_curve
 from homogenization.report.page import read_or_empty, render
-from homogenization.report.questions import LOOKS, MORE, TEXTS, Cell, Question, questions_of
+from homogenization.report.questions import LOOKS, Cell, Question, questions_of
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
@@ -22,7 +22,7 @@ from homogenization.tables.summary import SUMMARY_SCHEMA
 from homogenization.vocabulary.changes import MORE_CHANGE
 from homogenization.vocabulary.prose import listed
 from homogenization.vocabulary.variants import ORIGINAL
-from homogenization.vocabulary.verdicts import NOT_TESTED, SUPPORTED
+from homogenization.vocabulary.verdicts import NOT_TESTED
 
 _SIDE_BY_SIDE = 5  # most models beside each other
 _MOST_MODELS = 10  # with more, a column says what is so in how many
@@ -161,7 +161,9 @@ def together(question: Question, models: Named) -> Shown:
     sized = sorted((cell for cell in cells if isfinite(cell.size)), key=lambda cell: cell.size)
     ends = list(dict.fromkeys(cell.number for cell in (*sized[:1], *sized[-1:])))
     marks = list(dict.fromkeys(mark for cell in cells for mark in cell.marks))
-    return Shown(LOOKS[counts[0][0]], said, (" to ".join(ends),) * bool(ends), " · ".join(f"some {mark}" for mark in marks))
+    return Shown(
+        LOOKS[counts[0][0]], said, (" to ".join(ends),) * bool(ends), " · ".join(f"some {mark}" for mark in marks)
+    )
 
 
 def _groups(questions: Sequence[Question]) -> dict[str, str]:
@@ -175,8 +177,11 @@ def _groups(questions: Sequence[Question]) -> dict[str, str]:
 def _legend(questions: Sequence[Question]) -> dict[str, str]:
     """What the grid's cells say, by the verdict whose look it is."""
     said = {cell.said for question in questions for cell in question.cells.values()}
-    return {look: listed([word for word in LOOKS if LOOKS[word] == look and word in said], "or") for look in VERDICTS
-            if any(LOOKS[word] == look for word in said)}
+    return {
+        look: listed([word for word in LOOKS if LOOKS[word] == look and word in said], "or")
+        for look in VERDICTS
+        if any(LOOKS[word] == look for word in said)
+    }
 
 
 def _accepted(acceptance: pl.DataFrame, labels: Mapping[str, str]) -> list[dict[str, Any]]:

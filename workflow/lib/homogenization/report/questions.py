@@ -19,7 +19,15 @@ from homogenization.metrics.registry import WITHOUT_FIRST
 from homogenization.vocabulary.numbers import share_in_words, significant
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL
-from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, REVIEWS, SEEDS, SUPPORTED, UNDECIDED
+from homogenization.vocabulary.verdicts import (
+    CONTRADICTED,
+    NEGLIGIBLE,
+    NOT_TESTED,
+    REVIEWS,
+    SEEDS,
+    SUPPORTED,
+    UNDECIDED,
+)
 
 Row = Mapping[str, Any]
 Labels = Mapping[str, str]
@@ -260,7 +268,9 @@ def _cell(row: Row, group: str, rows: Sequence[Row], unbalanced: bool) -> Cell:
         size *= describe_metric(row["metric"]).homogenization
     others = {_said(other, group) for other in rows if other["model"] == row["model"]} - {NOT_TESTED, said}
     marks = {"fragile": row["fragile"], "unbalanced": unbalanced, "mixed": others}
-    return Cell(said, size, is_share, row["n_reviews"], row["unit"], tuple(name for name, true in marks.items() if true))
+    return Cell(
+        said, size, is_share, row["n_reviews"], row["unit"], tuple(name for name, true in marks.items() if true)
+    )
 
 
 def _said(row: Row, group: str) -> str:
