@@ -43,7 +43,7 @@ DEPTH, TEXTS, FIRST_TOKEN, CAUSES, HARM, TRAINING = (
     *("Depth", "Where key phrases stand", "The first token", "Changed attention", "What it costs", "Training"),
 )
 #: The metrics that stand for how alike tokens are, the first that a study has.
-HEADLINES = ("normalized_effective_rank", "cosine_anisotropy", "max_explainable_variance")
+HEADLINES = ("normalized_effective_rank", "max_explainable_variance", "cosine_anisotropy")
 _ATTENTION = "first_token_attention_excess"
 _ATTRACTION = "cosine_to_first_token"  # close to the first token is not close to each other
 # how the reason begins why a claim is about what the study does not have
