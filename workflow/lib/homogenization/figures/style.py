@@ -72,6 +72,7 @@ def house_style() -> AbstractContextManager:
             "patch.force_edgecolor": True,
             "font.family": "sans-serif",
             "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
+            "svg.fonttype": "none",  # text is text: half the bytes, and it can be searched
             "font.size": 10,
             "axes.titlesize": 10,
             "axes.titleweight": "bold",

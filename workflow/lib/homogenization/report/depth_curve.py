@@ -52,7 +52,7 @@ def depth_curve(summary: pl.DataFrame, models: Sequence[Sequence[str]]) -> str:
         lines = [line for line in axes.lines if line.get_label() in labels]
         figure.legend(lines, [labels[line.get_label()] for line in lines], loc="outside lower left", frameon=False)
     drawn = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "first page", "svg.fonttype": "none"}):
+    with matplotlib.rc_context({"svg.hashsalt": "first page"}):
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     svg = drawn.getvalue()
     title = f"{metric.title} of the originals over depth, a line for each of {len(models)} models"
