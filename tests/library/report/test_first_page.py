@@ -10,6 +10,9 @@ from selenium.webdriver.common.by import By
 
 from browser import chromium, kinds_of_requests, severe
 from conftest import ROOT
+from examples import example_table
+from homogenization.claims.judgement import CLAIMS_SCHEMA
+from homogenization.claims.statistics import STATISTICS
 from homogenization.config.presentation import first_page_parameters
 from homogenization.report.first_page import first_page
 from homogenization.vocabulary.numbers import share_in_words, significant
@@ -200,6 +203,22 @@ def test_without_claims_every_cell_has_the_number_of_its_contrast_at_the_output(
             assert f"{'+' if size > 0 else ''}{share_in_words(size)}, n {row['n_reviews']}" in cell.replace("\n", " ")
             said = {"higher": "less alike", "lower": "more alike"}.get(row["verdict"], row["verdict"])
             assert said in cell
+
+
+@pytest.mark.parametrize("statistic", sorted(STATISTICS))
+def test_a_claim_of_any_statistic_makes_a_page(statistic, studies):
+    """Components have metrics of their own; what is not about likeness, texts or their costs is no question."""
+    made = studies["no claims"]
+    claim = {"claim": "c", "statement": "It is so.", "convention": "raw", "statistic": statistic, "model": "smollm2"}
+    claim |= {"verdict": "supported", "measured": "mean change over all layers", "layers": "all", "unit": "reviews"}
+    claim |= {"fragile": False, "estimate": 0.25, "share_of_depth": math.nan, "n_reviews": 12, "variant": "original"}
+    claim |= {"metric": "singular_anisotropy"} if statistic == "component" else {"metric": "cosine_anisotropy"}
+    claim |= {"metric": None} if statistic in ("consequence", "similarity") else {}
+    tables = made.tables | {"claims": example_table(CLAIMS_SCHEMA, **{name: [value] for name, value in claim.items()})}
+    page = first_page(tables, **first_page_parameters(made.study), template=TEMPLATE)
+    stated = statistic in ("intervention", "consequence", "arms")
+    assert ("It is so" in page) == stated
+    assert ("0.25, n 12" in re.sub(r"\s*</?span>\s*", " ", page).replace(" ,", ",")) or not stated
 
 
 def test_many_models_are_counted_by_what_is_so_in_them(read, studies):

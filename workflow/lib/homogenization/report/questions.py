@@ -44,6 +44,7 @@ DEPTH, TEXTS, FIRST_TOKEN, CAUSES, HARM, TRAINING = (
 )
 #: The metrics that stand for how alike tokens are, the first that a study has.
 HEADLINES = ("normalized_effective_rank", "max_explainable_variance", "cosine_anisotropy")
+_OF_LIKENESS = ("net_change", "slope", "contrast", "intervention")
 _ATTENTION = "first_token_attention_excess"
 _ATTRACTION = "cosine_to_first_token"  # close to the first token is not close to each other
 # how the reason begins why a claim is about what the study does not have
@@ -193,7 +194,7 @@ def _key(row: Row) -> tuple[str, str | None, str | None, str] | None:
         return TRAINING, None, None, row["statement"]
     if statistic == "consequence":
         return HARM, None, None, row["statement"]
-    if metric is None:
+    if statistic not in _OF_LIKENESS:
         return None
     pair = row["variant"], row["minus"]
     if statistic == "contrast" and metric == _ATTENTION:
