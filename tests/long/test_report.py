@@ -1,41 +1,17 @@
 """The report opened in a real browser: every figure is there, and nothing outside the file is asked for."""
 
-import json
-import shutil
 import time
 
 import pytest
+from selenium.webdriver.common.by import By
 
-selenium = pytest.importorskip("selenium")
-from selenium import webdriver  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
+from browser import chromium, kinds_of_requests, severe
 
 
 @pytest.fixture
 def browser(tmp_path):
-    """Chromium without a window, keeping a log of its requests."""
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("chromium and chromedriver are not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in (
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--window-size=1500,1100",
-        f"--user-data-dir={tmp_path / 'profile'}",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    running = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield running
-    running.quit()
+    with chromium(tmp_path / "profile") as running:
+        yield running
 
 
 def displayed(browser, xpath: str):
@@ -83,19 +59,33 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
         "Position and attention",
         "Data",
     }
-    # the first page says what holds
+    # the first page says what holds: the grid, and below it words
     opening = browser.find_element(By.TAG_NAME, "body").text
-    assert "What holds." in opening
-    assert "Front has a lower effective rank than Original." in opening
-    assert "No claim on depth, position or attention was tested." in opening
-    for words in ("Causes. What changed attention", "Consequences. Whether", "A probe of pooled states"):
+    assert "Front: more alike than the original?" in opening
+    assert "No control." in opening
+    for words in (
+        "What holds, in words",
+        "Causes, what changed attention",
+        "Consequences, whether",
+        "A probe of pooled states",
+    ):
         assert words in opening
-    board = browser.execute_script("return [...document.querySelectorAll('.prose svg')].map(s => s.clientWidth)")
-    assert len(board) == 1
-    assert board[0] > 500
-    assert "not tested: the study has no metric normalized_effective_rank" in opening
-    first_words = browser.find_element(By.XPATH, "//p[starts-with(., 'This report')]")
-    assert first_words.rect["y"] >= 0, "the top of a high page can't be scrolled to"
+    heading = browser.find_element(By.XPATH, "//h1[.='What this study found']")
+    assert 0 <= heading.rect["y"] < 100, "the top of a high page can't be scrolled to"
+    grid = browser.find_element(By.CSS_SELECTOR, "#first-page table")
+    assert grid.rect["x"] + grid.rect["width"] <= 1366
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 1366
+    graph = browser.find_element(By.ID, "rulegraph")
+    assert graph.rect["y"] > heading.rect["y"] + browser.find_element(By.ID, "first-page").rect["height"]
+    # one click away: the claims, as a page in the page
+    click(browser, "//a[starts-with(., 'every claim with its numbers')]")
+    browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
+    for _ in range(100):
+        if displayed(browser, "//table[@id='claims']//summary"):
+            break
+        time.sleep(0.05)
+    assert displayed(browser, "//table[@id='claims']//summary")
+    browser.switch_to.default_content()
     for path in figures:
         assert "<p>" in results[path]["caption"], f"{path} has no caption"
         assert "{{" not in results[path]["caption"]
@@ -110,9 +100,8 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
             shown.add(shown_figure(browser))
     assert shown - {None} == {results[path]["data_uri"] for path in figures}
 
-    entries = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    sent = [entry["params"] for entry in entries if entry["method"] == "Network.requestWillBeSent"]
-    requested = {params["request"]["url"] for params in sent if params["documentURL"] == report.as_uri()}
+    requested = kinds_of_requests(browser)
     assert requested
-    assert {url.split(":")[0] for url in requested} <= {"file", "data", "blob"}
-    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    assert requested <= {"file", "data", "blob"}
+    assert severe(browser) == []
+    assert report.stat().st_size < 10e6

@@ -72,19 +72,29 @@ BELOW_STATES = {
 
 
 def figures_of(files: set[str], config: dict) -> dict[str, int]:
-    """The figures and pages that a study makes from tables: rule -> number of its jobs."""
+    """The figures that a study draws from tables: rule -> number of its jobs."""
     with chdir(ROOT):
         study = load_study(config)
-    pages = {"make_curves": 1} if files & {"summary.parquet", "contrasts.parquet"} else {}
-    return pages | {
+    return {
         f"plot_{figure.name}": len(figure.paths(study)) for figure in drawn_figures(study) if files & {*figure.tables}
     }
 
 
+PAGES = {  # of the report, and the tables that they are made from
+    "make_first_page": {
+        *("claims.csv", "contrasts.parquet", "comparisons.csv", "depth.parquet", "summary.parquet", "acceptance.csv"),
+        "long_texts.csv",
+    },
+    "make_claims_table": {"claims.csv", "comparisons.csv"},
+    "make_curves": {"summary.parquet", "contrasts.parquet"},
+}
+
+
 def reruns(finished, expected: dict[str, int], config: dict | None = None) -> None:
-    """What is planned is `expected`, the figures of the tables that it makes (as of `config`), and the report."""
+    """What is planned is `expected`, figures and pages of the tables that it makes (as of `config`), and the report."""
     made = {file.name for rule in expected.keys() & TABLES.keys() for file in TABLES[rule].files}
     report = {"make_report": 1} if expected else {}
+    report |= {page: 1 for page, tables in PAGES.items() if made & tables}
     assert finished.planned() == Counter(figures_of(made, config or finished.config) | expected | report)
 
 
@@ -111,11 +121,9 @@ def test_the_title_of_a_metric_reruns_the_figure_of_that_metric(finished):
     }
 
 
-def test_the_label_of_a_model_reruns_figures_alone(finished):
+def test_the_label_of_a_model_reruns_figures_and_pages_alone(finished):
     finished.config["figures"] = {"labels": {"tiny": "a tiny Llama"}}
-    planned = finished.planned()
-    assert planned["make_curves"] == 1
-    assert all(rule.startswith("plot_") or rule in ("make_curves", "make_report") for rule in planned)
+    assert all(rule.startswith("plot_") or rule in {*PAGES, "make_report"} for rule in finished.planned())
 
 
 def test_the_order_of_keys_reruns_figures_at_most(finished):
@@ -127,7 +135,7 @@ def test_the_order_of_keys_reruns_figures_at_most(finished):
     finished.config = turned_round(finished.config)
     finished.config["views"].reverse()
     made = {file.name for tables in TABLES.values() for file in tables.files}
-    assert finished.planned().keys() <= {*figures_of(made - {"sensitivity.csv"}, SMALL), "make_report"}
+    assert finished.planned().keys() <= {*figures_of(made - {"sensitivity.csv"}, SMALL), *PAGES, "make_report"}
 
 
 def test_the_threshold_reruns_tabulation_and_what_follows(finished):

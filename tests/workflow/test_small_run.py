@@ -42,6 +42,9 @@ MAY_IMPORT = {
     "test_consequences": {"scipy", "scipy.stats"},
     "judge_claims": {"pydantic", "scipy", "scipy.stats"},  # the keys of claims
     "make_curves": {"matplotlib"},  # the looks of variants
+    # the schemas of claims, and the looks of verdicts
+    "make_first_page": {"matplotlib", "pydantic", "scipy", "scipy.stats"},
+    "make_claims_table": {"matplotlib", "pandas", "pydantic", "scipy", "scipy.stats"},
     "plot_components": {"matplotlib", "scipy"},
     "plot_attention_heatmap": SEABORN,
     "plot_sensitivity": SEABORN,

@@ -118,3 +118,15 @@ def made_in(folder, reported=False):
         Path(file) for rule in workflow.rules for file in rule.output if not reported or is_flagged(file, "report")
     ]
     return [f"<results>/{file.relative_to(RESULTS)}" for file in files if file.is_relative_to(Path(RESULTS, folder))]
+
+
+def tables_of(*names):
+    """The files of tables, by name; nothing for those that the study does not make."""
+    paths = {file.stem: file.path for made in reversed(TABLES) for file in reversed(made.files)}
+    return {name: paths.get(name, []) for name in names}
+
+
+def page_template(name):
+    """A template of workflow/report/pages: an edit of it makes its page again, and no other."""
+    text = Path(workflow.source_path(f"../report/pages/{name}.jinja")).read_text("utf-8")
+    return lambda wildcards: text  # Snakemake takes braces in a text for wildcards

@@ -11,8 +11,9 @@ from conftest import ROOT
 
 CAPTIONS = sorted((ROOT / "workflow" / "report").glob("*.rst"))
 SAID = {
-    "workflow": ["front", "someone/small", "64", "supported: 1", "3 of 64 reviews", "Tokens grow alike.", 'id="board"'],
+    "workflow": ["front", "someone/small", "64", "Tokens grow alike.", 'id="first-page"'],
     "claims": ["criterion"],
+    "claims_table": ["press a claim"],
     "acceptance": ["0.85"],
     "rewriting": ["median words"],
     "long_texts": ["same sentences"],
@@ -47,16 +48,9 @@ def results(tmp_path, monkeypatch):
     """The files that the first page includes."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results/tables").mkdir(parents=True)
-    (tmp_path / "results/tables/comparisons.csv").write_text(
-        "variant,minus,n_reviews,n_accepted,n_needed,tested,reason,imbalance\n"
-        "front,original,64,3,10,false,3 of 64 reviews,\n"
-    )
-    (tmp_path / "results/tables/verdicts.csv").write_text(
-        'statement,source,criterion,small,control\nAll is well.,we,> 0,"supported: 1 [0.5, 2]",undecided\n'
-    )
     (tmp_path / "results/tables/answers.csv").write_text("model,answer\nsmall,Tokens grow alike.\n")
-    (tmp_path / "results/figures").mkdir()
-    (tmp_path / "results/figures/claims.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" id="board"/>')
+    (tmp_path / "results/report").mkdir()
+    (tmp_path / "results/report/first_page.html").write_text('<!doctype html><main id="first-page">A grid.</main>')
 
 
 def in_html(text):
@@ -78,16 +72,16 @@ def test_captions_render(caption):
 @pytest.mark.parametrize(
     ("changes", "told", "untold"),
     [
-        ({}, ["elsewhere in their sentences", "What holds.", "Every number."], ["reads each film review"]),
-        ({"variants": {"original": {"rewriter": "none"}}}, ["reads each film"], ["elsewhere in their sentences"]),
-        ({"claims": None}, ["reviews.jsonl"], ["What holds.", 'id="board"', "Every number."]),
+        ({}, ["A control answers one question", "What holds"], []),
+        ({"variants": {"original": {"rewriter": "none"}}}, ["What holds"], ["A control answers"]),
+        ({"claims": None}, ["reviews.jsonl"], ["What holds"]),
     ],
 )
 def test_the_first_page_is_that_of_the_study(changes, told, untold):
     page = " ".join(in_html(rendered(ROOT / "workflow/report/workflow.rst", {}, CONFIG | changes)).split())
     assert [words for words in told if words not in page] == []
     assert [words for words in untold if words in page] == []
-    assert ('id="board"' in page) == ("claims" not in changes)
+    assert page.count('id="first-page"') == 1
 
 
 @pytest.mark.parametrize("claims", ["config/claims.yaml", None])
@@ -97,11 +91,11 @@ def test_the_first_page_has_what_tables_say_in_words(name, claims, tmp_path):
     path = f"results/tables/{name}.csv"
     columns = ("arm,minus,", "tuned,,") if name == "training" else ("model,", "small,")
     (tmp_path / path).write_text(f"{columns[0]}answer\n{columns[1]}What was found.\n")
-    files = [path, "results/tables/harm.csv", "results/figures/claims.svg"]
+    files = [path, "results/tables/harm.csv"]
     page = in_html(rendered(ROOT / "workflow/report/workflow.rst", {}, CONFIG | {"claims": claims}, files))
     assert page.count("What was found.") == 1
     assert f"<strong>{name.capitalize()}" in page
-    assert ('id="board"' in page) == (claims is not None)
+    assert ("Tokens grow alike." in page) == (claims is not None)
 
 
 def test_the_caption_of_claims_serves_the_table_too():

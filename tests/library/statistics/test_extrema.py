@@ -181,9 +181,9 @@ def test_the_answer_names_what_happens_there():
     for said in (
         "in this block, the output of attention adds 0.12",
         "in the next, the output of attention takes 0.062",
-        "the first token has 50 % of the energy there; in 25 % of the reviews another token is massive",
+        "the first token has 50 % of the energy there; in 25 % of the texts another token is massive",
         "position alone accounts for 0.5 of the attention of this block, and for 0.26 in the mean block",
-        "the mean cosine has no peak and no trough between its ends that the reviews settle",
+        "the mean cosine has no peak and no trough between its ends that the texts settle",
     ):
         assert said.lower() in answer.lower()
     assert "without the first token, nothing of it is left" in answer

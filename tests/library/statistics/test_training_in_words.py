@@ -57,7 +57,7 @@ def test_an_arm_is_told_by_its_losses_beside_those_of_counts():
     told = answers(losses("a", 4.0, ends), pairs=())["a", None]
     low, high = stats.t.interval(0.95, 2, np.mean(ends), stats.sem(ends))
     assert told.startswith(
-        "3 seeds, 9 steps on 50 reviews. The loss of 10 held-out reviews goes from 4 nats in every seed "
+        "3 seeds, 9 steps on 50 texts. The loss of 10 held-out texts goes from 4 nats in every seed "
     )
     assert f"to 2.67 nats [{low:.3g}, {high:.3g}] (seeds 2 to 3.5)." in told
     assert told.endswith(

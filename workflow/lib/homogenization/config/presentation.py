@@ -82,6 +82,21 @@ def curves_page_parameters(study: Study) -> dict[str, Any]:
     }
 
 
+def claims_page_parameters(study: Study) -> dict[str, list[list[str]]]:
+    """The labels that the table of claims shows (`report.claims_table`)."""
+    return {"models": _labelled(study, study.models), "variants": _labelled(study, study.variants)}
+
+
+def first_page_parameters(study: Study) -> dict[str, Any]:
+    """What the first page of the report says besides its tables, as plain values (`report.first_page`)."""
+    return claims_page_parameters(study) | {
+        "written": study.written,
+        "controls": study.controls,
+        "n_texts": study.corpus.n_reviews,
+        "min_texts": study.contrasts.min_reviews,
+    }
+
+
 def _labelled(study: Study, names: Iterable[str]) -> list[list[str]]:
     """[name, display name] pairs, in the order of `names`."""
     return [[name, study.figures.labels.get(name, name)] for name in names]

@@ -27,7 +27,7 @@ from homogenization.models.source import Source
 from homogenization.models.weights import RandomWeights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import describe_problems, without_nulls
-from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL
+from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL, SIDES
 
 
 class Study(Keys):
@@ -292,6 +292,12 @@ class Study(Keys):
             if any(roles):
                 controls[name] = {role: roles[role] for role in CONTROL_ROLES if role in roles}
         return controls
+
+    @property
+    def at_an_edge(self) -> list[str]:
+        """The variants with key phrases at an edge of their sentences, in the order of the configuration."""
+        at_edge = {name: variant for name, variant in self.variants.items() if variant.position in SIDES}
+        return [name for name, variant in at_edge.items() if getattr(variant, "phrases", "key") == "key"]
 
     @property
     def contrasted(self) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """The look of every figure: colours, the style of each variant, and saving as SVG and PNG."""
 
 import io
+import re
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,7 @@ def house_style() -> AbstractContextManager:
             "patch.force_edgecolor": True,
             "font.family": "sans-serif",
             "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
+            "svg.fonttype": "none",  # text is text: half the bytes, and it can be searched
             "font.size": 10,
             "axes.titlesize": 10,
             "axes.titleweight": "bold",
@@ -98,11 +100,17 @@ def house_style() -> AbstractContextManager:
     )
 
 
+def _shorter(svg: str) -> str:
+    """`svg` with attributes to a hundredth of a point, and without the indentation: a sixth fewer bytes."""
+    return re.sub(r"\n +", "\n", re.sub(r'="[^"]*"', lambda written: re.sub(r"(\.\d\d)\d+", r"\1", written[0]), svg))
+
+
 @house_style()  # numbers of ticks are chosen while a figure is drawn, by the font sizes of that moment
 def save_figure(figure: Figure, svg: str | Path, png: str | Path) -> None:
     """Write `figure` as SVG and as PNG, each whole, with the same bytes for the same figure."""
     with matplotlib.rc_context({"svg.hashsalt": "homogenization"}), written_whole(svg) as partial:
         figure.savefig(partial, format="svg", dpi=_DOTS_PER_INCH, metadata={"Date": None})
+        partial.write_text(_shorter(partial.read_text("utf-8")), "utf-8")
     pixels = io.BytesIO()
     figure.savefig(pixels, format="rgba", dpi=_DOTS_PER_INCH)
     width, height = (int(inches * _DOTS_PER_INCH) for inches in figure.get_size_inches())

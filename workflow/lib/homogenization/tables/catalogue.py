@@ -490,7 +490,7 @@ _ENTRIES = (
             "claims": study.judged_claims,
             "models": sorted(study.models),
             "variants": sorted(study.variants),
-            "controls": study.controls,
+            "controls": {name: {} for name in study.at_an_edge} | study.controls,
             "trained": study.trained_models,
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,

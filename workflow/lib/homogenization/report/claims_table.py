@@ -1,0 +1,166 @@
+"""Every claim and its numbers as a table for a browser: to sort, search and filter; a row opens its details."""
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import itables
+import polars as pl
+from markupsafe import Markup
+
+from homogenization.claims.judgement import CLAIMS_SCHEMA
+from homogenization.claims.verdicts import where_the_first_stays
+from homogenization.figures.claims import CONVENTIONS, VERDICTS
+from homogenization.report.page import read_or_empty, render
+from homogenization.tables.comparisons import COMPARISONS_SCHEMA
+from homogenization.vocabulary.numbers import share_in_words, significant
+from homogenization.vocabulary.verdicts import NOT_TESTED
+
+_ALL_MODELS = "all models"
+_OVER_DEPTH = "over depth"
+_COLUMNS = ("Claim", "Source", "Layers", "Model", "Verdict", "Checks", "Of depth", "Estimate and interval", "n")
+_FILTERED = (1, 2, 3, 4, 5)
+_NUMBERS = {6: "share_of_depth", 7: "estimate"}  # columns of text that sort by a number
+Row = Mapping[str, Any]
+
+
+def make(inputs: Mapping[str, Any], **shown: Any) -> str:
+    """The page from the files of the tables `claims` and `comparisons`."""
+    schemas = {"claims": CLAIMS_SCHEMA, "comparisons": COMPARISONS_SCHEMA}
+    tables = {name: read_or_empty(inputs, name, schema) for name, schema in schemas.items()}
+    return claims_page(tables["claims"], tables["comparisons"], **shown)
+
+
+def claims_page(
+    claims: pl.DataFrame,
+    comparisons: pl.DataFrame,
+    models: Sequence[Sequence[str]],
+    variants: Sequence[Sequence[str]],
+    template: str,
+    row_template: str,
+) -> str:
+    """The page as HTML, which asks for nothing outside of it.
+
+    Claims that were tested are rows of the table; the others stand folded below it, by the reason.
+
+    Args:
+        claims: the table `claims`.
+        comparisons: the table `comparisons`, which says what is out of balance.
+        models: (name, label) of each model.
+        variants: (name, label) of each variant.
+        template: the template of the page.
+        row_template: that of a claim's cell, which opens its details.
+    """
+    labels = dict(models)
+    imbalance = {row[:2]: row[2] for row in comparisons.select("variant", "minus", "imbalance").rows() if row[2]}
+    rows = _in_order(claims.filter(pl.col("verdict") != NOT_TESTED), list(labels))
+    details = [
+        {"imbalance": imbalance.get((row["variant"], row["minus"])), "first": where_the_first_stays(row)}
+        for row in rows
+    ]
+    named = {"labels": labels, "variants": dict(variants), "conventions": CONVENTIONS}
+    cells = [
+        (
+            render(row_template, row=row, **named, **detail),
+            Markup.escape(row["source"]),
+            row["layers"] or _OVER_DEPTH,
+            Markup.escape(labels.get(row["model"], row["model"]) if row["model"] else _ALL_MODELS),
+            f"{VERDICTS[row['verdict']].sign} {row['verdict']}",
+            " · ".join(
+                mark for mark, holds in (("fragile", row["fragile"]), ("unbalanced", detail["imbalance"])) if holds
+            ),
+            _share(row),
+            _estimate(row),
+            row["n_reviews"],
+            *(_sortable(row[name]) for name in _NUMBERS.values()),
+        )
+        for row, detail in zip(rows, details, strict=True)
+    ]
+    hidden = [f"sorts by {name}" for name in _NUMBERS.values()]
+    schema = dict.fromkeys((*_COLUMNS[:-1],), pl.String) | {_COLUMNS[-1]: pl.Int64} | dict.fromkeys(hidden, pl.Float64)
+    return render(
+        template,
+        table=Markup(_as_html(pl.DataFrame(cells, schema=schema, orient="row"))),
+        script=Markup(itables.javascript.generate_init_offline_itables_html(itables.options.dt_bundle)),
+        n_tested=len(rows),
+        not_tested=_by_reason(claims.filter(verdict=NOT_TESTED), labels),
+        looks=VERDICTS,
+    )
+
+
+def _as_html(table: pl.DataFrame) -> str:
+    """The table with its data, its filters and its language, as itables writes it for a page without a network."""
+    n_columns = len(_COLUMNS)
+    numbers = [{"targets": column, "orderData": n_columns + place} for place, column in enumerate(_NUMBERS)]
+    hidden = {"targets": [n_columns + place for place in range(len(_NUMBERS))], "visible": False, "searchable": False}
+    controls = [{"targets": column, "columnControl": _controls(column)} for column in range(n_columns)]
+    return itables.to_html_datatable(
+        table,
+        table_id="claims",
+        connected=False,
+        allow_html=True,
+        show_dtypes=False,
+        showIndex=False,
+        display_logo_when_loading=False,
+        maxBytes=0,
+        classes="display compact",
+        style="width:100%",
+        paging=False,
+        layout={"topStart": "info", "topEnd": "search", "bottomStart": None, "bottomEnd": None},
+        language={
+            "search": "Search all columns:",
+            "info": "_TOTAL_ of _MAX_ rows",
+            "infoFiltered": "",
+            "infoEmpty": "0 of _MAX_ rows",
+        },
+        ordering={"indicators": False, "handler": False},
+        autoWidth=False,
+        columnDefs=[*numbers, hidden, *controls],
+    )
+
+
+def _in_order(claims: pl.DataFrame, models: Sequence[str]) -> list[Row]:
+    """The rows claim by claim, as they stand in the table, and in a claim by model."""
+    claim = {name: place for place, name in enumerate(claims["claim"].unique(maintain_order=True))}
+    model = {None: -1} | {name: place for place, name in enumerate(models)}
+    return sorted(claims.iter_rows(named=True), key=lambda row: (claim[row["claim"]], model[row["model"]]))
+
+
+def _controls(column: int) -> list[Any]:
+    """What stands beside the heading of a column: a button that sorts, or opens what sorts and filters."""
+    name = _COLUMNS[column]
+    if column not in _FILTERED:
+        return [{"extend": "order", "text": f"Sort by {name}"}]
+    within = [
+        {"extend": "orderAsc", "text": f"Sort {name} from A to Z"},
+        {"extend": "orderDesc", "text": f"Sort {name} from Z to A"},
+        {"extend": "searchList", "ariaLabel": f"Filter {name}", "search": False},
+    ]
+    return [{"extend": "dropdown", "text": f"Sort and filter {name}", "icon": "search", "content": within}]
+
+
+def _share(row: Row) -> str:
+    return share_in_words(row["share_of_depth"]).replace(" ", "\u00a0") if isfinite(row["share_of_depth"]) else ""
+
+
+def _estimate(row: Row) -> str:
+    estimate = significant(row["estimate"])
+    if not isfinite(row["ci_low"]):
+        return estimate
+    return f"{estimate} [{significant(row['ci_low'])}, {significant(row['ci_high'])}]"
+
+
+def _sortable(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _by_reason(untested: pl.DataFrame, labels: Mapping[str, str]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Why claims are not tested, each reason with its (statement, models)."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for row in untested.iter_rows(named=True):
+        model = labels.get(row["model"], row["model"]) if row["model"] else _ALL_MODELS
+        of_reason = reasons.setdefault(row["reason"] or "no result", {})
+        models = of_reason.setdefault(row["statement"], [])
+        if model not in models:
+            models.append(model)
+    return [(why, [(name, ", ".join(models)) for name, models in of.items()]) for why, of in reasons.items()]
