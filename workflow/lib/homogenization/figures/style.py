@@ -1,6 +1,7 @@
-"""The look of every figure: colours, the style of each variant, and saving as SVG and PNG."""
+"""The look of every figure: colours, the style of each variant, and saving as SVG, PDF or PNG."""
 
 import io
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ _FURTHER_DASHES = ((0, (9, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (4, 3)), (0, (1, 2.
 _FURTHER_MARKERS = ("v", "P", "X", "<", ">", "*", "p")
 
 _DOTS_PER_INCH = 120
+_DATE = {"svg": "Date", "pdf": "CreationDate"}  # a format -> what would differ between two drawings
 
 
 @dataclass(frozen=True)
@@ -99,15 +101,23 @@ def house_style() -> AbstractContextManager:
 
 
 @house_style()  # numbers of ticks are chosen while a figure is drawn, by the font sizes of that moment
-def save_figure(figure: Figure, svg: str | Path, png: str | Path) -> None:
-    """Write `figure` as SVG and as PNG, each whole, with the same bytes for the same figure."""
-    with matplotlib.rc_context({"svg.hashsalt": "homogenization"}), written_whole(svg) as partial:
-        figure.savefig(partial, format="svg", dpi=_DOTS_PER_INCH, metadata={"Date": None})
+def save_figure(figure: Figure, files: Iterable[str | Path]) -> None:
+    """Write `figure` to `files` (.svg, .pdf or .png), each whole, with the same bytes for the same figure."""
+    for file in files:
+        suffix = Path(file).suffix.removeprefix(".")
+        with written_whole(file) as partial:
+            if suffix == "png":
+                _save_pixels(figure, partial)
+                continue
+            with matplotlib.rc_context({"svg.hashsalt": "homogenization"}):
+                figure.savefig(partial, format=suffix, dpi=_DOTS_PER_INCH, metadata={_DATE[suffix]: None})
+
+
+def _save_pixels(figure: Figure, path: str | Path) -> None:
     pixels = io.BytesIO()
     figure.savefig(pixels, format="rgba", dpi=_DOTS_PER_INCH)
     width, height = (int(inches * _DOTS_PER_INCH) for inches in figure.get_size_inches())
     image = Image.frombytes("RGBA", (width, height), pixels.getvalue()).convert("RGB")
-    with written_whole(png) as partial:
-        # 256 colours: a third of the bytes; those that cover most, so that large pale areas keep theirs
-        image = image.quantize(256, Image.Quantize.MEDIANCUT)
-        image.save(partial, format="png", dpi=(_DOTS_PER_INCH, _DOTS_PER_INCH))
+    # 256 colours: a third of the bytes; those that cover most, so that large pale areas keep theirs
+    image = image.quantize(256, Image.Quantize.MEDIANCUT)
+    image.save(path, format="png", dpi=(_DOTS_PER_INCH, _DOTS_PER_INCH))
