@@ -4,7 +4,6 @@ from plain_numbers import compare_with_tables
 
 NETWORK = {"accelerate", "pydantic", "scipy", "tokenizers", "torch", "transformers"}  # pydantic: sources of weights
 SKLEARN = {"pandas", "scipy", "scipy.stats", "sklearn"}  # which imports the others
-SEABORN = {"matplotlib", "pandas", "scipy", "scipy.stats", "seaborn"}
 # The heavy libraries (run/usage.py) that a rule may import; figures and other rules without an entry: see `allowed`.
 MAY_IMPORT = {
     "download_corpus": {"datasets", "pandas", "scipy"},
@@ -42,8 +41,6 @@ MAY_IMPORT = {
     "test_consequences": {"scipy", "scipy.stats"},
     "judge_claims": {"pydantic", "scipy", "scipy.stats"},  # the keys of claims
     "plot_components": {"matplotlib", "scipy"},
-    "plot_attention_heatmap": SEABORN,
-    "plot_sensitivity": SEABORN,
 }
 
 

@@ -167,9 +167,8 @@ def variant_handles(
             [],
             color=styles[name].colour,
             ls=styles[name].dashes,
-            marker="" if name in thin else styles[name].marker,
-            lw=1.0 if name in thin else None,
             label=label,
+            **({"lw": 1.0} if name in thin else {"marker": styles[name].marker}),
         )
         for name, label in variants
         if name in present

@@ -20,7 +20,7 @@ from homogenization.run.files import written_whole
 GREY = "#7a7a7a"
 DARK = "#222222"
 ALIKE_COLOUR = "#f3f3f3"  # the side on which tokens are more alike
-# seaborn's palette "colorblind"; seaborn itself takes longer to import than a figure takes to draw
+# seaborn's palette "colorblind"
 _BLUE, _ORANGE, _GREEN, _VERMILION, _PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
 _BROWN, _GREY, _SKY = "#ca9161", "#949494", "#56b4e9"
 _STYLES = {  # variant -> colour, dashes, marker: they differ by colour, darkness and form
@@ -33,6 +33,7 @@ _FURTHER_COLOURS = (_PURPLE, _VERMILION, _SKY, _BROWN, _GREY)
 _FURTHER_DASHES = ((0, (9, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (4, 3)), (0, (1, 2.5)))
 _FURTHER_MARKERS = ("v", "P", "X", "<", ">", "*", "p")
 
+DIVERGING = matplotlib.colormaps["RdBu_r"]  # from below zero to above it
 _DOTS_PER_INCH = 120
 _DATE = {"svg": "Date", "pdf": "CreationDate"}  # a format -> what would differ between two drawings
 
