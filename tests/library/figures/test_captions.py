@@ -11,7 +11,7 @@ from conftest import ROOT
 
 CAPTIONS = sorted((ROOT / "workflow" / "report").glob("*.rst"))
 SAID = {
-    "workflow": ["front", "someone/small", "64", "supported: 1", "3 of 64 reviews", "Tokens grow alike.", 'id="board"'],
+    "workflow": ["front", "someone/small", "64", "supported: 1", "3 of 64 reviews", "Tokens grow alike."],
     "claims": ["criterion"],
     "acceptance": ["0.85"],
     "rewriting": ["median words"],
@@ -23,6 +23,7 @@ SAID = {
     "peaks": ["of its prominence"],
     "training_in_words": ["learnt as much"],
     "predictions": ["unexplained"],
+    "metric": ["name stands above"],
     "consequences": ["nearest to it in likeness"],
     "harm_table": ["n_sink_moved"],
     "balance": ["The title", "±0.3"],
@@ -54,8 +55,6 @@ def results(tmp_path, monkeypatch):
         'statement,source,criterion,small,control\nAll is well.,we,> 0,"supported: 1 [0.5, 2]",undecided\n'
     )
     (tmp_path / "results/tables/answers.csv").write_text("model,answer\nsmall,Tokens grow alike.\n")
-    (tmp_path / "results/figures").mkdir()
-    (tmp_path / "results/figures/claims.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" id="board"/>')
 
 
 def in_html(text):
@@ -67,7 +66,9 @@ def in_html(text):
 
 @pytest.mark.parametrize("caption", CAPTIONS, ids=lambda path: path.stem)
 def test_captions_render(caption):
-    text = rendered(caption, {"title": "The title", "threshold": 0.85, "min_reviews": 7, "max_imbalance": 0.3}, CONFIG)
+    # a rule of one figure has a title, one of a kind the kind
+    params = {"title": "The title", "kind": "The title", "threshold": 0.85, "min_reviews": 7, "max_imbalance": 0.3}
+    text = rendered(caption, params, CONFIG)
     html = in_html(text)
     assert ":math:" not in text
     wanted = SAID.get(caption.stem, ["The title"]) + (["The title"] if caption.stem == "claims" else [])
@@ -79,14 +80,13 @@ def test_captions_render(caption):
     [
         ({}, ["elsewhere in their sentences", "What holds.", "Every number."], ["reads each film review"]),
         ({"variants": {"original": {"rewriter": "none"}}}, ["reads each film"], ["elsewhere in their sentences"]),
-        ({"claims": None}, ["reviews.jsonl"], ["What holds.", 'id="board"', "Every number."]),
+        ({"claims": None}, ["reviews.jsonl"], ["What holds.", "Every number."]),
     ],
 )
 def test_the_first_page_is_that_of_the_study(changes, told, untold):
     page = " ".join(in_html(rendered(ROOT / "workflow/report/workflow.rst", {}, CONFIG | changes)).split())
     assert [words for words in told if words not in page] == []
     assert [words for words in untold if words in page] == []
-    assert ('id="board"' in page) == ("claims" not in changes)
 
 
 @pytest.mark.parametrize("claims", ["config/claims.yaml", None])
@@ -96,13 +96,12 @@ def test_the_first_page_has_what_tables_say_in_words(name, claims, tmp_path):
     path = f"results/tables/{name}.csv"
     columns = ("arm,minus,", "tuned,,") if name == "training" else ("model,", "small,")
     (tmp_path / path).write_text(f"{columns[0]}answer\n{columns[1]}What was found.\n")
-    files = [path, "results/tables/harm.csv", "results/figures/claims.svg"]
+    files = [path, "results/tables/harm.csv"]
     page = in_html(rendered(ROOT / "workflow/report/workflow.rst", {}, CONFIG | {"claims": claims}, files))
     assert page.count("What was found.") == 1
     assert f"<strong>{name.capitalize()}" in page
-    assert ('id="board"' in page) == (claims is not None)
 
 
 def test_the_caption_of_claims_serves_the_table_too():
     """The rule that makes the table has no title."""
-    assert rendered(ROOT / "workflow/report/claims.rst", {}, {}).startswith("Published claims")
+    assert rendered(ROOT / "workflow/report/claims.rst", {}, {}).startswith("Each claim")

@@ -67,7 +67,7 @@ CONVENTIONS = {"raw": "text by text", "thesis": "pooled"}
 _SIGNED = ("contrast", "slope", "net_change", "component", "correlation", "intervention", "arms")
 
 # inches; the axes of the board are in inches too, so that text and boxes fit each other
-_STATEMENT_WIDTH, _CRITERION_WIDTH, _CELL_WIDTH, _GAP = 3.2, 1.85, 1.45, 0.04
+_STATEMENT_WIDTH, _CRITERION_WIDTH, _CELL_WIDTH, _GAP = 3.2, 1.85, 1.55, 0.04
 _CLAIM_WIDTH = _STATEMENT_WIDTH + _CRITERION_WIDTH
 _STATEMENT_LINE, _SMALL_LINE, _ROW_PADDING = 0.15, 0.115, 0.09
 _LEAST_ROW, _HEADER_LINE = 0.27, 0.17

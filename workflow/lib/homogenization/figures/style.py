@@ -1,7 +1,6 @@
 """The look of every figure: colours, the style of each variant, and saving as SVG, PDF or PNG."""
 
 import io
-from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +101,7 @@ def house_style() -> AbstractContextManager:
 
 
 @house_style()  # numbers of ticks are chosen while a figure is drawn, by the font sizes of that moment
-def save_figure(figure: Figure, files: Iterable[str | Path]) -> None:
+def save_figure(figure: Figure, *files: str | Path) -> None:
     """Write `figure` to `files` (.svg, .pdf or .png), each whole, with the same bytes for the same figure."""
     for file in files:
         suffix = Path(file).suffix.removeprefix(".")
