@@ -74,7 +74,9 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
     categories = browser.execute_script("return categories")
     in_menu = {path for path in results if path.endswith(".svg")}
     # of the figures of metrics and contrasts, the report lists those of a first look, which this study has not
-    assert in_menu == {path for path in figures if not path.startswith(("results/figures/metrics/", "results/figures/contrasts/"))}
+    assert in_menu == {
+        path for path in figures if not path.startswith(("results/figures/metrics/", "results/figures/contrasts/"))
+    }
     figures = in_menu
     for category, groups in categories.items():
         keys = {tuple(results[path]["labels"]) for paths in groups.values() for path in paths}

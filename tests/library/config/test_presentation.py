@@ -86,9 +86,11 @@ def test_the_title_of_a_figure_or_metric_can_be_given():
     assert of("mauve", titles={"mauve": "Layers"})["title"] == "Layers"
     assert of("metric", "effective_rank")["title"] == "Effective rank"
     assert of("metric", "effective_rank", titles={"effective_rank": "Directions"})["title"] == "Directions"
-    assert of("contrast", "effective_rank")["title"] == "Differences between variants: Effective rank"
+    assert (
+        of("contrast", "effective_rank")["title"] == "Differences between variants: Effective rank; as is, all tokens"
+    )
     given = {"effective_rank": "Directions", "contrast": "Paired"}
-    assert of("contrast", "effective_rank", titles=given)["title"] == "Paired: Directions"
+    assert of("contrast", "effective_rank", titles=given)["title"] == "Paired: Directions; as is, all tokens"
 
 
 def test_a_title_belongs_to_its_figure_alone():

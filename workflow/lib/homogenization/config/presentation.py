@@ -6,6 +6,7 @@ from typing import Any
 
 from homogenization.config.study import Study
 from homogenization.figures.catalogue import Figure
+from homogenization.figures.view_labels import view_label
 from homogenization.metrics.catalogue import METRIC_NAMES, depends_on_length, describe_metric
 
 # fields of `figures.shown.Shown` that differ between the files of a kind
@@ -70,7 +71,7 @@ def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = Mapp
             study, dict.fromkeys(model.weights.arm for model in study.models.values() if model.weights.arm)
         ),
         "arm_pairs": [
-            [*pair, " less ".join(study.figures.labels.get(name, name) for name in pair)] for pair in study.arms
+            [*pair, " minus ".join(study.figures.labels.get(name, name) for name in pair)] for pair in study.arms
         ],
     }
     titles = [study.figures.titles.get(figure.name, figure.title)]
@@ -80,7 +81,10 @@ def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = Mapp
         fields |= {"label": label, "homogenization": description.homogenization}
         titles.append(study.figures.titles.get(metric, description.title))
     titles.append(of_file.get("claims_of", ""))
-    return {"title": ": ".join(filter(None, titles))} | {field: fields[field] for field in figure.shows}
+    title = ": ".join(filter(None, titles))
+    if view := of_file.get("view"):
+        title += f"; {view_label(view)}"
+    return {"title": title} | {field: fields[field] for field in figure.shows}
 
 
 def _labelled(study: Study, names: Iterable[str]) -> list[list[str]]:

@@ -28,7 +28,6 @@ from homogenization.figures.panels import (
 )
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import ALIKE_COLOUR, DARK, VariantStyle, house_style, variant_styles
-from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import true_minus
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.vocabulary.variants import ORIGINAL
@@ -98,7 +97,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         *_other_handles(shown.alpha, has_common, shown.homogenization),
     ]
     note = _note(table, labels, shown, has_common, has_final_norm)
-    return finish(figure, f"{shown.title}; {view_label(shown.view)}", note, handles)
+    return finish(figure, shown.title, note, handles)
 
 
 class _Row(NamedTuple):
