@@ -58,7 +58,7 @@ def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
         told = [text.get_text() for text in inside]
         assert told[0] == look.sign
         if row["verdict"] == "not tested":
-            assert told[1].split("\n")[0] == "the study has no metric f"
+            assert told[1].replace("\n", " ").startswith("the study has no metric f")
             assert len(told) == 2
         else:
             assert told[1] == short_number(row["estimate"], signed=row["statistic"] == "contrast")
@@ -125,7 +125,7 @@ def test_a_claim_in_two_conventions_has_its_statement_once_and_what_is_tested_no
         pl.lit("no pooled tokens").alias("reason"),
     )
     figure = figure_of(pl.concat([table, pooled]))
-    told = [text.get_text() for text in figure.axes[0].texts]
+    told = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
     assert sum("Something long" in text for text in told) == 1
     assert "text by text: mean difference < 0" in told
     assert "pooled: mean difference < 0" in told
@@ -141,7 +141,7 @@ def untested(n_claims):
 
 
 def test_claims_that_were_tested_in_no_model_share_the_last_row_with_each_reason_once():
-    tested = claims_table(n_claims=3).with_columns("tested-" + pl.col("claim"))
+    tested = claims_table(n_claims=3).with_columns(claim=pl.lit("tested-") + pl.col("claim"))
     figure = figure_of(pl.concat([untested(4), tested]))
     assert [box.get_label() for box, _ in cells(figure)][-1] == "not tested"
     assert len(cells(figure)) == 2 * 3 + 1

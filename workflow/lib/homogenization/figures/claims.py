@@ -320,7 +320,7 @@ def _draw_cell(axes: Axes, cell: _Cell, left: float, top: float, width: float, h
     if not cell.number:
         reason = cell.reason(round((width + _GAP) / _CELL_WIDTH))
         axes.text(left + 0.12, middle, look.sign, fontsize=_NUMBER_SIZE, weight="bold", **text)
-        axes.text(centre + 0.08, middle, reason, fontsize=_DETAIL_SIZE, **text)
+        axes.text(centre + 0.08, middle, reason, fontsize=_DETAIL_SIZE, linespacing=1.1, **text)
         return
     first = middle - cell.height(1) / 2 + _NUMBER_LINE / 2
     axes.text(centre - 0.4, first, look.sign, fontsize=_NUMBER_SIZE + 2, weight="bold", **text)

@@ -136,7 +136,8 @@ def _scale(axes: Axes, table: pl.DataFrame, homogenization: int) -> None:
     limits = range_with_zero(table.select("estimate", "ci_low", "ci_high").to_numpy(), 0.08)
     axes.set_ylim(limits)
     for sibling in axes.get_shared_y_axes().get_siblings(axes) if homogenization else ():
-        sibling.axhspan(0, limits[homogenization > 0], color=ALIKE_COLOUR, lw=0, zorder=0)
+        if sibling.axison:
+            sibling.axhspan(0, limits[homogenization > 0], color=ALIKE_COLOUR, lw=0, zorder=0)
         sibling.set_ylim(limits)
 
 
