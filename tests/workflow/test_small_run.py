@@ -4,7 +4,6 @@ from plain_numbers import compare_with_tables
 
 NETWORK = {"accelerate", "pydantic", "scipy", "tokenizers", "torch", "transformers"}  # pydantic: sources of weights
 SKLEARN = {"pandas", "scipy", "scipy.stats", "sklearn"}  # which imports the others
-SEABORN = {"matplotlib", "pandas", "scipy", "scipy.stats", "seaborn"}
 # The heavy libraries (run/usage.py) that a rule may import; figures and other rules without an entry: see `allowed`.
 MAY_IMPORT = {
     "download_corpus": {"datasets", "pandas", "scipy"},
@@ -46,8 +45,6 @@ MAY_IMPORT = {
     "make_first_page": {"matplotlib", "pydantic", "scipy", "scipy.stats"},
     "make_claims_table": {"matplotlib", "pandas", "pydantic", "scipy", "scipy.stats"},
     "plot_components": {"matplotlib", "scipy"},
-    "plot_attention_heatmap": SEABORN,
-    "plot_sensitivity": SEABORN,
 }
 
 

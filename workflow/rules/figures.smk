@@ -1,33 +1,25 @@
 # Tables -> figures. Titles and labels are parameters of these rules alone.
-from homogenization.config.presentation import parameters
+from homogenization.config.presentation import drawn_files, parameters
 from homogenization.figures.catalogue import drawn_figures
 
-FIGURES = [
-    f"<results>/figures/{path}.{suffix}"
-    for figure in drawn_figures(STUDY)
-    for path in figure.paths(STUDY)
-    for suffix in ("svg", "png")
-]
+FIGURES = [f"<results>/figures/{file}" for figure in drawn_figures(STUDY) for file, _ in drawn_files(STUDY, figure)]
 
 
 for figure in drawn_figures(STUDY):
 
     rule:
-        """A figure of the catalogue, as SVG and PNG."""
+        """A figure of the catalogue, or all figures of a kind, in the configured formats."""
         name:
             f"plot_{figure.name}"
         input:
             expand("<results>/tables/{table}", table=figure.tables),
         output:
-            svg=report(
-                f"<results>/figures/{figure.path}.svg",
-                caption=f"../report/{figure.name}.rst",
-                category=figure.category,
-                labels=figure.labels,
+            *(
+                report(f"<results>/figures/{file}", **entry) if entry else f"<results>/figures/{file}"
+                for file, entry in drawn_files(STUDY, figure)
             ),
-            png=f"<results>/figures/{figure.path}.png",
         log:
-            f"<logs>/figures/{figure.path}.log",
+            f"<logs>/figures/{figure.name}.log",
         conda:
             "../../envs/homogenization.yaml"
         params:

@@ -1,6 +1,7 @@
-"""Draw a figure from its tables, with the function `draw` of a library module."""
+"""Draw a figure, or all figures of a kind, from their tables with the function `draw` of a library module."""
 
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 
 from homogenization.run.job import arguments, job
@@ -15,5 +16,10 @@ with job(snakemake):
         path.stem: read_csv(path, module.COLUMNS[path.stem]) if path.suffix == ".csv" else read_table(path)
         for path in map(Path, snakemake.input)
     }
-    shown = Shown(source=snakemake.input[0], **arguments(snakemake))
-    save_figure(module.draw(tables, shown), snakemake.output.svg, snakemake.output.png)
+    fields = arguments(snakemake)
+    fields.pop("kind", None)  # for the caption: the titles of the figures of a kind contain it
+    each = fields.pop("each", {"": {}}).values()
+    formats = [list(files) for _, files in groupby(snakemake.output, lambda file: Path(file).with_suffix(""))]
+    for of_figure, files in zip(each, formats, strict=True):
+        shown = Shown(source=snakemake.input[0], **fields | of_figure)
+        save_figure(module.draw(tables, shown), *files)

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from conftest import SMALL
-from homogenization.config.presentation import presentation
+from homogenization.config.presentation import drawn_files, parameters, presentation
 from homogenization.config.study import load_study
 from homogenization.figures.catalogue import FIGURES, drawn_figures
 
@@ -17,13 +17,61 @@ def study(figures=None, **changes):
 
 
 def of(name, metric=None, **figures):
-    return presentation(study(figures), FIGURES[name], metric)
+    return presentation(study(figures), FIGURES[name], of_file(name, metric))
+
+
+def of_file(name, metric="resultant_length"):
+    """The fields of a file of a kind."""
+    kinds = {"claims": {"claims_of": "The paper"}, "contrast": {"metric": metric, "view": "raw"}}
+    return kinds.get(name, {"metric": metric} if FIGURES[name].each else {})
+
+
+def parameters_of(chosen, name):
+    """What the rule of a figure gives its script."""
+    return {field: value({}) for field, value in parameters(chosen, FIGURES[name]).items()}
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_gets_its_title_and_the_fields_that_it_uses(name):
-    metric = "effective_rank" if FIGURES[name].metrics else None
-    assert list(of(name, metric)) == ["title", *FIGURES[name].shows]
+    assert set(of(name, "effective_rank")) == {"title", *FIGURES[name].shows}
+
+
+def test_what_the_files_of_a_kind_share_is_said_once_and_what_differs_by_file():
+    told = parameters_of(study({"titles": {"effective_rank": "Directions"}}), "metric")
+    assert list(told["each"]) == [
+        f"metrics/{metric}" for metric in ("effective_rank", "resultant_length", "first_token_attention_share")
+    ]
+    assert told["each"]["metrics/effective_rank"] == {
+        "title": "Directions",
+        "metric": "effective_rank",
+        "label": "effective rank, exp H(σ/Σσ) †",
+    }
+    assert told["models"] == [["tiny", "tiny"]]
+    assert "each" not in parameters_of(study(), "mauve")
+
+
+def test_files_have_the_formats_and_the_report_the_first_of_headline_metrics_alone():
+    chosen = load_study(
+        copy.deepcopy(SMALL)
+        | {"metrics": ["effective_rank", "normalized_effective_rank"], "figures": {"formats": ["pdf", "png"]}}
+        | {"interventions": None, "consequences": None}
+    )
+    files = dict(drawn_files(chosen, FIGURES["metric"]))
+    assert list(files) == [
+        f"metrics/{metric}.{suffix}"
+        for metric in ("effective_rank", "normalized_effective_rank")
+        for suffix in ("pdf", "png")
+    ]
+    entry = files.pop("metrics/normalized_effective_rank.pdf")
+    assert entry["labels"] == {"title": "Normalised effective rank"}
+    assert not any(files.values())
+
+
+def test_braces_of_a_title_are_no_wildcards_of_snakemake():
+    chosen = study({"titles": {"mauve": "Layers {all}"}})
+    ((_, entry),) = drawn_files(chosen, FIGURES["mauve"])
+    assert entry["labels"] == {"title": "Layers (all)"}
+    assert parameters_of(chosen, "mauve")["title"] == "Layers {all}"
 
 
 def test_models_and_variants_have_their_labels_in_the_order_of_the_configuration():
@@ -38,23 +86,28 @@ def test_the_title_of_a_figure_or_metric_can_be_given():
     assert of("mauve", titles={"mauve": "Layers"})["title"] == "Layers"
     assert of("metric", "effective_rank")["title"] == "Effective rank"
     assert of("metric", "effective_rank", titles={"effective_rank": "Directions"})["title"] == "Directions"
-    assert of("contrast", "effective_rank")["title"] == "Differences between variants: Effective rank"
+    assert (
+        of("contrast", "effective_rank")["title"] == "Differences between variants: Effective rank; as is, all tokens"
+    )
     given = {"effective_rank": "Directions", "contrast": "Paired"}
-    assert of("contrast", "effective_rank", titles=given)["title"] == "Paired: Directions"
+    assert of("contrast", "effective_rank", titles=given)["title"] == "Paired: Directions; as is, all tokens"
 
 
 def test_a_title_belongs_to_its_figure_alone():
     """Every figure whose parameters it changes is drawn again."""
     plain, titled = study(), study({"titles": {"effective_rank": "Directions"}})
     changed = {
-        (figure.name, metric)
+        file
         for figure in drawn_figures(plain)
-        for metric in (figure.metrics(plain) if figure.metrics else [None])
-        if presentation(plain, figure, metric) != presentation(titled, figure, metric)
+        for file, fields in figure.files(plain).items()
+        if presentation(plain, figure, fields) != presentation(titled, figure, fields)
     }
-    assert changed == {(figure, "effective_rank") for figure in ("metric", "contrast")} & {
-        (figure.name, metric) for figure in drawn_figures(plain) if figure.metrics for metric in figure.metrics(plain)
-    }
+    assert changed == {"metrics/effective_rank"}  # which this study does not contrast
+    assert {
+        figure.name
+        for figure in drawn_figures(plain)
+        if parameters_of(plain, figure.name) != parameters_of(titled, figure.name)
+    } == {"metric"}
 
 
 OF_ARMS = ("training", "arms")  # which this study lacks
@@ -63,7 +116,7 @@ OF_ARMS = ("training", "arms")  # which this study lacks
 @pytest.mark.parametrize(
     ("changes", "concerned"),
     [
-        ({"figures": {"views": ["raw"]}}, {"metric", "contrast", "arms"}),
+        ({"figures": {"views": ["raw"]}}, {"metric", "arms"}),
         ({"similarity": {**SMALL["similarity"], "threshold": 0.7}}, {"similarity"}),
         ({"contrasts": {**SMALL["contrasts"], "confidence": 0.9}}, {"contrast"}),
         ({"contrasts": {**SMALL["contrasts"], "pairs": [["original", "front"]]}}, {"contrast"}),
@@ -90,7 +143,7 @@ OF_ARMS = ("training", "arms")  # which this study lacks
 )
 def test_an_edit_concerns_the_figures_that_show_it(changes, concerned):
     def shown_by(chosen, figure):
-        return presentation(chosen, figure, "resultant_length" if figure.metrics else None)
+        return presentation(chosen, figure, of_file(figure.name))
 
     plain, edited = study(), study(**changes)
     assert {

@@ -253,6 +253,9 @@ PAIRS = [["front", "original"], ["end", "original"], ["scattered", "original"], 
 CONTRASTED = "max_explainable_variance"
 
 
+OF_DEPTH = 0.5  # what depth does to the metric
+
+
 def difference(variant, minus, depth):
     return 0.1 * (len(variant) - len(minus)) * (0.5 + depth) - 0.05
 
@@ -273,6 +276,8 @@ def contrasts_table(blocks=DEEPER, pairs=PAIRS, metric=CONTRASTED, views=("raw",
         ci_high=lambda row: row["mean"] + 0.03,
         mean_common=lambda row: row["mean"] / 2,
         n_common=31,
+        depth_range=OF_DEPTH,
+        review_sd=OF_DEPTH / 2,
     )
 
 
@@ -646,7 +651,7 @@ def claims_table(models=("alpha", "beta"), n_claims=10, **changes):
             rows.append(
                 {
                     "claim": f"claim-{index}", "statement": statement.strip(),
-                    "source": ["paper", "thesis"][index >= 5], "convention": "raw", "model": model,
+                    "source": "paper", "convention": "raw", "model": model,
                     "statistic": "similarity" if index == 4 else "contrast",
                     "variant": "front", "minus": "original", "verdict": verdict, "measured": "mean difference",
                     "criterion": "< 0", "unit": "reviews", "published": None, "reason": reason,
@@ -696,11 +701,18 @@ EXAMPLES = {
         f"{N} rewritten reviews accepted",
         "variants front, end, scattered",
     ),
-    "placement": Example(placement_table, {}, "41 key phrases in 10 reviews", "variants original, front"),
+    "placement": Example(placement_table, {}, "41 key phrases in 10 reviews", "variants front, end"),
     "balance": Example(balance_table, {"variants": NAMED, "max_imbalance": 0.25}, refusal="variants original, front"),
     "contrast": Example(
         contrasts_table,
-        {"metric": CONTRASTED, "label": "variance", "views": _VIEWS, "contrasts": PAIRS, "homogenization": 1},
+        {
+            "metric": CONTRASTED,
+            "label": "variance",
+            "view": "raw",
+            "contrasts": PAIRS,
+            "homogenization": 1,
+            "margin": 0.02,
+        },
         refusal=CONTRASTED,
     ),
     "first_token_scatter": Example(
@@ -743,7 +755,10 @@ EXAMPLES = {
         labelled=False,
     ),
     "claims": Example(
-        lambda: {"claims": claims_table(), "comparisons": COMPARISONS}, refusal="any claim", labelled=False
+        lambda: {"claims": claims_table(), "comparisons": COMPARISONS},
+        {"claims_of": "paper"},
+        refusal="claims of 'paper'",
+        labelled=False,
     ),
 }
 

@@ -16,6 +16,15 @@ def test_colours_are_doublings_over_uniform_around_zero():
     assert [panel.get_title() for panel in axes[:4]] == [label for _, label in VARIANTS]
 
 
+def test_each_model_has_its_scale_so_that_an_encoder_beside_a_decoder_is_not_blank():
+    weak = pl.when(pl.col("model") == "beta").then(pl.col("uniform") * 1.05).otherwise("received")
+    figure = figure_of("attention_heatmap", {"attention": attention_table().with_columns(received=weak)})
+    strong, faint = (figure.axes[index].collections[0] for index in (0, len(VARIANTS)))
+    assert strong.norm.vmax > 0.9
+    assert faint.norm.vmax < 0.2
+    assert [axes.get_ylabel() for axes in figure.axes].count("Received / uniform") == 2
+
+
 def test_a_model_without_attention_says_so():
     assert "no attention" in texts(figure_of("attention_heatmap", {"attention": attention_table({"alpha": 2})}))
 

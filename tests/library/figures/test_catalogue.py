@@ -81,7 +81,7 @@ def test_fields_are_those_of_shown_and_titles_are_given():
     known = {field.name for field in fields(Shown)}
     for figure in FIGURES.values():
         assert set(figure.shows) <= known
-        assert bool(figure.title) or figure.metrics
+        assert bool(figure.title) or figure.each
     assert not set(FIGURES) & set(METRIC_NAMES)  # the configuration gives titles to both by name
 
 
@@ -124,15 +124,47 @@ def test_a_study_leaves_out_what_it_has_no_tables_for(changes, missing):
 
 def test_a_figure_of_each_metric_has_a_file_of_each():
     small = study()
-    assert FIGURES["metric"].paths(small) == [f"metrics/{metric}" for metric in small.tabulated_metrics]
-    assert FIGURES["contrast"].paths(small) == [f"contrasts/{metric}" for metric in small.contrasted_metrics]
-    assert FIGURES["contrast"].path == "contrasts/{metric}"
-    assert FIGURES["mauve"].paths(small) == ["mauve"]
+    assert list(FIGURES["metric"].files(small)) == [f"metrics/{metric}" for metric in small.tabulated_metrics]
+    of_views = {"resultant_length": ("all_tokens", "without_first"), "first_token_attention_share": ("all_tokens",)}
+    assert list(FIGURES["contrast"].files(small)) == [
+        f"contrasts/{metric}/{view}" for metric, views in of_views.items() for view in views
+    ]
+    assert FIGURES["contrast"].files(small)["contrasts/resultant_length/all_tokens"] == {
+        "metric": "resultant_length",
+        "view": "all_tokens",
+    }
+    assert FIGURES["mauve"].files(small) == {"mauve": {}}
+
+
+def test_a_board_has_the_claims_of_one_source():
+    files = FIGURES["claims"].files(study())
+    assert [of_file["claims_of"] for of_file in files.values()][:2] == [
+        "The paper, arXiv 2508.17126",
+        "Open question 3 of the paper, arXiv 2508.17126",
+    ]
+    assert next(iter(files)) == "claims/the-paper-arxiv-2508.17126"
+
+
+@pytest.mark.parametrize(
+    ("changes", "drawn"),
+    [
+        ({}, ["normalized_effective_rank", "max_explainable_variance", "cosine_anisotropy"]),
+        ({"contrasts.metrics": ["n_tokens", "cosine_anisotropy"]}, ["n_tokens", "cosine_anisotropy"]),
+        ({"metrics": ["stable_rank", "n_tokens"]}, ["stable_rank", "n_tokens"]),
+        ({"figures.metrics": ["alpha_req"]}, ["alpha_req"]),
+        ({"figures.metrics": ["early_attention_share"], "states.record_attention": False}, []),
+    ],
+    ids=["nothing listed", "contrasts", "metrics", "figures", "not computed"],
+)
+def test_the_metrics_that_a_study_lists_are_drawn(changes, drawn):
+    raw = {name: value for name, value in copy.deepcopy(SMALL).items() if name not in ("metrics", "positional")}
+    raw |= {"interventions": None, "consequences": None}
+    assert load_study(with_changes(raw, changes)).drawn_metrics == drawn
 
 
 def test_attention_metrics_have_no_figure_where_attention_is_not_recorded():
-    paths = FIGURES["metric"].paths(study(**{"states.record_attention": False}))
-    assert paths == ["metrics/effective_rank", "metrics/resultant_length"]
+    files = FIGURES["metric"].files(study(**{"states.record_attention": False}))
+    assert list(files) == ["metrics/effective_rank", "metrics/resultant_length"]
 
 
 def test_the_catalogue_is_light():

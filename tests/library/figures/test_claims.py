@@ -6,8 +6,10 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
 
+from conftest import ROOT
 from drawings import LONG, MODELS, N, as_svg, boxes, named, texts
 from homogenization.claims.judgement import CLAIMS_SCHEMA
+from homogenization.config.claims import load_all_claims
 from homogenization.figures.claims import COLUMNS, VERDICTS
 from homogenization.figures.words import short_number
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
@@ -43,7 +45,7 @@ def test_claims_on_no_single_model_have_one_column():
     assert "n = 3 seeds" in texts(seeds)
     assert "reviews." not in texts(seeds)
     told = [text.get_text() for text in figure.axes[0].texts]
-    assert told[:2] == ["The study", "   ".join(f"{look.sign} 2" for look in VERDICTS.values())]
+    assert told[:2] == ["The study", "  ".join(f"{look.sign} 2" for look in VERDICTS.values())]
 
 
 def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
@@ -56,7 +58,7 @@ def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
         told = [text.get_text() for text in inside]
         assert told[0] == look.sign
         if row["verdict"] == "not tested":
-            assert told[1].split("\n")[0] == "the study has no metric f"
+            assert told[1].replace("\n", " ").startswith("the study has no metric f")
             assert len(told) == 2
         else:
             assert told[1] == short_number(row["estimate"], signed=row["statistic"] == "contrast")
@@ -66,30 +68,22 @@ def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        (
-            {"share_of_depth": -0.0234, "depth_range": 0.525},
-            ["−2.3 % of depth", "−0.012 [−0.019, −0.0062]", "a range of 0.525"],
-        ),
-        (
-            {"share_of_depth": 0.00004, "depth_range": 0.525},
-            ["0 % of depth", "−0.012 [−0.019, −0.0062]", "a range of 0.525"],
-        ),
-        (
-            {"share_of_depth": -0.00004, "depth_range": 0.525},
-            ["0 % of depth", "−0.012 [−0.019, −0.0062]", "a range of 0.525"],
-        ),
-        ({"fragile": True}, ["−0.012", "[−0.019, −0.0062]", "fragile"]),
-        ({"fragile": True, "q_decides": True}, ["−0.012", "[−0.019, −0.0062]", "fragile · q .12"]),
+        ({"share_of_depth": -0.0234}, ["−2.3 %", "−0.012 [−0.019, −0.0062]"]),
+        ({"share_of_depth": 0.00004}, ["0 %", "−0.012 [−0.019, −0.0062]"]),
+        ({"share_of_depth": -0.00004}, ["0 %", "−0.012 [−0.019, −0.0062]"]),
+        ({"share_of_depth": -0.0234, "fragile": True}, ["−2.3 %", "−0.012 [−0.019, −0.0062]", "fragile"]),
+        ({"fragile": True}, ["−0.012", "[−0.019, −0.0062] · fragile"]),
+        ({"fragile": True, "q_decides": True}, ["−0.012", "[−0.019, −0.0062] · fragile", "q .12"]),
         ({"variant": "end"}, ["−0.012", "[−0.019, −0.0062]", "unbalanced"]),
-        ({"share_changed": 0.4}, ["−0.012", "[−0.019, −0.0062]", "40 % of texts changed"]),
+        ({"share_changed": 0.4}, ["−0.012", "[−0.019, −0.0062]", "40 % changed"]),
         ({"share_changed": 1.0}, ["−0.012", "[−0.019, −0.0062]"]),
-        ({"without_first": 0.717}, ["−0.012", "[−0.019, −0.0062]", "first token left out: +0.717"]),
+        ({"without_first": 0.717}, ["−0.012", "[−0.019, −0.0062]", "without first: +0.717"]),
         (
             {"first_decides": True, "verdict_same_first": "negligible", "n_same_first": 7},
-            ["−0.012", "[−0.019, −0.0062]", "where the first token stays:", "negligible (n 7)"],
+            ["−0.012", "[−0.019, −0.0062]", "first stays: negligible"],
         ),
-        ({"unit": "pools", "n_reviews": 4}, ["−0.012", "[−0.019, −0.0062]", "4 pools of texts"]),
-        ({"unit": "pools", "n_reviews": 1, "ci_low": float("nan")}, ["−0.012", "one pool: no interval"]),
+        ({"unit": "pools", "n_reviews": 4}, ["−0.012", "[−0.019, −0.0062] · 4 pools"]),
+        ({"unit": "pools", "n_reviews": 1, "ci_low": float("nan")}, ["−0.012", "one pool"]),
     ],
 )
 def test_a_cell_says_what_else_there_is_to_a_verdict(changes, told):
@@ -97,7 +91,8 @@ def test_a_cell_says_what_else_there_is_to_a_verdict(changes, told):
     _, inside = cells(figure)[0]
     assert [text.get_text() for text in inside][1:] == told
     words = {"fragile": "Fragile:", "q_decides": "q: the corrected p", "variant": "Unbalanced:"} | {
-        "first_decides": "First token stays:"
+        "first_decides": "First stays:",
+        "without_first": "Without first:",
     }
     note = texts(figure)
     assert all((words[name] in note) == (name in changes) for name in words)
@@ -130,7 +125,7 @@ def test_a_claim_in_two_conventions_has_its_statement_once_and_what_is_tested_no
         pl.lit("no pooled tokens").alias("reason"),
     )
     figure = figure_of(pl.concat([table, pooled]))
-    told = [text.get_text() for text in figure.axes[0].texts]
+    told = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
     assert sum("Something long" in text for text in told) == 1
     assert "text by text: mean difference < 0" in told
     assert "pooled: mean difference < 0" in told
@@ -145,8 +140,11 @@ def untested(n_claims):
     return table.with_columns(pl.lit("not tested").alias("verdict"), names, reasons)
 
 
-def test_claims_of_a_source_that_could_all_not_be_tested_share_a_row_with_each_reason_once():
-    figure = figure_of(pl.concat([untested(4), claims_table(n_claims=6).with_columns(pl.lit("other").alias("source"))]))
+def test_claims_that_were_tested_in_no_model_share_the_last_row_with_each_reason_once():
+    tested = claims_table(n_claims=3).with_columns(claim=pl.lit("tested-") + pl.col("claim"))
+    figure = figure_of(pl.concat([untested(4), tested]))
+    assert [box.get_label() for box, _ in cells(figure)][-1] == "not tested"
+    assert len(cells(figure)) == 2 * 3 + 1
     told = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
     assert "4 claims, of which none could be tested" in told
     assert "the study has no control 0; the study has no control 1" in told
@@ -166,11 +164,13 @@ def test_a_claim_about_no_model_has_one_wide_cell():
     assert widths.count(max(widths)) == 1
 
 
-def test_it_groups_by_source_and_counts_verdicts():
+def test_a_board_has_its_own_source_alone_and_counts_verdicts():
+    other = claims_table(n_claims=2).with_columns(source=pl.lit("thesis"), statement=pl.lit("Of the thesis."))
+    assert as_svg(figure_of(pl.concat([claims_table(), other]))) == as_svg(drawn("claims"))
+    assert "Of the thesis." in texts(figure_of(pl.concat([claims_table(), other]), claims_of="thesis"))
     told = [text.get_text() for text in drawn("claims").axes[0].texts]
-    assert told.index("paper") < told.index("thesis")
     of_alpha = claims_table().filter(model="alpha")["verdict"].to_list()
-    tally = "   ".join(f"{look.sign} {of_alpha.count(name)}" for name, look in VERDICTS.items())
+    tally = "  ".join(f"{look.sign} {of_alpha.count(name)}" for name, look in VERDICTS.items())
     assert tally in told
     assert "mean difference < 0" in told
 
@@ -191,8 +191,8 @@ def test_texts_stay_in_their_cells_and_rows():
     for index, extent in enumerate(extents):
         assert not any(extent.overlaps(other) for other in extents[index + 1 :])
     first_column = min(box.get_window_extent(renderer).x0 for box, _ in found)
-    aside = [text for text in figure.axes[0].texts if text.get_position()[0] == 0]
-    assert len(aside) == 2 * 10 + 2
+    aside = [text for text in figure.axes[0].texts if text.get_ha() == "left"]
+    assert len(aside) == 2 * 10
     assert all(text.get_window_extent(renderer).x1 < first_column for text in aside)
 
 
@@ -220,6 +220,23 @@ def test_one_and_many_models_with_long_names_fit():
         around, panels = boxes(figure)
         assert all(box.x1 <= figure.bbox.width for box in [*around, *panels])
         assert not any(box.overlaps(panel) for box in around for panel in panels)
+
+
+@pytest.mark.parametrize("n_models", [1, 4])
+def test_the_claims_of_each_source_in_this_repository_fit_on_a_page(n_models):
+    """A4 with margins, at three quarters of the size or more; numbers of models widen a board."""
+    claims = load_all_claims([str(path) for path in sorted((ROOT / "config").glob("claims*.yaml"))])
+    like = claims_table(n_claims=1, share_of_depth=-0.0234, fragile=True).row(0, named=True)
+    rows = [
+        like | {name: claim[name] for name in ("claim", "statement", "source")} | {"model": f"m{number}"}
+        for claim in claims
+        for number in range(n_models)
+    ]
+    table = pl.DataFrame(rows, schema=COLUMNS["claims"])
+    table = table.with_columns(measured=pl.lit("text by text: mean difference over all layers"))
+    for source in table["source"].unique():
+        board = figure_of(table, claims_of=source, models=named([f"m{number}" for number in range(n_models)]))
+        assert board.get_figheight() < 10.1 / 0.7, source
 
 
 def test_a_model_that_was_not_judged_is_shown_as_not_tested():

@@ -44,6 +44,8 @@ def test_a_model_without_next_token_says_so():
 
 def test_the_side_of_homogenization_is_tinted_and_both_changes_share_a_scale():
     assert panel(0, 0).patches
+    low, high = panel(0, 0).get_xlim()
+    assert low == -high  # the tinted side is half of every panel
     assert panel(0, 0).get_xlim() == panel(0, 1).get_xlim()
     assert not figure_of("conditions", homogenization=0).axes[0].patches
 

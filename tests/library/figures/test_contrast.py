@@ -7,7 +7,7 @@ import pytest
 from drawings import LONG, MODELS, VARIANTS, as_svg, line, named, require_room, texts
 from homogenization.figures.style import variant_styles
 from library.figures import examples
-from library.figures.examples import DEEPER, PAIRS, contrasts_table, difference, drawn, require_refusal
+from library.figures.examples import DEEPER, OF_DEPTH, PAIRS, contrasts_table, difference, drawn, require_refusal
 
 
 def figure_of(table, **fields):
@@ -18,25 +18,51 @@ def labels(axes):
     return {curve.get_label() for curve in axes.lines}
 
 
-def test_it_has_a_row_for_each_subtracted_variant_and_view():
-    assert len(drawn("contrast").axes) == 4 * len(MODELS)
-    assert labels(drawn("contrast").axes[0]) >= {"front", "end", "scattered"}
-    assert not labels(drawn("contrast").axes[4]) & {"end", "scattered"}  # front minus scattered alone
-    for told in ("Variants less Original; as is, all tokens", "Front less Scattered; as is, without the first token"):
-        assert told in texts(drawn("contrast"))
+def test_the_first_row_has_all_variants_and_each_other_row_a_variant_and_its_controls():
+    pairs = [*PAIRS, ["front", "end"]]
+    figure = figure_of(contrasts_table(pairs=pairs), contrasts=pairs)
+    assert len(figure.axes) == 2 * len(MODELS)
+    assert labels(figure.axes[0]) >= {"front", "end", "scattered"}
+    assert labels(figure.axes[2]) >= {"scattered", "end"}  # what is subtracted from front
+    for told in ("Each variant minus Original", "Front minus each of its controls"):
+        assert told in texts(figure)
+    assert "Front minus Scattered" in texts(drawn("contrast"))
 
 
-def test_lines_bands_and_equal_lengths_are_the_values_of_the_table():
+def test_lines_bands_and_equal_lengths_are_shares_of_what_depth_does():
     for axes, (_, n_blocks) in zip(drawn("contrast").axes[:2], DEEPER.items(), strict=True):
         depth = np.arange(n_blocks + 1) / n_blocks
-        wanted = difference("front", "original", depth)
+        wanted = difference("front", "original", depth) / OF_DEPTH * 100
         np.testing.assert_allclose(line(axes, "front").get_xdata(), depth)
         np.testing.assert_allclose(line(axes, "front").get_ydata(), wanted)
         np.testing.assert_allclose(line(axes, "front at equal length").get_ydata(), wanted / 2)
         heights = axes.collections[0].get_paths()[0].vertices[:, 1]
-        assert heights.min() == pytest.approx(wanted.min() - 0.02)
-        assert heights.max() == pytest.approx(wanted.max() + 0.03)
+        assert heights.min() == pytest.approx(wanted.min() - 4)
+        assert heights.max() == pytest.approx(wanted.max() + 6)
         assert {*line(axes, "zero").get_ydata()} == {0}
+
+
+def test_all_panels_have_one_scale_and_one_margin():
+    wide = pl.when(pl.col("model") == "beta").then(3.0).otherwise(1.0)
+    figure = figure_of(contrasts_table().with_columns(pl.col("mean") * wide))
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
+    for axes in figure.axes:
+        band = next(patch for patch in axes.patches if patch.get_label() == "margin")
+        assert (band.get_y(), band.get_height()) == pytest.approx((-2, 4))
+
+
+def test_where_reviews_lie_further_apart_than_depth_goes_they_are_the_scale_and_the_note_says_so():
+    """The margin is a share of the larger one; where depth does nothing, no difference is called negligible."""
+    of_beta = pl.when(pl.col("model") == "beta")
+    table = contrasts_table().with_columns(review_sd=of_beta.then(2 * OF_DEPTH).otherwise("review_sd"))
+    figure = figure_of(table)
+    wanted = difference("front", "original", np.arange(5) / 4) / (2 * OF_DEPTH) * 100
+    np.testing.assert_allclose(line(figure.axes[1], "front").get_ydata(), wanted)
+    assert "in Beta (random), where reviews lie further apart" in texts(figure)
+    assert "further apart" not in texts(drawn("contrast"))
+    still = figure_of(table.with_columns(depth_range=of_beta.then(float("nan")).otherwise("depth_range")))
+    margins = [[patch.get_label() for patch in axes.patches].count("margin") for axes in still.axes[:2]]
+    assert margins == [1, 0]
 
 
 def test_markers_are_filled_where_significant_and_every_layer_has_one():
@@ -63,7 +89,7 @@ def test_a_fragile_difference_is_half_filled_and_a_negligible_one_open():
 def test_after_the_final_norm_it_is_filled_where_its_own_test_is_significant():
     of_end = pl.when(pl.col("point") == "final_norm", pl.col("variant") == "end")
     verdict = of_end.then(pl.lit("higher")).otherwise("verdict")
-    axes = figure_of(contrasts_table().with_columns(verdict=verdict), views=["raw"]).axes[0]
+    axes = figure_of(contrasts_table().with_columns(verdict=verdict)).axes[0]
     assert line(axes, "end after final norm").get_markerfacecolor() == variant_styles(VARIANTS)["end"].colour
     assert line(axes, "front after final norm").get_markerfacecolor() == "white"
 
@@ -72,7 +98,7 @@ def test_it_uses_the_colours_of_all_variants():
     """A variant has the colour of every other figure, though the original has no line here."""
     variants = [*VARIANTS, ["fifth", "Fifth"], ["sixth", "Sixth"]]
     pairs = [["sixth", "original"]]
-    figure = figure_of(contrasts_table(pairs=pairs), variants=variants, contrasts=pairs, views=["raw"])
+    figure = figure_of(contrasts_table(pairs=pairs), variants=variants, contrasts=pairs)
     assert line(figure.axes[0], "sixth").get_color() == variant_styles(variants)["sixth"].colour
 
 
@@ -96,7 +122,7 @@ def test_it_tints_no_side_of_a_metric_that_goes_neither_way():
 def test_without_common_length_or_final_norm_it_does_not_speak_of_them():
     table = contrasts_table().filter(pl.col("point") == "residual_stream")
     table = table.with_columns(mean_common=pl.lit(None, pl.Float64), n_common=pl.lit(None, pl.Int64))
-    figure = figure_of(table, views=["raw"])
+    figure = figure_of(table)
     assert "same number of tokens" not in texts(figure)
     assert "final norm" not in texts(figure)
     assert figure.axes[0].get_xlim()[1] < 1.05
@@ -105,7 +131,7 @@ def test_without_common_length_or_final_norm_it_does_not_speak_of_them():
 def test_missing_values_are_named_and_rounding_errors_are_flat():
     gone = pl.when(pl.col("model") == "beta").then(float("nan")).otherwise(1e-15)
     table = contrasts_table().with_columns(gone.alias(name) for name in ("mean", "ci_low", "ci_high", "mean_common"))
-    figure = figure_of(table.with_columns(verdict=pl.lit("undecided")), views=["raw"])
+    figure = figure_of(table.with_columns(verdict=pl.lit("undecided")))
     assert "no values" in [text.get_text() for text in figure.axes[1].texts]
     low, high = figure.axes[0].get_ylim()
     assert high - low > 0.01
@@ -119,7 +145,11 @@ def test_long_names_and_titles_fit(n_models):
     pairs = [["front", "original"], ["fifth", "original"]]
     table = contrasts_table(blocks, pairs, views=["raw_without_first"])
     title = "A long title " * 20
-    require_room(figure_of(table, variants=variants, models=named(blocks), contrasts=pairs, title=title))
+    require_room(
+        figure_of(
+            table, view="raw_without_first", variants=variants, models=named(blocks), contrasts=pairs, title=title
+        )
+    )
 
 
 def test_markers_shrink_where_layers_are_many():
@@ -131,7 +161,7 @@ def test_markers_shrink_where_layers_are_many():
 def test_it_draws_its_own_metric_pairs_and_models_alone():
     other = contrasts_table(metric="stable_rank").with_columns(pl.col("mean") + 100)
     all_of_it = pl.concat([contrasts_table(), other, contrasts_table(pairs=[["end", "front"]])])
-    part = {"models": MODELS[:1], "views": ["raw"]}
+    part = {"models": MODELS[:1]}
     assert as_svg(figure_of(all_of_it, **part)) == as_svg(figure_of(contrasts_table({"alpha": 8}), **part))
 
 

@@ -12,8 +12,8 @@ FIGURE = "dose_response"
 
 
 def panel(row, column, layers=0):
-    """A panel of a row with three doses, twice. Rows: the first model's two ranges in one view; the second's."""
-    return drawn(FIGURE).axes[row * 6 + layers * 3 + column]
+    """A panel of a row: dial and template, twice. Rows: the first model's two ranges in one view; the second's."""
+    return drawn(FIGURE).axes[row * 4 + layers * 2 + column]
 
 
 def test_the_note_and_the_labels_say_what_is_left_out_and_what_is_a_control():
@@ -22,17 +22,19 @@ def test_the_note_and_the_labels_say_what_is_left_out_and_what_is_a_control():
     assert "control: nowhere (removed)" in texts(drawn(FIGURE))
 
 
-def test_lines_are_the_changes_of_the_table_and_start_at_no_dose():
+def test_lines_are_the_changes_of_the_table_against_the_damage_and_start_at_no_dose():
+    doses = tables_of(FIGURE)["doses"].filter(model="alpha", blocks="all")
     effects = tables_of(FIGURE)["interventions"].filter(model="alpha", view="without_first", layers="all", blocks="all")
     for pattern in EFFECTS:
         rows = effects.filter(pattern=pattern, against="untouched", part="whole").sort("strength")
         drawn_line = line(panel(0, 0), pattern)
-        np.testing.assert_allclose(drawn_line.get_xdata(), [0, *STRENGTHS])
+        np.testing.assert_allclose(drawn_line.get_xdata(), [0, *doses.filter(pattern=pattern).sort("strength")["kl"]])
         np.testing.assert_allclose(drawn_line.get_ydata(), [0, *rows["estimate"]])
 
 
-def test_the_second_column_has_the_damage_on_the_scale_of_its_root():
-    axes = panel(0, 1)
+def test_the_damage_is_on_the_scale_of_its_root_and_the_note_says_which_doses_the_markers_are():
+    axes = panel(0, 0)
+    assert f"λ = {', '.join(f'{strength:g}' for strength in STRENGTHS)}" in texts(drawn(FIGURE))
     doses = tables_of(FIGURE)["doses"].filter(model="alpha", pattern="uniform", blocks="all").sort("strength")
     np.testing.assert_allclose(line(axes, "uniform").get_xdata(), [0, *doses["kl"]])
     places = axes.transData.transform([(value, 0) for value in (0.0, 0.04, 0.16)])[:, 0]
@@ -41,12 +43,14 @@ def test_the_second_column_has_the_damage_on_the_scale_of_its_root():
 
 
 def test_a_template_has_both_signs():
-    np.testing.assert_allclose(line(panel(0, 2), "template").get_xdata(), [-0.5, 0, 0.5])
+    np.testing.assert_allclose(line(panel(0, 1), "template").get_xdata(), [-0.5, 0, 0.5])
 
 
-def test_a_model_without_next_token_or_template_has_empty_panels():
-    for column in (1, 2):
-        assert "not changed" in [text.get_text() for text in panel(2, column).texts]
+def test_a_model_without_next_token_has_its_doses_on_the_axis_and_without_a_template_no_panel():
+    np.testing.assert_allclose(line(panel(2, 0), "first").get_xdata(), [0, *STRENGTHS])
+    assert panel(2, 0).get_xlabel().startswith("λ")
+    assert panel(1, 0).get_xlabel().startswith("KL")
+    assert not panel(2, 1).axison
 
 
 def test_only_patterns_that_are_no_control_have_bands():
@@ -62,8 +66,8 @@ def test_the_side_of_homogenization_is_tinted():
 
 
 def test_each_range_of_blocks_has_a_row_in_one_view():
-    np.testing.assert_allclose(line(panel(1, 0), "first").get_xydata(), [[0, 0], [0.1, 9]], atol=1e-9)
-    assert len(drawn(FIGURE).axes) == 18
+    np.testing.assert_allclose(line(panel(1, 0), "first").get_ydata(), [0, 9], atol=1e-9)
+    assert len(drawn(FIGURE).axes) == 12
     highest = [max(np.max(curve.get_ydata()) for curve in panel(row, 0).lines) for row in range(3)]
     assert [value > 1 for value in highest] == [False, True, False]
     assert "Tokens: without the first token." in texts(drawn(FIGURE))

@@ -16,7 +16,8 @@ def test_it_has_a_row_a_measure_and_the_uniform_share():
     figure = figure_of("first_token", {"summary": table})
     assert len(figure.axes) == 8
     np.testing.assert_allclose(line(figure.axes[4], "uniform").get_ydata(), 0.04)
-    assert line(figure.axes[0], "front").get_xdata().max() == 1
+    assert {curve.get_label() for axes in figure.axes for curve in axes.lines} == {"original", "uniform"}
+    assert line(figure.axes[0], "original").get_xdata().max() == 1
 
 
 def test_it_leaves_out_what_is_not_in_the_table():

@@ -24,6 +24,19 @@ def test_lines_are_the_values_of_the_table():
     assert "without the first token" in texts(drawn("metric"))
 
 
+def test_the_original_is_in_front_and_the_other_variants_are_thin_without_bands():
+    axes = drawn("metric").axes[0]
+    assert len(axes.collections) == 1 + 1  # the band, and the interval after the final norm
+    original = line(axes, "original")
+    for variant, _ in VARIANTS[1:]:
+        other = line(axes, variant)
+        assert other.get_marker() in ("", "None")
+        assert other.get_linewidth() < original.get_linewidth()
+        assert axes.lines.index(other) < axes.lines.index(original)
+    untouched = drawn("metric").texts[-1].get_text()
+    assert "Thin: the other variants" in " ".join(untouched.split())
+
+
 def test_bands_reach_from_low_to_high():
     vertices = drawn("metric").axes[0].collections[0].get_paths()[0].vertices
     values = [value_of("alpha", "original", depth) for depth in np.arange(7) / 6]
@@ -33,11 +46,11 @@ def test_bands_reach_from_low_to_high():
 
 def test_final_norm_is_an_open_marker_right_of_the_curve_and_not_part_of_it():
     axes = drawn("metric").axes[0]
-    assert line(axes, "front").get_xdata().max() == 1
-    marker = line(axes, "front after final norm")
+    assert line(axes, "original").get_xdata().max() == 1
+    marker = line(axes, "original after final norm")
     assert len(marker.get_xdata()) == 1
     assert 1 < marker.get_xdata()[0] < axes.get_xlim()[1]
-    assert marker.get_ydata()[0] == pytest.approx(value_of("alpha", "front", 1.0, 0.5))
+    assert marker.get_ydata()[0] == pytest.approx(value_of("alpha", "original", 1.0, 0.5))
     assert marker.get_markerfacecolor() == "white"
 
 

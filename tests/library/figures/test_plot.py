@@ -5,20 +5,24 @@ import pytest
 
 from drawings import MODELS, VARIANTS
 from homogenization.figures.claims import COLUMNS
+from homogenization.figures.metric import draw as draw_metric
+from homogenization.figures.shown import Shown
 from homogenization.figures.style import save_figure
-from homogenization.run.parquet import write_table
-from library.figures.examples import attention_table, figure_of
+from homogenization.run.parquet import read_table, write_table
+from library.figures.examples import attention_table, figure_of, summary_table
 from script import ScriptError, run_script
 
 
-def plot(table, figure, *others, **params):
+def plot(table, figure, *others, files=("figure",), **params):
     """Draw `figure` beside the file `table`, with further tables `others`, as its rule does."""
     run_script(
         "plot",
         table.parent / "log.txt",
         input={path.stem: str(path) for path in (table, *others)},
-        output={suffix: str(table.parent / f"figure.{suffix}") for suffix in ("svg", "png")},
-        params={"code": "0", "module": f"figures.{figure}", "title": "T", **params},
+        output={
+            f"{file}.{suffix}": str(table.parent / f"{file}.{suffix}") for file in files for suffix in ("svg", "png")
+        },
+        params={"code": "0", "module": f"figures.{figure}", **({} if "each" in params else {"title": "T"}), **params},
     )
 
 
@@ -34,6 +38,21 @@ def test_it_writes_the_drawing_of_the_module_in_both_formats(tmp_path):
     save_figure(figure_of("attention_heatmap", {"attention": table}, models=MODELS[:1]), *own)
     for suffix, path in zip(("svg", "png"), own, strict=True):
         assert (tmp_path / f"figure.{suffix}").read_bytes() == path.read_bytes()
+
+
+def test_the_figures_of_a_kind_are_drawn_in_one_job_each_with_its_own_fields(tmp_path):
+    table = tmp_path / "summary.parquet"
+    write_table(pl.concat([summary_table(metric, ("raw",)) for metric in ("stable_rank", "matrix_entropy")]), table)
+    each = {name: {"metric": name, "title": f"The {name}", "label": name} for name in ("stable_rank", "matrix_entropy")}
+    common = {"variants": VARIANTS, "models": MODELS, "views": ["raw"], "kind": ""}
+    shared = {name: value for name, value in common.items() if name != "kind"}
+    plot(table, "metric", files=list(each), each=each, **common)
+    for name, own in each.items():
+        save_figure(
+            draw_metric({"summary": read_table(table)}, Shown(str(table), **shared | own)), tmp_path / "own.svg"
+        )
+        assert (tmp_path / f"{name}.svg").read_bytes() == (tmp_path / "own.svg").read_bytes()
+        assert (tmp_path / f"{name}.png").exists()
 
 
 def test_a_table_without_the_rows_is_named_in_the_log_and_nothing_is_written(tmp_path):
@@ -54,7 +73,7 @@ def test_csv_tables_are_read_with_the_columns_of_their_figure(tmp_path):
     table.write_csv(tmp_path / "claims.csv")
     pair = {"variant": "front", "minus": "inward", "imbalance": "words, tokens per word"}
     pl.DataFrame([pair | {"tested": True}]).write_csv(tmp_path / "comparisons.csv")
-    plot(tmp_path / "claims.csv", "claims", tmp_path / "comparisons.csv", models=MODELS[:1])
+    plot(tmp_path / "claims.csv", "claims", tmp_path / "comparisons.csv", models=MODELS[:1], claims_of="We")
     drawn = (tmp_path / "figure.svg").read_text()
     assert "All is well." in drawn
     assert "unbalanced" in drawn

@@ -1,6 +1,6 @@
 """The part of the configuration on analyses of the states: MAUVE, contrasts, components, probes, figures."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator
 
@@ -145,14 +145,32 @@ class Sensitivity(Section):
 class Figures(Section):
     """Titles, labels and views of figures; an edit reruns no computation."""
 
+    formats: list[Literal["svg", "png", "pdf"]] = Field(
+        ["svg"], min_length=1, description="Formats of the files of figures; the report shows the first."
+    )
+    metrics: list[str] | None = Field(
+        None,
+        description="Metrics that are drawn against depth and, where they are contrasted, as differences; null: those "
+        "that `metrics` or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`, "
+        "`max_explainable_variance` and `cosine_anisotropy`. The page of curves in the report has all.",
+    )
     views: list[str] = Field(
-        ["raw", "raw_without_first"], min_length=1, description="Views that the metric figures show, one row for each."
+        ["raw", "raw_without_first"],
+        min_length=1,
+        description="Views that are drawn: a row for each in the figure of a metric, a file for each of differences.",
     )
     titles: dict[str, str] = Field({}, description="Title of a figure, by figure or metric name.")
     labels: dict[str, str] = Field({}, description="Display name of a model or variant.")
 
     _views = field_validator("views")(one_of(VIEWS))
+    _formats = field_validator("formats")(one_of(("svg", "png", "pdf")))
     _names = field_validator("titles", "labels", mode="before")(without_nulls)
+
+    @field_validator("metrics")
+    @classmethod
+    def known_metrics(cls, metrics: list[str] | None) -> list[str] | None:
+        """Every entry is a metric, and stands once."""
+        return metrics if metrics is None else one_of(METRIC_NAMES)(metrics)
 
     @field_validator("titles")
     @classmethod

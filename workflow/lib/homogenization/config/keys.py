@@ -241,11 +241,16 @@ class Keys(Section):
 
     @field_validator("figures")
     @classmethod
-    def figures_of_computed_views(cls, figures: Figures, info: ValidationInfo) -> Figures:
-        """Views are computed, and labels belong to existing models and variants."""
+    def figures_of_what_is_computed(cls, figures: Figures, info: ValidationInfo) -> Figures:
+        """Views and metrics are computed, and labels belong to existing models and variants."""
         missing = [view for view in figures.views if view not in info.data.get("views", VIEWS)]
         if missing:
             raise ValueError(f"views {missing} are not among the computed 'views'; add them there or leave them out")
+        missing = [name for name in figures.metrics or () if name not in info.data.get("metrics", METRIC_NAMES)]
+        if missing:
+            raise ValueError(
+                f"metrics {missing} are not among the computed 'metrics'; add them there or leave them out"
+            )
         if {"models", "variants"} <= info.data.keys():
             models = info.data["models"]
             arms = dict.fromkeys(arm for _, arm, _, _ in arms_of(models))

@@ -2,31 +2,60 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from homogenization.config.study import Study
 from homogenization.figures.catalogue import Figure
+from homogenization.figures.view_labels import view_label
 from homogenization.metrics.catalogue import METRIC_NAMES, depends_on_length, describe_metric
 
-
-def parameters(study: Study, figure: Figure) -> dict[str, Callable[[Mapping[str, str]], Any]]:
-    """The title and each field that `figure` uses, as functions of a job's wildcards (`metric`, where it has one)."""
-
-    def field(name: str) -> Callable[[Mapping[str, str]], Any]:
-        return lambda wildcards: presentation(study, figure, wildcards.get("metric"))[name]
-
-    return {name: field(name) for name in ("title", *figure.shows)}
+# fields of `figures.shown.Shown` that differ between the files of a kind
+_OF_A_FILE = ("title", "metric", "label", "homogenization", "view", "claims_of")
+_WITHOUT_BRACES = str.maketrans("{}", "()")  # in which Snakemake looks for wildcards
 
 
-def presentation(study: Study, figure: Figure, metric: str | None = None) -> dict[str, Any]:
+def parameters(study: Study, figure: Figure) -> dict[str, Callable[[Any], Any]]:
+    """What the rule of `figure` gives its script: the fields of `figures.shown.Shown` that the figure uses.
+
+    Those that differ between the files of a kind stand under `each`, by the name of the file in results/figures. Values
+    are functions of a job's wildcards: Snakemake would look for wildcards in a title.
+    """
+    shown = {file: presentation(study, figure, of_file) for file, of_file in figure.files(study).items()}
+    fields = next(iter(shown.values()))
+    if figure.each:
+        own = [name for name in fields if name in _OF_A_FILE]
+        each = {file: {name: of_file[name] for name in own} for file, of_file in shown.items()}
+        kind = study.figures.titles.get(figure.name, figure.title)
+        fields = {name: value for name, value in fields.items() if name not in own} | {"kind": kind, "each": each}
+    return {name: lambda wildcards, value=value: value for name, value in fields.items()}
+
+
+def drawn_files(study: Study, figure: Figure) -> list[tuple[str, dict[str, Any] | None]]:
+    """The files that the rule of `figure` makes, below results/figures.
+
+    Each file stands beside its arguments of Snakemake's `report`, without the path; None where the report does not show
+    it. Of several formats, the report shows the first.
+    """
+    files: list[tuple[str, dict[str, Any] | None]] = []
+    first, *others = study.figures.formats
+    for file, of_file in figure.files(study).items():
+        title = presentation(study, figure, of_file)["title"].translate(_WITHOUT_BRACES)
+        entry = {"caption": f"../report/{figure.name}.rst", "category": figure.category, "labels": {"title": title}}
+        files.append((f"{file}.{first}", entry if figure.reported(of_file) else None))
+        files += [(f"{file}.{suffix}", None) for suffix in others]
+    return files
+
+
+def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
     """The fields of `figures.shown.Shown` that `figure` uses, as plain values.
 
     Args:
         study: the checked configuration.
         figure: an entry of the catalogue.
-        metric: the metric drawn, where `figure` is drawn once for each.
+        of_file: the fields of one of its files (`Figure.files`).
     """
-    fields = {
+    fields = dict(of_file) | {
         "models": _labelled(study, study.models),
         "variants": _labelled(study, study.variants),
         "rewritten": _labelled(study, study.rewritten),
@@ -34,6 +63,7 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
         "views": study.figures.views,
         "contrasts": study.contrasted,
         "alpha": 1 - study.contrasts.confidence,
+        "margin": study.contrasts.margin,
         "metric_titles": {name: describe_metric(name).title for name in METRIC_NAMES},
         "threshold": study.similarity.threshold,
         "min_reviews": study.contrasts.min_reviews,
@@ -42,16 +72,20 @@ def presentation(study: Study, figure: Figure, metric: str | None = None) -> dic
             study, dict.fromkeys(model.weights.arm for model in study.models.values() if model.weights.arm)
         ),
         "arm_pairs": [
-            [*pair, " less ".join(study.figures.labels.get(name, name) for name in pair)] for pair in study.arms
+            [*pair, " minus ".join(study.figures.labels.get(name, name) for name in pair)] for pair in study.arms
         ],
     }
     titles = [study.figures.titles.get(figure.name, figure.title)]
-    if metric is not None:
+    if metric := of_file.get("metric"):
         description = describe_metric(metric)
         label = f"{description.label} †" if depends_on_length(metric) else description.label
-        fields |= {"metric": metric, "label": label, "homogenization": description.homogenization}
+        fields |= {"label": label, "homogenization": description.homogenization}
         titles.append(study.figures.titles.get(metric, description.title))
-    return {"title": ": ".join(filter(None, titles))} | {field: fields[field] for field in figure.shows}
+    titles.append(of_file.get("claims_of", ""))
+    title = ": ".join(filter(None, titles))
+    if view := of_file.get("view"):
+        title += f"; {view_label(view)}"
+    return {"title": title} | {field: fields[field] for field in figure.shows}
 
 
 def curves_page_parameters(study: Study) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Every parse of the Snakefile imports it, so it imports neither torch nor transformers nor zarr.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,7 @@ from homogenization.config.texts import (
     WrittenVariant,
 )
 from homogenization.config.training import Run, arms_of, pairs_with_their_start, runs_of
+from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
 from homogenization.models.source import Source
@@ -329,6 +331,25 @@ class Study(Keys):
         return sorted(set(chosen) & set(self.tabulated_metrics))
 
     @property
+    def drawn_metrics(self) -> list[str]:
+        """The metrics that have a figure: as configured, or those that any section lists, or those of a first look."""
+        chosen = self.figures.metrics
+        if chosen is None:
+            listed = [*(self.metrics if "metrics" in self.model_fields_set else ()), *(self.contrasts.metrics or ())]
+            chosen = dict.fromkeys(listed or HEADLINE_METRICS)
+        return [name for name in chosen if name in self.tabulated_metrics]
+
+    @property
+    def drawn_contrasts(self) -> list[str]:
+        """Those of them whose differences are drawn."""
+        return [name for name in self.drawn_metrics if name in self.contrasted_metrics]
+
+    def drawn_views(self, metric: str) -> list[str]:
+        """The views in which a metric is drawn: those of `figures.views` that it has, or all that it has."""
+        there = describe_metric(metric).views or self.views
+        return [view for view in self.figures.views if view in there] or list(there)
+
+    @property
     def finds_extrema(self) -> bool:
         """Whether peaks and troughs are looked for, and there is a metric in which they could be."""
         return self.extrema is not None and bool(self.contrasted_metrics)
@@ -353,6 +374,16 @@ class Study(Keys):
             HomogenizationError: a file of claims can't be read, or a claim is wrong.
         """
         return [self._with_control(claim) for claim in load_all_claims(self.claims or [])]
+
+    @property
+    def sources_of_claims(self) -> dict[str, str]:
+        """The sources of the claims in their order, by the name of a file."""
+        sources = dict.fromkeys(claim["source"] for claim in self.judged_claims)
+        named: dict[str, str] = {}
+        for source in sources:
+            name = re.sub(r"[^a-z0-9.]+", "-", source.lower()).strip("-.") or "claims"
+            named[name if name not in named else f"{name}-{len(named)}"] = source
+        return named
 
     def _with_control(self, claim: dict[str, Any]) -> dict[str, Any]:
         named = claim.get("minus")

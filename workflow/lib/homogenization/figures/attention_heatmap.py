@@ -1,8 +1,10 @@
-"""The heat map of received attention over position and layer, as a ratio to uniform attention."""
+"""The heat map of received attention over position and layer, as a ratio to uniform attention.
+
+Each model has a colour scale of its own: encoders move attention by tenths, decoders manyfold.
+"""
 
 import numpy as np
 import polars as pl
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
@@ -11,9 +13,10 @@ from matplotlib.ticker import FixedFormatter, FixedLocator
 from homogenization.figures.accepted import accepted
 from homogenization.figures.panels import finish, label_outer, mark_empty, panel_grid
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import house_style
+from homogenization.figures.style import DIVERGING, house_style
 
 _EMPTY_COLOUR = "#c9c9c9"
+_LEAST_LIMIT = 0.16  # doublings; below it, differences are noise
 _FINE_RATIOS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.4, 1.6)
 
 
@@ -28,13 +31,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     require_rows(table, shown, "attention received", tables["attention"]["model"])
     reviews = accepted(table, shown.variants, shown.min_reviews)
     table = reviews.table.with_columns(excess=(pl.col("received") / pl.col("uniform")).log(2))
-    finite = table["excess"].to_numpy()
-    finite = np.abs(finite[np.isfinite(finite)])
-    # the few most extreme cells get the colour of the scale's end, so that they do not bleach the others
-    limit = max(0.5, float(np.quantile(finite, 0.99))) if finite.size else 1.0
+    limits = {model: _limit(table.filter(model=model)["excess"].to_numpy()) for model, _ in shown.models}
     figure, panels = panel_grid(reviews.variants, shown.models, row_height=2.3, share_y=True)
-    colours = sns.color_palette("vlag", as_cmap=True).with_extremes(bad=_EMPTY_COLOUR)
-    mesh = None
+    colours = DIVERGING.with_extremes(bad=_EMPTY_COLOUR)
+    meshes: dict[str, QuadMesh] = {}
     for (model, variant), axes in panels.items():
         rows = table.filter(pl.col("model") == model, pl.col("variant") == variant)
         axes.grid(False)
@@ -47,28 +47,40 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         edges = np.linspace(0, 1, len(bins) + 1)
         n_blocks = cells["layer"][-1]
         depths = (np.arange(len(cells) + 1) + cells["layer"][0] - 0.5) / n_blocks
-        mesh = axes.pcolormesh(
-            edges, depths, np.ma.masked_invalid(values), cmap=colours, vmin=-limit, vmax=limit, rasterized=True
+        scale = {"vmin": -limits[model], "vmax": limits[model]}
+        meshes[model] = axes.pcolormesh(
+            edges, depths, np.ma.masked_invalid(values), cmap=colours, rasterized=True, **scale
         )
         axes.set_facecolor(_EMPTY_COLOUR)
         axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         axes.set_yticks([0.25, 0.5, 0.75, 1])
-    if mesh is not None:
-        _add_colour_bar(figure, mesh, list(panels.values()))
+    for model, mesh in meshes.items():
+        of_model = [axes for (name, _), axes in panels.items() if name == model]
+        for line in dict.fromkeys(axes.get_subplotspec().rowspan.start for axes in of_model):
+            _add_colour_bar(figure, mesh, [axes for axes in of_model if axes.get_subplotspec().rowspan.start == line])
     label_outer(panels, "Position in the review", {model: "Relative depth of the block" for model, _ in shown.models})
     note = (
         "Colour: mean attention received by a token, divided by what it would receive under uniform attention "
-        f"(logarithmic; white: the same; grey: no tokens); {reviews.counts}. Position 0: "
+        f"(logarithmic, a scale for each model; white: the same; grey: no tokens); {reviews.counts}. Position 0: "
         "the first token, which is left out here, 1: the last."
     )
     return finish(figure, shown.title, note, reviews.left_out)
 
 
+def _limit(excess: np.ndarray) -> float:
+    """Doublings at the ends of a model's scale.
+
+    The few most extreme cells get the colour of the end, so that they do not bleach the others.
+    """
+    finite = np.abs(excess[np.isfinite(excess)])
+    return max(_LEAST_LIMIT, float(np.quantile(finite, 0.99))) if finite.size else 1.0
+
+
 def _add_colour_bar(figure: Figure, mesh: QuadMesh, axes: list[Axes]) -> None:
     """A colour bar labelled with ratios rather than with their logarithms."""
-    bar = figure.colorbar(mesh, ax=axes, extend="both", pad=0.02, fraction=0.05, aspect=25)
+    bar = figure.colorbar(mesh, ax=axes, extend="both", pad=0.02, fraction=0.05, aspect=12)
     bar.minorticks_off()
-    bar.set_label("Received / uniform (log scale)")
+    bar.set_label("Received / uniform")
     limit = mesh.norm.vmax
     step = max(1, int(limit // 3))
     doublings = np.arange(step, limit + 1e-9, step)

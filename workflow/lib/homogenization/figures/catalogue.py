@@ -23,38 +23,54 @@ _FIRST_TOKEN_METRICS = (
 
 @dataclass(frozen=True)
 class Figure:
-    """The description of a figure before it is drawn.
+    """The description of a figure before it is drawn, or of the figures of one kind, which one job draws.
 
     Attributes:
         name: name of its module, of its caption and, after `plot_`, of its rule.
-        title: text above the figure where the configuration gives no other; "" for the title of its metric.
-        category: heading in the report.
-        labels: columns of its entry below that heading.
+        title: text above the figure where the configuration gives no other; of a kind, what stands before the title of
+            the metric, "" for nothing.
+        category: heading in the report, below which the entry of the figure is its title.
         tables: files in results/tables that it is drawn from; messages name the first.
         shows: fields of `shown.Shown` that it uses besides the title; edits of other fields do not redraw it.
         when: test whether a study (`config.study.Study`) draws it.
-        metrics: metrics of a study, for a figure that is drawn once for each of them.
-        folder: folder of the files of such a figure.
+        each: names of the files of a kind in `folder`, for a study, with the fields of `shown.Shown` that are of this
+            file alone and are no matter of its metric.
+        folder: folder of the files of a kind; "" for a single figure.
+        reported: test whether the report shows the file of a kind, by its fields.
     """
 
     name: str
     title: str
     category: str
-    labels: Mapping[str, str]
     tables: tuple[str, ...]
     shows: tuple[str, ...] = ("models", "variants")
     when: Callable[[Any], Any] = lambda study: True
-    metrics: Callable[[Any], Sequence[str]] | None = None
+    each: Callable[[Any], Mapping[str, Mapping[str, Any]]] | None = None
     folder: str = ""
+    reported: Callable[[Mapping[str, Any]], bool] = lambda fields: True
 
-    @property
-    def path(self) -> str:
-        """Its file in results/figures, without the suffix; with the wildcard `metric` if there are several."""
-        return f"{self.folder}/{{metric}}" if self.metrics else self.name
+    def files(self, study: Any) -> dict[str, Mapping[str, Any]]:
+        """Its files in results/figures for `study`, without suffixes, each with its fields (`each`)."""
+        each = self.each(study) if self.each else {"": {}}
+        return {"/".join(filter(None, (self.folder or self.name, name))): fields for name, fields in each.items()}
 
-    def paths(self, study: Any) -> list[str]:
-        """The files of the figure for `study`, without suffixes, as `path`."""
-        return [self.path.format(metric=metric) for metric in self.metrics(study)] if self.metrics else [self.path]
+
+def _by_metric(metrics: Callable[[Any], Sequence[str]]) -> Callable[[Any], dict[str, dict[str, str]]]:
+    """A file for each of the metrics of a study."""
+    return lambda study: {metric: {"metric": metric} for metric in metrics(study)}
+
+
+def _by_metric_and_view(study: Any) -> dict[str, dict[str, str]]:
+    """A file for each contrasted metric that is drawn, and each view in which it is."""
+    return {
+        f"{metric}/{view}": {"metric": metric, "view": view}
+        for metric in study.drawn_contrasts
+        for view in study.drawn_views(metric)
+    }
+
+
+def _is_headline(fields: Mapping[str, Any]) -> bool:
+    return fields["metric"] in HEADLINE_METRICS
 
 
 _ENTRIES = (
@@ -62,17 +78,16 @@ _ENTRIES = (
         name="metric",
         title="",
         category="Metrics",
-        labels={"metric": "{metric}"},
         tables=("summary.parquet",),
         shows=("metric", "label", "views", "models", "variants", "min_reviews"),
-        metrics=lambda study: study.tabulated_metrics,
+        each=_by_metric(lambda study: study.drawn_metrics),
         folder="metrics",
+        reported=_is_headline,
     ),
     Figure(
         name="mauve",
         title="MAUVE between consecutive layers",
         category="Metrics",
-        labels={"metric": "MAUVE of consecutive layers"},
         tables=("mauve.parquet",),
         shows=("models", "variants", "mauve_variants"),
     ),
@@ -80,7 +95,6 @@ _ENTRIES = (
         name="cosine_histogram",
         title="Cosines between the tokens of a review, by layer",
         category="Metrics",
-        labels={"metric": "cosines between tokens"},
         tables=("cosines.parquet",),
         shows=("models", "variants", "min_reviews"),
     ),
@@ -88,16 +102,13 @@ _ENTRIES = (
         name="first_token",
         title="The first token and the others, by depth",
         category="Position and attention",
-        labels={"figure": "norms and the first token"},
         tables=("summary.parquet",),
-        shows=("models", "variants", "min_reviews"),
         when=lambda study: set(_FIRST_TOKEN_METRICS) & set(study.tabulated_metrics),
     ),
     Figure(
         name="attention_profile",
         title="Attention received, by position in the review",
         category="Position and attention",
-        labels={"figure": "attention by position"},
         tables=("attention.parquet",),
         shows=("models", "variants", "min_reviews"),
         when=lambda study: study.states.record_attention,
@@ -106,7 +117,6 @@ _ENTRIES = (
         name="attention_heatmap",
         title="Attention received, relative to uniform attention",
         category="Position and attention",
-        labels={"figure": "attention by layer and position"},
         tables=("attention.parquet",),
         shows=("models", "variants", "min_reviews"),
         when=lambda study: study.states.record_attention,
@@ -115,7 +125,6 @@ _ENTRIES = (
         name="similarity",
         title="Similarity of the variants to the original reviews",
         category="Data",
-        labels={"figure": "similarity to the original"},
         tables=("similarity.parquet",),
         shows=("threshold", "rewritten"),
         when=lambda study: study.rewritten,
@@ -124,7 +133,6 @@ _ENTRIES = (
         name="placement",
         title="Where the key phrases stand in their sentences",
         category="Data",
-        labels={"figure": "where key phrases stand"},
         tables=("placement.parquet",),
         shows=("variants",),
         when=lambda study: study.rewritten,
@@ -133,7 +141,6 @@ _ENTRIES = (
         name="balance",
         title="Balance of the controls",
         category="Data",
-        labels={"figure": "balance of the controls"},
         tables=("balance.csv",),
         shows=("models", "variants", "max_imbalance"),
         when=lambda study: study.balanced,
@@ -142,18 +149,17 @@ _ENTRIES = (
         name="contrast",
         title="Differences between variants",
         category="Contrasts",
-        labels={"contrasts": "{metric}"},
         tables=("contrasts.parquet",),
-        shows=("metric", "label", "homogenization", "views", "contrasts", "alpha", "models", "variants"),
-        when=lambda study: study.contrasted and study.contrasted_metrics,
-        metrics=lambda study: study.contrasted_metrics,
+        shows=("metric", "label", "homogenization", "view", "contrasts", "alpha", "margin", "models", "variants"),
+        when=lambda study: study.contrasted and study.drawn_contrasts,
+        each=_by_metric_and_view,
         folder="contrasts",
+        reported=_is_headline,
     ),
     Figure(
         name="first_token_scatter",
         title="Singular anisotropy and the first token",
         category="Position and attention",
-        labels={"figure": "singular anisotropy and the first token"},
         tables=("metrics.parquet", "first_token.parquet"),
         when=lambda study: study.correlates_first_token,
     ),
@@ -161,7 +167,6 @@ _ENTRIES = (
         name="components",
         title="What each component of a block adds to anisotropy",
         category="Contrasts",
-        labels={"figure": "components of a block"},
         tables=("components.parquet",),
         shows=("models", "variants", "min_reviews"),
         when=lambda study: study.component_jobs,
@@ -170,7 +175,6 @@ _ENTRIES = (
         name="extrema",
         title="What happens at the peaks",
         category="Contrasts",
-        labels={"figure": "what happens at the peaks"},
         tables=("summary.parquet", "extrema.parquet", "extrema_blocks.parquet"),
         shows=("models", "metric_titles"),
         when=lambda study: study.finds_extrema,
@@ -179,29 +183,26 @@ _ENTRIES = (
         name="dose_response",
         title="Changed attention",
         category="Causes",
-        labels={"figure": "dose and response: {metric}"},
         tables=("interventions.parquet", "doses.csv"),
         shows=("metric", "label", "homogenization", "models"),
         when=lambda study: study.intervention_jobs and study.intervened_metrics,
-        metrics=lambda study: study.intervened_metrics,
+        each=_by_metric(lambda study: study.intervened_metrics),
         folder="dose_response",
     ),
     Figure(
         name="conditions",
         title="Closed keys, capped sinks, other positions",
         category="Causes",
-        labels={"figure": "closed, capped, moved: {metric}"},
         tables=("interventions.parquet", "intervened_layers.parquet", "doses.csv"),
         shows=("metric", "label", "homogenization", "models"),
         when=lambda study: study.intervention_jobs and study.interventions.undosed,
-        metrics=lambda study: study.interventions.metrics,
+        each=_by_metric(lambda study: study.interventions.metrics),
         folder="conditions",
     ),
     Figure(
         name="susceptibility",
         title="What a metric answers to: slopes by block",
         category="Causes",
-        labels={"figure": "slopes by block"},
         tables=("slopes.parquet",),
         shows=("metric_titles", "models"),
         when=lambda study: study.intervention_jobs and study.interventions.slopes,
@@ -210,7 +211,6 @@ _ENTRIES = (
         name="harm",
         title="Homogenization and what it costs",
         category="Consequences",
-        labels={"figure": "homogenization and harm"},
         tables=("harm.csv",),
         shows=("models",),
         when=lambda study: study.reading and study.reading.intervenes,
@@ -219,7 +219,6 @@ _ENTRIES = (
         name="probes",
         title="What a probe finds in the pooled states of a text",
         category="Consequences",
-        labels={"figure": "probes by depth"},
         tables=("probes.parquet",),
         when=lambda study: study.reading and study.reading.probes,
     ),
@@ -227,7 +226,6 @@ _ENTRIES = (
         name="shifts",
         title="How far a changed text moves its pooled states",
         category="Consequences",
-        labels={"figure": "shifts by depth"},
         tables=("shifts.parquet",),
         when=lambda study: study.reading and len(study.reading.texts) > 1,
     ),
@@ -235,7 +233,6 @@ _ENTRIES = (
         name="training",
         title="Losses while models are trained",
         category="Training",
-        labels={"figure": "losses"},
         tables=("training.parquet",),
         shows=("arms",),
         when=lambda study: study.trained_models,
@@ -244,18 +241,16 @@ _ENTRIES = (
         name="arms",
         title="Trained models, over seeds",
         category="Training",
-        labels={"figure": "over seeds: {metric}"},
         tables=("arms.parquet",),
         shows=("metric", "label", "views", "arms", "arm_pairs"),
-        when=lambda study: study.trained_models and study.contrasted_metrics,
-        metrics=lambda study: study.contrasted_metrics,
+        when=lambda study: study.trained_models and study.drawn_contrasts,
+        each=_by_metric(lambda study: study.drawn_contrasts),
         folder="arms",
     ),
     Figure(
         name="positional_heads",
         title="How much of each head's attention follows from positions alone",
         category="Position and attention",
-        labels={"figure": "positional attention by head"},
         tables=("positional.parquet",),
         when=lambda study: study.positional_jobs,
     ),
@@ -263,7 +258,6 @@ _ENTRIES = (
         name="positional_templates",
         title="The attention that positions alone predict",
         category="Position and attention",
-        labels={"figure": "templates of positional attention"},
         tables=("templates.parquet", "positional.parquet", "attention.parquet"),
         when=lambda study: study.positional_jobs and study.states.record_attention,
     ),
@@ -271,7 +265,6 @@ _ENTRIES = (
         name="sinks",
         title="Tokens besides the first that draw attention or are massive",
         category="Position and attention",
-        labels={"figure": "secondary sinks"},
         tables=("sinks.parquet",),
         when=lambda study: study.positional_jobs,
     ),
@@ -279,19 +272,19 @@ _ENTRIES = (
         name="sensitivity",
         title="What the metrics answer to",
         category="Metrics",
-        labels={"metric": "what the metrics answer to"},
         tables=("sensitivity.csv",),
         shows=("metric_titles",),
         when=lambda study: study.sensitivity,
     ),
     Figure(
         name="claims",
-        title="Published claims, judged on these reviews",
+        title="Claims, judged on these reviews",
         category="Claims",
-        labels={"table": "the board"},
         tables=("claims.csv", "comparisons.csv"),
-        shows=("models",),
+        shows=("claims_of", "models"),
         when=lambda study: study.judged_claims,
+        each=lambda study: {name: {"claims_of": source} for name, source in study.sources_of_claims.items()},
+        folder="claims",
     ),
 )
 FIGURES = {figure.name: figure for figure in _ENTRIES}

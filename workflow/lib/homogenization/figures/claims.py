@@ -1,9 +1,9 @@
-"""The board of claims: a row for each published claim, a column for each model, and the verdicts in the cells."""
+"""The board of a source of claims: a row for each claim, a column for each model, and the verdicts in the cells."""
 
 import math
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,14 +67,17 @@ CONVENTIONS = {"raw": "text by text", "thesis": "pooled"}
 _SIGNED = ("contrast", "slope", "net_change", "component", "correlation", "intervention", "arms")
 
 # inches; the axes of the board are in inches too, so that text and boxes fit each other
-_STATEMENT_WIDTH, _CELL_WIDTH, _GAP = 4.9, 2.15, 0.05
-_STATEMENT_LINE, _SMALL_LINE, _ROW_PADDING = 0.205, 0.17, 0.17
-_LEAST_ROW, _LEAST_UNTESTED, _HEADING_HEIGHT, _HEADER_LINE = 0.58, 0.36, 0.42, 0.2
-_NUMBER_LINE, _DETAIL_LINE = 0.22, 0.135
-_STATEMENT_CHARACTERS, _SMALL_CHARACTERS, _HEADER_CHARACTERS = 50, 68, 17
-_REASON_CHARACTERS, _REASON_LINE = 25, 0.125
+_STATEMENT_WIDTH, _CRITERION_WIDTH, _CELL_WIDTH, _GAP = 3.2, 1.85, 1.55, 0.04
+_CLAIM_WIDTH = _STATEMENT_WIDTH + _CRITERION_WIDTH
+_STATEMENT_LINE, _SMALL_LINE, _ROW_PADDING = 0.15, 0.115, 0.09
+_LEAST_ROW, _HEADER_LINE = 0.27, 0.17
+_NUMBER_LINE, _DETAIL_LINE = 0.165, 0.1
+_STATEMENT_SIZE, _SMALL_SIZE, _NUMBER_SIZE, _DETAIL_SIZE = 9, 7, 9.5, 6.3  # points
+_STATEMENT_CHARACTERS, _CRITERION_CHARACTERS, _HEADER_CHARACTERS = 47, 32, 20
+_DETAIL_CHARACTERS, _REASON_CHARACTERS = 28, 24
+_LEAST_WIDTH = 6.6  # a board of one model has room for its note
 _NO_BREAK = "\u00a0"
-_LEAST_TOGETHER = 3  # untested claims of a source that share a row
+_LEAST_TOGETHER = 3  # claims tested in no model that share a row
 
 
 @dataclass(frozen=True)
@@ -102,48 +105,44 @@ class _Cell:
     def height(self, n_columns: int) -> float:
         """Height of its texts in inches, in a box as wide as so many columns."""
         if not self.number:
-            return _REASON_LINE * _count_lines(self.reason(n_columns))
+            return _DETAIL_LINE * _count_lines(self.reason(n_columns))
         return _NUMBER_LINE + _DETAIL_LINE * len(self.lines)
 
 
 @house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
-    """The board from the table claims, grouped by source; sources and claims keep their order.
+    """The board of the source `shown.claims_of` from the table claims, whose order it keeps.
 
     A claim whose model is null has one cell for all models; where all are, the board has one column. A claim without a
     row for a model was not tested in it. The table comparisons says which controls are out of balance.
 
     Raises:
-        HomogenizationError: the table holds no claim.
+        HomogenizationError: the table holds no claim of this source.
     """
-    table, models = tables["claims"], shown.models
-    require_rows(table, shown, "any claim", table["claim"])
+    claims, models = tables["claims"], shown.models
+    table = claims.filter(source=shown.claims_of)
+    require_rows(table, shown, f"claims of '{shown.claims_of}'", claims["source"])
     table = table.filter(pl.col("model").is_null() | pl.col("model").is_in([name for name, _ in models]))
     models = [(None, STUDY.capitalize())] if table["model"].is_null().all() else models
     unchanged = table["reason"].str.ends_with(MORE_CHANGE).any()  # said once, and not in each cell
     table = table.with_columns(pl.col("reason").str.strip_suffix(f". {MORE_CHANGE}"))
     table = table.join(_unbalanced(tables["comparisons"]), on=("variant", "minus"), how="left", maintain_order="left")
-    twice = table.group_by("statement").agg(pl.col("convention").n_unique() > 1).filter("convention")["statement"]
-    groups = {
-        source: _lay_out_group(of_source, twice.to_list(), len(models))
-        for (source,), of_source in table.group_by("source", maintain_order=True)
-    }
+    rows = _lay_out_board(table, len(models))
     headers = [_wrap_evenly(label, _HEADER_CHARACTERS) for _, label in models]
     header_height = _HEADER_LINE * (1 + max(header.count("\n") + 1 for header in headers)) + 0.1
-    height = header_height + sum(_HEADING_HEIGHT + sum(row.height for row in rows) for rows in groups.values())
-    width = _STATEMENT_WIDTH + len(models) * _CELL_WIDTH
+    height = header_height + sum(row.height for row in rows)
+    width = max(_LEAST_WIDTH, _CLAIM_WIDTH + len(models) * _CELL_WIDTH)
     figure = Figure(figsize=(width, height))
     axes = figure.add_subplot()
     axes.set(xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
     _write_header(axes, table, models, headers, header_height)
     top = header_height
-    for source, rows in groups.items():
-        _write_heading(axes, source, top, width)
-        top += _HEADING_HEIGHT
-        for row in rows:
-            _draw_row(axes, row, top, models)
-            top += row.height
+    for row in rows:
+        if row.statement:
+            axes.hlines(top, 0, _CLAIM_WIDTH + len(models) * _CELL_WIDTH, color="#cccccc", lw=0.6)
+        _draw_row(axes, row, top, models)
+        top += row.height
     handles = [
         Patch(fc=look.colour, ec=GREY, lw=0.8, label=f"{look.sign}  {verdict}") for verdict, look in VERDICTS.items()
     ]
@@ -162,13 +161,11 @@ def _note(table: pl.DataFrame, cure: str) -> str:
     counts = {unit: tested.filter(unit=unit)["n_reviews"] for unit in (REVIEWS, SEEDS)}
     counts = {unit: found for unit, found in counts.items() if len(found)} or {REVIEWS: tested["n_reviews"].clear()}
     parts = [
-        "Number: where a claim is about a difference or a change, its size as a share of what depth does to the "
-        "metric in the model; below it, or alone, the estimate with its interval in brackets, and this range over "
-        "depth. Supported or contradicted: on the claimed or on the other side of the criterion (grey), tested over "
-        "reviews or seeds and corrected for all claims and models on the board, or, for ranges, places, correlations "
-        "and components, the whole interval inside or outside. Negligible: the whole interval is closer to no "
-        "difference than the margin. Undecided: none of these. Not tested: the study lacks what the claim is about, or "
-        "has too few accepted or changed reviews of it.",
+        "Per cent: of what depth does to the metric in the model (its range over depth). Below it, or large: the "
+        "estimate, with its interval. Supported or contradicted: on the claimed or on the other side of the "
+        "criterion (grey), tested over reviews or seeds and corrected for all claims and models of the study, or, for "
+        "ranges, places, correlations and components, the whole interval inside or outside. Negligible: the interval "
+        "is closer to no difference than the margin. Undecided: none of these.",
         *filter(None, [cure]),
     ]
     if table["fragile"].any():
@@ -176,11 +173,13 @@ def _note(table: pl.DataFrame, cure: str) -> str:
     if table["imbalance"].is_not_null().any():
         parts.append("Unbalanced: the variant and its control differ in more than the claim is about.")
     if (table["share_changed"] < 1).any():
-        parts.append("Changed: the share of the texts that differ; the comparison is over them.")
+        parts.append("Changed: the share of the texts that differ, which alone are compared.")
     if table["q_decides"].any():
         parts.append("q: the corrected p, where it decides otherwise than the interval would.")
     if table["first_decides"].any():
-        parts.append("First token stays: the other verdict of the reviews that begin with the same token in both.")
+        parts.append("First stays: the other verdict of the reviews that begin with the same token in both.")
+    if table["without_first"].is_finite().any():
+        parts.append("Without first: the estimate where the first token is left out.")
     if (table["convention"] == "thesis").any():
         parts.append("Pooled: tokens of many texts in one matrix, centred, with the output after the final norm.")
     if table["depends_on_length"].any():
@@ -189,20 +188,21 @@ def _note(table: pl.DataFrame, cure: str) -> str:
     return " ".join([*parts, f"n = {numbers}."])
 
 
-def _lay_out_group(of_source: pl.DataFrame, twice: Sequence[str], n_models: int) -> list[_Row]:
-    """The rows of a source; a claim in two conventions has its statement once, and two rows.
+def _lay_out_board(table: pl.DataFrame, n_models: int) -> list[_Row]:
+    """The rows of a board; a claim with several rows has its statement once.
 
-    Where none of its claims was tested, they share a row.
+    Claims that were tested in no model share the last row, if they are several.
     """
-    n_claims = of_source["claim"].n_unique()
-    if n_claims >= _LEAST_TOGETHER and (of_source["verdict"] == NOT_TESTED).all():
-        return [_together(n_claims, of_source["reason"].unique(maintain_order=True).to_list(), n_models)]
+    tested = (pl.col("verdict") != NOT_TESTED).any().over("claim")
+    untested = table.filter(~tested)
+    together = untested["claim"].n_unique() >= _LEAST_TOGETHER
+    twice = table.group_by("statement").agg(pl.col("convention").n_unique() > 1).filter("convention")["statement"]
     rows, above = [], None
-    for _, claim in of_source.group_by("claim", maintain_order=True):
+    for _, claim in (table.filter(tested) if together else table).group_by("claim", maintain_order=True):
         statement = claim["statement"][0]
         rows.append(_lay_out(claim, "" if statement == above else statement, statement in twice, n_models))
         above = statement
-    return rows
+    return [*rows, _together(untested, n_models)] if together else rows
 
 
 def _lay_out(claim: pl.DataFrame, statement: str, names_convention: bool, n_models: int) -> _Row:
@@ -214,22 +214,22 @@ def _lay_out(claim: pl.DataFrame, statement: str, names_convention: bool, n_mode
         criterion = f"{CONVENTIONS[first['convention']]}: {criterion}"
     if first["published"]:
         criterion += f"; published: {first['published']}"
-    criterion = textwrap.fill(criterion, _SMALL_CHARACTERS).replace(_NO_BREAK, " ")
-    lines = _STATEMENT_LINE * _count_lines(statement) + _SMALL_LINE * _count_lines(criterion)
+    criterion = textwrap.fill(criterion, _CRITERION_CHARACTERS).replace(_NO_BREAK, " ")
+    lines = max(_STATEMENT_LINE * _count_lines(statement), _SMALL_LINE * _count_lines(criterion))
     cells = {row["model"]: _cell(row) for row in claim.iter_rows(named=True)}
-    least = _LEAST_ROW
     if len(set(cells.values())) == 1 and first["verdict"] == NOT_TESTED:  # for one reason in all models
-        cells, least = {None: cells[first["model"]]}, _LEAST_UNTESTED
+        cells = {None: cells[first["model"]]}
     tallest = max(cell.height(n_models if model is None else 1) for model, cell in cells.items())
-    return _Row(statement, criterion, max(least, lines + _ROW_PADDING, tallest + _ROW_PADDING), cells)
+    return _Row(statement, criterion, max(_LEAST_ROW, lines + _ROW_PADDING, tallest + _ROW_PADDING), cells)
 
 
-def _together(n_claims: int, reasons: Sequence[str | None], n_models: int) -> _Row:
-    """The row of claims none of which was tested, with each reason once."""
+def _together(untested: pl.DataFrame, n_models: int) -> _Row:
+    """The row of claims that were tested in no model, with each reason once."""
+    reasons = untested["reason"].unique(maintain_order=True)
     cell = _Cell(NOT_TESTED, "", ("; ".join(reason or "no result" for reason in reasons),))
-    height = max(_LEAST_ROW, cell.height(n_models) + _ROW_PADDING)
+    statement = f"{untested['claim'].n_unique()} claims, of which none could be tested"
     return _Row(
-        f"{n_claims} claims, of which none could be tested", "each of them: tables/claims.csv", height, {None: cell}
+        statement, "each: tables/claims.csv", max(_LEAST_ROW, cell.height(n_models) + _ROW_PADDING), {None: cell}
     )
 
 
@@ -243,22 +243,32 @@ def _cell(row: dict[str, Any]) -> _Cell:
         interval = f"[{short_number(row['ci_low'])}, {short_number(row['ci_high'])}]"
     size = row["share_of_depth"]
     if _is_number(size):
-        number, first = f"{'+' if round(size, 4) > 0 else ''}{share_in_words(size)} of depth", f"{estimate} {interval}"
+        number, first = f"{'+' if round(size, 4) > 0 else ''}{share_in_words(size)}", f"{estimate} {interval}"
     else:
         number, first = estimate, interval
-    whole = f"a range of {short_number(row['depth_range'])}" if _is_number(size) else ""
-    marks = [mark for mark, shown in (("fragile", row["fragile"]), ("unbalanced", row["imbalance"])) if shown]
-    marks += [f"q {probability(row['q_value'])}"] if row["q_decides"] else []
-    lines = [first.strip(), whole, " · ".join(marks)]
+    details = [first.strip()]
+    details += [mark for mark, shown in (("fragile", row["fragile"]), ("unbalanced", row["imbalance"])) if shown]
+    details += [f"q {probability(row['q_value'])}"] if row["q_decides"] else []
     if _is_number(row["share_changed"]) and row["share_changed"] < 1:
-        lines.append(f"{share_in_words(row['share_changed'])} of texts changed")
+        details.append(f"{share_in_words(row['share_changed'])} changed")
     if _is_number(row["without_first"]):
-        lines.append(f"first token left out: {short_number(row['without_first'], signed=True)}")
+        details.append(f"without first: {short_number(row['without_first'], signed=True)}")
     if row["first_decides"]:
-        lines += ["where the first token stays:", f"{row['verdict_same_first']} (n {row['n_same_first']})"]
+        details.append(f"first stays: {row['verdict_same_first']}")
     if row["unit"] == POOLS:
-        lines.append(f"{row['n_reviews']} pools of texts" if row["n_reviews"] > 1 else "one pool: no interval")
-    return _Cell(row["verdict"], number, tuple(line for line in lines if line))
+        details.append(f"{row['n_reviews']} pools" if row["n_reviews"] > 1 else "one pool")
+    return _Cell(row["verdict"], number, tuple(_packed(filter(None, details))))
+
+
+def _packed(parts: Iterable[str]) -> list[str]:
+    """`parts` in as few lines as their order allows."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(part) + 3 <= _DETAIL_CHARACTERS:
+            lines[-1] += f" · {part}"
+        else:
+            lines.append(part)
+    return lines
 
 
 def _count_lines(text: str) -> int:
@@ -277,31 +287,24 @@ def _wrap_evenly(text: str, width: int) -> str:
 def _write_header(axes: Axes, table: pl.DataFrame, models: Named, headers: Sequence[str], height: float) -> None:
     """Write the names of the models, and below each the number of each verdict."""
     for index, ((model, _), header) in enumerate(zip(models, headers, strict=True)):
-        centre = _STATEMENT_WIDTH + (index + 0.5) * _CELL_WIDTH
-        axes.text(centre, height - _HEADER_LINE - 0.1, header, ha="center", va="bottom", fontsize=11, weight="bold")
+        centre = _CLAIM_WIDTH + (index + 0.5) * _CELL_WIDTH
+        axes.text(centre, height - _HEADER_LINE - 0.08, header, ha="center", va="bottom", fontsize=9, weight="bold")
         verdicts = table.filter(pl.col("model").eq_missing(model))["verdict"].to_list()
-        tally = "   ".join(f"{look.sign} {verdicts.count(name)}" for name, look in VERDICTS.items() if name in verdicts)
-        axes.text(centre, height - 0.08, tally, ha="center", va="bottom", fontsize=9.5, color="#444444")
-
-
-def _write_heading(axes: Axes, source: str, top: float, width: float) -> None:
-    bottom = top + _HEADING_HEIGHT - 0.08
-    axes.text(0, bottom - 0.05, source, ha="left", va="bottom", fontsize=11, weight="bold", color="#444444")
-    axes.hlines(bottom, 0, width, color="#444444", lw=1)
+        tally = "  ".join(f"{look.sign} {verdicts.count(name)}" for name, look in VERDICTS.items() if name in verdicts)
+        axes.text(centre, height - 0.06, tally, ha="center", va="bottom", fontsize=8, color="#444444")
 
 
 def _draw_row(axes: Axes, row: _Row, top: float, models: Named) -> None:
     middle = top + row.height / 2
-    shift = _SMALL_LINE * _count_lines(row.criterion) / 2
-    block = _STATEMENT_LINE * _count_lines(row.statement) / 2
+    text = {"ha": "left", "va": "center", "linespacing": 1.15}
     if row.statement:
-        axes.text(0, middle - shift, row.statement, ha="left", va="center", fontsize=12, color=DARK, linespacing=1.15)
-    axes.text(0, middle + block, row.criterion, ha="left", va="center", fontsize=8.5, color=GREY)
+        axes.text(0, middle, row.statement, fontsize=_STATEMENT_SIZE, color=DARK, **text)
+    axes.text(_STATEMENT_WIDTH, middle, row.criterion, fontsize=_SMALL_SIZE, color=GREY, **text)
     if None in row.cells:
-        _draw_cell(axes, row.cells[None], _STATEMENT_WIDTH, top, len(models) * _CELL_WIDTH, row.height)
+        _draw_cell(axes, row.cells[None], _CLAIM_WIDTH, top, len(models) * _CELL_WIDTH, row.height)
         return
     for index, (model, _) in enumerate(models):
-        left = _STATEMENT_WIDTH + index * _CELL_WIDTH
+        left = _CLAIM_WIDTH + index * _CELL_WIDTH
         cell = row.cells.get(model, _Cell(NOT_TESTED, "", ("no result",)))
         _draw_cell(axes, cell, left, top, _CELL_WIDTH, row.height)
 
@@ -312,22 +315,19 @@ def _draw_cell(axes: Axes, cell: _Cell, left: float, top: float, width: float, h
     box = (left + _GAP / 2, top + _GAP / 2), width - _GAP, height - _GAP
     dashed = {"ec": "#bbbbbb", "ls": (0, (3, 2))} if cell.verdict == NOT_TESTED else {"ec": look.colour}
     axes.add_patch(Rectangle(*box, fc=look.colour, lw=0.8, label=cell.verdict, **dashed))
-    middle = top + height / 2
-    start = left + width / 2 - _CELL_WIDTH / 2
-    centre = start + 0.4 + (_CELL_WIDTH - 0.4 - _GAP) / 2
-    if not cell.number:
-        centre = left + 0.4 + (width - 0.4 - _GAP) / 2
-        start = left
+    middle, centre = top + height / 2, left + width / 2
     text = {"ha": "center", "color": look.ink, "va": "center"}
-    axes.text(start + 0.22, middle, look.sign, fontsize=19, weight="bold", **text)
     if not cell.number:
-        axes.text(centre, middle, cell.reason(round((width + _GAP) / _CELL_WIDTH)), fontsize=7.5, **text)
+        reason = cell.reason(round((width + _GAP) / _CELL_WIDTH))
+        axes.text(left + 0.12, middle, look.sign, fontsize=_NUMBER_SIZE, weight="bold", **text)
+        axes.text(centre + 0.08, middle, reason, fontsize=_DETAIL_SIZE, linespacing=1.1, **text)
         return
-    place = middle - cell.height(1) / 2
-    size = 11 if " " in cell.number else 13
-    axes.text(centre, place + _NUMBER_LINE / 2, cell.number, fontsize=size, weight="bold", **text)
+    first = middle - cell.height(1) / 2 + _NUMBER_LINE / 2
+    axes.text(centre - 0.4, first, look.sign, fontsize=_NUMBER_SIZE + 2, weight="bold", **text)
+    axes.text(centre + 0.1, first, cell.number, fontsize=_NUMBER_SIZE, weight="bold", **text)
     for index, line in enumerate(cell.lines):
-        axes.text(centre, place + _NUMBER_LINE + (index + 0.5) * _DETAIL_LINE, line, fontsize=7.5, **text)
+        place = first + _NUMBER_LINE / 2 + (index + 0.5) * _DETAIL_LINE
+        axes.text(centre, place, line, fontsize=_DETAIL_SIZE, **text)
 
 
 def _is_number(value: float | None) -> bool:

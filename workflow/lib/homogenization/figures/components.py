@@ -16,6 +16,7 @@ from homogenization.figures.shown import Shown, Tables, names_of, require_rows, 
 from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import short_number
+from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.tables.over_reviews import summarise
 from homogenization.vocabulary.variants import ORIGINAL
 
@@ -30,19 +31,20 @@ _COMPONENTS = {  # in the order of a block
     "feed_forward_addition": "addition of feed-forward",
     "addition": "addition of both",
 }
+_LOOKS = {ALL_TOKENS: "", "centred": "centred"}  # a panel has both all tokens and all but the first
 _QUARTERS = ("first quarter of the blocks", "second", "third", "last")
 _COLOURS = ("#6db290", "#44948f", "#24768b", "#215584")  # seaborn's palette "crest"
 _LANES = len(_QUARTERS) + 1  # lanes of a component: its quarters, and the mean of all blocks
 _PITCH = _LANES + 1.2  # lanes from one component to the next
 _LANE_HEIGHT = 0.07  # inches
 _BAND_COLOUR = "#f4f4f4"
-_NUMBER_ROOM = 0.30  # share of the panel's width for the numbers at its right
 
 
 @house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The figure from the table components: rows are metrics and views, columns are models and variants.
 
+    A panel has a view with all tokens; of the same view without the first, it has the mean over all blocks alone.
     Models and variants that the table lacks are left out.
 
     Raises:
@@ -70,23 +72,25 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     height = _LANE_HEIGHT * _PITCH * len(components) + 0.6
     figure, panels = panel_grid(
         [(column, label) for column, (_, _, label) in columns.items()],
-        [(row, view_label(view)) for row, (_, view) in rows.items()],
+        [(row, "") for row in rows],  # the axis names them: at the right of a panel stand its numbers
         row_height=height,
         max_columns=3,
     )
     for (row, column), axes in panels.items():
         (metric, view), (model, variant, _) = rows[row], columns[column]
         of_panel = {"metric": metric, "view": view, "model": model, "variant": variant}
-        _draw_panel(axes, by_quarter.filter(**of_panel), overall.filter(**of_panel), components)
+        others = overall.filter(**of_panel | {"view": _without_first(view)})
+        _draw_panel(axes, by_quarter.filter(**of_panel), overall.filter(**of_panel), others, components)
         if variant not in enough:
             mark_empty(axes, f"{count_in_words(n_reviews[variant])},\nat least {needed} are needed")
-        axes.set_xlabel(f"Change of {metric.replace('_', ' ')}")
+        look = _LOOKS.get(view, view_label(view))
+        axes.set_xlabel(", ".join(filter(None, [f"Change of {metric.replace('_', ' ')}", look])))
         if axes.get_subplotspec().colspan.start:
             axes.tick_params(labelleft=False)
     note = (
         "Bar: change from a component's input to its output, for an addition from the stream before it to the stream "
         "after; mean over the blocks of a quarter of the depth and over reviews. Diamond and number: mean over all "
-        "blocks. Whiskers: 95 % confidence intervals over reviews. "
+        "blocks; open: the same without the first token. Whiskers: 95 % confidence intervals over reviews. "
         f"n = {counted(overall.filter(pl.col('mean').is_finite())['n_reviews'])}"
         f"{f', {variants[0][1]}' if len(variants) == 1 else ''}. Horizontal scales differ between panels."
     )
@@ -103,13 +107,20 @@ def _without_reviews(shown: Shown) -> Figure:
 
 
 def _panel_rows(table: pl.DataFrame) -> list[tuple[str, str]]:
-    """(metric, view) of each row of panels: all tokens above without the first, as they are above centred.
+    """(metric, view) of each row of panels: tokens as they are above centred.
 
-    Centred tokens point away from each other by construction: the mean of their cosines is not drawn.
+    A view without the first token has a row where the table lacks the same view with all tokens. Centred tokens point
+    away from each other by construction: the mean of their cosines is not drawn.
     """
     pairs = table.select("metric", "view").unique().rows()
+    beside = {(metric, _without_first(view)) for metric, view in pairs}
     drawn = [(metric, view) for metric, view in pairs if metric != "cosine_anisotropy" or "centred" not in view]
-    return sorted(drawn, key=lambda row: (row[0], "centred" in row[1], "without" in row[1]))
+    return sorted(set(drawn) - beside, key=lambda row: (row[0], "centred" in row[1], row[1]))
+
+
+def _without_first(view: str) -> str:
+    """The view that leaves out the first token and is else as `view`."""
+    return WITHOUT_FIRST if view == ALL_TOKENS else f"{view}_{WITHOUT_FIRST}"
 
 
 def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -137,18 +148,17 @@ def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return parts[0], parts[1]
 
 
-def _limits(by_quarter: pl.DataFrame, overall: pl.DataFrame) -> tuple[float, float]:
-    """Limits of the horizontal axis: all bars, whiskers and zero, and room for the numbers at the right."""
+def _limits(*parts: pl.DataFrame) -> tuple[float, float]:
+    """Limits of the horizontal axis: all bars, diamonds, whiskers and zero."""
     columns = ("mean", "ci_low", "ci_high")
-    drawn = np.concatenate([part.select(columns).to_numpy().ravel() for part in (by_quarter, overall)])
-    low, high = range_with_zero(drawn, 0.04)
-    return low, low + (high - low) / (1 - _NUMBER_ROOM)
+    return range_with_zero(np.concatenate([part.select(columns).to_numpy().ravel() for part in parts]), 0.04)
 
 
 def _draw_panel(
     axes: Axes,
     by_quarter: pl.DataFrame,
     overall: pl.DataFrame,
+    without_first: pl.DataFrame,
     components: Sequence[str],
 ) -> None:
     """Bars, whiskers and numbers of one model; lane 0 of a component is its uppermost."""
@@ -167,9 +177,12 @@ def _draw_panel(
             axes.hlines(lane, row["ci_low"], row["ci_high"], color=DARK, lw=1.2)
             axes.plot(row["mean"], lane, "D", color=DARK, ms=4, label=f"{component}, all blocks")
             _write(axes, top, short_number(row["mean"], signed=True), DARK)
+        for row in without_first.filter(pl.col("component") == component).iter_rows(named=True):
+            lane = top + _LANES - 1
+            axes.plot(row["mean"], lane, "D", mfc="none", mec=DARK, ms=7, label=f"{component}, without the first token")
         if mean.is_empty() and not overall.is_empty():
             _write(axes, top, "none", GREY)
-    axes.set_xlim(_limits(by_quarter, overall))
+    axes.set_xlim(_limits(by_quarter, overall, without_first))
     axes.set_ylim(_PITCH * len(components) - 1.1, -1.1)
     centres = np.arange(len(components)) * _PITCH + (_LANES - 1) / 2
     axes.set_yticks(centres, [_COMPONENTS.get(name, name.replace("_", " ")) for name in components])
@@ -185,11 +198,16 @@ def _draw_panel(
 
 
 def _write(axes: Axes, top: float, text: str, colour: str) -> None:
-    """Write at the right edge of the panel, in the middle of the component whose first lane is `top`."""
-    place = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "center"}
-    axes.text(0.985, top + (_LANES - 1) / 2, text, color=colour, fontsize=9, **place)
+    """Write right of the panel, in the middle of the component whose first lane is `top`."""
+    place = {"transform": axes.get_yaxis_transform(), "ha": "left", "va": "center"}
+    axes.text(1.015, top + (_LANES - 1) / 2, text, color=colour, fontsize=9, **place)
 
 
 def _handles(quarters: set[int]) -> list[Artist]:
     handles: list[Artist] = [Patch(color=_COLOURS[index], label=_QUARTERS[index]) for index in sorted(quarters)]
-    return [*handles, Line2D([], [], color=DARK, ls="-", lw=1.2, marker="D", ms=4, label="mean of all blocks")]
+    open_diamond = {"color": DARK, "ls": "", "marker": "D", "mfc": "none", "ms": 7}
+    return [
+        *handles,
+        Line2D([], [], color=DARK, ls="-", lw=1.2, marker="D", ms=4, label="mean of all blocks"),
+        Line2D([], [], **open_diamond, label="without the first token"),
+    ]

@@ -133,9 +133,10 @@ def _colour(row: dict) -> str:
 
 
 def _scale(axes_of_row: list[Axes], homogenization: int) -> None:
-    """One scale for the changes of a row, the side of `homogenization` tinted."""
+    """One scale for the changes of a row, zero in its middle; the side of `homogenization` is tinted."""
     drawn = [axes.dataLim.intervalx for axes in axes_of_row]
-    limits = range_with_zero(np.concatenate(drawn), 0.08)
+    largest = np.abs(range_with_zero(np.concatenate(drawn), 0.08)).max()
+    limits = (-largest, largest)
     for axes in axes_of_row:
         if homogenization:
             axes.axvspan(0, limits[homogenization > 0], color=ALIKE_COLOUR, lw=0, zorder=0)
@@ -182,7 +183,7 @@ def _note(doses: pl.DataFrame, effects: pl.DataFrame) -> str:
     note = (
         "Point: mean change Δ over reviews from the run with untouched attention; line: its 95 % interval. KL: from "
         "the untouched to the changed next-token distribution, mean over tokens and reviews. "
-        f"n = {counted(doses['n_reviews'])}. Scales differ between rows."
+        f"n = {counted(doses['n_reviews'])}. Zero is in the middle of each panel; scales differ between rows."
     )
     if (doses["n_sink_moved"] > 0).any():
         note += (

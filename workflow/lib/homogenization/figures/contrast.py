@@ -1,10 +1,11 @@
-"""The figure of one metric's differences between variants: against depth, a panel for each view and subtracted variant.
+"""The figure of one metric's differences between variants, in one view, against depth.
 
-Rows are the variants that are subtracted and the views, columns the models, lines the variants.
+Columns are models. The first row has each variant minus the original, each other row a variant minus its controls.
 """
 
 import textwrap
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from homogenization.figures.curves import DEPTH_LABEL, DEPTH_NOTE, draw_final_norm, set_depth_axis
 from homogenization.figures.panels import (
@@ -23,13 +25,15 @@ from homogenization.figures.panels import (
     panel_grid,
     range_with_zero,
     variant_handles,
-    views_present,
 )
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import ALIKE_COLOUR, DARK, VariantStyle, house_style, variant_styles
-from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import true_minus
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.vocabulary.variants import ORIGINAL
 
+_DIFFERENCES = ["mean", "ci_low", "ci_high", "mean_common"]
+_MARGIN_COLOUR = "#dcdcdc"
 _COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5))}
 _LARGEST_MARKER, _SMALLEST_MARKER = 4.8, 2.0  # points
 _FACES = {  # how a difference is marked -> the look of its marker
@@ -41,49 +45,104 @@ _FACES = {  # how a difference is marked -> the look of its marker
 
 @house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
-    """The figure of `shown.metric` from the table contrasts; the side of `shown.homogenization` is tinted.
+    """The figure of `shown.metric` in `shown.view` from the table contrasts.
+
+    Differences are shares of what the margin is a share of: what depth does to the metric in the model or, where that
+    is more, how far reviews lie apart. All panels have one scale, and one margin.
 
     Raises:
-        HomogenizationError: the table lacks the metric, or all of `shown.contrasts`.
+        HomogenizationError: the table lacks the metric in this view, or all of `shown.contrasts`.
     """
     contrasts = tables["contrasts"]
     pairs = pl.DataFrame(shown.contrasts, schema={"variant": pl.String, "minus": pl.String}, orient="row")
-    table = rows_of(contrasts, shown).filter(metric=shown.metric).join(pairs, ["variant", "minus"], "semi")
-    require_rows(table, shown, f"metric '{shown.metric}'", contrasts["metric"])
-    alpha, labels = shown.alpha, dict(shown.variants)
-    views = views_present(table, shown.views)
-    subtracted = dict.fromkeys(minus for _, minus in shown.contrasts)
-    tested = set(table.filter(pl.col("reason").is_null())["variant"])
-    styles = {name: style for name, style in variant_styles(shown.variants).items() if name in tested}
+    table = rows_of(contrasts, shown).filter(metric=shown.metric, view=shown.view)
+    table = table.join(pairs, ["variant", "minus"], "semi")
+    require_rows(table, shown, f"metric '{shown.metric}' in view '{shown.view}'", contrasts["metric"])
+    table = table.with_columns(yardstick=_yardstick()).with_columns(pl.col(_DIFFERENCES) / pl.col("yardstick") * 100)
+    labels = dict(shown.variants)
+    rows = _rows(shown, table)
+    styles = variant_styles(shown.variants)
     has_final_norm = (table["point"] == FINAL_NORM).any()
-    rows = {}
-    for minus in subtracted:
-        less = [labels.get(variant, variant) for variant, other in shown.contrasts if other == minus]
-        difference = f"{less[0] if len(less) == 1 else 'Variants'} less {labels.get(minus, minus)}"
-        for view in views:
-            if not table.filter(minus=minus, view=view).is_empty():
-                rows[f"{minus} {view}"] = (minus, view, f"{difference}; {view_label(view)}")
-    labelled = [(row, text) for row, (_, _, text) in rows.items()]
-    figure, panels = panel_grid(shown.models, labelled, row_height=2.3, rows_above=True)
-    for (row, model), axes in panels.items():
-        minus, view, _ = rows[row]
-        of_panel = table.filter(minus=minus, view=view, model=model)
+    figure, panels = panel_grid(
+        shown.models,
+        [(name, row.label) for name, row in rows.items()],
+        row_height=2.3 if len(rows) < 3 else 1.9,
+        rows_above=True,
+    )
+    limits = range_with_zero(table.select(_DIFFERENCES).to_numpy(), 0.06)
+    for (name, model), axes in panels.items():
+        row = rows[name]
+        of_panel = table.filter(row.wanted, model=model).with_columns(line=row.line)
+        of_row = {name: style for name, style in styles.items() if name in row.lines}
         axes.axhline(0, color=DARK, lw=0.9, label="zero")
-        _draw_curves(axes, of_panel.filter(pl.col("point") == RESIDUAL_STREAM), styles)
-        _draw_final_norm(axes, of_panel.filter(pl.col("point") == FINAL_NORM), styles)
-        set_depth_axis(axes, len(styles) if has_final_norm else 0)
-        axes.set_ylim(range_with_zero(of_panel.select("mean", "ci_low", "ci_high", "mean_common").to_numpy(), 0.12))
+        _draw_curves(axes, of_panel.filter(pl.col("point") == RESIDUAL_STREAM), of_row)
+        _draw_final_norm(axes, of_panel.filter(pl.col("point") == FINAL_NORM), of_row)
+        set_depth_axis(axes, max(len(row.lines) for row in rows.values()) if has_final_norm else 0)
+        axes.set_ylim(limits)
+        axes.yaxis.set_major_formatter(lambda value, _: true_minus(f"{value:g}"))
+        if of_panel["depth_range"].is_finite().any():
+            margin = 100 * shown.margin
+            axes.axhspan(-margin, margin, color=_MARGIN_COLOUR, lw=0, zorder=0.5, label="margin")
         if not of_panel["mean"].is_finite().any():
             mark_empty(axes, _why_empty(axes, of_panel))
         elif shown.homogenization:
             _tint_side(axes, shown.homogenization)
-    label_outer(panels, DEPTH_LABEL, dict.fromkeys(rows, f"Δ {shown.label}"))
+    label_outer(panels, DEPTH_LABEL, dict.fromkeys(rows, "Δ, % of what depth does"))
+    for axes in panels.values():  # one scale
+        axes.tick_params(labelleft=axes.get_subplotspec().colspan.start == 0)
     has_common = table["mean_common"].is_finite().any()
+    drawn = {name for row in rows.values() for name in row.lines}
     handles = [
-        *variant_handles(shown.variants, styles, set(styles)),
-        *_other_handles(alpha, has_common, shown.homogenization),
+        *variant_handles(shown.variants, styles, drawn),
+        *_other_handles(shown.alpha, has_common, shown.homogenization),
     ]
-    return finish(figure, shown.title, _note(table, labels, alpha, has_common, has_final_norm), handles)
+    note = _note(table, labels, shown, has_common, has_final_norm)
+    return finish(figure, shown.title, note, handles)
+
+
+class _Row(NamedTuple):
+    """The contrasts of a row of panels: what is subtracted from one variant, or one variant from the others.
+
+    Attributes:
+        label: what is subtracted from what.
+        wanted: test of its rows of the table contrasts.
+        line: column that tells its lines.
+        lines: names of the variants whose looks the lines have.
+    """
+
+    label: str
+    wanted: pl.Expr
+    line: pl.Expr
+    lines: set[str]
+
+
+def _rows(shown: Shown, table: pl.DataFrame) -> dict[str, _Row]:
+    """Rows by name: the variants minus the original, and each variant minus its controls."""
+    labels = dict(shown.variants)
+    tested = set(table.filter(pl.col("reason").is_null()).select("variant", "minus").unique().rows())
+    of_original = [variant for variant, minus in shown.contrasts if minus == ORIGINAL]
+    rows = {}
+    if of_original:
+        lines = {variant for variant in of_original if (variant, ORIGINAL) in tested}
+        first = labels.get(of_original[0], of_original[0])
+        less = f"{first if len(of_original) == 1 else 'Each variant'} minus {labels.get(ORIGINAL, ORIGINAL)}"
+        rows[ORIGINAL] = _Row(less, pl.col("minus") == ORIGINAL, pl.col("variant"), lines)
+    controls: dict[str, list[str]] = {}
+    for variant, minus in shown.contrasts:
+        if minus != ORIGINAL:
+            controls.setdefault(variant, []).append(minus)
+    for variant, others in controls.items():
+        lines = {minus for minus in others if (variant, minus) in tested}
+        of_one = labels.get(others[0], others[0])
+        less = f"{labels.get(variant, variant)} minus {of_one if len(others) == 1 else 'each of its controls'}"
+        wanted = (pl.col("variant") == variant) & (pl.col("minus") != ORIGINAL)
+        rows[f"{variant} and controls"] = _Row(less, wanted, pl.col("minus"), lines)
+    return rows
+
+
+def _yardstick() -> pl.Expr:
+    """What the margin is a share of: the range over depth or, where that is more, how far reviews lie apart."""
+    return pl.max_horizontal(pl.col("depth_range", "review_sd").fill_nan(None))
 
 
 def _why_empty(axes: Axes, table: pl.DataFrame) -> str:
@@ -96,7 +155,7 @@ def _why_empty(axes: Axes, table: pl.DataFrame) -> str:
 def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantStyle]) -> None:
     """A line with its band for each variant, markers by their verdict, and the line at equal length."""
     for name, style in styles.items():
-        rows = table.filter(pl.col("variant") == name).sort("depth")
+        rows = table.filter(pl.col("line") == name).sort("depth")
         columns = ("depth", "mean", "ci_low", "ci_high", "mean_common")
         depth, mean, low, high, common = (rows[column].to_numpy() for column in columns)
         if not np.isfinite(mean).any():
@@ -132,8 +191,8 @@ def _marker_size(axes: Axes, n_markers: int) -> float:
 
 def _draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantStyle]) -> None:
     """The state after the final norm, right of depth 1, marked by its verdict."""
-    draw_final_norm(axes, table, styles)
-    marked = dict(table.select("variant", _marking().alias("marked")).rows())
+    draw_final_norm(axes, table.with_columns(variant="line"), styles)
+    marked = dict(table.select("line", _marking().alias("marked")).rows())
     for marker in axes.lines:
         name = str(marker.get_label()).removesuffix(" after final norm")
         if name != marker.get_label() and name in marked:
@@ -147,7 +206,7 @@ def _tint_side(axes: Axes, homogenization: int) -> None:
 
 
 def _other_handles(alpha: float, has_common: bool, homogenization: int) -> list[Artist]:
-    """Legend entries that all variants share."""
+    """Legend entries that all lines share."""
     marker = {"color": DARK, "ls": "", "marker": "o", "ms": _LARGEST_MARKER}
     handles: list[Artist] = [
         Line2D([], [], **marker, **_FACES["filled"](DARK), label=f"filled: corrected p < {alpha:.3g}, not negligible"),
@@ -156,15 +215,26 @@ def _other_handles(alpha: float, has_common: bool, homogenization: int) -> list[
     ]
     if has_common:
         handles.append(Line2D([], [], color=DARK, **_COMMON_LOOK, label="thin: same number of tokens"))
+    handles.append(Patch(color=_MARGIN_COLOUR, label="margin: too small to matter"))
     return handles + alike_handles(homogenization)
 
 
-def _note(table: pl.DataFrame, labels: Mapping[str, str], alpha: float, has_common: bool, has_final_norm: bool) -> str:
+def _note(
+    table: pl.DataFrame,
+    labels: Mapping[str, str],
+    shown: Shown,
+    has_common: bool,
+    has_final_norm: bool,
+) -> str:
     counted_rows = table.filter(pl.col("mean").is_finite())
+    spread = table.filter(~(pl.col("depth_range") >= pl.col("yardstick")).fill_null(False))["model"]
+    instead = ", ".join(label for name, label in shown.models if name in set(spread))
     note = (
-        f"Line: mean difference Δ over reviews, each against itself in the variant named above it; band: its "
-        f"{100 * (1 - alpha):.3g} % bootstrap interval; n = {counted(counted_rows['n_reviews'])}. p: sign-flip test, "
-        f"corrected over the layers of a line (max-T). {DEPTH_NOTE} Vertical scales differ between panels."
+        f"Line: mean difference Δ in {shown.label} over reviews, each against itself; its look is that of the variant "
+        f"or, below, of the control that is subtracted. Band: {100 * (1 - shown.alpha):.3g} % bootstrap interval; "
+        f"n = {counted(counted_rows['n_reviews'])}. p: sign-flip test, corrected over the layers of a line (max-T). "
+        f"{DEPTH_NOTE} One scale: 100 % is the range of the originals' median over the layers of the model"
+        f"{f'; in {instead}, where reviews lie further apart than that, their standard deviation' if instead else ''}."
     )
     if has_common:
         common_rows = table.filter(pl.col("mean_common").is_finite())
@@ -177,7 +247,7 @@ def _note(table: pl.DataFrame, labels: Mapping[str, str], alpha: float, has_comm
     refused = table.filter(pl.col("reason").is_not_null()).select("variant", "minus", "reason").unique().sort(pl.all())
     if len(refused):
         listed = "; ".join(
-            f"{labels.get(variant, variant)} less {labels.get(minus, minus)} ({reason})"
+            f"{labels.get(variant, variant)} minus {labels.get(minus, minus)} ({reason})"
             for variant, minus, reason in refused.rows()
         )
         note += f" Not tested: {listed}."

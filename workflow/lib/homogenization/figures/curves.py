@@ -21,6 +21,7 @@ def draw_depth_curves(
     styles: Mapping[str, VariantStyle],
     values: tuple[str, str, str] = ("mean", "ci_low", "ci_high"),
     plain: bool = False,
+    band: bool = True,
 ) -> None:
     """Draw one line with its band for each variant in `table`; the line's label is the variant's name.
 
@@ -29,14 +30,16 @@ def draw_depth_curves(
         table: columns variant, depth and the three of `values`; one row for each variant and depth.
         styles: styles of the variants, in the order of drawing.
         values: columns of the line, and of the lower and upper edge of its band.
-        plain: whether lines are thin and without markers, for a second quantity in the same panel.
+        plain: whether lines are thin and without markers, for what stands behind something else.
+        band: whether a line has its band.
     """
     for name, style in styles.items():
         rows = table.filter(pl.col("variant") == name).sort("depth")
         depth, middle, low, high = (rows[column].to_numpy() for column in ("depth", *values))
         if not np.isfinite(middle).any():
             continue
-        axes.fill_between(depth, low, high, color=style.colour, alpha=0.18, lw=0)
+        if band:
+            axes.fill_between(depth, low, high, color=style.colour, alpha=0.18, lw=0)
         axes.plot(
             depth,
             middle,

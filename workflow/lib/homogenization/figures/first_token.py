@@ -1,21 +1,21 @@
-"""The figure of the first token: its norm beside the others', its shares and the others' cosine to it, over depth."""
+"""The figure of the first token of the originals over depth: its norm beside the others', its shares and cosine."""
 
 import polars as pl
 from matplotlib.figure import Figure
 
-from homogenization.figures.accepted import accepted
 from homogenization.figures.curves import DEPTH_LABEL, DEPTH_NOTE, draw_depth_curves, set_depth_axis, spans_decades
 from homogenization.figures.panels import (
     axis_label,
+    counted,
     finish,
     fit_vertical_axis,
     label_outer,
     panel_grid,
-    variant_handles,
 )
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import DARK, house_style, variant_styles
 from homogenization.vocabulary.points import RESIDUAL_STREAM
+from homogenization.vocabulary.variants import ORIGINAL
 
 _FIRST_NORM, _OTHER_NORM = "first_token_norm", "other_token_norm"
 _ATTENTION, _ATTENTION_EXCESS = "first_token_attention_share", "first_token_attention_excess"
@@ -36,12 +36,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         HomogenizationError: the table holds none of `METRICS`.
     """
     summary = tables["summary"]
-    table = rows_of(summary, shown).filter(pl.col("metric").is_in(METRICS))
+    # each of these metrics has one view; the metric figures show the state after the final norm, and other variants
+    table = rows_of(summary, shown).filter(pl.col("metric").is_in(METRICS), variant=ORIGINAL, point=RESIDUAL_STREAM)
     require_rows(table, shown, f"metrics {', '.join(METRICS)}", summary["metric"])
-    # each of these metrics has one view; the metric figures show the state after the final norm
-    reviews = accepted(table.filter(point=RESIDUAL_STREAM), shown.variants, shown.min_reviews)
-    table = reviews.table
-    styles = variant_styles(shown.variants)
+    styles = {name: style for name, style in variant_styles(shown.variants).items() if name == ORIGINAL}
     rows_shown = [row for row, (metrics, _, _) in _ROWS.items() if table["metric"].is_in(metrics).any()]
     figure, panels = panel_grid(shown.models, [(row, _ROWS[row][2]) for row in rows_shown])
     uniform = _uniform_share(table)
@@ -63,12 +61,11 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             set_depth_axis(axes, 0)
             fit_vertical_axis(axes, of_panel["mean"], logarithmic)
     label_outer(panels, DEPTH_LABEL, y_labels)
-    handles = [*variant_handles(reviews.variants, styles, set(table["variant"])), *reviews.left_out]
     note = (
-        f"Line: mean, band: its 95 % confidence interval over reviews; {reviews.counts}. {DEPTH_NOTE} Vertical scales "
-        "differ between panels."
+        f"Line: mean over reviews, band: its 95 % confidence interval; {dict(shown.variants)[ORIGINAL]}, "
+        f"n = {counted(table['n_reviews'])}. {DEPTH_NOTE} Vertical scales differ between panels."
     )
-    return finish(figure, shown.title, note, handles)
+    return finish(figure, shown.title, note)
 
 
 def _uniform_share(table: pl.DataFrame) -> pl.DataFrame:

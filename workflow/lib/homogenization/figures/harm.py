@@ -27,6 +27,7 @@ _HARM = {
     "probe": "Δ log-loss of the probe (nats)",
     "shift": "Δ shift of the perturbed text",
 }
+_SMALLEST, _LARGEST = 4.0, 8.0  # markers of the least and the largest strength, points
 _DIAL, _TEMPLATE = "dial", "template"
 _OPEN = ("s", "D", "^", "v", "o", "P")  # markers of placebos
 _OTHERS = (("#ca9161", "*"), ("#ece133", "X"), ("#949494", "h"), ("#56b4e9", "<"), ("#fbafe4", ">"))  # not of a dial
@@ -43,6 +44,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     require_rows(harm, shown, f"models {', '.join(names_of(shown.models))}", tables["harm"]["model"])
     table = harm.with_columns(_name().alias("name"))
     styles = _styles(table)
+    markers = _marker_sizes(table["strength"])
     models = [pair for pair in shown.models if pair[0] in set(table["model"])]
     rows = {f"{model} {likeness}": (model, likeness) for model, _ in models for likeness in _LIKENESS}
     labels = dict(models)
@@ -53,7 +55,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     )
     for (row, cost), axes in panels.items():
         model, likeness = rows[row]
-        _draw_panel(axes, table.filter(model=model), likeness, cost, styles)
+        _draw_panel(axes, table.filter(model=model), likeness, cost, styles, markers)
     label_outer(panels, "", dict.fromkeys(rows, ""))
     for (row, cost), axes in panels.items():
         axes.set_ylabel(_HARM[cost])
@@ -82,8 +84,22 @@ def _styles(table: pl.DataFrame) -> dict[str, PatternStyle]:
     return {name: style for name, style in styles.items() if name not in greys} | greys
 
 
-def _draw_panel(axes: Axes, table: pl.DataFrame, likeness: str, cost: str, styles: dict[str, PatternStyle]) -> None:
-    """A point for each condition; those of one pattern are joined in the order of their strengths."""
+def _marker_sizes(strengths: pl.Series) -> dict[float, float]:
+    """Size in points of the marker of each strength; infinity stands for a condition without one."""
+    ordered = strengths.drop_nulls().abs().unique().sort().to_list()
+    sizes = dict(zip(ordered, np.linspace(_SMALLEST, _LARGEST, len(ordered)), strict=True))
+    return sizes | {-strength: size for strength, size in sizes.items()} | {np.inf: (_SMALLEST + _LARGEST) / 2}
+
+
+def _draw_panel(
+    axes: Axes,
+    table: pl.DataFrame,
+    likeness: str,
+    cost: str,
+    styles: dict[str, PatternStyle],
+    markers: dict[float, float],
+) -> None:
+    """A point for each condition, larger for a larger strength; a line joins those of a pattern, from no dose on."""
     table = table.filter(pl.col(likeness).is_finite(), pl.col(cost).is_finite())
     if table.is_empty():
         mark_empty(axes, "no next token" if cost == "kl" else "not measured")
@@ -96,11 +112,16 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, likeness: str, cost: str, style
         if rows.is_empty():
             continue
         x, y = rows[likeness].to_numpy(), rows[cost].to_numpy()
+        sizes = [markers[strength] for strength in rows["strength"].fill_null(np.inf)]
         reach = {"xerr": _reach(rows, likeness), "yerr": _reach(rows, cost)}
         axes.errorbar(x, y, **reach, fmt="none", ecolor=style.colour, elinewidth=0.8, alpha=0.7)
         filled = {"mfc": "white"} if style.control else {}
-        axes.plot(x, y, color=style.colour, ls=style.dashes, lw=0.7, alpha=0.6)
-        axes.plot(x, y, ls="", marker=style.marker, color=style.colour, label=name, ms=5.5, **filled)
+        if rows["kind"].is_in([_DIAL, _TEMPLATE]).all():
+            doses = np.array([0.0, *rows["strength"]])
+            path = np.array([[0.0, *x], [0.0, *y]])[:, np.argsort(doses)]
+            axes.plot(*path, color=style.colour, ls=style.dashes, lw=0.7, alpha=0.6)
+        for *place, size in zip(x, y, sizes, strict=True):
+            axes.plot(*place, ls="", marker=style.marker, color=style.colour, label=name, ms=size, **filled)
         moved = rows["n_sink_moved"].to_numpy() > 0
         axes.plot(x[moved], y[moved], ls="", marker="o", mfc="none", mec=style.colour, ms=11, mew=0.7)
     low, high = axes.get_xlim()
@@ -134,11 +155,18 @@ def _handles(table: pl.DataFrame, styles: dict[str, PatternStyle]) -> list[Line2
     return handles + [ring] * bool((table["n_sink_moved"] > 0).any())
 
 
+def _doses(table: pl.DataFrame) -> str:
+    """The strengths of dials in brackets, or nothing."""
+    strengths = table.filter(kind=_DIAL)["strength"].drop_nulls().unique().sort().to_list()
+    return f" (λ = {', '.join(f'{strength:g}' for strength in strengths)})" if strengths else ""
+
+
 def _note(table: pl.DataFrame) -> str:
     perturbations = ", ".join(table["perturbation"].drop_nulls().unique().sort()).replace("_", " ")
     return (
         "Point: change by a condition from the run with untouched attention, mean over layers and reviews; lines: its "
-        "95 % bootstrap intervals; points of one pattern are joined by strength. Tinted: the side on which tokens are "
-        f"more alike. Perturbed text: {perturbations or 'none'}. n = {counted(table['n_reviews'])}. A ring marks "
+        "95 % bootstrap intervals. A pattern's line leads from the untouched run (0, 0) over its "
+        f"strengths{_doses(table)}: the larger the marker, the stronger. Tinted: the side where tokens are more alike. "
+        f"Perturbed text: {perturbations or 'none'}. n = {counted(table['n_reviews'])}. A ring marks "
         "conditions in which another token took over the sink in some of them. Scales differ between panels."
     )

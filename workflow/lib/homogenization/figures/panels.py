@@ -1,7 +1,7 @@
 """The panel grid, with title, legend, note, and labels of rows, columns and axes around it."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -157,10 +157,19 @@ def views_present(table: pl.DataFrame, views: Sequence[str]) -> list[str]:
     return [view for view in views if view in present] or sorted(present)
 
 
-def variant_handles(variants: Named, styles: Mapping[str, VariantStyle], present: set[str]) -> list[Line2D]:
-    """Legend entries (line and marker) of the variants that are `present`, in the order of `variants`."""
+def variant_handles(
+    variants: Named, styles: Mapping[str, VariantStyle], present: set[str], thin: Collection[str] = ()
+) -> list[Line2D]:
+    """Legend entries (line and marker) of the variants that are `present`, in their order; some are `thin` lines."""
     return [
-        Line2D([], [], color=styles[name].colour, ls=styles[name].dashes, marker=styles[name].marker, label=label)
+        Line2D(
+            [],
+            [],
+            color=styles[name].colour,
+            ls=styles[name].dashes,
+            label=label,
+            **({"lw": 1.0} if name in thin else {"marker": styles[name].marker}),
+        )
         for name, label in variants
         if name in present
     ]

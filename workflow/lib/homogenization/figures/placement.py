@@ -8,6 +8,7 @@ from matplotlib.patches import Patch
 from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, house_style, variant_styles
+from homogenization.vocabulary.variants import ORIGINAL
 
 _N_INNER = 8
 _BEFORE_COLOUR = "#d0d0d0"
@@ -17,16 +18,17 @@ _TICKS = {-0.5: "start\n(0)", (_N_INNER + 1) / 2: "0.5", _N_INNER + 1.5: "end\n(
 
 @house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
-    """The figure from the table placement: a panel for each variant, shares of its key phrases by position.
+    """The figure from the table placement: a panel for each variant but the original, shares of phrases by position.
 
     Raises:
         HomogenizationError: the table holds no key phrases of these variants.
     """
-    variants = names_of(shown.variants)
+    moved = [pair for pair in shown.variants if pair[0] != ORIGINAL]
+    variants = names_of(moved)
     table = tables["placement"].filter(pl.col("variant").is_in(variants))
     require_rows(table, shown, f"variants {', '.join(variants)}", tables["placement"]["variant"])
     styles = variant_styles(shown.variants)
-    figure, panels = panel_grid(shown.variants, [("share", "")], row_height=3.0, share_y=True)
+    figure, panels = panel_grid(moved, [("share", "")], row_height=3.0, share_y=True)
     for name in variants:
         axes = panels["share", name]
         rows = table.filter(pl.col("variant") == name).drop_nulls(["original_position", "position"])
@@ -42,12 +44,13 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     counts = table.group_by("variant").agg(pl.len(), pl.col("review_id").n_unique(), pl.col("position").null_count())
     note = (
         f"{counted(counts['len'], 'key phrase')} in {counted(counts['review_id'])} for each variant; a phrase that is "
-        f"its whole sentence has no position and is left out ({counted(counts['position'], 'phrase')}). Position: "
+        f"its whole sentence has no position and is left out ({counted(counts['position'], 'phrase')}). Grey: "
+        "where the same phrases stand in the original review; variants with other phrases have other ones. Position: "
         "words before the phrase as a fraction of the sentence's other words; the bars at start and end are exactly "
         "0 and 1. Of several phrases moved to the same end of a sentence, only one can be outermost."
     )
     handles = [
-        Patch(color=_BEFORE_COLOUR, label="in the original review"),
+        Patch(color=_BEFORE_COLOUR, label="the same phrases in the original review"),
         Patch(color=DARK, label="in the variant (in its colour)"),
     ]
     return finish(figure, shown.title, note, handles)

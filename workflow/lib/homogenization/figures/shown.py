@@ -23,17 +23,20 @@ class Shown:
         rewritten: `variants` without the original.
         mauve_variants: names of the variants whose MAUVE is computed.
         views: views of the token matrix in the order of the rows.
+        view: the one view of a figure that has one.
         metric: name of the metric, for a figure of one metric.
         label: axis label of the metric, with its unit.
         homogenization: sign of the metric's change when tokens grow alike, as in `metrics.registry.Metric`.
         contrasts: pairs of a variant and the one that is subtracted from it; rows keep the order of the latter.
         alpha: level of significance; intervals have the confidence 1 - `alpha`.
+        margin: differences are negligible within this share of what depth does to the metric.
         metric_titles: title of each metric by its name, for a figure of all metrics.
         threshold: least F1 at which a rewritten review is accepted.
         min_reviews: fewest accepted reviews of a rewritten variant that is drawn.
         arms: (name, label) pairs of trained models, in the order of the configuration.
         arm_pairs: [arm, minus, label] of the arms that are compared seed by seed.
         max_imbalance: largest absolute standardised mean difference that counts as balanced.
+        claims_of: source of the claims of a board.
     """
 
     source: str
@@ -43,15 +46,18 @@ class Shown:
     rewritten: Named = ()
     mauve_variants: Sequence[str] = ()
     views: Sequence[str] = ()
+    view: str = ""
     metric: str = ""
     label: str = ""
     homogenization: int = 0
     contrasts: Sequence[Sequence[str]] = ()
     alpha: float = 0.05
+    margin: float = 0.0
     metric_titles: Mapping[str, str] = field(default_factory=dict)
     threshold: float = 0.0
     min_reviews: int = 0
     max_imbalance: float = 0.0
+    claims_of: str = ""
     arms: Named = ()
     arm_pairs: Sequence[Sequence[str]] = ()
 

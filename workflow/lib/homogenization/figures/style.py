@@ -1,4 +1,4 @@
-"""The look of every figure: colours, the style of each variant, and saving as SVG and PNG."""
+"""The look of every figure: colours, the style of each variant, and saving as SVG, PDF or PNG."""
 
 import io
 import re
@@ -20,7 +20,7 @@ from homogenization.run.files import written_whole
 GREY = "#7a7a7a"
 DARK = "#222222"
 ALIKE_COLOUR = "#f3f3f3"  # the side on which tokens are more alike
-# seaborn's palette "colorblind"; seaborn itself takes longer to import than a figure takes to draw
+# seaborn's palette "colorblind"
 _BLUE, _ORANGE, _GREEN, _VERMILION, _PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
 _BROWN, _GREY, _SKY = "#ca9161", "#949494", "#56b4e9"
 _STYLES = {  # variant -> colour, dashes, marker: they differ by colour, darkness and form
@@ -33,7 +33,9 @@ _FURTHER_COLOURS = (_PURPLE, _VERMILION, _SKY, _BROWN, _GREY)
 _FURTHER_DASHES = ((0, (9, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (4, 3)), (0, (1, 2.5)))
 _FURTHER_MARKERS = ("v", "P", "X", "<", ">", "*", "p")
 
+DIVERGING = matplotlib.colormaps["RdBu_r"]  # from below zero to above it
 _DOTS_PER_INCH = 120
+_DATE = {"svg": "Date", "pdf": "CreationDate"}  # a format -> what would differ between two drawings
 
 
 @dataclass(frozen=True)
@@ -106,16 +108,25 @@ def _shorter(svg: str) -> str:
 
 
 @house_style()  # numbers of ticks are chosen while a figure is drawn, by the font sizes of that moment
-def save_figure(figure: Figure, svg: str | Path, png: str | Path) -> None:
-    """Write `figure` as SVG and as PNG, each whole, with the same bytes for the same figure."""
-    with matplotlib.rc_context({"svg.hashsalt": "homogenization"}), written_whole(svg) as partial:
-        figure.savefig(partial, format="svg", dpi=_DOTS_PER_INCH, metadata={"Date": None})
-        partial.write_text(_shorter(partial.read_text("utf-8")), "utf-8")
+def save_figure(figure: Figure, *files: str | Path) -> None:
+    """Write `figure` to `files` (.svg, .pdf or .png), each whole, with the same bytes for the same figure."""
+    for file in files:
+        suffix = Path(file).suffix.removeprefix(".")
+        with written_whole(file) as partial:
+            if suffix == "png":
+                _save_pixels(figure, partial)
+                continue
+            with matplotlib.rc_context({"svg.hashsalt": "homogenization"}):
+                figure.savefig(partial, format=suffix, dpi=_DOTS_PER_INCH, metadata={_DATE[suffix]: None})
+            if suffix == "svg":
+                partial.write_text(_shorter(partial.read_text("utf-8")), "utf-8")
+
+
+def _save_pixels(figure: Figure, path: str | Path) -> None:
     pixels = io.BytesIO()
     figure.savefig(pixels, format="rgba", dpi=_DOTS_PER_INCH)
     width, height = (int(inches * _DOTS_PER_INCH) for inches in figure.get_size_inches())
     image = Image.frombytes("RGBA", (width, height), pixels.getvalue()).convert("RGB")
-    with written_whole(png) as partial:
-        # 256 colours: a third of the bytes; those that cover most, so that large pale areas keep theirs
-        image = image.quantize(256, Image.Quantize.MEDIANCUT)
-        image.save(partial, format="png", dpi=(_DOTS_PER_INCH, _DOTS_PER_INCH))
+    # 256 colours: a third of the bytes; those that cover most, so that large pale areas keep theirs
+    image = image.quantize(256, Image.Quantize.MEDIANCUT)
+    image.save(path, format="png", dpi=(_DOTS_PER_INCH, _DOTS_PER_INCH))

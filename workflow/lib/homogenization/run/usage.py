@@ -30,7 +30,6 @@ HEAVY = (
     "pydantic",
     "scipy",
     "scipy.stats",
-    "seaborn",
     "sentence_transformers",
     "sklearn",
     "tokenizers",

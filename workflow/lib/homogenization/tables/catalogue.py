@@ -43,7 +43,7 @@ class File:
     def reported(self) -> dict[str, Any]:
         """The arguments of Snakemake's `report`, without the path."""
         caption = f"../report/{self.caption or self.stem}.rst"
-        return {"caption": caption, "category": self.category, "labels": {"table": self.label}}
+        return {"caption": caption, "category": self.category, "labels": {"title": self.label}}
 
 
 @dataclass(frozen=True)
