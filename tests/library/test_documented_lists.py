@@ -40,7 +40,7 @@ def test_what_reruns_names_keys_that_there_are():
         for part in row[0].split(";"):
             section = ""
             for name in names_in(part):
-                known = name.removesuffix(".*")
+                known = name.removesuffix(".*").removesuffix(".NAME")
                 if known in keys | sections and f"{section}.{name}" not in keys:
                     section = known.rpartition(".")[0]
                 elif re.fullmatch(r"[a-zA-Z_.]+", name) and name != "false":

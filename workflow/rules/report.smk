@@ -1,5 +1,6 @@
 # Tables, figures and texts -> pages for a browser, and all of them in one HTML file.
 from homogenization.config.presentation import curves_page_parameters
+from homogenization.config.texts import DEFAULT_VARIANTS
 
 PAGES = ["<results>/report/curves.html"]
 CURVES = {
@@ -22,8 +23,8 @@ rule make_report:
         "../../envs/homogenization.yaml"
     params:
         code=code("make_report"),
-        # paths as they are, not as the configuration spells them
-        config=config | {"results": RESULTS, "claims": STUDY.claims},
+        # with what captions read, and paths as they are, not as the configuration spells them
+        config={"variants": DEFAULT_VARIANTS} | config | {"results": RESULTS, "claims": STUDY.claims},
         address=ADDRESS,
     script:
         "../scripts/make_report.py"

@@ -57,7 +57,7 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("corpus.source", "config/README.md", ["'.md'", ".parquet, .csv, .json, .jsonl"]),
         ("corpus.source", "https://a.org/b.csv", ["is an address", "download the file"]),
         ("corpus.source", "config/reviews.tsv", ["'.tsv'", ".parquet, .csv, .json, .jsonl"]),
-        ("results", "README.md", ["results: 'README.md' is a file"]),
+        ("results", "README.md", ["results: 'README.md'", "is a file; name a folder"]),
         ("container", "images/none.sif", ["container: the file 'images/none.sif' does not exist"]),
         ("models.tiny.weights", {"hub": "https://huggingface.co/gpt2"}, ["models.tiny.weights", "is no id of the hub"]),
         ("variants", ["front"], ["variants: ['front']", "mapping"]),
@@ -131,6 +131,17 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("states.layers", [3], ["states.layers: [3]", "at least 2"]),
         ("models.tiny.gpus", 0, ["models.tiny.gpus: 0"]),
         ("keyphrases.ngram_range", [3, 1], ["ngram_range", "[shortest, longest]"]),
+        ("results", ".", ["results: '.' holds other files than results", "a folder of its own"]),
+        ("results", "..", ["results: '..' holds other files"]),
+        ("results", "res{model}", ["results: 'res{model}'", "no '{' or '}'"]),
+        ("results", "Snakefile/out", ["results: 'Snakefile/out'", "is a file"]),
+        ("figures.labels", {"front": "X", "original": "X"}, ["labels: ['X'] would be shown for two entries"]),
+        ("figures.labels", {"front": "original"}, ["labels: ['original'] would be shown for two entries"]),
+        ("figures.labels", {"front": " "}, ["labels for ['front'] are empty"]),
+        ("parser.package", "no_such_parser", ["parser.package", "'no_such_parser' is not installed"]),
+        ("corpus.label_column", "text", ["text_column and label_column are both 'text'", "label_column: null"]),
+        ("writers.served.base_url", "localhost:8000/v1", ["writers.served.base_url", "begin it with http://"]),
+        ("claims", "config/claim.yaml", ["claims: config/claim.yaml: there is no such file"]),
     ],
 )
 def test_a_mistake_is_named(key, value, said):
@@ -147,7 +158,12 @@ def test_a_mistake_is_named(key, value, said):
         ("a.csv", b"text,lable\na,b\n", ["label_column 'label'", "did you mean 'lable'"]),
         ("a.csv", b"text,label\n", ["holds no rows"]),
         ("a.jsonl", b"\n", ["holds no rows"]),
-        ("a.csv", "text,label\ncafé,b\n".encode("latin1"), ["not UTF-8 (byte 14", "iconv"]),
+        ("a.csv", "text,label\ncafé,b\n".encode("latin1"), ["not UTF-8 (byte 14", "iconv -f latin1"]),
+        ("a.csv", "text,label\ncafé,b\n".encode("utf-16"), ["not UTF-8", "iconv -f utf-16"]),
+        ("a.csv", b"text;label\na;b\n", ["semicolons between its columns", "write commas"]),
+        ("a.csv", b"text\tlabel\na\tb\n", ["tabs between its columns"]),
+        ("a.csv", b"text,label,text\na,b,c\n", ["the columns ['text'] twice"]),
+        ("a.csv", b"text,label\na,b\nSalt, and pepper,b\n", ["row 3 has 3 cells, and the header 2", "double quotes"]),
         ("a.parquet", b"no parquet at all", ["no Parquet file"]),
     ],
 )
@@ -260,6 +276,14 @@ def test_weights_that_are_not_safetensors_are_refused(tmp_path):
     message = problems(**{"models.tiny.weights": {"path": str(tmp_path)}})
     assert "no *.safetensors file" in message
     assert "save_pretrained" in message
+
+
+def test_a_model_without_a_tokenizer_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"x")
+    message = problems(**{"models.tiny.weights": {"path": str(tmp_path)}})
+    assert "has no tokenizer" in message
+    assert "tokenizer.save_pretrained()" in message
 
 
 def test_the_address_of_an_endpoint_is_read_in_the_job():

@@ -1,15 +1,17 @@
 """The part of the configuration on texts: reviews, their key phrases, their variants."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
+from homogenization.config.columns import check_columns, lacks_column
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.corpus.sources import BUILDERS, OTHER_FILES, check_columns, is_local, lacks_column
+from homogenization.corpus.sources import BUILDERS, OTHER_FILES, is_local
 from homogenization.models.dtypes import Dtype
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import ExpandedPath, Option, Section, one_of, without_nulls
@@ -84,7 +86,11 @@ class Corpus(Section):
 
     @model_validator(mode="after")
     def columns_exist(self) -> Self:
-        """A local file can be read and has the columns."""
+        """Text and label stand in columns of their own; a local file can be read and has them."""
+        if self.label_column == self.text_column:
+            raise ValueError(
+                f"text_column and label_column are both {self.text_column!r}; without labels, set label_column: null"
+            )
         if self.is_local:
             try:
                 check_columns(self.source, self.text_column, self.label_column)
@@ -134,6 +140,14 @@ class Parser(Section):
         description="SHA-256 of the pipeline's files, which are refused if they differ. Null: that of the default "
         "package is known, another package is not checked.",
     )
+
+    @field_validator("package")
+    @classmethod
+    def is_installed(cls, package: str) -> str:
+        """Python finds a package of one's own; the default may stand in the environment of the jobs alone."""
+        if package != cls.model_fields["package"].default and find_spec(package.partition(".")[0]) is None:
+            raise ValueError(f"the Python package {package!r} is not installed; install it, or leave the key out")
+        return package
 
     @field_validator("sha256")
     @classmethod
@@ -382,8 +396,8 @@ class Similarity(Section):
             raise ValueError(
                 f"{' and '.join(missing)} missing: the defaults (layer {fields['layer'].default}, threshold "
                 f"{fields['threshold'].default}) are those of the encoder {EMBEDDED_ENCODER['package']}. For another "
-                "encoder or layer, name both; the figure `similarity` shows the scores of unrelated reviews, from which "
-                "a threshold is chosen"
+                "encoder or layer, name both; choose the threshold by the figure `similarity`, which shows the scores "
+                "of unrelated reviews"
             )
         return self
 
