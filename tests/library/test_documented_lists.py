@@ -7,6 +7,9 @@ import yaml
 
 from conftest import ROOT
 from homogenization.config.docs import key_table
+from homogenization.measures.views import VIEWS
+from homogenization.vocabulary.variants import CONTROL_ROLES, RULE_POSITIONS
+from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 from pages import DOCS, rows_of
 
 CONFIGURATION = (ROOT / "config/README.md").read_text(encoding="utf-8")
@@ -58,3 +61,28 @@ def test_the_index_of_the_documentation_names_every_page():
     index = (DOCS / "README.md").read_text(encoding="utf-8")
     pages = {path.name for path in DOCS.glob("*.md")} - {"README.md"}
     assert [page for page in sorted(pages) if f"({page}" not in index] == []
+
+
+@pytest.mark.parametrize(
+    "names",
+    [VIEWS, (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTED, NEGLIGIBLE), RULE_POSITIONS, CONTROL_ROLES],
+    ids=lambda names: next(iter(names)),
+)
+def test_the_glossary_has_the_words_that_tables_use(names):
+    glossary = (DOCS / "glossary.md").read_text(encoding="utf-8").lower()
+    assert [name for name in names if name not in glossary] == []
+    terms = re.findall(r"^### (.*)", glossary, re.MULTILINE)
+    assert terms == sorted(terms)
+
+
+def test_numbers_of_the_first_screen_stand_on_the_pages_that_it_names():
+    """An edit of a gallery's number is one of the README too; what is found there has three claims."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = [row for row in rows_of(readme) if "gallery" in row[-1]]
+    assert len(found) == 3
+    for row in found:
+        page = re.search(r"\((docs/gallery/\w+\.md)", row[-1])[1]
+        measured = (ROOT / page).read_text(encoding="utf-8")
+        numbers = re.findall(r"[−+]?\.\d+", row[1])
+        assert numbers
+        assert [number for number in numbers if number not in measured] == []
