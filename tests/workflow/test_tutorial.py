@@ -1,4 +1,4 @@
-"""The tutorial: its configurations are valid, a dry run plans its jobs, its code runs on the results of the small run."""
+"""The tutorial: its configurations are valid, a dry run plans its jobs, its code runs on a finished run."""
 
 import re
 import shutil
