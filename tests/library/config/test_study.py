@@ -238,7 +238,9 @@ def test_six_lines_are_a_study(tmp_path):
     assert study.corpus.label_column is None
     assert (study.similarity.layer, study.similarity.threshold) == (3, 0.9)
     assert study.similarity.encoder.params() == study.models["minilm"].weights.params()
-    assert study.controls == {"front": {"edge": "front-inward"}}
+    assert study.controls == study.controls_at_an_edge == {"front": {"edge": "front-inward"}}
+    bare = load_study(six | {"variants": SMALL["variants"]})
+    assert (bare.controls, bare.controls_at_an_edge) == ({}, {"front": {}})
     assert study.contrasted == [("front", "original"), ("front-inward", "original"), ("front", "front-inward")]
 
 

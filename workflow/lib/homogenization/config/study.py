@@ -27,7 +27,7 @@ from homogenization.models.source import Source
 from homogenization.models.weights import RandomWeights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import describe_problems, without_nulls
-from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL
+from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL, SIDES
 
 
 class Study(Keys):
@@ -292,6 +292,16 @@ class Study(Keys):
             if any(roles):
                 controls[name] = {role: roles[role] for role in CONTROL_ROLES if role in roles}
         return controls
+
+    @property
+    def controls_at_an_edge(self) -> dict[str, dict[str, str]]:
+        """The controls of every variant that moves key phrases to an edge; of one that has none, an empty mapping."""
+        at_an_edge = [
+            name
+            for name, variant in self.variants.items()
+            if variant.position in SIDES and getattr(variant, "phrases", "key") == "key"
+        ]
+        return {name: self.controls.get(name, {}) for name in at_an_edge}
 
     @property
     def contrasted(self) -> list[tuple[str, str]]:

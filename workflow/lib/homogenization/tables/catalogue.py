@@ -492,7 +492,7 @@ _ENTRIES = (
             "claims": Digested(study.judged_claims),
             "models": sorted(study.models),
             "variants": sorted(study.variants),
-            "controls": study.controls,
+            "controls": study.controls_at_an_edge,
             "trained": study.trained_models,
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
