@@ -111,7 +111,12 @@ def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path
     # the position that docs/extending.md adds
     monkeypatch.setattr("homogenization.config.texts.RULE_POSITIONS", (*RULE_POSITIONS, "middle"))
     shutil.copytree(ROOT / "config", tmp_path / "config")
-    for file in ("models/mine/config.json", "models/mine/model.safetensors", "data/my_reviews.csv"):
+    for file in (
+        "models/mine/config.json",
+        "models/mine/model.safetensors",
+        "models/mine/tokenizer.json",
+        "data/my_reviews.csv",
+    ):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("review,stars,text,label\na,5,a,b\n")
     writers = {}
