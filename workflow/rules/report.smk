@@ -24,7 +24,12 @@ rule make_report:
     params:
         code=code("make_report"),
         # with what captions read, and paths as they are, not as the configuration spells them
-        config={"variants": DEFAULT_VARIANTS} | config | {"results": RESULTS, "claims": STUDY.claims},
+        config=config
+        | {
+            "variants": config.get("variants", DEFAULT_VARIANTS),
+            "results": RESULTS,
+            "claims": STUDY.claims,
+        },
         address=ADDRESS,
     script:
         "../scripts/make_report.py"
