@@ -9,6 +9,7 @@ from snakemake.utils import update_config
 from conftest import ROOT, Project, copy_workflow
 from homogenization.config.study import load_study
 from homogenization.reading.results import Results
+from loaded_rules import rules_of
 from pages import DOCS
 
 PAGE = (DOCS / "tutorial.md").read_text(encoding="utf-8")
@@ -32,6 +33,11 @@ def test_the_configuration_plans_as_many_jobs_as_the_page_says(tmp_path, monkeyp
     planned = Project(tmp_path / "project", six).planned()
     number, rule = re.search(r"among them (\d+) of `(\w+)`", PAGE).groups()
     assert planned[rule] == int(number)
+
+
+def test_captions_read_the_variants_that_the_configuration_leaves_out():
+    report = next(rule for rule in rules_of(yaml.safe_load(blocks("yaml")[0])) if rule.name == "make_report")
+    assert list(report.params["config"]["variants"]) == ["original", "front", "front-inward"]
 
 
 def test_the_code_runs(finished_run, capsys):
