@@ -75,11 +75,12 @@ def loaded_rules() -> dict[str, Rule]:
     Functions among their parameters answer for the latter: Snakemake keeps one set of global names.
     """
     return {
-        rule.name: rule for config in (IN_PASS, SMALL, WRITTEN) for rule in _rules_of(config) if rule.script is not None
+        rule.name: rule for config in (IN_PASS, SMALL, WRITTEN) for rule in rules_of(config) if rule.script is not None
     }
 
 
-def _rules_of(config: dict) -> list[Rule]:
+def rules_of(config: dict) -> list[Rule]:
+    """The rules of a study, as Snakemake reads them."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file, pytest.MonkeyPatch.context() as patch:
         yaml.safe_dump(config, file)
         file.flush()

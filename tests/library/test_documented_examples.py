@@ -19,6 +19,7 @@ from homogenization.metrics.spectral import SpectrumBatch
 from homogenization.variants.keyphrases import candidates, key_phrases
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import move_by_rules
+from homogenization.vocabulary.variants import RULE_POSITIONS
 from pages import DOCS
 from unparsed import unparsed
 
@@ -107,8 +108,15 @@ def test_statistics_and_keys_of_claims_are_documented():
 @pytest.mark.parametrize("example", [example for page in EXAMPLE_PAGES for example in blocks("yaml", page)])
 def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    # the position that docs/extending.md adds
+    monkeypatch.setattr("homogenization.config.texts.RULE_POSITIONS", (*RULE_POSITIONS, "middle"))
     shutil.copytree(ROOT / "config", tmp_path / "config")
-    for file in ("models/mine/config.json", "models/mine/model.safetensors", "data/my_reviews.csv"):
+    for file in (
+        "models/mine/config.json",
+        "models/mine/model.safetensors",
+        "models/mine/tokenizer.json",
+        "data/my_reviews.csv",
+    ):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("review,stars,text,label\na,5,a,b\n")
     writers = {}

@@ -66,6 +66,7 @@ def test_lines_of_stages_stay_below_all_that_jobs_and_snakemake_write(folder):
     assert shown.index("half of 3, whole") < shown.index("Error in rule extract:")
     assert "Building DAG of jobs..." in shown
     assert not any(words in whole for words in ("Select jobs", "Finished jobid", "Job stats", "rule extract:\n"))
+    assert not any(words in whole for words in ("Provided cores", "Using shell", "Assuming unrestricted"))
     assert "At least one job did not complete successfully." in shown[-4]
     assert [line.split()[::2] for line in shown[-3:]] == [
         ["states", "19/20", "failed"],

@@ -4,6 +4,7 @@ from homogenization.config.presentation import (
     curves_page_parameters,
     first_page_parameters,
 )
+from homogenization.config.texts import DEFAULT_VARIANTS
 
 PAGES = [
     "<results>/report/first_page.html",
@@ -26,8 +27,13 @@ rule make_report:
         "../../envs/homogenization.yaml"
     params:
         code=code("make_report"),
-        # paths as they are, not as the configuration spells them
-        config=config | {"results": RESULTS, "claims": STUDY.claims},
+        # with what captions read, and paths as they are, not as the configuration spells them
+        config=config
+        | {
+            "variants": config.get("variants", DEFAULT_VARIANTS),
+            "results": RESULTS,
+            "claims": STUDY.claims,
+        },
         address=ADDRESS,
     script:
         "../scripts/make_report.py"

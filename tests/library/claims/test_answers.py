@@ -18,9 +18,9 @@ def claim(statistic, metric, verdict, estimate, minus=None, share=np.nan, **more
     return row | {"convention": "raw", "fragile": False, "first_decides": False} | more
 
 
-def answer(*rows, unchanged=()):
+def answer(*rows, unchanged=(), controls=CONTROLS):
     claims = pl.DataFrame(rows, infer_schema_length=None)
-    return answers_table(claims, ["m"], CONTROLS, DOSES, words_of("claims"), unchanged, 10)["answer"].item()
+    return answers_table(claims, ["m"], controls, DOSES, words_of("claims"), unchanged, 10)["answer"].item()
 
 
 NOT_TESTED_FIRST = (
@@ -69,6 +69,18 @@ def test_the_sentences_of_a_model():
         "1; up to 2 % of what depth does, a range of 0.12) and than with the same phrases moved as far inward in 0 of "
         "2 comparisons (negligible in 1; undecided in 1; up to 3.1 % of what depth does, a range of 0.12)."
     )
+
+
+def test_a_variant_without_controls_is_compared_with_the_original_and_the_answer_says_what_this_leaves_open():
+    contrasted = claim("contrast", RANK, SUPPORTED, -0.01, "original", -0.02)
+    said = answer(contrasted, controls={"front": {}, "end": {}})
+    assert said == (
+        "Averaged over all layers, key phrases at an edge of their sentence make tokens more alike than in the "
+        "original in 1 of 1 comparison (up to 2 % of what depth does, a range of 0.12). The study has no control of "
+        "`front`, so "
+        "it does not tell an effect of position from one of any rewriting."
+    )
+    assert "no control" not in answer(contrasted)
 
 
 def test_the_output_has_a_sentence_of_its_own():

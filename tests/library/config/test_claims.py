@@ -143,7 +143,7 @@ def test_the_claims_on_causes_name_what_an_intervention_has():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("a: b", "no list"), ("- [", "not readable as YAML"), (None, "No such file")]
+    ("content", "said"), [("a: b", "no list"), ("- [", "not readable as YAML"), (None, "there is no such file")]
 )
 def test_a_file_that_holds_no_claims(tmp_path, content, said):
     if content is not None:

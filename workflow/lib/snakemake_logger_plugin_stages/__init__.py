@@ -21,8 +21,9 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_logger_plugin_stages.stages import Stages
 
 _OF_ONE_JOB = ("Select jobs to execute", "Execute ", "Removing temporary output", "Job ")
+_OF_EVERY_START = ("Workflow defines that rule", "Assuming unrestricted shared", "Using shell", "Conda environments")
 _LEFT_OUT = (
-    *("workflow_started", "run_info", "job_info", "job_started"),
+    *("workflow_started", "resources_info", "run_info", "job_info", "job_started"),
     *("job_finished", "progress", "shellcmd", "group_info"),
 )
 
@@ -65,8 +66,9 @@ class LogHandler(LogHandlerBase, ColorizingTextHandler):
         drawn = self._bottom is not None and self._stages.stage_of
         if drawn and event == "job_info" and not self._bottom.height:
             threading.Thread(target=self._keep_time, daemon=True).start()
-        left_out = event in _LEFT_OUT or (not event and str(record.msg).startswith(_OF_ONE_JOB))
-        if not (drawn and left_out and record.levelno < WARNING):
+        said = "" if event else str(record.msg)
+        left_out = (event in _LEFT_OUT or said.startswith(_OF_ONE_JOB)) and record.levelno < WARNING
+        if not (drawn and (left_out or said.startswith(_OF_EVERY_START))):
             ColorizingTextHandler.emit(self, record)
         if drawn and (event == "job_info" or self._bottom.height):
             self._draw()

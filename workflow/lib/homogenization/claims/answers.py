@@ -26,10 +26,11 @@ ANSWERS_SCHEMA = {
     #: alike at the output than at the input and after the first block, and where the slope points; in how many
     #: comparisons key phrases at an edge make tokens more alike than each control does, the largest of these
     #: differences as a share of what depth does, and of which range, and the share of the texts that differ; likewise
-    #: for changed attention
+    #: for changed attention; which variants have no control
     "answer": pl.String,
 }
 _NO_ANSWER = "No claim on depth, position or attention was tested."
+_NO_CONTROL = "The study has no control of {}, so it does not tell an effect of position from one of any rewriting."
 _FEW = 3  # models that share a row and are still named
 _NET, _SLOPE = "net_change", "slope"
 _COUNTED = (_NET, _SLOPE, "contrast", "intervention")
@@ -57,7 +58,7 @@ def answers_table(
     Args:
         claims: the table `claims`.
         models: names of the models, in the order of the rows.
-        controls: by variant and role, the name of its control (`Study.controls`).
+        controls: by variant and role, the name of its control (`Study.controls_at_an_edge`).
         doses: what a claim on an intervention compares, by the claim's name (`dose_in_words`).
         words: the template of an answer.
         unchanged: variants of which too few texts differ from the original, with the number of texts that are as the
@@ -84,7 +85,10 @@ def answers_table(
         }
         if any(said.values()):
             differing = sorted({row["share_changed"] for row in contrasts})
-            rows.append((model, write(words, differing=differing, **said, **still)))
+            answer = write(words, differing=differing, **said, **still)
+            compared = {row["variant"] for row in contrasts}
+            alone = [f"`{name}`" for name, named in controls.items() if not named and name in compared]
+            rows.append((model, f"{answer} {_NO_CONTROL.format(listed(alone))}" if alone else answer))
     answered = {model for model, _ in rows}
     if silent := [model for model in models if model not in answered]:
         none = dict.fromkeys(("depths", "edges", "changes", "differing"), ())

@@ -1,6 +1,8 @@
 """Every key of the configuration, and whether they fit each other."""
 
-from collections.abc import Iterable, Sequence
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -23,6 +25,7 @@ from homogenization.config.networks import refuse_untrainable, refuse_without_he
 from homogenization.config.positional import Positional
 from homogenization.config.reading import problems
 from homogenization.config.texts import (
+    DEFAULT_VARIANTS,
     AnyKeyphrases,
     AnyVariant,
     Corpus,
@@ -57,8 +60,10 @@ class Keys(Section):
     parser: Parser = Parser()
     keyphrases: AnyKeyphrases = CountedKeyphrases()
     rewriting: Rewriting = Rewriting()
-    variants: dict[Name, AnyVariant] = Field(description="Variants by name; `original` is one of them.")
-    similarity: Similarity
+    variants: dict[Name, AnyVariant] = Field(
+        DEFAULT_VARIANTS, validate_default=True, description="Variants by name; `original` is one of them."
+    )
+    similarity: Similarity = Field({}, validate_default=True)
     fluency: Fluency | None = Field(None, description="How well the texts read; null: not computed.")
     models: dict[Name, Model] = Field(min_length=1, description="Models by name.")
     arms: list[list[str]] = Field(
@@ -96,9 +101,20 @@ class Keys(Section):
     @field_validator("results")
     @classmethod
     def results_in_a_folder(cls, results: str) -> str:
-        """No file stands where the folder is to be."""
-        if Path(results).is_file():
-            raise ValueError(f"{results!r} is a file; name a folder, which may not exist yet")
+        """It is a folder for results alone, where a folder can be made, and its name has no meaning to Snakemake."""
+        if special := sorted(set(results) & set("{}*?\n")):
+            raise ValueError(f"{results!r}: the name of a folder of results has no {' or '.join(map(repr, special))}")
+        place = Path(results).resolve()
+        if Path.cwd().is_relative_to(place) or (place / "Snakefile").exists():
+            raise ValueError(
+                f"{results!r} holds other files than results (the working directory or a Snakefile); name a folder of "
+                "its own, which may not exist yet"
+            )
+        there = next(folder for folder in (place, *place.parents) if folder.exists())
+        if not there.is_dir():
+            raise ValueError(f"{results!r}: {str(there)!r} is a file; name a folder, which may not exist yet")
+        if there != place and not os.access(there, os.W_OK):
+            raise ValueError(f"{results!r}: {str(there)!r} can't be written to; name another folder")
         return results
 
     @field_validator("container")
@@ -255,13 +271,26 @@ class Keys(Section):
             models = info.data["models"]
             arms = dict.fromkeys(arm for _, arm, _, _ in arms_of(models))
             _check_labels(figures.labels, (*models, *info.data["variants"], *arms))
+            for names in (models, info.data["variants"], arms):
+                _check_shown(figures.labels, names)
         return figures
 
 
-def _check_labels(labels: Iterable[str], entries: Sequence[str]) -> None:
+def _check_labels(labels: Mapping[str, str], entries: Sequence[str]) -> None:
+    empty = [name for name, label in labels.items() if not label.strip()]
+    if empty:
+        raise ValueError(f"labels for {empty} are empty; write a name that figures can show, or leave them out")
     unknown = [name for name in labels if name not in entries]
     if unknown:
         raise ValueError(f"labels for {unknown}: no such model, variant or arm; allowed: {', '.join(entries)}")
+
+
+def _check_shown(labels: Mapping[str, str], names: Iterable[str]) -> None:
+    """Refuse two entries that figures would show under one name."""
+    shown = Counter(labels.get(name, name) for name in names)
+    repeated = sorted(label for label, number in shown.items() if number > 1)
+    if repeated:
+        raise ValueError(f"labels: {repeated} would be shown for two entries each; give each a label of its own")
 
 
 def _check_names(names: Sequence[str], info: ValidationInfo, key: str, where: str) -> None:

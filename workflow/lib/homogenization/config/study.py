@@ -296,10 +296,14 @@ class Study(Keys):
         return controls
 
     @property
-    def at_an_edge(self) -> list[str]:
-        """The variants with key phrases at an edge of their sentences, in the order of the configuration."""
-        at_edge = {name: variant for name, variant in self.variants.items() if variant.position in SIDES}
-        return [name for name, variant in at_edge.items() if getattr(variant, "phrases", "key") == "key"]
+    def controls_at_an_edge(self) -> dict[str, dict[str, str]]:
+        """The controls of every variant that moves key phrases to an edge; of one that has none, an empty mapping."""
+        at_an_edge = [
+            name
+            for name, variant in self.variants.items()
+            if variant.position in SIDES and getattr(variant, "phrases", "key") == "key"
+        ]
+        return {name: self.controls.get(name, {}) for name in at_an_edge}
 
     @property
     def contrasted(self) -> list[tuple[str, str]]:

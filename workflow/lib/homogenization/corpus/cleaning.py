@@ -12,7 +12,9 @@ from ftfy.fixes import fix_c1_controls
 
 from homogenization.corpus.sentences import word_spans
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.job import announce
 
+_MOST = 0.9  # fewer rows than this share of them are left: the terminal says so too
 _BLOCK_TAG = re.compile(r"</?(?:br|p|hr|div|li|ul|ol)\b[^<>]*>", re.IGNORECASE)
 _INLINE_TAG = re.compile(r"</?(?:i|b|em|strong|u|s|span|a|font)\b[^<>]*>", re.IGNORECASE)
 
@@ -62,18 +64,22 @@ def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
     """
     labelled = raw.drop_nulls(["text", "label"])
     texts = [clean_text(text) for text in labelled["text"]]
-    clean = (
-        labelled.select(
-            pl.Series("review_id", [review_id(text) for text in texts], pl.String),
-            pl.Series("text", texts, pl.String),
-            "label",
-            pl.Series("n_words", [len(word_spans(text)) for text in texts], pl.Int64),
-        )
-        .filter(pl.col("n_words") > 0)
-        .sort("review_id", "label")
-        .unique("text", keep="first", maintain_order=True)
-    )
-    logging.info("%d reviews of %d rows are left after cleaning", len(clean), len(raw))
+    worded = labelled.select(
+        pl.Series("review_id", [review_id(text) for text in texts], pl.String),
+        pl.Series("text", texts, pl.String),
+        "label",
+        pl.Series("n_words", [len(word_spans(text)) for text in texts], pl.Int64),
+    ).filter(pl.col("n_words") > 0)
+    clean = worded.sort("review_id", "label").unique("text", keep="first", maintain_order=True)
+    left_out = {
+        "without text": raw["text"].null_count(),
+        "without a label": raw.drop_nulls("text")["label"].null_count(),
+        "without words": len(labelled) - len(worded),
+        "duplicates": len(worded) - len(clean),
+    }
+    reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items() if number)
+    told = f"corpus: {len(clean)} reviews of {len(raw)} rows are left after cleaning ({reasons or 'none left out'})"
+    announce(told) if len(clean) < _MOST * len(raw) else logging.info(told)
     if clean.is_empty():
         raise HomogenizationError(
             f"corpus: none of the {len(raw)} rows has both words and a label. Check text_column and label_column."

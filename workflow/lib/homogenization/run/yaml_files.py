@@ -21,6 +21,10 @@ def read_yaml(path: str | Path) -> Any:
         text = Path(path).read_text(encoding="utf-8")
         node = yaml.compose(text, Loader=_LOADER)
         content = yaml.load(text, Loader=_LOADER)
+    except FileNotFoundError:
+        raise HomogenizationError(
+            f"{path}: there is no such file; relative paths start at the working directory, {Path.cwd()}"
+        ) from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise HomogenizationError(f"{path}: not readable as YAML ({' '.join(str(error).split())})") from error
     repeated = [f"{key!r} in line {line}, and before in line {first}" for key, first, line in _repeated(node)]

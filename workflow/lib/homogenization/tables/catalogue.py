@@ -2,12 +2,14 @@
 
 To add a table, add one entry here, and a module with its schema, its function `tabulate`, and `SCHEMAS`, the schemas of
 its tables in their order; and a caption in workflow/report if the report shows it. This module is pure data that the
-Snakefile reads, so it imports nothing.
+Snakefile reads, so it imports next to nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from homogenization.run.digested import Digested
 
 _FOLDER = "<results>/tables"
 Job = tuple[str, str, str]  # model, variant, shard
@@ -487,10 +489,10 @@ _ENTRIES = (
         params=lambda study: {
             **_resampling(study),
             **_reviews(study),
-            "claims": study.judged_claims,
+            "claims": Digested(study.judged_claims),
             "models": sorted(study.models),
             "variants": sorted(study.variants),
-            "controls": {name: {} for name in study.at_an_edge} | study.controls,
+            "controls": study.controls_at_an_edge,
             "trained": study.trained_models,
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,

@@ -1,0 +1,55 @@
+"""Draw families_output.png, the figure of the README, from a table of families.md.
+
+After an edit of the table, run `python docs/gallery/families_output.py`.
+"""
+
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+HERE = Path(__file__).parent
+BY_RULE, BY_MODEL = "#0072b2", "#d55e00"
+# a row of the table, by its first cell and how often this stood there before -> label and colour
+ROWS = {
+    ("Front minus original", 0): ("by rule: front − original", BY_RULE),
+    ("Inward minus original", 0): ("by rule: inward − original", BY_RULE),
+    ("Front minus Inward", 0): ("by rule: front − inward", BY_RULE),
+    ("Front minus original", 1): ("by a language model: front − original", BY_MODEL),
+    ("Inward minus original", 1): ("by a language model: inward − original", BY_MODEL),
+    ("Front minus Inward", 1): ("by a language model: front − inward", BY_MODEL),
+}
+
+
+def differences(page: str) -> tuple[list[str], dict[tuple[str, int], list[list[float]]]]:
+    """The models, and of each row of the table the estimate and the ends of its interval for every model."""
+    table = page.split("| effective rank at the output |", 1)[1].split("\n\n")[0].splitlines()
+    found: dict[tuple[str, int], list[list[float]]] = {}
+    for line in table[2:]:
+        first, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        name = first.split(",")[-1].strip()
+        numbers = [[float(number.replace("−", "-")) for number in re.findall(r"[−+]?\d*\.\d+", cell)] for cell in cells]
+        found[name, sum(other == name for other, _ in found)] = numbers
+    return [cell.strip() for cell in table[0].strip("|").split("|")], found
+
+
+def main() -> None:
+    """Write the figure."""
+    models, found = differences((HERE / "families.md").read_text(encoding="utf-8"))
+    plt.rcParams.update({"font.size": 9, "font.family": "DejaVu Sans"})
+    figure, axes = plt.subplots(1, len(models), figsize=(8.6, 1.9), sharex=True, sharey=True, layout="constrained")
+    for place, (axis, model) in enumerate(zip(axes, models, strict=True)):
+        for height, (row, (_, colour)) in enumerate(ROWS.items()):
+            mean, low, high = found[row][place]
+            axis.errorbar(mean, -height, xerr=[[mean - low], [high - mean]], fmt="o", color=colour, ms=4, lw=1.6)
+        axis.axvline(0, color="0.4", lw=0.8)
+        axis.set_title(model, fontsize=9, fontweight="bold")
+        axis.grid(axis="x", color="0.9")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_yticks([-height for height in range(len(ROWS))], [label for label, _ in ROWS.values()])
+    figure.supxlabel("difference of the normalised effective rank at the output, with its 95 % interval", fontsize=9)
+    figure.savefig(HERE / "families_output.png", dpi=200)
+
+
+if __name__ == "__main__":
+    main()
