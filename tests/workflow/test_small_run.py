@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "extract_components": NETWORK,
     "apply_interventions": NETWORK,
     "read_consequences": NETWORK,
+    "read_examples": {*NETWORK, "zarr"},
     "probe_states": SKLEARN,
     "extract_positional": NETWORK,
     "compute_spectra": {"scipy", "zarr"},
