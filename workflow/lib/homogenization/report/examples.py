@@ -41,16 +41,17 @@ def chosen_reviews(
         metric: the metric; None where the study has none.
         view: its view.
     """
-    rows = metrics.filter(pl.col("value").is_finite(), model=model, metric=metric, view=view, point=RESIDUAL_STREAM)
+    named = {"model": model, "metric": metric or "", "view": view, "point": RESIDUAL_STREAM}
+    rows = metrics.filter(pl.col("value").is_finite(), **named)
     output = rows.filter(pl.col("layer") == pl.col("layer").max()).select("variant", "review_id", "value")
-    values = {name: output.filter(variant=name).drop("variant") for name in (variant, minus, ORIGINAL)}
     found = pl.DataFrame(schema={"review_id": pl.String, "value": pl.Float64})
     if variant is not None:
-        both = values[variant].join(values[minus], on="review_id", suffix="_minus")
+        of, less = (output.filter(variant=name).drop("variant") for name in (variant, minus))
+        both = of.join(less, on="review_id", suffix="_minus")
         both = both.join(same_texts(similarity, variant, minus), on="review_id", how="anti")
         found = both.select("review_id", value=pl.col("value") - pl.col("value_minus"))
     if found.is_empty():
-        found = values[ORIGINAL]
+        found = output.filter(variant=ORIGINAL).select("review_id", "value")
     ordered = found.sort("value", "review_id").rows()
     if not ordered:
         return [(review_id, FIRST, None) for review_id in review_ids[:3]]
