@@ -7,7 +7,12 @@ from pydantic import Field
 from homogenization.run.sections import Section
 
 # how alike the tokens of a text are, in a number: the first that a study contrasts
-HEADLINE_METRICS = ("normalized_effective_rank", "cosine_anisotropy", "max_explainable_variance")
+HEADLINE_METRICS = (
+    "normalized_effective_rank",
+    "cosine_anisotropy",
+    "max_explainable_variance",
+    "resultant_length",
+)
 ReviewId = Annotated[str, Field(pattern="^[0-9a-f]{12}$")]
 
 
@@ -30,7 +35,8 @@ class Examples(Section):
         max_length=2,
         description="Pair [variant, minus] by whose difference reviews are chosen; null: the first of the contrasts "
         "by name, of a variant that has controls before others, less `original`. The difference is of the first that "
-        "is contrasted of normalised effective rank, cosine anisotropy and maximum explainable variance.",
+        "is contrasted of normalised effective rank, cosine anisotropy, maximum explainable variance and resultant "
+        "length.",
     )
     tokens: int = Field(256, ge=8, description="Most tokens of a text that are shown: the first ones.")
     matrix_tokens: int = Field(
