@@ -110,7 +110,7 @@ def test_the_script_reads_what_was_measured():
 
 def test_numbers_are_those_of_the_table_and_a_rejected_text_says_so():
     data, _ = page_data(*measured(), *others(), SHOWN)
-    assert data["numbers"] == [["effective_rank", "Effective rank"]]
+    assert data["numbers"] == [["effective_rank", "effective rank"]]
     original, front = (data["reviews"][0]["texts"][name] for name in ("original", "front"))
     assert original["numbers"]["effective_rank"] == pytest.approx([1 / 3, 7 / 12, 5 / 6], rel=1e-5)
     assert original["accepted"]

@@ -19,7 +19,13 @@ from homogenization.vocabulary.numbers import significant
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 # the numbers of a text at a layer, those of these that the study has
-NUMBERS = ("effective_rank", "normalized_effective_rank", "cosine_anisotropy", "max_explainable_variance")
+NUMBERS = {
+    "effective_rank": "effective rank",
+    "normalized_effective_rank": "normalised",
+    "cosine_anisotropy": "mean cosine",
+    "resultant_length": "resultant length",
+    "max_explainable_variance": "max. explainable variance",
+}
 _LEAST_RATIO = 2.0**-20  # a ratio of 0 has no logarithm
 _STEPS = 255
 _ENVIRONMENT = Environment(undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -93,7 +99,7 @@ def page_data(
         "variants": list(shown["variants"]),
         "layers": tokens["layer"].unique().sort().to_list(),
         "measures": list(MEASURES),
-        "numbers": [[name, describe_metric(name).title] for name in named],
+        "numbers": [[name, NUMBERS[name]] for name in named],
         "reviews": list(reviews.values()),
     }, zlib.compress(bytes(packed), 9)
 
