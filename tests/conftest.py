@@ -86,6 +86,7 @@ SMALL = {
         "perturbations": ["typo"],
         "probes": {"folds": 2, "permutations": 1},
     },
+    "examples": {},
     "sensitivity": {"n_tokens": 16, "width": 16, "seeds": 2},
 }
 

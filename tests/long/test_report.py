@@ -1,11 +1,17 @@
 """The report opened in a real browser: every figure is there, and nothing outside the file is asked for."""
 
+import re
 import time
 
+import polars as pl
 import pytest
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 
 from browser import chromium, kinds_of_requests, severe
+
+SHADES = "return [...document.querySelectorAll('#left-text .token')].map(t => t.style.background)"
 
 
 @pytest.fixture
@@ -66,6 +72,7 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
         "Metrics",
         "Position and attention",
         "Data",
+        "Texts",
     }
     # the first page says what holds: the grid, and below it words
     opening = browser.find_element(By.TAG_NAME, "body").text
@@ -113,3 +120,54 @@ def test_every_figure_is_shown_and_no_request_leaves_the_file(finished_run, brow
     assert requested <= {"file", "data", "blob"}
     assert severe(browser) == []
     assert report.stat().st_size < 10e6
+
+
+def test_a_text_is_coloured_by_the_slider_from_the_keyboard_and_nothing_is_asked_for(finished_run, browser):
+    page = finished_run / "results/report/texts/tiny.html"
+    texts = pl.read_parquet(finished_run / "results/examples/tiny.texts.parquet")
+    assert page.stat().st_size < 3_000_000
+    browser.get(page.as_uri())
+    for _ in range(100):
+        if browser.execute_script(SHADES):
+            break
+        time.sleep(0.05)
+    slider = browser.find_element(By.ID, "layer")
+    assert slider.get_attribute("aria-valuetext") == "layer 3 of 3"
+    first = texts.filter(variant="original").row(0, named=True)
+    shown = browser.execute_script(SHADES)
+    assert len(shown) == len(first["tokens"])
+    slider.send_keys(Keys.ARROW_LEFT)
+    assert slider.get_attribute("aria-valuetext") == "layer 2 of 3"
+    assert browser.execute_script(SHADES) != shown
+
+    # what is read there is what was measured, in the first text, of the second token
+    browser.find_element(By.ID, "left-text").send_keys(Keys.ARROW_RIGHT)
+    tokens = pl.read_parquet(finished_run / "results/examples/tiny.tokens.parquet")
+    row = tokens.filter(variant="original", review_id=first["review_id"], layer=2).row(0, named=True)
+    read = browser.find_element(By.ID, "left-read").text
+    assert read.startswith(f"Token 2 \u201c{first['tokens'][1].strip()}\u201d")
+    number = float(re.search(r"cosine to the mean (\S+)", read)[1].replace("\u2212", "-"))
+    assert number == pytest.approx(row["cosine_to_mean"][1], abs=0.01)
+    metrics = pl.read_parquet(finished_run / "results/tables/metrics.parquet").filter(
+        point="residual_stream", variant="original", review_id=first["review_id"], layer=2, view="raw"
+    )
+    rank = metrics.filter(metric="effective_rank")["value"].item()
+    assert f"effective rank {float(f'{rank:.3g}'):g}" in browser.find_element(By.ID, "left-numbers").text
+
+    for name in ("norm", "cosine_to_first", "cosine_to_chosen"):
+        Select(browser.find_element(By.ID, "measure")).select_by_value(name)
+        shades = set(browser.execute_script(SHADES))
+        assert len(shades - {""}) > 3, f"{name}: one token blanks the others"
+    Select(browser.find_element(By.ID, "measure")).select_by_value("attention")
+    # random weights attend almost uniformly: the values of the layer tell tokens apart
+    browser.find_element(By.ID, "own").click()
+    assert len(set(browser.execute_script(SHADES))) > 3
+    slider.send_keys(Keys.HOME)
+    assert set(browser.execute_script(SHADES)) == {""}, "nothing attends before the first block"
+    for place, review_id in enumerate(texts["review_id"].unique(maintain_order=True)):
+        Select(browser.find_element(By.ID, "review")).select_by_index(place)
+        text = texts.filter(variant="front", review_id=review_id).row(0, named=True)
+        assert browser.find_element(By.ID, "right-text").text.startswith("<s>" + "".join(text["tokens"][1:4]))
+
+    assert kinds_of_requests(browser) <= {"file", "data", "blob"}
+    assert severe(browser) == []

@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from contextlib import chdir
 
+import polars as pl
 import pytest
 
 from conftest import LLAMA, ROOT, SMALL, with_changes
@@ -21,7 +22,9 @@ EXTREMA = {"find_extrema": 1}
 STATISTICS = dict.fromkeys(
     ("test_contrasts", "measure_depth", "find_extrema", "judge_claims", "predict_variants", "describe_causes"), 1
 )
-METRIC_TABLES = {"tabulate_metrics": 1, "tabulate_summary": 1, **STATISTICS}
+# of a model; which reviews are examples follows from the metrics
+EXAMPLES = {"read_examples": 1, "write_texts": 1}
+METRIC_TABLES = {"tabulate_metrics": 1, "tabulate_summary": 1, **EXAMPLES, **STATISTICS}
 COMMON_LENGTH = {"tabulate_common_length": 1}
 SENSITIVITY = {"probe_metrics": 1}
 COMPONENTS = {"tabulate_components": 1}
@@ -118,7 +121,7 @@ def test_the_title_of_a_metric_reruns_the_figures_of_metrics(finished):
 
 def test_the_label_of_a_model_reruns_figures_and_pages_alone(finished):
     finished.config["figures"] = {"labels": {"tiny": "a tiny Llama"}}
-    assert all(rule.startswith("plot_") or rule in {*PAGES, "make_report"} for rule in finished.planned())
+    assert all(rule.startswith("plot_") or rule in {*PAGES, "write_texts", "make_report"} for rule in finished.planned())
 
 
 def test_the_order_of_keys_reruns_figures_at_most(finished):
@@ -130,7 +133,7 @@ def test_the_order_of_keys_reruns_figures_at_most(finished):
     finished.config = turned_round(finished.config)
     finished.config["views"].reverse()
     made = {file.name for tables in TABLES.values() for file in tables.files}
-    assert finished.planned().keys() <= {*figures_of(made - {"sensitivity.csv"}, SMALL), *PAGES, "make_report"}
+    assert finished.planned().keys() <= {*figures_of(made - {"sensitivity.csv"}, SMALL), *PAGES, "write_texts", "make_report"}
 
 
 def test_the_threshold_reruns_tabulation_and_what_follows(finished):
@@ -177,7 +180,8 @@ def test_a_new_model_runs_alone(finished):
     of_originals = dict.fromkeys(OF_ORIGINALS, SHARDS)
     measures = {**extraction, **of_originals, **dict.fromkeys((*MEASURES, *POSITIONS), JOBS)}
     measures |= {"apply_interventions": 1, **READ}
-    reruns(finished, {**measures, "tabulate_positional": 1, **BELOW_STATES})
+    of_both = dict.fromkeys(EXAMPLES, 2)
+    reruns(finished, {**measures, "tabulate_positional": 1, **BELOW_STATES, **of_both})
     assert {name.split("/")[1] for name in model_files(finished)} == {"other"}
 
 
@@ -280,6 +284,33 @@ def test_words_on_a_claim_rerun_nothing(finished):
 def test_the_shape_of_trial_matrices_concerns_them_alone(finished):
     finished.config["sensitivity"]["seeds"] = 3
     reruns(finished, {**SENSITIVITY})
+
+
+@pytest.mark.parametrize(("key", "value"), [("tokens", 20), ("reviews", ["0123456789ab"]), ("matrix_layers", 2)])
+def test_a_key_of_the_examples_concerns_them_alone(finished, key, value):
+    finished.config["examples"] = {key: value}
+    reruns(finished, EXAMPLES)
+
+
+def test_the_template_of_the_texts_reruns_their_page_alone(finished):
+    finished.edit("workflow/report/pages/texts.jinja", "<main>", "<main >")
+    reruns(finished, {"write_texts": 1})
+
+
+def test_other_results_that_choose_the_same_examples_read_none_again(finished):
+    """A real run: the threshold accepts the same reviews."""
+    tables = [finished.folder / f"results/examples/tiny.{name}.parquet" for name in ("texts", "tokens")]
+    before = [pl.read_parquet(table) for table in tables]
+    finished.config["similarity"]["threshold"] = 0.4
+    done = finished.run("--cores", "1", "--", "results/examples/tiny.texts.parquet")
+    assert done.returncode == 0, done.stdout
+    log = (finished.folder / "results/logs/examples/tiny.log").read_text()
+    assert "not read again" in log
+    assert all(pl.read_parquet(table).equals(old) for table, old in zip(tables, before, strict=True))
+    finished.config["examples"] = {"tokens": 20}
+    done = finished.run("--cores", "1", "--", "results/examples/tiny.texts.parquet")
+    assert done.returncode == 0, done.stdout
+    assert pl.read_parquet(tables[0])["tokens"].list.len().max() == 20
 
 
 def test_draws_and_confidence_rerun_statistics_alone(finished):

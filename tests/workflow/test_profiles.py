@@ -21,6 +21,7 @@ ALONE = {
     "extract_components",
     "apply_interventions",
     "read_consequences",
+    "read_examples",
     "probe_states",
     "extract_positional",
     "extract_keyphrases_with_llm",
@@ -32,6 +33,7 @@ ALONE = {
     "rewrite_sentences_with_llm",
     "count_tokens",
     "plan_extraction",
+    "write_texts",
     "make_report",
 }
 

@@ -3,6 +3,7 @@ from homogenization.config.presentation import (
     claims_page_parameters,
     curves_page_parameters,
     first_page_parameters,
+    shown_texts,
 )
 from homogenization.config.texts import DEFAULT_VARIANTS
 
@@ -10,6 +11,7 @@ PAGES = [
     "<results>/report/first_page.html",
     *(["<results>/report/claims.html"] if STUDY.judged_claims else []),
     "<results>/report/curves.html",
+    *expand("<results>/report/texts/{model}.html", model=STUDY.example_models),
 ]
 
 
@@ -109,3 +111,67 @@ rule make_curves:
         module="report.curves",
     script:
         "../scripts/make_page.py"
+
+
+if STUDY.examples:
+
+    rule read_examples:
+        """Runs a model over a few reviews in every variant, and says what each token is like at every layer."""
+        input:
+            corpus=expand("<results>/corpus/{shard}.parquet", shard=STUDY.shards),
+            keyphrases=expand("<results>/keyphrases/{shard}.parquet", shard=STUDY.shards),
+            variants=over_variants("<results>/variants/{variant}/{shard}.parquet", STUDY.example_variants),
+            weights=weights_of,
+            # which reviews are shown follows from results, unless the configuration names them
+            metrics=[] if STUDY.examples.reviews else "<results>/tables/metrics.parquet",
+            similarity=[] if STUDY.examples.reviews else "<results>/tables/similarity.parquet",
+        output:
+            # the same texts are not read again
+            texts=update("<results>/examples/{model}.texts.parquet"),
+            tokens=update("<results>/examples/{model}.tokens.parquet"),
+        log:
+            "<logs>/examples/{model}.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
+        resources:
+            mem_mb=lambda wildcards, attempt: ask.extraction_memory(model_of(wildcards), attempt),
+            runtime=lambda wildcards, attempt: ask.extraction_runtime(
+                model_of(wildcards), len(STUDY.examples.reviews or range(3)) * len(STUDY.example_variants), attempt
+            ),
+            gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
+        params:
+            code=code("read_examples"),
+            model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
+            variants=sorted(STUDY.example_variants),
+            reviews=STUDY.examples.reviews,
+            choice=None if STUDY.examples.reviews else STUDY.example_choice,
+            sizes=STUDY.examples.params("tokens", "matrix_tokens", "matrix_layers"),
+            storage=STUDY.states.params("dtype", "chunk_tokens", "layers", "record_attention"),
+        script:
+            "../scripts/read_examples.py"
+
+    rule write_texts:
+        """A page that shows a few texts token by token, the original beside each variant."""
+        input:
+            texts="<results>/examples/{model}.texts.parquet",
+            tokens="<results>/examples/{model}.tokens.parquet",
+            metrics="<results>/tables/metrics.parquet",
+            similarity="<results>/tables/similarity.parquet",
+        output:
+            page=report(
+                "<results>/report/texts/{model}.html",
+                caption="../report/texts.rst",
+                category="Texts",
+                labels=lambda wildcards: {"model": shown_texts(STUDY, wildcards.model)["model"]},
+            ),
+        log:
+            "<logs>/texts/{model}.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("write_texts"),
+            template=page_template("texts"),
+            shown=lambda wildcards: shown_texts(STUDY, wildcards.model),
+        script:
+            "../scripts/write_texts.py"

@@ -216,3 +216,23 @@ def test_params_are_plain_sorted_and_those_that_are_named():
     assert (
         study_of(variants=VARIANTS).variants["paraphrase"].params() == {"position": None, "unit": "review"} | PARAPHRASE
     )
+
+
+def test_examples_are_chosen_by_the_first_contrast_by_name_of_a_variant_that_has_controls():
+    variants = {"aside": {"rewriter": "rules", "position": "scattered"}, **SMALL["variants"]}
+    variants |= {"inward": {"rewriter": "rules", "position": "inward", "like": "front"}}
+    for order in (list(variants), list(reversed(variants))):
+        study = load_study(SMALL | {"variants": {name: variants[name] for name in order}})
+        assert study.example_choice == {
+            "variant": "front",
+            "minus": "original",
+            "metric": "resultant_length",
+            "view": "all_tokens",
+        }
+        assert study.example_variants == ["original", *(name for name in order if name != "original")]
+    named = load_study(SMALL | {"examples": {"contrast": ["original", "front"], "variants": ["front"]}})
+    assert (named.example_choice["variant"], named.example_choice["minus"]) == ("original", "front")
+    alone = load_study(SMALL | {"variants": {"original": {"rewriter": "none"}}, "positional": None})
+    assert alone.example_choice["variant"] is None
+    assert alone.example_variants == ["original"]
+    assert load_study({key: of for key, of in SMALL.items() if key != "examples"}).example_models == []

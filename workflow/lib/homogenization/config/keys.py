@@ -18,6 +18,7 @@ from homogenization.config.analysis import (
     Sensitivity,
 )
 from homogenization.config.consequences import Consequences
+from homogenization.config.examples import Examples
 from homogenization.config.hardware import Hardware
 from homogenization.config.interventions import Interventions
 from homogenization.config.models import Model, States
@@ -44,7 +45,7 @@ from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.declared import Declared
 from homogenization.run.errors import nearest
-from homogenization.run.sections import ExpandedPath, Name, Section, one_of
+from homogenization.run.sections import ExpandedPath, Name, Section, one_of, pairs_of
 from homogenization.vocabulary.variants import RANDOM_PAIRS
 
 RESERVED_VARIANTS = (RANDOM_PAIRS,)
@@ -86,6 +87,7 @@ class Keys(Section):
     consequences: Consequences | None = Field(
         None, description="What homogenization costs, untouched and under interventions; null: not computed."
     )
+    examples: Examples | None = Field(None, description="Reviews that are shown token by token; null: none.")
     sensitivity: Sensitivity | None = Field(Sensitivity(), description="What the metrics answer to; null: left out.")
     claims: ClaimsFiles = Field(
         ["config/claims.yaml"], description="File of claims to judge, or several files; null: none."
@@ -192,7 +194,7 @@ class Keys(Section):
             )
         return contrasts
 
-    @field_validator("components", "positional", "interventions", "consequences")
+    @field_validator("components", "positional", "interventions", "consequences", "examples")
     @classmethod
     def read_what_there_is(cls, chosen: Section | None, info: ValidationInfo) -> Section | None:
         """Models and variants exist."""
@@ -200,6 +202,15 @@ class Keys(Section):
             _check_names(chosen.models or (), info, "models", "models")
             _check_names(chosen.variants or (), info, "variants", "variants")
         return chosen
+
+    @field_validator("examples")
+    @classmethod
+    def examples_of_what_there_is(cls, examples: Examples | None, info: ValidationInfo) -> Examples | None:
+        """The contrast by which reviews are chosen is one of two existing variants."""
+        if examples is not None and examples.contrast is not None:
+            pairs_of("variant")([examples.contrast])
+            _check_names(examples.contrast, info, "variants", "contrast")
+        return examples
 
     @field_validator("interventions")
     @classmethod

@@ -131,6 +131,18 @@ def first_page_parameters(study: Study) -> dict[str, Any]:
     }
 
 
+def shown_texts(study: Study, model: str) -> dict[str, Any]:
+    """What the page of a model's example texts says besides its tables, as plain values (`report.text_page`)."""
+    labels, choice = study.figures.labels, study.example_choice
+    variant, minus = (labels.get(name, name) for name in (choice["variant"], choice["minus"]))
+    title = describe_metric(choice["metric"]).title.lower() if choice["metric"] else ""
+    return {
+        "model": labels.get(model, model),
+        "variants": _labelled(study, study.example_variants),
+        "contrast": f"{title} of {variant} − {minus}" if choice["variant"] else title,
+    }
+
+
 def _labelled(study: Study, names: Iterable[str]) -> list[list[str]]:
     """[name, display name] pairs, in the order of `names`."""
     return [[name, study.figures.labels.get(name, name)] for name in names]

@@ -14,6 +14,7 @@ from homogenization.config.analysis import (
     Components,
 )
 from homogenization.config.claims import CONTROLS, load_all_claims
+from homogenization.config.examples import HEADLINE_METRICS
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
 from homogenization.config.positional import Positional
@@ -23,6 +24,7 @@ from homogenization.config.texts import (
 )
 from homogenization.config.training import Run, arms_of, pairs_with_their_start, runs_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
+from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
 from homogenization.models.source import Source
@@ -274,6 +276,32 @@ class Study(Keys):
     def jobs_of(self, variants: Sequence[str]) -> list[tuple[str, str, str]]:
         """Those of `jobs` that are of `variants`."""
         return [job for job in self.jobs if job[1] in variants]
+
+    @property
+    def example_models(self) -> list[str]:
+        """Models whose tokens a page of the report shows, in the order of the configuration."""
+        return [name for name in self.models if name in (self.examples.models or self.models)] if self.examples else []
+
+    @property
+    def example_variants(self) -> list[str]:
+        """The variants of such a page: the original, then the others in the order of the configuration."""
+        return [ORIGINAL, *(name for name in self.rewritten if name in (self.examples.variants or self.rewritten))]
+
+    @property
+    def example_choice(self) -> dict[str, Any]:
+        """The difference by which example reviews are chosen: `variant`, `minus`, `metric` and `view`.
+
+        Without contrasts, `variant` and `minus` are None, and the value of the originals counts; without metrics,
+        `metric` is None. The order of the configuration decides nothing.
+        """
+        first = min(
+            self.contrasted, key=lambda pair: (pair[1] != ORIGINAL, pair[0] not in self.controls, pair), default=None
+        )
+        variant, minus = self.examples.contrast or first or (None, None)
+        among = self.contrasted_metrics or sorted(self.tabulated_metrics)
+        metric = next((name for name in (*HEADLINE_METRICS, *among) if name in among), None)
+        views = (metric and describe_metric(metric).views) or [view for view in VIEWS if view in self.views]
+        return {"variant": variant, "minus": minus, "metric": metric, "view": views[0]}
 
     @property
     def tabulated_metrics(self) -> list[str]:

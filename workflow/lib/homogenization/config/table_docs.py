@@ -51,6 +51,8 @@ _FILES = {
     "consequences/{model}/{text}/{shard}.texts.parquet": "consequences.schemas.TEXTS_SCHEMA",
     "consequences/{model}/{text}/{shard}.states.parquet": "consequences.schemas.POOLED_STATES_SCHEMA",
     "consequences/{model}.parquet": "consequences.schemas.POOLED_READINGS_SCHEMA",
+    "examples/{model}.texts.parquet": "report.tokens.EXAMPLE_TEXTS_SCHEMA",
+    "examples/{model}.tokens.parquet": "report.tokens.EXAMPLE_TOKENS_SCHEMA",
 }
 
 

@@ -1,0 +1,50 @@
+"""The part of the configuration on example reviews, which a page of the report shows token by token."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from homogenization.run.sections import Section
+
+# how alike the tokens of a text are, in a number: the first that a study contrasts
+HEADLINE_METRICS = (
+    "normalized_effective_rank",
+    "cosine_anisotropy",
+    "max_explainable_variance",
+    "resultant_length",
+)
+ReviewId = Annotated[str, Field(pattern="^[0-9a-f]{12}$")]
+
+
+class Examples(Section):
+    """Reviews that are shown token by token, the original beside each variant: a page of the report for each model."""
+
+    models: list[str] | None = Field(None, min_length=1, description="Models by name; null: all.")
+    variants: list[str] | None = Field(
+        None, min_length=1, description="Variants by name, beside `original`; null: all."
+    )
+    reviews: list[ReviewId] | None = Field(
+        None,
+        min_length=1,
+        description="Reviews by id; null: those with the least, the median and the greatest difference of "
+        "`contrast` after the last block, model by model, among the reviews that are accepted in both.",
+    )
+    contrast: list[str] | None = Field(
+        None,
+        min_length=2,
+        max_length=2,
+        description="Pair [variant, minus] by whose difference reviews are chosen; null: the first of the contrasts "
+        "by name, of a variant that has controls before others, less `original`. The difference is of the first that "
+        "is contrasted of normalised effective rank, cosine anisotropy, maximum explainable variance and resultant "
+        "length.",
+    )
+    tokens: int = Field(256, ge=8, description="Most tokens of a text that are shown: the first ones.")
+    matrix_tokens: int = Field(
+        96, ge=2, description="Most tokens of a text in the matrix of their cosines: the first ones."
+    )
+    matrix_layers: int = Field(
+        12,
+        ge=1,
+        description="Most layers with that matrix, evenly spaced, the last among them; fewer where the page would pass "
+        "3 MB.",
+    )

@@ -1,0 +1,160 @@
+"""A model reads the few reviews that a page shows, in every variant of the page."""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from homogenization.report.examples import NAMED, chosen_reviews
+from homogenization.report.tokens import (
+    EXAMPLE_TEXTS_SCHEMA,
+    EXAMPLE_TOKENS_SCHEMA,
+    SCHEMAS,
+    in_phrases,
+    phrase_spans,
+    pieces,
+    rows_of_text,
+    sizes,
+)
+from homogenization.run.errors import HomogenizationError
+from homogenization.run.parquet import read_table, read_tables, table_metadata, write_tables
+from homogenization.states.extraction import extract
+from homogenization.states.long_texts import with_originals
+from homogenization.states.model import LanguageModel
+from homogenization.states.store import StateStore, open_store
+
+Row = dict[str, Any]
+Texts = Mapping[str, pl.DataFrame]  # by variant: review_id, text, original
+
+
+def read_examples(load: Callable[[], LanguageModel], inputs: Any, params: Any, files: Sequence[str]) -> None:
+    """Choose the reviews, let a model read them, and write what the page needs: the tables of `report.tokens.SCHEMAS`.
+
+    States are those of an extraction of the whole sample: of each review alone. Where `files` hold the same texts, read
+    in the same way, the model is not loaded: other results that choose the same reviews cost nothing.
+
+    Args:
+        load: loads the model.
+        inputs: files: `corpus` and `keyphrases`, one for each shard; `variants`, one for each variant and shard;
+            `weights`; `metrics` and `similarity`, which may be empty where reviews are named.
+        params: parameters of the rule: `code`; `model`, the entry; `variants`, in the order of their files; `reviews`,
+            or None; `choice`, the further arguments of `chosen_reviews`; `sizes`, those of `sizes`; `storage`, those of
+            `extract`.
+        files: files to write, which may be there.
+
+    Raises:
+        HomogenizationError: a named review is not in the sample; and as `extract` does.
+    """
+    originals, n_shards = read_tables(inputs.corpus), len(inputs.corpus)
+    chosen = _chosen(inputs, originals["review_id"].to_list(), params)
+    texts = {
+        name: _texts_of(read_tables(inputs.variants[place * n_shards :][:n_shards]), chosen, originals)
+        for place, name in enumerate(params.variants)
+    }
+    phrases = read_tables(inputs.keyphrases).join(chosen, on="review_id", how="semi")
+    terms = {name: sorted(set(of)) for name, of in phrases.group_by("review_id").agg("phrase").rows()}
+    stamp = _stamp(texts, terms, params, inputs.weights)
+    if all(Path(file).exists() and table_metadata(file).get("stamp") == stamp for file in files):
+        print("the same texts as before, which are not read again")
+        of_texts, of_tokens = map(read_table, files)
+        of_texts = of_texts.drop("choice", "difference")
+    else:
+        of_texts, of_tokens = _read(load(), texts, terms, params, Path(files[0]).parent)
+    of_texts = chosen.join(of_texts, on="review_id", maintain_order="left_right").select(*EXAMPLE_TEXTS_SCHEMA)
+    write_tables([of_texts, of_tokens], files, SCHEMAS, {"stamp": stamp})
+
+
+def _chosen(inputs: Any, review_ids: Sequence[str], params: Any) -> pl.DataFrame:
+    """The columns review_id, choice and difference, in the order of the page."""
+    if params.reviews is None:
+        tables = read_table(inputs.metrics), read_table(inputs.similarity)
+        rows = chosen_reviews(*tables, review_ids, params.model["name"], **params.choice)
+    else:
+        if missing := [name for name in params.reviews if name not in review_ids]:
+            raise HomogenizationError(
+                f"examples.reviews: {', '.join(missing)} is not in the sample. Allowed are the values of review_id in "
+                f"{Path(inputs.corpus[0]).parent}/*.parquet."
+            )
+        rows = [(name, NAMED, None) for name in params.reviews]
+    schema = {name: EXAMPLE_TEXTS_SCHEMA[name] for name in ("review_id", "choice", "difference")}
+    return pl.DataFrame(rows, schema, orient="row")
+
+
+def _texts_of(variant: pl.DataFrame, chosen: pl.DataFrame, originals: pl.DataFrame) -> pl.DataFrame:
+    """The columns review_id, text and original of the chosen reviews that have a text in a variant, by id."""
+    texts = variant.select("review_id", "text").join(chosen, on="review_id", how="semi")
+    return with_originals(texts, originals).sort("review_id")
+
+
+def _stamp(texts: Texts, terms: Mapping[str, Sequence[str]], params: Any, weights: Sequence[str]) -> str:
+    """A hash of all that the rows depend on, but for why a review is shown."""
+    stats = [Path(file).stat() for file in weights]
+    read = {name: of.rows() for name, of in texts.items()}
+    files = [(file, stat.st_size, stat.st_mtime_ns) for file, stat in zip(weights, stats, strict=True)]
+    options = [params.code, params.model, params.sizes, params.storage]
+    return sha256(json.dumps([read, terms, files, options], sort_keys=True).encode()).hexdigest()
+
+
+def _read(
+    model: LanguageModel, texts: Texts, terms: Mapping[str, Sequence[str]], params: Any, folder: Path
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables, the first without why a review is shown; the states of one variant at a time are in `folder`."""
+    n_texts = sum(map(len, texts.values()))
+    of_texts: list[Row] = []
+    of_tokens: list[Row] = []
+    for variant, reviews in texts.items():
+        if not reviews.is_empty():
+            with _states(model, reviews, variant, params, folder) as store:
+                shown = sizes(n_texts, store.layers, **params.sizes)
+                for text, tokens in _rows(model, store, reviews, terms, shown):
+                    of_texts.append(text)
+                    of_tokens += tokens
+    schema = {name: kind for name, kind in EXAMPLE_TEXTS_SCHEMA.items() if name not in ("choice", "difference")}
+    return pl.DataFrame(of_texts, schema), pl.DataFrame(of_tokens, EXAMPLE_TOKENS_SCHEMA)
+
+
+@contextmanager
+def _states(
+    model: LanguageModel, reviews: pl.DataFrame, variant: str, params: Any, folder: Path
+) -> Iterator[StateStore]:
+    """The store of the states of these texts, while it is there."""
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        path = Path(place, "states.zarr.zip")
+        identity = {"model": params.model["name"], "variant": variant, "shard": "examples"}
+        review_ids, of_variant, originals = (reviews[name].to_list() for name in ("review_id", "text", "original"))
+        options = {"token_budget": params.model["token_budget"], "originals": originals, **params.storage}
+        extract(model, review_ids, of_variant, path, identity, **options)
+        with open_store(path) as store:
+            yield store
+
+
+def _rows(
+    model: LanguageModel,
+    store: StateStore,
+    reviews: pl.DataFrame,
+    terms: Mapping[str, Sequence[str]],
+    shown: tuple[int, int, list[int]],
+) -> Iterator[tuple[Row, list[Row]]]:
+    """The row of each text that the model reads, and those of its layers."""
+    texts = dict(reviews.select("review_id", "text").rows())
+    for index, review_id in enumerate(store.review_ids):
+        first, stop = store.review_offsets[index : index + 2].tolist()
+        span = slice(first, min(stop, first + shown[0]))
+        offsets, text = store.token_offsets[span], texts[review_id]
+        outside = offsets[:, 1] == 0
+        names = model.tokenizer.convert_ids_to_tokens(store.token_ids[span].tolist())
+        keys = {"model": store.model, "variant": store.variant, "review_id": review_id}
+        row = {
+            **keys,
+            "n_tokens": stop - first,
+            "tokens": np.where(outside, names, pieces(text, offsets)).tolist(),
+            "outside": outside.tolist(),
+            "in_phrase": in_phrases(offsets, phrase_spans(text, terms.get(review_id, ()))),
+        }
+        yield row, [{**keys, **of_layer} for of_layer in rows_of_text(store, index, *shown)]
