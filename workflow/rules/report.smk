@@ -103,9 +103,7 @@ rule make_curves:
         "../../envs/homogenization.yaml"
     params:
         # Snakemake takes braces in a text for wildcards
-        **{
-            name: lambda wildcards, value=value: value for name, value in curves_page_parameters(STUDY).items()
-        },
+        **{name: lambda wildcards, value=value: value for name, value in curves_page_parameters(STUDY).items()},
         template=page_template("curves"),
         code=code("make_page", "report.curves"),
         module="report.curves",

@@ -6,13 +6,6 @@ from pydantic import Field
 
 from homogenization.run.sections import Section
 
-# how alike the tokens of a text are, in a number: the first that a study contrasts
-HEADLINE_METRICS = (
-    "normalized_effective_rank",
-    "cosine_anisotropy",
-    "max_explainable_variance",
-    "resultant_length",
-)
 ReviewId = Annotated[str, Field(pattern="^[0-9a-f]{12}$")]
 
 

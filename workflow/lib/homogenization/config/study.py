@@ -14,7 +14,6 @@ from homogenization.config.analysis import (
     Components,
 )
 from homogenization.config.claims import CONTROLS, load_all_claims
-from homogenization.config.examples import HEADLINE_METRICS
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
 from homogenization.config.positional import Positional
