@@ -1,7 +1,7 @@
 """States measured in the pass against states that are stored and then measured, from the same texts to the same files.
 
     PYTHONPATH=workflow/lib .venv/bin/python benchmarks/benchmark_roads.py --configfile config/config.yaml
-    PYTHONPATH=workflow/lib .venv/bin/python benchmarks/benchmark_roads.py --corpus reviews.parquet --reviews 200 --plain
+    PYTHONPATH=workflow/lib .venv/bin/python benchmarks/benchmark_roads.py --corpus r.parquet --reviews 200 --plain
 
 Texts and weights are made first, where no clock runs. Then Snakemake makes the measures of states of all models and
 variants, with the start of every job and its imports: over stores (`states.keep: true`) and in the pass (`false`), in
@@ -43,7 +43,7 @@ def configure(folder: Path, keep: bool) -> list[str]:
 
 
 def take_reviews(folder: Path, corpus: Path | None, n_reviews: int | None) -> None:
-    """Set the file of reviews and their number, all in one shard, in the configuration of `folder`; None leaves them."""
+    """Set the file of reviews and their number, in one shard, in the configuration of `folder`; None leaves them."""
     path = folder / "benchmark.yaml"
     raw = yaml.safe_load(path.read_text())
     if corpus is not None:
