@@ -122,9 +122,7 @@ def test_the_title_of_a_metric_reruns_the_figures_of_metrics(finished):
 
 def test_the_label_of_a_model_reruns_figures_and_pages_alone(finished):
     finished.config["figures"] = {"labels": {"tiny": "a tiny Llama"}}
-    assert all(
-        rule.startswith("plot_") or rule in {*PAGES, "make_report"} for rule in finished.planned()
-    )
+    assert all(rule.startswith("plot_") or rule in {*PAGES, "make_report"} for rule in finished.planned())
 
 
 def test_the_order_of_keys_reruns_figures_at_most(finished):
