@@ -56,8 +56,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         axes.set_yticks([0.25, 0.5, 0.75, 1])
     for model, mesh in meshes.items():
         of_model = [axes for (name, _), axes in panels.items() if name == model]
-        for line in dict.fromkeys(axes.get_subplotspec().rowspan.start for axes in of_model):
-            _add_colour_bar(figure, mesh, [axes for axes in of_model if axes.get_subplotspec().rowspan.start == line])
+        first = of_model[0].get_subplotspec().rowspan.start  # variants that continue below have the same scale
+        _add_colour_bar(figure, mesh, [axes for axes in of_model if axes.get_subplotspec().rowspan.start == first])
     label_outer(panels, "Position in the review", {model: "Relative depth of the block" for model, _ in shown.models})
     note = (
         "Colour: mean attention received by a token, divided by what it would receive under uniform attention "
