@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.claims.statistic import AT_LAYERS, SINCE
+from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.metrics.registry import WITHOUT_FIRST
@@ -42,8 +43,6 @@ LOOKS = {
 DEPTH, TEXTS, FIRST_TOKEN, CAUSES, HARM, TRAINING = (
     *("Depth", "Where key phrases stand", "The first token", "Changed attention", "What it costs", "Training"),
 )
-#: The metrics that stand for how alike tokens are, the first that a study has.
-HEADLINES = ("normalized_effective_rank", "max_explainable_variance", "cosine_anisotropy")
 _OF_LIKENESS = ("net_change", "slope", "contrast", "intervention")
 _ATTENTION = "first_token_attention_excess"
 _ATTRACTION = "cosine_to_first_token"  # close to the first token is not close to each other
@@ -323,7 +322,7 @@ def _headline_first(table: pl.DataFrame) -> pl.DataFrame:
 def headline_metric(names: Collection[str]) -> str | None:
     """The metric that stands for how alike tokens are: the paper's, else the next that the study has; None without."""
     alike = [name for name in names if describe_metric(name).homogenization and name != _ATTRACTION]
-    return next((name for name in HEADLINES if name in alike), min(alike, default=None))
+    return next((name for name in HEADLINE_METRICS if name in alike), min(alike, default=None))
 
 
 def _row(row: Row, statistic: str, measured: str) -> dict[str, Any]:
