@@ -297,7 +297,10 @@ class Study(Keys):
             self.contrasted, key=lambda pair: (pair[1] != ORIGINAL, pair[0] not in self.controls, pair), default=None
         )
         variant, minus = self.examples.contrast or first or (None, None)
-        among = self.contrasted_metrics or sorted(self.tabulated_metrics)
+        described = {name: describe_metric(name) for name in self.contrasted_metrics or self.tabulated_metrics}
+        among = sorted(
+            described, key=lambda name: (not described[name].homogenization, described[name].extensive, name)
+        )
         metric = next((name for name in (*HEADLINE_METRICS, *among) if name in among), None)
         views = (metric and describe_metric(metric).views) or [view for view in VIEWS if view in self.views]
         return {"variant": variant, "minus": minus, "metric": metric, "view": views[0]}
