@@ -10,6 +10,7 @@ from plain_numbers import compare_with_tables
 VARIANTS = ("front", "original")
 
 NETWORK = {"accelerate", "pydantic", "scipy", "tokenizers", "torch", "transformers"}  # pydantic: sources of weights
+SEABORN = {"matplotlib", "pandas", "scipy", "scipy.stats", "seaborn"}
 SKLEARN = {"pandas", "scipy", "scipy.stats", "sklearn"}  # which imports the others
 # The heavy libraries (run/usage.py) that a rule may import; figures and other rules without an entry: see `allowed`.
 MAY_IMPORT = {
@@ -53,6 +54,8 @@ MAY_IMPORT = {
     "make_first_page": {"matplotlib", "pydantic", "scipy", "scipy.stats"},
     "make_claims_table": {"matplotlib", "pandas", "pydantic", "scipy", "scipy.stats"},
     "plot_components": {"matplotlib", "scipy"},
+    "plot_attention_heatmap": SEABORN,
+    "plot_sensitivity": SEABORN,
 }
 
 

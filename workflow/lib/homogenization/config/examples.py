@@ -28,8 +28,8 @@ class Examples(Section):
         max_length=2,
         description="Pair [variant, minus] by whose difference reviews are chosen; null: the first of the contrasts "
         "by name, of a variant that has controls before others, less `original`. The difference is of the first that "
-        "is contrasted of normalised effective rank, cosine anisotropy, maximum explainable variance and resultant "
-        "length.",
+        "is contrasted of normalised effective rank, maximum explainable variance and cosine anisotropy, or else of "
+        "another metric of how alike tokens are.",
     )
     tokens: int = Field(256, ge=8, description="Most tokens of a text that are shown: the first ones.")
     matrix_tokens: int = Field(

@@ -5,6 +5,7 @@ Each model has a colour scale of its own: encoders move attention by tenths, dec
 
 import numpy as np
 import polars as pl
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
@@ -13,7 +14,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator
 from homogenization.figures.accepted import accepted
 from homogenization.figures.panels import finish, label_outer, mark_empty, panel_grid
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import DIVERGING, house_style
+from homogenization.figures.style import house_style
 
 _EMPTY_COLOUR = "#c9c9c9"
 _LEAST_LIMIT = 0.16  # doublings; below it, differences are noise
@@ -33,7 +34,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     table = reviews.table.with_columns(excess=(pl.col("received") / pl.col("uniform")).log(2))
     limits = {model: _limit(table.filter(model=model)["excess"].to_numpy()) for model, _ in shown.models}
     figure, panels = panel_grid(reviews.variants, shown.models, row_height=2.3, share_y=True)
-    colours = DIVERGING.with_extremes(bad=_EMPTY_COLOUR)
+    colours = sns.color_palette("vlag", as_cmap=True).with_extremes(bad=_EMPTY_COLOUR)
     meshes: dict[str, QuadMesh] = {}
     for (model, variant), axes in panels.items():
         rows = table.filter(pl.col("model") == model, pl.col("variant") == variant)

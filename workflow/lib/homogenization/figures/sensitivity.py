@@ -2,13 +2,14 @@
 
 import numpy as np
 import polars as pl
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
 from homogenization.figures.panels import finish
 from homogenization.figures.shown import Shown, Tables
-from homogenization.figures.style import DARK, DIVERGING, GREY, house_style
+from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.words import two_decimals
 from homogenization.run.files import damage
 from homogenization.statistics.causes import CAUSES, COLLAPSE, CONFUSES, RESPONSE_SCHEMA
@@ -85,7 +86,7 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, metrics: list[str]) -> QuadMesh
                 _write_response(axes, x + 0.5, y + 0.5, responses[y, x], "bold" if confused else "normal")
             elif name in row["answers_to"].split(", "):
                 axes.plot(x + 0.5, y + 0.5, "o", ms=3, color=GREY)
-    colours = DIVERGING.with_extremes(bad=(0, 0, 0, 0))
+    colours = sns.color_palette("vlag", as_cmap=True).with_extremes(bad=(0, 0, 0, 0))
     mesh = axes.pcolormesh(
         np.ma.masked_invalid(responses), cmap=colours, vmin=-_LIMIT, vmax=_LIMIT, edgecolors="white", linewidth=0.8
     )

@@ -33,7 +33,6 @@ _FURTHER_COLOURS = (_PURPLE, _VERMILION, _SKY, _BROWN, _GREY)
 _FURTHER_DASHES = ((0, (9, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (4, 3)), (0, (1, 2.5)))
 _FURTHER_MARKERS = ("v", "P", "X", "<", ">", "*", "p")
 
-DIVERGING = matplotlib.colormaps["RdBu_r"]  # from below zero to above it
 _DOTS_PER_INCH = 120
 _DATE = {"svg": "Date", "pdf": "CreationDate"}  # a format -> what would differ between two drawings
 

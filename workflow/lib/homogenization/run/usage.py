@@ -30,6 +30,7 @@ HEAVY = (
     "pydantic",
     "scipy",
     "scipy.stats",
+    "seaborn",
     "sentence_transformers",
     "sklearn",
     "tokenizers",
