@@ -23,6 +23,7 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.built import BUILT_FILES, GGUF_FILES
 from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash
+from homogenization.run.digested import DigestedText
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.yaml_files import read_yaml
 from homogenization.writers.prompts import load_prompt
@@ -126,7 +127,7 @@ def tables_of(*names):
     return {name: paths.get(name, []) for name in names}
 
 
-def page_template(name):
-    """A template of workflow/report/pages: an edit of it makes its page again, and no other."""
-    text = Path(workflow.source_path(f"../report/pages/{name}.jinja")).read_text("utf-8")
+def template(name):
+    """A template below workflow/report: an edit of it makes again what is written by it, and nothing else."""
+    text = DigestedText(Path(workflow.source_path(f"../report/{name}.jinja")).read_text("utf-8"))
     return lambda wildcards: text  # Snakemake takes braces in a text for wildcards

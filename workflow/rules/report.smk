@@ -53,7 +53,7 @@ rule make_first_page:
         "../../envs/homogenization.yaml"
     params:
         **first_page_parameters(STUDY),
-        template=page_template("first_page"),
+        template=template("pages/first_page"),
         code=code("make_page", "report.first_page"),
         module="report.first_page",
     script:
@@ -77,8 +77,8 @@ rule make_claims_table:
         "../../envs/homogenization.yaml"
     params:
         **claims_page_parameters(STUDY),
-        template=page_template("claims_table"),
-        row_template=page_template("claim"),
+        template=template("pages/claims_table"),
+        row_template=template("pages/claim"),
         code=code("make_page", "report.claims_table"),
         module="report.claims_table",
     script:
@@ -104,7 +104,7 @@ rule make_curves:
     params:
         # Snakemake takes braces in a text for wildcards
         **{name: lambda wildcards, value=value: value for name, value in curves_page_parameters(STUDY).items()},
-        template=page_template("curves"),
+        template=template("pages/curves"),
         code=code("make_page", "report.curves"),
         module="report.curves",
     script:
@@ -169,7 +169,7 @@ if STUDY.examples:
             "../../envs/homogenization.yaml"
         params:
             code=code("write_texts"),
-            template=page_template("texts"),
+            template=template("pages/texts"),
             shown=lambda wildcards: shown_texts(STUDY, wildcards.model),
         script:
             "../scripts/write_texts.py"

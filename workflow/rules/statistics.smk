@@ -1,13 +1,5 @@
 # Tables -> contrasts, depth, extrema, the first token, interventions, consequences, training, verdicts.
 # Matrices of known kinds -> what the metrics answer to. The catalogue describes them.
-def words(made):
-    """The template of the sentences of `made`, if there are any: an edit of it makes these tables again, and no others."""
-    if not made.words:
-        return {}
-    template = Path(workflow.source_path(f"../report/answers/{made.words}.jinja")).read_text("utf-8")
-    return {"words": lambda wildcards: template}  # Snakemake takes braces in a text for wildcards
-
-
 for made in [tables for tables in TABLES if tables.stage == "statistics"]:
 
     rule:
@@ -26,7 +18,7 @@ for made in [tables for tables in TABLES if tables.stage == "statistics"]:
             **{name: per_attempt(amount) for name, amount in made.resources(STUDY).items()},
         params:
             **made.params(PLACED),
-            **words(made),
+            **({"words": template(f"answers/{made.words}")} if made.words else {}),
             code=code("tabulate", made.module, *made.imports(STUDY)),
             module=made.module,
         script:

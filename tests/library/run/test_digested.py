@@ -5,7 +5,7 @@ import pickle
 
 from conftest import SMALL
 from homogenization.config.study import load_study
-from homogenization.run.digested import Digested
+from homogenization.run.digested import Digested, DigestedText
 from homogenization.tables.catalogue import TABLES
 
 ENTRIES = [{"claim": "a", "above": 0.5}, {"claim": "b", "below": 0}]
@@ -26,3 +26,11 @@ def test_an_edited_claim_is_a_short_reason(in_project):
     claims = TABLES["judge_claims"].params(study)["claims"]
     assert claims == study.judged_claims
     assert len(repr(claims)) < 100 < len(json.dumps(claims))
+
+
+def test_a_text_is_told_by_its_digest_and_stays_the_text():
+    template = "{{ many }} words\n" * 100
+    text = DigestedText(template)
+    assert (text, str(text), pickle.loads(pickle.dumps(text))) == (template, template, template)
+    assert len(repr(text)) < 100
+    assert repr(text) == repr(DigestedText(template)) != repr(DigestedText(template + " "))

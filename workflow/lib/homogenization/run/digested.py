@@ -16,3 +16,11 @@ class Digested(list[Any]):
         """Such as `58 entries, SHA-256 0f3a9c…`; it differs where an entry, its place or the number of entries does."""
         digest = sha256(json.dumps(list(self), sort_keys=True).encode()).hexdigest()
         return f"{len(self)} entries, SHA-256 {digest}"
+
+
+class DigestedText(str):
+    """A text, such as a template, that Snakemake compares and shows by its digest. A job gets the text."""
+
+    def __repr__(self) -> str:
+        """Such as `text, SHA-256 0f3a9c…`."""
+        return f"text, SHA-256 {sha256(self.encode()).hexdigest()}"
