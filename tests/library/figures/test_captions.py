@@ -14,6 +14,7 @@ SAID = {
     "workflow": ["front", "someone/small", "64", "Tokens grow alike.", 'id="first-page"'],
     "claims": ["criterion"],
     "claims_table": ["press a claim"],
+    "texts": ["The model"],
     "acceptance": ["0.85"],
     "rewriting": ["median words"],
     "long_texts": ["same sentences"],
@@ -65,6 +66,7 @@ def in_html(text):
 def test_captions_render(caption):
     # a rule of one figure has a title, one of a kind the kind
     params = {"title": "The title", "kind": "The title", "threshold": 0.85, "min_reviews": 7, "max_imbalance": 0.3}
+    params["shown"] = {"model": "The model"}
     text = rendered(caption, params, CONFIG)
     html = in_html(text)
     assert ":math:" not in text

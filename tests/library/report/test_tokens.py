@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from homogenization.report.examples import MEASURES
 from homogenization.report.tokens import (
-    MEASURES,
     PAGE_BYTES,
     in_phrases,
     phrase_spans,

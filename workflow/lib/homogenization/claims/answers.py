@@ -30,7 +30,6 @@ ANSWERS_SCHEMA = {
     "answer": pl.String,
 }
 _NO_ANSWER = "No claim on depth, position or attention was tested."
-_NO_CONTROL = "The study has no control of {}, so it does not tell an effect of position from one of any rewriting."
 _FEW = 3  # models that share a row and are still named
 _NET, _SLOPE = "net_change", "slope"
 _COUNTED = (_NET, _SLOPE, "contrast", "intervention")
@@ -85,13 +84,12 @@ def answers_table(
         }
         if any(said.values()):
             differing = sorted({row["share_changed"] for row in contrasts})
-            answer = write(words, differing=differing, **said, **still)
             compared = {row["variant"] for row in contrasts}
             alone = [f"`{name}`" for name, named in controls.items() if not named and name in compared]
-            rows.append((model, f"{answer} {_NO_CONTROL.format(listed(alone))}" if alone else answer))
+            rows.append((model, write(words, differing=differing, alone=alone, **said, **still)))
     answered = {model for model, _ in rows}
     if silent := [model for model in models if model not in answered]:
-        none = dict.fromkeys(("depths", "edges", "changes", "differing"), ())
+        none = dict.fromkeys(("depths", "edges", "changes", "differing", "alone"), ())
         rows.append((_together(silent, answered), f"{write(words, **none, **still)} {_NO_ANSWER}".strip()))
     return pl.DataFrame(rows, schema=ANSWERS_SCHEMA, orient="row")
 

@@ -9,6 +9,7 @@ from homogenization.vocabulary.points import RESIDUAL_STREAM
 from homogenization.vocabulary.variants import ORIGINAL
 
 NAMED, FIRST = "named", "first"  # why a review is there: the configuration names it, or it is first in the sample
+MEASURES = ("cosine_to_mean", "cosine_to_first", "norm", "attention")  # what colours the tokens
 LEAST, MEDIAN, GREATEST = "least", "median", "greatest"  # or it has this difference
 
 Choice = list[tuple[str, str, float | None]]  # review_id, why it is there, and the difference that it has

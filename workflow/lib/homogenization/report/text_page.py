@@ -13,8 +13,7 @@ from markupsafe import Markup
 
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
-from homogenization.report.examples import FIRST, NAMED
-from homogenization.report.tokens import MEASURES
+from homogenization.report.examples import FIRST, MEASURES, NAMED
 from homogenization.vocabulary.numbers import significant
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 

@@ -10,6 +10,7 @@ import polars as pl
 from homogenization.corpus.sentences import folded, word_spans
 from homogenization.measures.attention import uniform_attention
 from homogenization.measures.views import TokenGram
+from homogenization.report.examples import MEASURES
 from homogenization.states.store import StateStore
 from homogenization.vocabulary.columns import columns
 
@@ -44,7 +45,6 @@ EXAMPLE_TOKENS_SCHEMA = {
     "cosines": pl.List(pl.Float32),
 }
 SCHEMAS = (EXAMPLE_TEXTS_SCHEMA, EXAMPLE_TOKENS_SCHEMA)
-MEASURES = ("cosine_to_mean", "cosine_to_first", "norm", "attention")
 PAGE_BYTES = 2_000_000  # of numbers, a byte each: as base64, with words and script, less than 3 MB
 
 
