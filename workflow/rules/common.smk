@@ -129,5 +129,5 @@ def tables_of(*names):
 
 def template(name):
     """A template below workflow/report: an edit of it makes again what is written by it, and nothing else."""
-    text = DigestedText(Path(workflow.source_path(f"../report/{name}.jinja")).read_text("utf-8"))
-    return lambda wildcards: text  # Snakemake takes braces in a text for wildcards
+    text = Path(workflow.source_path(f"../report/{name}.jinja")).read_text("utf-8")
+    return lambda wildcards: DigestedText([text])  # Snakemake takes braces in a text for wildcards

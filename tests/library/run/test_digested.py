@@ -2,10 +2,12 @@
 
 import json
 import pickle
+from types import SimpleNamespace
 
 from conftest import SMALL
 from homogenization.config.study import load_study
 from homogenization.run.digested import Digested, DigestedText
+from homogenization.run.job import arguments
 from homogenization.tables.catalogue import TABLES
 
 ENTRIES = [{"claim": "a", "above": 0.5}, {"claim": "b", "below": 0}]
@@ -28,9 +30,11 @@ def test_an_edited_claim_is_a_short_reason(in_project):
     assert len(repr(claims)) < 100 < len(json.dumps(claims))
 
 
-def test_a_text_is_told_by_its_digest_and_stays_the_text():
-    template = "{{ many }} words\n" * 100
-    text = DigestedText(template)
-    assert (text, str(text), pickle.loads(pickle.dumps(text))) == (template, template, template)
-    assert len(repr(text)) < 100
-    assert repr(text) == repr(DigestedText(template)) != repr(DigestedText(template + " "))
+def test_a_template_is_told_by_its_digest_wherever_it_is_shown_and_its_job_gets_it():
+    template = "<script>{{ many }}</script>\n" * 100
+    parameter = pickle.loads(pickle.dumps(DigestedText([template])))
+    for shown in (repr(parameter), str(parameter), f"{parameter}"):
+        assert "script" not in shown
+        assert len(shown) < 100
+    params = {"template": parameter, "code": "0", "module": "report.curves"}
+    assert arguments(SimpleNamespace(params=params)) == {"template": template}

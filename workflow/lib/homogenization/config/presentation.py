@@ -101,7 +101,7 @@ def curves_page_parameters(study: Study) -> dict[str, Any]:
                 "name": metric.name,
                 "title": study.figures.titles.get(metric.name, metric.title),
                 "label": metric.label + " †" * depends_on_length(metric.name),
-                "definition": inspect.getdoc(metric.compute).partition("\n")[0],
+                "definition": (inspect.getdoc(metric.compute) or "").partition("\n")[0],
                 "homogenization": metric.homogenization,
             }
             for metric in described

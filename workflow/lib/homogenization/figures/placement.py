@@ -24,12 +24,13 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         HomogenizationError: the table holds no key phrases of these variants.
     """
     moved = [pair for pair in shown.variants if pair[0] != ORIGINAL]
-    variants = names_of(moved)
+    variants = names_of(shown.variants)
     table = tables["placement"].filter(pl.col("variant").is_in(variants))
+    # of a variant that a language model could not write there are none
     require_rows(table, shown, f"variants {', '.join(variants)}", tables["placement"]["variant"])
     styles = variant_styles(shown.variants)
     figure, panels = panel_grid(moved, [("share", "")], row_height=3.0, share_y=True)
-    for name in variants:
+    for name in names_of(moved):
         axes = panels["share", name]
         rows = table.filter(pl.col("variant") == name).drop_nulls(["original_position", "position"])
         if rows.is_empty():

@@ -18,9 +18,8 @@ class Digested(list[Any]):
         return f"{len(self)} entries, SHA-256 {digest}"
 
 
-class DigestedText(str):
-    """A text, such as a template, that Snakemake compares and shows by its digest. A job gets the text."""
+class DigestedText(Digested):
+    """A text, such as a template, as a list of one entry; its job gets the text (`run.job.arguments`).
 
-    def __repr__(self) -> str:
-        """Such as `text, SHA-256 0f3a9c…`."""
-        return f"text, SHA-256 {sha256(self.encode()).hexdigest()}"
+    A string would not do: the report writes parameters by `str` into a script, which the template of a page would end.
+    """

@@ -17,6 +17,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from homogenization.run.digested import DigestedText
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.usage import imported_libraries
 
@@ -78,8 +79,12 @@ def announce(warning: str) -> None:
 
 
 def arguments(snakemake: Any) -> dict[str, Any]:
-    """The parameters of the rule that its module takes: all except `code` and `module`."""
-    return {name: value for name, value in snakemake.params.items() if name not in ("code", "module")}
+    """The parameters of the rule that its module takes: all except `code` and `module`; a digested text as the text."""
+    return {
+        name: "".join(value) if isinstance(value, DigestedText) else value
+        for name, value in snakemake.params.items()
+        if name not in ("code", "module")
+    }
 
 
 def job_record() -> dict[str, Any]:
