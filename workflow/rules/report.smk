@@ -69,7 +69,7 @@ rule make_claims_table:
             "<results>/report/claims.html",
             caption="../report/claims_table.rst",
             category="Claims",
-            labels={"claims": "every claim, to sort and filter"},
+            labels={"title": "every claim, to sort and filter"},
         ),
     log:
         "<logs>/make_claims_table.log",
@@ -95,7 +95,7 @@ rule make_curves:
             "<results>/report/curves.html",
             caption="../report/curves.rst",
             category="Curves",
-            labels={"curves": "every metric, to choose"},
+            labels={"title": "every metric, to choose"},
         ),
     log:
         "<logs>/make_curves.log",
