@@ -701,7 +701,7 @@ EXAMPLES = {
         f"{N} rewritten reviews accepted",
         "variants front, end, scattered",
     ),
-    "placement": Example(placement_table, {}, "41 key phrases in 10 reviews", "variants front, end"),
+    "placement": Example(placement_table, {}, "41 key phrases in 10 reviews", "variants original, front, end"),
     "balance": Example(balance_table, {"variants": NAMED, "max_imbalance": 0.25}, refusal="variants original, front"),
     "contrast": Example(
         contrasts_table,

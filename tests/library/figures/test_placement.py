@@ -21,3 +21,8 @@ def test_bars_are_shares_with_exact_ends_apart():
 
 def test_a_variant_without_phrases_says_so():
     assert "no key phrases" in texts(figure_of("placement", {"placement": placement_table(VARIANTS[:3])}))
+
+
+def test_variants_of_which_none_was_written_have_empty_panels():
+    table = placement_table(VARIANTS).filter(variant="original")
+    assert texts(figure_of("placement", {"placement": table})).count("no key phrases") == len(VARIANTS) - 1
