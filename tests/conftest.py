@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,6 +47,7 @@ ROOT = Path(__file__).parents[1]
 # what takes longest begins first, so that no core waits for it at the end
 FIRST = ("small_run", "kills", "slurm", "paper_hub", "image", "module", "training", "reruns", "faults", "cache")
 WORKFLOW_PARTS = ("Snakefile", "config", "envs", "profiles", "workflow")
+WANTED = pytest.StashKey[str]()  # what the finished run has to be made of
 SHARED = Path(os.environ.get("HOMOGENIZATION_SHARED", ROOT.parent / "shared"))
 LLAMA = {
     "model_type": "llama",
@@ -97,6 +99,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="take the finished small run that the last call left, if it would differ in nothing",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What the finished run is made of, as it is when pytest is called: all of its processes ask for the same."""
+    if hasattr(config, "workerinput"):
+        config.stash[WANTED] = config.workerinput["wanted"]
+    else:
+        config.stash[WANTED] = _fingerprint() + ("" if config.getoption("reuse_run") else f" {time.time_ns()}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node) -> None:
+    node.workerinput["wanted"] = node.config.stash[WANTED]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -241,9 +256,7 @@ def finished_run(request) -> Path:
     """
     cache = request.config.cache.mkdir("finished_run")
     folder, made_by = cache / "project", cache / "made_by"
-    wanted = _fingerprint()
-    if not request.config.getoption("reuse_run"):
-        wanted += os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    wanted = request.config.stash[WANTED]
     with _locked(cache / "lock"):
         if not made_by.exists() or not made_by.read_text().startswith(wanted):
             made_by.unlink(missing_ok=True)
