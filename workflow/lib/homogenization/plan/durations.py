@@ -46,7 +46,7 @@ STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
 INTERVENTIONS, CONSEQUENCES = "interventions", "consequences"
 TEXTS, SIMILARITY, FLUENCY, TRAINING = "texts", "similarity", "fluency", "training"
 # seconds of the process that starts the kernels of a block for a text that passes alone, with a part of the comparison
-_BLOCK_OF_TEXT = 4.5e-4
+_BLOCK_OF_TEXT = 4e-4
 _SUMMED = ("loads", "bytes_read", "gpu_hours", *(name for name in DURATIONS_SCHEMA if name.startswith("seconds_")))
 
 
