@@ -168,8 +168,9 @@ if STUDY.examples:
         conda:
             "../../envs/homogenization.yaml"
         params:
-            code=code("write_texts"),
-            template=template("pages/texts"),
             shown=lambda wildcards: shown_texts(STUDY, wildcards.model),
+            template=template("pages/texts"),
+            code=code("make_page", "report.text_page"),
+            module="report.text_page",
         script:
-            "../scripts/write_texts.py"
+            "../scripts/make_page.py"
