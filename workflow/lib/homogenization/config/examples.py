@@ -34,7 +34,7 @@ class Examples(Section):
     )
     tokens: int = Field(256, ge=8, description="Most tokens of a text that are shown: the first ones.")
     matrix_tokens: int = Field(
-        80, ge=2, description="Most tokens of a text in the matrix of their cosines: the first ones."
+        64, ge=2, description="Most tokens of a text in the matrix of their cosines: the first ones."
     )
     matrix_layers: int = Field(
         6,
