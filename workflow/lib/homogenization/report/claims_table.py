@@ -150,7 +150,7 @@ def _estimate(row: Row) -> str:
     estimate = significant(row["estimate"])
     if not isfinite(row["ci_low"]):
         return estimate
-    return f"{estimate} [{significant(row['ci_low'])},\u00a0{significant(row['ci_high'])}]"
+    return f"{estimate} [{significant(row['ci_low'])}, {significant(row['ci_high'])}]"
 
 
 def _sortable(value: float) -> float | None:
