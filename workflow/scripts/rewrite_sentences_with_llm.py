@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from homogenization.run.job import job
+from homogenization.corpus.language import require_english
 from homogenization.models.built import with_built_weights
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.fluency import load_reader
@@ -13,6 +14,8 @@ from homogenization.writers.backends import make_writer
 
 with job(snakemake):
     params, resources = snakemake.params, snakemake.resources
+    reviews = read_table(snakemake.input.shard)
+    require_english(reviews["text"].to_list(), params.variant)
     means = {name: resources[name] for name in ("connections", "timeout_seconds", "max_retries")}
     entry = with_built_weights(params.writer, snakemake.input.get("weights", []))
     writer = make_writer(params.module, entry, params.seed, gpus=resources.gpu, threads=snakemake.threads, **means)
@@ -20,7 +23,7 @@ with job(snakemake):
     encoder = with_built_weights(params.encoder, snakemake.input.get("encoder", []), key="encoder")
     reader = params.reader and with_built_weights(params.reader, snakemake.input.get("reader", []))
     rewritten, candidates, sentences = rewrite_sentences(
-        read_table(snakemake.input.shard),
+        reviews,
         read_table(snakemake.input.keyphrases),
         read_table(snakemake.input.parse),
         params.variant,

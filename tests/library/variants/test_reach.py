@@ -10,7 +10,7 @@ def test_a_download_reaches_neither_sentences_nor_cleaning():
 
 
 def test_cleaning_and_sampling_do_not_reach_each_other():
-    assert reached("clean_corpus") == {"corpus.cleaning", "corpus.sentences"}
+    assert reached("clean_corpus") == {"corpus.cleaning", "corpus.language", "corpus.sentences"}
     assert reached("sample_corpus") == {"corpus.sampling", "corpus.hashing"}
 
 

@@ -10,6 +10,7 @@ import polars as pl
 from ftfy import fix_encoding
 from ftfy.fixes import fix_c1_controls
 
+from homogenization.corpus.language import warn_of_other_languages
 from homogenization.corpus.sentences import word_spans
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.job import announce
@@ -50,7 +51,7 @@ def review_id(text: str) -> str:
 
 
 def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
-    """Clean the reviews and drop empty ones, unlabelled ones and exact duplicates.
+    """Clean the reviews and drop empty ones, unlabelled ones and exact duplicates; warn of texts that are not English.
 
     Args:
         raw: Columns text and label (String), as `read_reviews` gives them.
@@ -84,4 +85,5 @@ def clean_reviews(raw: pl.DataFrame) -> pl.DataFrame:
         raise HomogenizationError(
             f"corpus: none of the {len(raw)} rows has both words and a label. Check text_column and label_column."
         )
+    warn_of_other_languages(clean["text"].to_list())
     return clean
