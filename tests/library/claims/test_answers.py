@@ -7,7 +7,7 @@ from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TES
 from library.statistics.shared import words_of
 
 CONTROLS = {"front": {"edge": "inward", "key": "other"}}
-DOSES = {"plain": "first 0.1 (dial)", "sharp": "first 0.1 (dial) less removed at equal KL", "odd": "template 0.5"}
+DOSES = {"plain": "first 0.1 (dial)", "sharp": "first 0.1 (dial) minus removed at equal KL", "odd": "template 0.5"}
 RANK, MEV = "normalized_effective_rank", "max_explainable_variance"
 
 

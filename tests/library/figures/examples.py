@@ -686,7 +686,7 @@ class Example(NamedTuple):
 
 _VIEWS = ["raw", "raw_without_first"]
 _CHANGED = {"metric": COSINE, "label": "cosine", "homogenization": 1}
-_TRAINED = {"arms": ARMS, "arm_pairs": [["diverse", "tuned", "Diverse less Tuned"]], "metric": "cosine_anisotropy"}
+_TRAINED = {"arms": ARMS, "arm_pairs": [["diverse", "tuned", "Diverse minus Tuned"]], "metric": "cosine_anisotropy"}
 _OF_CHANGED = f"n = {N_CHANGED - 3} to {N_CHANGED} reviews"
 EXAMPLES = {
     "metric": Example(summary_table, {"metric": "effective_rank", "label": "Effective rank", "views": _VIEWS}),

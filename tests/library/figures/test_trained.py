@@ -17,9 +17,9 @@ def test_losses_of_every_seed_beside_those_of_counts():
 
 def test_arms_their_snapshots_and_their_difference():
     figure = drawn("arms")
-    for title in ("at the end of training", "Diverse, by step", "Tuned, by step", "Diverse less Tuned"):
+    for title in ("at the end of training", "Diverse, by step", "Tuned, by step", "Diverse minus Tuned"):
         assert title in texts(figure)
-    assert "Diverse less Tuned, where both have a held-out loss of 3.00 nats" in texts(figure).replace("\n", " ")
+    assert "Diverse minus Tuned, where both have a held-out loss of 3.00 nats" in texts(figure).replace("\n", " ")
     at_end, _, by_step, difference, at_loss = figure.axes
     for axes, label, step in ((at_end, "tuned", 10), (by_step, "0", 0)):
         wanted = [trained_value("tuned", 1, step, layer) for layer in range(LAYERS)]

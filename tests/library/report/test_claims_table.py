@@ -112,7 +112,7 @@ def test_a_claim_opens_by_keyboard_and_says_what_is_compared_and_checked(browser
     row = made.tables["claims"].filter(claim="front-lowers-effective-rank", model="smollm2").row(0, named=True)
     for words in (
         "normalized_effective_rank",
-        "front less original",
+        "front minus original",
         "mean difference over all layers < 0",
         f"[{significant(row['ci_low'])}, {significant(row['ci_high'])}]",
         f"{significant(row['robust'])} [",

@@ -153,7 +153,7 @@ def test_the_shipped_claims_are_judged_or_say_why_not():
     table = claims_table(claims, ["m"], evidence_of(consequences=consequences()))
     assert len(table) == len(claims)
     assert table.filter(verdict="not tested")["reason"].null_count() == 0
-    assert table["measured"].str.contains("less").all()
+    assert table["measured"].str.contains("minus").all()
 
 
 def test_the_answer_puts_the_strongest_pattern_beside_its_nearest_placebo():

@@ -357,7 +357,7 @@ def test_the_script_writes_the_table(tmp_path):
     assert written.filter(minus="end")["reason"].unique().item().startswith("3 of 9 reviews accepted in both front and")
     assert comparisons.select("minus", "n_accepted", "tested").rows() == [("original", 9, True), ("end", 3, False)]
     assert comparisons["imbalance"].to_list() == [None, "order"]
-    assert "front less end is not tested: 3 of 9" in (tmp_path / "log").read_text()
+    assert "front minus end is not tested: 3 of 9" in (tmp_path / "log").read_text()
     assert table_metadata(outputs[0])["draws"] == DRAWS
     run_tabulate(tmp_path, "statistics.contrasts", {**paths, "common_length": [], "balance": []}, outputs, **arguments)
     assert read_table(outputs[0])["n_common"].null_count() == len(PAIRS) * len(CELLS)

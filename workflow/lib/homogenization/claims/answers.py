@@ -150,7 +150,7 @@ def _under_change(changed: Sequence[Row], doses: Mapping[str, str], layers: str)
     by_dose: dict[str, dict[str, list[Row]]] = {}
     for row in changed:
         if row["layers"] == layers and row["metric"] != _ATTRACTION:
-            dose, _, control = doses[row["claim"]].partition(" less ")
+            dose, _, control = doses[row["claim"]].partition(" minus ")
             by_dose.setdefault(dose, {}).setdefault(f"under {control}" if control else "untouched", []).append(row)
     counted = {
         dose: {control: _comparisons(rows) for control, rows in by_control.items()}

@@ -25,7 +25,7 @@ _STREAM_OF = {  # metric and view of a component -> those of tables/metrics.parq
 def measure_component(claim: Claim, model: str, evidence: Evidence) -> Measurement:
     """The lead of the named components of a block over all others.
 
-    It is the smallest mean contribution of a named one less the largest of another, averaged over layers and reviews.
+    It is the smallest mean contribution of a named one minus the largest of another, averaged over layers and reviews.
 
     Raises:
         UnavailableError: the study takes no blocks of the model apart on the variant or in the view, or its blocks lack

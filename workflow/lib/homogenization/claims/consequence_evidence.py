@@ -21,7 +21,7 @@ _COSINE = {"variant": ORIGINAL, "metric": "cosine_anisotropy", "view": "all_toke
 
 
 def measure_consequence(claim: Claim, model: str, evidence: Evidence) -> Measurement:
-    """The outcome of a text or an intervention, less that of what it is compared with, over reviews.
+    """The outcome of a text or an intervention, minus that of what it is compared with, over reviews.
 
     Args:
         claim: values of a claim about a consequence.

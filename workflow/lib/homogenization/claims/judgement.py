@@ -119,9 +119,9 @@ _CHECKED = {
 def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evidence) -> pl.DataFrame:
     """Every claim, judged on every model: the table `claims` (`CLAIMS_SCHEMA`), in the order of `claims` and `models`.
 
-    A mean over reviews with a criterion `above` or `below` is tested: each review's value less the bound, by sign flips
-    of the reviews, two-sided; q is the p corrected for all tests of the table (Benjamini & Hochberg). Elsewhere the
-    interval decides, and p, q, effect size and n_80 are NaN. A claim about the texts alone has one row,
+    A mean over reviews with a criterion `above` or `below` is tested: each review's value minus the bound, by sign
+    flips of the reviews, two-sided; q is the p corrected for all tests of the table (Benjamini & Hochberg). Elsewhere
+    the interval decides, and p, q, effect size and n_80 are NaN. A claim about the texts alone has one row,
     with the model null.
 
     Args:

@@ -65,7 +65,7 @@ class Measurement:
         checks: the statistic estimated in other ways: `ROBUST` where it has a robust form, and `KEPT`.
         size: what depth does to the metric, and how far reviews lie apart, in units of the statistic.
         without_first: the statistic with the first token left out; NaN where it is not compared.
-        beyond: the statistic less the same with the first token left out; None where it is not compared.
+        beyond: the statistic minus the same with the first token left out; None where it is not compared.
         n_same_first: reviews that begin with the same token in both texts that are compared; None where unknown.
         same_first: the statistic over these reviews; None where these are too few.
         share_changed: of a comparison of two texts, which is over the reviews in which these differ, the share of them;

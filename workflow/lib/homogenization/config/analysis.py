@@ -61,8 +61,8 @@ class Contrasts(Section):
 
     pairs: list[list[str]] | None = Field(
         None,
-        description="Pairs [variant, minus]; null: every variant less `original`, and every variant with controls less "
-        "each of them ([controls](../docs/variants.md#controls)).",
+        description="Pairs [variant, minus]; null: every variant minus `original`, and every variant with controls "
+        "minus each of them ([controls](../docs/variants.md#controls)).",
     )
     metrics: list[str] | None = Field(
         None,

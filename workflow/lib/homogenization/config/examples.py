@@ -27,7 +27,7 @@ class Examples(Section):
         min_length=2,
         max_length=2,
         description="Pair [variant, minus] by whose difference reviews are chosen; null: the first of the contrasts "
-        "by name, less `original`: of a variant that the page shows before others, of these one that has controls, of "
+        "by name, minus `original`: of a variant that the page shows before others, of these one that has controls, of "
         "these one with phrases at the front. The difference is of the first that is contrasted of normalised "
         "effective rank, maximum explainable variance and cosine anisotropy, or else of another metric of how alike "
         "tokens are.",

@@ -410,7 +410,8 @@ class Fluency(Section):
     device: Device = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
     max_excess: float | None = Field(
         None,
-        description="Largest loss per word, less that of the original, of an accepted review, in nats; null: no bound.",
+        description="Largest loss per word, minus that of the original, of an accepted review, in nats; null: no "
+        "bound.",
     )
     gpus: int = Field(1, ge=1, exclude=True, description="GPUs of a job. Nothing reruns.")
     billions: float | None = Field(

@@ -57,7 +57,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             lines = [(str(step), f"{step:,} steps") for step in steps]
             of_arm = table.filter(alone, arm=name).with_columns(pl.col("step").cast(pl.String))
             columns.append((f"{name} by step", f"{label}, by step", lines, of_arm, "step"))
-    pairs = [(f"{arm} less {minus}", label, arm, minus) for arm, minus, label in shown.arm_pairs]
+    pairs = [(f"{arm} minus {minus}", label, arm, minus) for arm, minus, label in shown.arm_pairs]
     for name, label, arm, minus in pairs:
         columns.append((name, label, [], last.filter(arm=arm, minus=minus), "arm"))
         if len(rows := at_loss.filter(arm=arm, minus=minus)):

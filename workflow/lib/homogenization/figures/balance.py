@@ -58,7 +58,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         if name in roles
     ]  # fmt: skip
     note = (
-        "Standardised: the mean of a variant less that of its control, over the pooled standard deviation between "
+        "Standardised: the mean of a variant minus that of its control, over the pooled standard deviation between "
         f"reviews, on the reviews that are accepted in both (n = {counted(table['n_reviews'])}). Filled: out of "
         f"balance, beyond ±{shown.max_imbalance:g} (dashed). Within these bounds the axis is linear, "
         "outside logarithmic; ∞: the means differ and no review departs from them."

@@ -132,7 +132,7 @@ def _varies(values: np.ndarray, axis: int | None) -> np.ndarray:
 
 
 def _standardised(values: np.ndarray, axis: int | None) -> np.ndarray:
-    """`values` less their mean, over their standard deviation, so that no moment cancels; 0 for NaN."""
+    """`values` minus their mean, over their standard deviation, so that no moment cancels; 0 for NaN."""
     present = ~np.isnan(values)
     counts = np.maximum(present.sum(axis=axis, keepdims=True), 1)
     centred = np.where(present, values - np.nansum(values, axis=axis, keepdims=True) / counts, 0.0)
@@ -203,7 +203,7 @@ def _places(values: np.ndarray, review: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _centred_ranks(weights: np.ndarray, ordered: np.ndarray, smaller: np.ndarray, no_larger: np.ndarray) -> np.ndarray:
-    """(draws, values) twice the mean rank among the weighted values, less its weighted mean.
+    """(draws, values) twice the mean rank among the weighted values, minus its weighted mean.
 
     Twice the rank is the weight of the smaller values plus the weight of the values that are no larger. Its weighted
     sum over all values is the square of the total weight.

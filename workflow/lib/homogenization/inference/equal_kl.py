@@ -1,4 +1,4 @@
-"""An intervention less its control where both have the same mean KL: the estimate, its interval, and its reviews."""
+"""An intervention minus its control where both have the same mean KL: the estimate, its interval, and its reviews."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def less_at_equal_kl(
     reaches: bool = False,
     scale: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Mean change of a condition less that of its control where the control's mean KL is as large.
+    """Mean change of a condition minus that of its control where the control's mean KL is as large.
 
     The control's mean change is interpolated between its strengths, linearly in the root of its mean KL: for small
     doses the KL grows with the square of the strength, and the change with the strength itself. The curve of the mean

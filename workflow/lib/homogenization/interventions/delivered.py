@@ -2,7 +2,7 @@
 
 For A' = A + λ (P - A), attention adds w_i = sum over heads h of W_O,h sum_j P_ij v_hj to token i for a unit of λ,
 beside what it takes away; `first` delivers one vector to all tokens. What is taken away is the same for every pattern,
-and the pattern `removed` takes it away alone: the slope of a pattern less that of `removed` is what the delivered rows
+and the pattern `removed` takes it away alone: the slope of a pattern minus that of `removed` is what the delivered rows
 do.
 
 Let x_i be the n tokens in the stream, u_i = x_i / |x_i| and R = sum u_i, so that their mean cosine is
@@ -48,7 +48,7 @@ def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]
         float64 (blocks, patterns, 5), NaN for fewer than two tokens: the mean cosine of the delivered rows with the
         mean direction of the tokens; their length over that of their token, the mean (both NaN where no row has a
         direction); the first-order change of the mean cosine there by the module's formula; and, measured by
-        reverse-mode differentiation, the slope of the pattern less that of `removed` after the block and after the
+        reverse-mode differentiation, the slope of the pattern minus that of `removed` after the block and after the
         last block.
     """
     numbers = np.full((recorded.n_blocks, len(patterns), len(DELIVERED_NUMBERS)), np.nan)

@@ -57,7 +57,7 @@ DELIVERED_SCHEMA = {
     **condition_columns("branch_norm"),
     #: `cosine`: mean cosine of the delivered rows with the mean direction of the tokens; `length`: length of a
     #: delivered row over that of its token, mean over tokens; `predicted`: first-order change of the mean cosine where
-    #: the rows are added; `after_block`, `at_output`: slope of cosine anisotropy less that of `removed`, right after
+    #: the rows are added; `after_block`, `at_output`: slope of cosine anisotropy minus that of `removed`, right after
     #: the block, and after the last block
     **dict.fromkeys(DELIVERED_NUMBERS, pl.Float64),
 }

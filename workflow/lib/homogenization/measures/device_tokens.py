@@ -59,7 +59,7 @@ class DeviceTokens(TokenGram):
 def products(states: torch.Tensor) -> torch.Tensor:
     """All that `DeviceTokens` needs of matrices of tokens (b, n, d), on their device: a row of float64 for each.
 
-    A row holds: inner products of the tokens less the mean m of all but the first (n x n); their lengths (n); their
+    A row holds: inner products of the tokens minus the mean m of all but the first (n x n); their lengths (n); their
     products with m less |m|^2 / 2 (n); |m|^2, and the resultants of all tokens and of all but the first.
     """
     tokens = states.double()

@@ -38,7 +38,7 @@ POSITIONAL_SUMS_SCHEMA = {
     "query_bin": pl.Int32,  #: as in `templates.parquet`
     "cell": pl.Int32,  #: number of the key's cell in `CELLS` (`measures/position_cells.py`), from 0
     #: `attention`: sum of A_ij; `permuted`: the same with the keys of each query in random order; `selective`: sum of
-    #: max(0, A_ij − U_ij), U uniform; `log`, `squared_log`: sum of ln A_ij less its mean over the keys of the query,
+    #: max(0, A_ij − U_ij), U uniform; `log`, `squared_log`: sum of ln A_ij minus its mean over the keys of the query,
     #: and of its square
     **dict.fromkeys(HEAD_SUMS, pl.Float64),
     "pairs": pl.Float64,  #: pairs of query and key; the same for all heads, as the columns that follow
@@ -54,7 +54,7 @@ class PositionalSums:
     Attributes:
         by_head: float64 (sums of `HEAD_SUMS`, heads, halves, QUERY_BINS, cells) by index of the block: the
             attention; the attention with the keys that each query sees in random order; the part of the attention
-            above uniform, max(0, A_ij - U_ij); log A_ij less its mean over the keys of the query; its square.
+            above uniform, max(0, A_ij - U_ij); log A_ij minus its mean over the keys of the query; its square.
         by_position: float64 (sums of `POSITION_SUMS`, halves, QUERY_BINS, cells) by index of the block: pairs of query
             and key, and the mass that each template of the dictionary gives to the cell.
     """

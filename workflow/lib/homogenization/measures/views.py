@@ -62,7 +62,7 @@ class TokenGram:
 
     @cached_property
     def shifted(self) -> np.ndarray:
-        """(n, n) inner products of the tokens less the mean of all but the first."""
+        """(n, n) inner products of the tokens minus the mean of all but the first."""
         rows = self.tokens - self.mean
         return rows @ rows.T  # numpy sees a symmetric product and does half the work
 
@@ -198,7 +198,7 @@ def raw(tokens: np.ndarray) -> np.ndarray:
 
 @look("centred", "centred", nested=_centred_nested, gram=_centred_gram)
 def centred(tokens: np.ndarray) -> np.ndarray:
-    """The tokens less their mean."""
+    """The tokens minus their mean."""
     return tokens - tokens.mean(axis=0) if len(tokens) else tokens
 
 

@@ -245,7 +245,7 @@ def _measured(row: Row) -> str:
         return _sentence(row["measured"].removeprefix("mean "))
     title = describe_metric(row["metric"]).title
     if row["statistic"] == "net_change":
-        return f"{title}, output less {SINCE[row['since']][1].removeprefix('at ')}"
+        return f"{title}, output minus {SINCE[row['since']][1].removeprefix('at ')}"
     place = AT_LAYERS.get(row["layers"], row["measured"])
     return f"{title}, {place}{', over seeds' if row['unit'] == SEEDS else ''}"
 

@@ -350,7 +350,7 @@ def tabulate(
     similarity = read_table(inputs.similarity)
     comparisons = comparisons_table(similarity, contrasts, n_reviews, min_reviews, balance)
     for variant, minus, reason in comparisons.filter(~pl.col("tested")).select("variant", "minus", "reason").rows():
-        logging.warning("%s less %s is not tested: %s", variant, minus, reason)
+        logging.warning("%s minus %s is not tested: %s", variant, minus, reason)
     if len(comparisons) and not comparisons["tested"].any():
         logging.warning("no comparison of variants is tested: the study describes the originals alone")
     common = read_table(inputs.common_length) if inputs.common_length else None

@@ -31,7 +31,7 @@ from homogenization.vocabulary.points import REGIONS, RESIDUAL_STREAM
 #: over reviews.
 DEPTH_SCHEMA = {
     **columns("model", "variant", "view", "metric"),
-    #: `slope`; `net_change`, `net_change_after_first`: value at the output less that before the first block, and less
+    #: `slope`; `net_change`, `net_change_after_first`: value at the output minus that before the first block, and minus
     #: that after it; `rate_first`, `rate_middle`, `rate_last`: change per unit depth in [0, .25], [.25, .75], [.75, 1],
     #: a step that crosses a border counting by its parts; `steepest`: depth of the midpoint of the step with the
     #: fastest mean change towards homogenization; `step_LLL`: change per unit depth of the step that ends at layer LLL

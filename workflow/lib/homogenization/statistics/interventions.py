@@ -49,7 +49,7 @@ _NUMBERS = {
 }
 #: A row for each [estimand](causes.md#estimands) of each condition, part of the depth (`all`, `middle`, `output`),
 #: metric and view. Reviews whose sink moved, in the condition or in a control at equal strength, are left out and
-#: counted. One with fewer reviews than `contrasts.min_reviews`, or less a control that is none in the model, is not
+#: counted. One with fewer reviews than `contrasts.min_reviews`, or minus a control that is none in the model, is not
 #: tested.
 EFFECTS_SCHEMA = {
     **columns("model", "variant"),
@@ -63,7 +63,7 @@ EFFECTS_SCHEMA = {
     "n_sink_moved": pl.Int64,
     **condition_columns("reason"),
 }
-#: A row for each pattern, block, metric and view: the derivative at no dose, and the same less that of a control.
+#: A row for each pattern, block, metric and view: the derivative at no dose, and the same minus that of a control.
 SLOPE_MEANS_SCHEMA = {
     **columns("model", "variant"),
     "block": pl.Int32,  #: from 1; null for the sum over all blocks
@@ -179,7 +179,7 @@ def slopes_table(
     """Mean slopes at a dose of 0, block by block and for all blocks: `SLOPE_MEANS_SCHEMA`, sorted by its keys.
 
     The slope of all blocks, whose `block` is null, is the sum of a review's slopes. `against` is `untouched` for a
-    slope itself, and a control for the slope of a pattern less that of the control.
+    slope itself, and a control for the slope of a pattern minus that of the control.
 
     Args:
         slopes: slopes of all jobs (`SLOPES_SCHEMA`).

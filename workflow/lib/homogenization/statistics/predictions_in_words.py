@@ -18,8 +18,8 @@ PREDICTIONS_SCHEMA = {
     **condition_columns("layer"),
     **columns("n_reviews"),
     **with_ends("predicted"),  #: slopes times doses, mean over reviews
-    **with_ends("measured"),  #: variant less original
-    **with_ends("unexplained"),  #: measured less predicted
+    **with_ends("measured"),  #: variant minus original
+    **with_ends("unexplained"),  #: measured minus predicted
     #: share of the attention that templates of position have in the original, mean over blocks
     "positional": pl.Float64,
     "moved": pl.Float64,  #: doses without their signs, summed over templates, mean over blocks

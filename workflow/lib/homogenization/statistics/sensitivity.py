@@ -68,8 +68,8 @@ def sensitivity_table(n_tokens: int, width: int, seeds: int, seed: int = 0) -> p
 def response_table(sensitivity: pl.DataFrame) -> pl.DataFrame:
     """How far each metric moves under each cause, in units of how far it moves under a collapse: `RESPONSE_SCHEMA`.
 
-    A move is the mean over seeds at full strength less that of the Gaussian tokens; under a cause that is `ranged`, the
-    range of the means over its strengths. Strengths at which the metric is undefined for a seed are left out. A
+    A move is the mean over seeds at full strength minus that of the Gaussian tokens; under a cause that is `ranged`,
+    the range of the means over its strengths. Strengths at which the metric is undefined for a seed are left out. A
     metric counts as moved if the move exceeds two standard deviations over seeds, at the end that spreads more.
 
     Args:

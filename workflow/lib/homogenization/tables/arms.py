@@ -13,7 +13,7 @@ from homogenization.vocabulary.columns import columns
 
 AT_STEP, AT_LOSS = "step", "loss"
 _CELL = ("variant", "point", "layer", "depth", "view", "metric")
-#: A row for each arm, or arm less another, step or equal loss, and cell of `summary.parquet`. A value is that of a
+#: A row for each arm, or arm minus another, step or equal loss, and cell of `summary.parquet`. A value is that of a
 #: seed: the mean over reviews. Intervals are 95 % Student t intervals over seeds.
 ARMS_SCHEMA = {
     **columns("arm"),
@@ -48,7 +48,7 @@ def seed_values(summary: pl.DataFrame, models: Sequence[Sequence[Any]], by: Sequ
 def paired_values(
     summary: pl.DataFrame, models: Sequence[Sequence[Any]], arm: str, minus: str, by: Sequence[str] = _CELL
 ) -> pl.DataFrame:
-    """Columns arm, minus, seed, step, `by` and value: an arm less another of the same seed and step.
+    """Columns arm, minus, seed, step, `by` and value: an arm minus another of the same seed and step.
 
     A model without seeds is subtracted from each.
 
@@ -65,9 +65,9 @@ def paired_values(
         other, keys = values.filter(arm=minus), ["seed", "step", *by]
     else:
         other, keys = summary.filter(model=minus).select(*by, value="mean"), [*by]
-    paired = one.join(other.select(*keys, less="value"), on=keys, maintain_order="left")
+    paired = one.join(other.select(*keys, other="value"), on=keys, maintain_order="left")
     return paired.select(
-        "arm", pl.lit(minus).alias("minus"), "seed", "step", *by, value=pl.col("value") - pl.col("less")
+        "arm", pl.lit(minus).alias("minus"), "seed", "step", *by, value=pl.col("value") - pl.col("other")
     )
 
 
@@ -79,7 +79,7 @@ def paired_at_loss(
     minus: str,
     by: Sequence[str] = _CELL,
 ) -> pl.DataFrame:
-    """Columns arm, minus, seed, loss, `by` and value: an arm less another where both have learnt as much.
+    """Columns arm, minus, seed, loss, `by` and value: an arm minus another where both have learnt as much.
 
     That is the lowest held-out loss that both reach in a snapshot. The other arm, which went below it, is interpolated
     linearly in the loss between the two snapshots around it. A seed without such snapshots has no row.
@@ -113,11 +113,11 @@ def paired_at_loss(
     interpolated = weighed.group_by("arm", *keys).agg((pl.col("value") * pl.col("share")).sum(), pl.col("share").sum())
     whole = interpolated.filter(pl.col("share") > 1 - 1e-9).drop("share")  # no snapshot lacks the cell
     one, other = (whole.filter(arm=name).drop("arm") for name in (arm, minus))
-    paired = one.join(other.rename({"value": "less"}), on=keys, maintain_order="left").sort(keys)
+    paired = one.join(other.rename({"value": "other"}), on=keys, maintain_order="left").sort(keys)
     return paired.select(
         *(pl.lit(name).alias(column) for column, name in (("arm", arm), ("minus", minus))),
         *keys,
-        value=pl.col("value") - pl.col("less"),
+        value=pl.col("value") - pl.col("other"),
     )
 
 

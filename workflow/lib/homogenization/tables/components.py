@@ -18,7 +18,7 @@ COMPONENTS_SCHEMA = {
     #: `attention`, `feed_forward`, `attention_addition`, `feed_forward_addition` (a parallel block: `addition`),
     #: `norm_1`, `norm_2`; where a norm follows inside the branch (Gemma 2, Gemma 3), `post_norm_1`, `post_norm_2`
     "component": pl.String,
-    #: `all_tokens`, `without_first`, `centred`, `centred_without_first`: the last two less the mean of their tokens
+    #: `all_tokens`, `without_first`, `centred`, `centred_without_first`: the last two minus the mean of their tokens
     "view": pl.String,
     "metric": pl.String,  #: `cosine_anisotropy` or `singular_anisotropy`
     #: the metric at the component's input; for an addition, of the stream before it; NaN if undefined (a single token

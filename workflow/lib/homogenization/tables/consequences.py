@@ -15,9 +15,9 @@ _KEYS = ("model", "variant", "review_id", "condition")
 #: [`intervened.parquet`](#intervenedparquet). Made where `consequences` is configured, like the tables up to
 #: `consequences.csv`. The variant is the text: a variant, `typo` or `deleted_word`. The view is also `pooled`, of probe
 #: and shift, or `predictions`, of KL and cross-entropy, which stand at the output; the metric is `cosine_anisotropy`,
-#: `normalized_effective_rank`, `kl`, `cross_entropy`, `probe_log_loss` or `shift`. The value of a `shift` is less what
-#: the review takes by the scales of all ([how](consequences.md#what-is-measured)); their mean over the reviews of a
-#: text is the mean shift.
+#: `normalized_effective_rank`, `kl`, `cross_entropy`, `probe_log_loss` or `shift`. The value of a `shift` is the
+#: shift minus what the review takes by the scales of all ([how](consequences.md#what-is-measured)); the mean of these
+#: values over the reviews of a text is the mean shift.
 CONSEQUENCES_SCHEMA = {**INTERVENED_BY_REVIEW_SCHEMA}
 SCHEMAS = (CONSEQUENCES_SCHEMA,)
 

@@ -84,7 +84,7 @@ def by_review(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_layer(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
-    """Each condition's change of each metric at each layer, less the untouched run: `INTERVENED_LAYERS_SCHEMA`.
+    """Each condition's change of each metric at each layer, minus the untouched run: `INTERVENED_LAYERS_SCHEMA`.
 
     The rows of `untouched` have the metric itself. Means are over all reviews, those whose sink moved too, with their
     95 % Student t intervals.

@@ -37,7 +37,7 @@ def linearised(ratios: np.ndarray, in_scales: np.ndarray) -> np.ndarray:
     """Values of reviews with the mean of `ratios`, that vary as this mean does when reviews are drawn.
 
     The scale of a ratio is a mean over the other reviews, so a review that is drawn stands in the scales of all. Its
-    value is its ratio less what it takes there, to first order (the projection of a U-statistic, Hoeffding 1948).
+    value is its ratio minus what it takes there, to first order (the projection of a U-statistic, Hoeffding 1948).
 
     Args:
         ratios: (n, cells); NaN where a review has none.

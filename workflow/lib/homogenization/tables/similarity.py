@@ -18,7 +18,7 @@ SIMILARITY_SCHEMA = {
     **SCORE_SCHEMA,
     #: nats, of the variant's text under the model of `fluency`; null without it, and for `random_pairs`
     "loss_per_word": pl.Float64,
-    "excess_loss": pl.Float64,  #: the same less that of the original
+    "excess_loss": pl.Float64,  #: the same minus that of the original
     #: F1 is at least the threshold and, with `fluency.max_excess`, the excess loss at most that; null for
     #: `random_pairs`
     "accepted": pl.Boolean,
@@ -73,7 +73,7 @@ def similarity_table(
         threshold: Least F1 of an accepted review.
         fluency: Losses of variants and of the originals, columns of `FLUENCY_SCHEMA`; empty where not computed: losses
             are null.
-        max_excess: Largest loss per word less that of the original, in nats, of an accepted review; None: no bound.
+        max_excess: Largest loss per word minus that of the original, in nats, of an accepted review; None: no bound.
         changes: What the rewriting of each review changed, from `changes_of_reviews`; None: its columns are null.
     """
     # polars counts NaN as larger than any number
@@ -95,7 +95,7 @@ def similarity_table(
 
 
 def _excess_losses(fluency: pl.DataFrame) -> pl.DataFrame:
-    """Columns variant, review_id, loss_per_word and excess_loss: the loss less that of the original."""
+    """Columns variant, review_id, loss_per_word and excess_loss: the loss minus that of the original."""
     originals = fluency.filter(variant=ORIGINAL).select("review_id", original="loss_per_word")
     excess = (pl.col("loss_per_word") - pl.col("original")).alias("excess_loss")
     return fluency.join(originals, on="review_id", how="left", validate="m:1").select(

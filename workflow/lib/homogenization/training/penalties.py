@@ -21,7 +21,7 @@ Metric = Callable[[Tensor], Tensor]
 
 
 def centred_effective_rank(tokens: Tensor) -> Tensor:
-    """Effective rank of tokens (n, width) less their mean, over min(n, width)."""
+    """Effective rank of tokens (n, width) minus their mean, over min(n, width)."""
     return normalized_effective_rank(tokens - tokens.mean(dim=0))
 
 

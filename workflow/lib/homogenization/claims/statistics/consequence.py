@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Consequence(OverLayers):
-    """What a text or an intervention costs, averaged over layers, less that of what it is compared with."""
+    """What a text or an intervention costs, averaged over layers, minus that of what it is compared with."""
 
     outcome: str
     """`kl`, `cross_entropy`, `probe_log_loss`, `shift`, or how alike tokens are: `cosine_anisotropy`,
@@ -64,13 +64,13 @@ class Consequence(OverLayers):
         """The outcome, what it is compared with, and where: `mean change of kl by first .1 (dial, blocks: all)`."""
         outcome = claim["outcome"] if claim["variant"] == ORIGINAL else f"{claim['outcome']} of {claim['variant']}"
         untouched = claim["kind"] == "untouched"
-        words = f"{outcome} less {claim['minus']}" if untouched else f"change of {outcome} by {dose_in_words(claim)}"
+        words = f"{outcome} minus {claim['minus']}" if untouched else f"change of {outcome} by {dose_in_words(claim)}"
         at_the_output_alone = claim["outcome"] in (KL, CROSS_ENTROPY)
         return f"mean {words}" if at_the_output_alone else f"mean {words} {AT_LAYERS[claim['layers']]}"
 
     @classmethod
     def measure(cls, claim: Claim, model: str, evidence: "Evidence") -> Measurement:
-        """The outcome of a text or an intervention, less that of what it is compared with, over reviews."""
+        """The outcome of a text or an intervention, minus that of what it is compared with, over reviews."""
         from homogenization.claims.consequence_evidence import measure_consequence
 
         return measure_consequence(claim, model, evidence)

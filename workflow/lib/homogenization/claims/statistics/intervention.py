@@ -16,7 +16,7 @@ _EQUAL = {"kl": "KL", "strength": "strength", "cosine": "change of the mean cosi
 
 
 class Intervention(OverLayers):
-    """The change of a metric by an intervention on attention, averaged over layers, less that by a control."""
+    """The change of a metric by an intervention on attention, averaged over layers, minus that by a control."""
 
     metric: MetricName
     """Name of a metric."""
@@ -61,17 +61,17 @@ class Intervention(OverLayers):
 
     @classmethod
     def measure(cls, claim: Claim, model: str, evidence: "Evidence") -> Measurement:
-        """The change of the metric by an intervention on attention, less that by a control, over reviews."""
+        """The change of the metric by an intervention on attention, minus that by a control, over reviews."""
         from homogenization.claims.intervention_evidence import measure_intervention
 
         return measure_intervention(claim, model, evidence)
 
 
 def dose_in_words(claim: Claim) -> str:
-    """What a claim on an intervention compares: `first .2 (dial, all blocks) less removed at equal KL`."""
+    """What a claim on an intervention compares: `first .2 (dial, all blocks) minus removed at equal KL`."""
     dose = "" if claim["strength"] is None else f" {significant(claim['strength'])}"
     dose = f"{claim['pattern']}{dose} ({claim['kind']}, blocks: {claim['blocks']})"
     part = "" if claim.get("part", "whole") == "whole" else f", {claim['part']} part"
     if claim["minus"] == "untouched":
         return f"{dose}{part}"
-    return f"{dose}{part} less {claim['minus']} at equal {_EQUAL[claim['at']]}"
+    return f"{dose}{part} minus {claim['minus']} at equal {_EQUAL[claim['at']]}"

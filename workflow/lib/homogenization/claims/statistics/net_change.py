@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class NetChange(OfMetric):
-    """A review's value at the output less that at the input, or less that after the first block."""
+    """A review's value at the output minus that at the input, or minus that after the first block."""
 
     since: Literal["input", "first block"] = "input"
     """`input`: the layer before the first block. `first block`: the layer after it."""
