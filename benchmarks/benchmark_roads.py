@@ -2,11 +2,15 @@
 
     PYTHONPATH=workflow/lib .venv/bin/python benchmarks/benchmark_roads.py --configfile config/config.yaml
     PYTHONPATH=workflow/lib .venv/bin/python benchmarks/benchmark_roads.py --corpus r.parquet --reviews 200 --plain
+    ... --reviews 100 --variants original front front-inward front-other --plain --plain-share 4
 
 Texts and weights are made first, where no clock runs. Then Snakemake makes the measures of states of all models and
 variants, with the start of every job and its imports: over stores (`states.keep: true`) and in the pass (`false`), in
 turn. The plain script (`plain.py`), as one process for each core, reads the same texts; it stores nothing and makes
 no MAUVE, pooled tokens or common number of tokens. Every file of the two roads is compared.
+
+With `--plain-share 4` it reads every fourth review. What it takes beyond its start, which is measured by one review for
+each process, then counts four times.
 """
 
 import argparse
@@ -24,6 +28,7 @@ from end_to_end import ROOT, THREADS, Measured, copy_workflow, describe_models, 
 from homogenization.config.study import load_study
 from homogenization.measures.catalogue import made_measures
 
+_MORE_THAN_REVIEWS = 100_000
 ROADS = {"stored, then measured": True, "measured in the pass": False}
 
 
@@ -53,6 +58,32 @@ def take_reviews(folder: Path, corpus: Path | None, n_reviews: int | None) -> No
     path.write_text(yaml.safe_dump(raw, sort_keys=False))
 
 
+def choose(folder: Path, models: list[str] | None, variants: list[str] | None) -> None:
+    """Keep these models and variants in the configuration of `folder`, without claims and labels; None keeps all."""
+    path = folder / "benchmark.yaml"
+    raw = yaml.safe_load(path.read_text())
+    for section, names in (("models", models), ("variants", variants)):
+        if names is not None:
+            raw[section] = {name: raw[section][name] for name in names}
+    if (raw.get("mauve") or {}).get("variants"):
+        raw["mauve"]["variants"] = [name for name in raw["mauve"]["variants"] if name in raw["variants"]]
+    raw["claims"], raw["figures"] = None, {}
+    path.write_text(yaml.safe_dump(raw, sort_keys=False))
+
+
+def run_plain(folder: Path, cores: int, share: int) -> Measured:
+    """What the plain script takes with six views, a process for each core, from one review in `share`."""
+    threads = dict.fromkeys(THREADS, "1")
+    taken, start = Measured(), Measured()
+    taken.run(plain_commands(folder, 6, cores * share, cores)[:cores], folder, folder / "plain.log", **threads)
+    if share > 1:
+        one_review = plain_commands(folder, 6, _MORE_THAN_REVIEWS, cores)[:cores]
+        start.run(one_review, folder, folder / "plain_start.log", **threads)
+        for of, of_start in ((taken.wall, start.wall), (taken.cpu, start.cpu)):
+            of[0] = of_start[0] + share * (of[0] - of_start[0])
+    return taken
+
+
 def snakemake(cores: int, targets: list[str]) -> list[str]:
     return [sys.executable, "-m", "snakemake", *targets, "--cores", str(cores), "--configfile", "benchmark.yaml"]
 
@@ -63,16 +94,21 @@ def main() -> None:
     parser.add_argument("--configfile", type=Path, default=ROOT / "config" / "config.yaml")
     parser.add_argument("--corpus", type=Path, help="a file of reviews, in the place of the configuration's")
     parser.add_argument("--reviews", type=int, help="how many of them, in one shard")
+    parser.add_argument("--models", nargs="+", help="these of the configuration's alone")
+    parser.add_argument("--variants", nargs="+", help="these of the configuration's alone, with the original")
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="the plain script too, with six views")
+    parser.add_argument("--plain-share", type=int, default=1, help="the plain script reads one review in so many")
+    parser.add_argument("--folder", type=Path, help="where all is made; by default a temporary folder")
     arguments = parser.parse_args()
     everything: dict[str, Measured] = defaultdict(Measured)
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
         start = Path(temporary) / "start"
         start.mkdir()
         copy_workflow(start, arguments.configfile)
         take_reviews(start, arguments.corpus, arguments.reviews)
+        choose(start, arguments.models, arguments.variants)
         configure(start, keep=True)
         study = load_study(yaml.safe_load((start / "benchmark.yaml").read_text()) | {"claims": None})
         weights = [file for name, model in study.models.items() for file in model.weights.files(study.results, name)]
@@ -91,10 +127,10 @@ def main() -> None:
             size = sum(file.stat().st_size for file in (stored / "results/states").rglob("*.zarr.zip")) / 1e6
             if arguments.plain:
                 describe_models(stored)
-                commands = plain_commands(stored, 6, arguments.cores, arguments.cores)
                 print(f"round {turn + 1}: plain", file=sys.stderr, flush=True)
-                threads = dict.fromkeys(THREADS, "1")
-                everything["plain processes"].run(commands, stored, stored / "plain.log", **threads)
+                taken = run_plain(stored, arguments.cores, arguments.plain_share)
+                for field in ("wall", "cpu", "memory_mb"):
+                    getattr(everything["plain processes"], field).extend(getattr(taken, field))
             for folder in (stored, in_pass):
                 shutil.rmtree(folder)
     print(f"{len(files)} files are equal in both roads; the stores of one take {size:.0f} MB\n")

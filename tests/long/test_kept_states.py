@@ -7,12 +7,26 @@ from unittest.mock import ANY
 import polars as pl
 import pytest
 
-from conftest import SMALL, Project
+from conftest import SMALL, Project, with_changes
 from homogenization.measures.catalogue import MEASURES
 from homogenization.run.parquet import table_metadata
 from homogenization.states.store import open_store
 
 SHARDS = ("000", "001")
+# the table of docs/states.md: edits, and how many of the four jobs run the model again
+EDITS = (
+    ({"metrics": [*SMALL["metrics"], "stable_rank"], "contrasts.draws": 300}, 0),
+    ({"mauve.seeds": 3}, 4),
+    ({"mauve.scale": 4.0}, 4),
+    ({"mauve.variants": ["original"], "mauve.seeds": 3}, 4),  # of those of `front`, MAUVE goes
+    ({"pooled.variants": ["original", "front"]}, 2),
+    ({"views": ["raw"]}, 4),
+    ({"contrasts.common_tokens": 20}, 4),
+    ({"states.sample_tokens": 6}, 4),
+    ({"states.chunk_tokens": 500}, 4),
+    ({"models.tiny.token_budget": 1000}, 4),
+    ({"models.tiny.gpus": 2, "models.tiny.billions": 1.0}, 0),
+)
 # these read the model again, or nothing of a model
 WITHOUT_STATES = ("components", "interventions", "consequences", "sensitivity")
 # what follows from the measures of states, with numbers and their metadata
@@ -65,6 +79,11 @@ def test_states_that_are_not_kept_are_measured_in_the_pass(project, finished_run
                     mine = slice(kept.review_offsets[review], kept.review_offsets[review + 1])
                     assert (of_kept[mine] == of_full[first + kept.positions[mine]]).all()
 
+    unedited = project.config
+    for changes, n_jobs in EDITS:
+        project.config = with_changes(unedited, changes)
+        assert project.planned()["measure_states"] == n_jobs, changes
+    project.config = unedited
     project.config["metrics"].append("stable_rank")
     assert "measure_states" not in project.planned(), "singular values are kept"
     project.config["variants"]["end"] = {"rewriter": "rules", "position": "end"}

@@ -60,6 +60,16 @@ rule plan_extraction:
             }
             for name, work in STUDY.planned_writers.items()
         ],
+        encoders=[
+            {
+                "n_parameters": ask.encoder_parameters(STUDY.similarity),
+                "n_together": 1 + len(STUDY.moved),
+                "n_written": len(STUDY.written),
+                "n_judged": STUDY.n_judged,
+                "candidates": STUDY.rewriting.candidates,
+                **STUDY.similarity.params("device", "layer"),
+            }
+        ],
         readers=[
             {
                 "gpus": reader.gpus,

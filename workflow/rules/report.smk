@@ -45,6 +45,8 @@ rule make_first_page:
     """The first page of the report: questions and models in a grid, a curve, how many texts, and what to beware of."""
     input:
         **tables_of("claims", "contrasts", "comparisons", "depth", "summary", "acceptance", "long_texts"),
+        raw="<results>/corpus/raw.parquet",
+        clean="<results>/corpus/clean.parquet",
     output:
         page="<results>/report/first_page.html",
     log:
@@ -168,8 +170,9 @@ if STUDY.examples:
         conda:
             "../../envs/homogenization.yaml"
         params:
-            code=code("write_texts"),
-            template=template("pages/texts"),
             shown=lambda wildcards: shown_texts(STUDY, wildcards.model),
+            template=template("pages/texts"),
+            code=code("make_page", "report.text_page"),
+            module="report.text_page",
         script:
-            "../scripts/write_texts.py"
+            "../scripts/make_page.py"

@@ -218,7 +218,7 @@ def test_params_are_plain_sorted_and_those_that_are_named():
     )
 
 
-def test_examples_are_chosen_by_the_first_contrast_by_name_of_a_variant_that_has_controls():
+def test_examples_are_chosen_by_a_contrast_of_a_shown_variant_with_controls_at_the_front_if_there_is_one():
     variants = {"aside": {"rewriter": "rules", "position": "scattered"}, **SMALL["variants"]}
     variants |= {"inward": {"rewriter": "rules", "position": "inward", "like": "front"}}
     for order in (list(variants), list(reversed(variants))):
@@ -232,6 +232,11 @@ def test_examples_are_chosen_by_the_first_contrast_by_name_of_a_variant_that_has
         assert study.example_variants == ["original", *(name for name in order if name != "original")]
     named = load_study(SMALL | {"examples": {"contrast": ["original", "front"], "variants": ["front"]}})
     assert (named.example_choice["variant"], named.example_choice["minus"]) == ("original", "front")
+    edges = variants | {"end": {"rewriter": "rules", "position": "end"}}
+    edges |= {"end-inward": {"rewriter": "rules", "position": "inward", "like": "end"}}
+    assert load_study(SMALL | {"variants": edges}).example_choice["variant"] == "front"
+    of_end = load_study(SMALL | {"variants": edges, "examples": {"variants": ["end"]}})
+    assert of_end.example_choice["variant"] == "end"
     alone = load_study(SMALL | {"variants": {"original": {"rewriter": "none"}}, "positional": None})
     assert alone.example_choice["variant"] is None
     assert alone.example_variants == ["original"]

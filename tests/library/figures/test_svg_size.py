@@ -18,6 +18,10 @@ def test_text_is_text_and_coordinates_have_two_decimals(tmp_path):
     root = ET.parse(tmp_path / "a.svg").getroot()
     texts = ["".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert "A title with 0.123456 in it" in texts
+    styles = [element.attrib["style"] for element in root.iter() if "style" in element.attrib]
+    assert not [style for style in styles if styles.count(style) > 2]
+    rules = dict(re.findall(r"[.](s\d+){([^}]*)}", "".join(root.itertext())))
+    assert {element.attrib["class"] for element in root.iter() if "class" in element.attrib} == rules.keys() != set()
     written = [value for element in root.iter() for value in element.attrib.values()]
     assert not [value for value in written if re.search(r"[.][0-9]{3}", value)]
     line = next(value for value in written if value.count("L") == 2 and value.startswith("M"))

@@ -1,5 +1,7 @@
 """What has to come out whatever the weights: causality, packing, no dose, full doses, a network of attention alone."""
 
+from itertools import count
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,6 +9,7 @@ import torch
 import transformers
 
 from conftest import SHARED
+from homogenization.interventions import changes
 from homogenization.interventions.changes import dial
 from homogenization.interventions.conditions import (
     CAPPED,
@@ -19,7 +22,7 @@ from homogenization.interventions.conditions import (
     conditions_of,
 )
 from homogenization.interventions.intervened import intervene
-from homogenization.interventions.passes import damage, run
+from homogenization.interventions.passes import Run, damage, run
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.schedule import Pack, apply
 from homogenization.models.tokens import tokenize
@@ -179,6 +182,18 @@ def test_massive_keys_are_closed_until_none_is_left():
     assert (closed.moved_mass > 0).all()
     shut = [received[2] * pack.model.n_blocks for received in closed.received]
     assert all(received <= pack.model.n_blocks + 1e-4 for received in shut), "its own query alone reads it"
+
+
+def test_massive_keys_that_follow_each_other_are_closed_eight_times(monkeypatch, caplog):
+    """As in trained models, where the token behind a closed one grows massive."""
+    pack = pack_of("llama")
+    grown = count(1)
+    monkeypatch.setattr(Run, "massive", property(lambda run: [frozenset(range(next(grown)))] * len(run.changed)))
+    shut = []
+    monkeypatch.setattr(changes, "closed", lambda places: shut.append([len(closed) for closed in places]))
+    apply(Condition(CLOSED, "massive"), pack, pack.through())
+    assert shut == [[number] * len(TEXTS) for number in range(1, 9)]
+    assert f"in {len(TEXTS)} of {len(TEXTS)} reviews a further token is massive after 8 rounds" in caplog.text
 
 
 @pytest.mark.skipif(not STORIES.is_dir(), reason="needs the model stories260k in the folder `shared`")

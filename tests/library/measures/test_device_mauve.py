@@ -87,6 +87,103 @@ def test_values_are_those_of_the_other_road(monkeypatch, architecture, together)
     assert differs.mean() < spread
 
 
+OUT_OF_MEMORY = (
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 64.00 MiB."),
+    torch.AcceleratorError("CUDA error: out of memory\nCUDA kernel errors might be reported later", 2),
+    RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    RuntimeError("cusolver error: CUSOLVER_STATUS_INTERNAL_ERROR, when calling `cusolverDnCreate(handle)`"),
+)
+SEEDS = range(6)
+LAYERS = [0, 1, 3]
+N_PAIRS = len(SEEDS) * 4  # three layers with themselves, and one with the one before it
+
+
+def held_states():
+    """States of which all tokens of a layer differ, and those of the next one resemble them."""
+    generator = torch.Generator().manual_seed(0)
+    first = torch.randn(200, 24, generator=generator) / torch.arange(1, 25)
+    states = {layer: first + 0.2 * layer * torch.randn(200, 24, generator=generator) for layer in LAYERS}
+    functions = {
+        "layers": LAYERS,
+        "stored": lambda _self, layer, rows: states[layer][torch.from_numpy(rows)],
+        "residual_stream": lambda _self, layer, rows: states[layer][torch.from_numpy(rows)].numpy(),
+    }
+    return type("Held", (), functions)()
+
+
+def all_values():
+    halves = {seed: mauve.draw_halves(200, 60, seed) for seed in SEEDS}
+    found = list(device_mauve.values(held_states(), CPU, map, halves, 6, 5.0))
+    return {tuple(names.values()): value for names, value in found}, len(found)
+
+
+def let_fail(monkeypatch, place, error, largest):
+    """Let a function of the module fail where it gets more pairs than `largest`; how many it got, call by call."""
+    tried, function = [], getattr(device_mauve, place)
+
+    def failing(first, *others):
+        n_pairs = len(others[1] if place == "_pair" else getattr(first, "rows", first))
+        tried.append(n_pairs)
+        if n_pairs > largest:
+            raise error
+        return function(first, *others)
+
+    monkeypatch.setattr(device_mauve, place, failing)
+    return tried
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["torch", "CUDA", "cuBLAS", "cuSOLVER"])
+@pytest.mark.parametrize("place", ["_pair", "_space", "scores", "k_means"])
+def test_memory_that_runs_out_halves_the_seeds_and_changes_nothing(monkeypatch, caplog, place, error):
+    expected, _ = all_values()
+    tried = let_fail(monkeypatch, place, error, largest=2)
+    found, n_found = all_values()
+    assert n_found == len(found) == N_PAIRS
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert tried[:2] == [6, 3]
+    assert set(tried[2:]) == {1}
+    told = [message for message in caplog.messages if "ran out" in message]
+    assert told == [f"MAUVE: cpu ran out of memory, and it is full; from here on {n} seeds go together" for n in (3, 1)]
+
+
+def test_pairs_that_are_done_are_not_computed_again(monkeypatch):
+    """The third call fails once: the pairs of two calls are done, or wait for their eigenvectors."""
+    expected, _ = all_values()
+    tried, space = [], device_mauve._space
+
+    def failing(rows):
+        tried.append(len(rows))
+        if len(tried) == 3:
+            raise OUT_OF_MEMORY[0]
+        return space(rows)
+
+    monkeypatch.setattr(device_mauve, "_space", failing)
+    found, n_found = all_values()
+    assert tried == [6, 6, 6, 3, 3, 3, 3]
+    assert n_found == N_PAIRS
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("place", ["_tokens", "_space", "k_means"])
+def test_a_pair_that_does_not_fit_is_computed_by_the_other_road(monkeypatch, caplog, place):
+    if place == "_tokens":
+        monkeypatch.setattr(device_mauve, place, lambda *_, **__: (_ for _ in ()).throw(OUT_OF_MEMORY[0]))
+    else:
+        let_fail(monkeypatch, place, OUT_OF_MEMORY[0], largest=0)
+    found, n_found = all_values()
+    assert n_found == N_PAIRS
+    halves = {seed: mauve.draw_halves(200, 60, seed) for seed in SEEDS}
+    for *names, first, second in mauve.pairs_of(held_states(), halves):
+        assert found[tuple(names)] == mauve.mauve(first, second, 6, names[3])
+    assert "the CPU computes it. Lower mauve.n_tokens" in caplog.text
+
+
+def test_other_errors_are_not_taken_for_a_full_memory(monkeypatch):
+    let_fail(monkeypatch, "_space", torch.AcceleratorError("CUDA error: an illegal memory access", 700), largest=0)
+    with pytest.raises(torch.AcceleratorError, match="illegal memory access"):
+        all_values()
+
+
 def test_states_that_are_not_finite_are_refused():
     held = type("Held", (), {"layers": [3], "stored": lambda self, layer, rows: torch.full((len(rows), 4), torch.nan)})
     with pytest.raises(HomogenizationError, match=r"layer 3: states that are not finite. float16 overflows"):

@@ -142,6 +142,11 @@ def test_a_gpu_that_is_hidden_is_none(gpu, monkeypatch, caplog, hidden):
         ),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True, True),
         (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), True, True),
+        (
+            RuntimeError("cusolver error: CUSOLVER_STATUS_INTERNAL_ERROR, when calling `cusolverDnCreate(handle)`"),
+            True,
+            True,
+        ),
         (RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"), True, False),
         (torch.AcceleratorError("CUDA error: an illegal memory access was encountered", 700), False, True),
         (RuntimeError("The size of tensor a (3) must match the size of tensor b (4)"), False, False),

@@ -10,6 +10,7 @@ from homogenization.plan.durations import (
     DURATIONS_SCHEMA,
     durations_of_fluency,
     durations_of_model,
+    durations_of_similarity,
     durations_of_writer,
     durations_table,
     durations_text,
@@ -134,6 +135,26 @@ def test_fluency_reads_texts_by_rule_in_one_job_of_a_shard_and_written_ones_in_a
     assert row["seconds_total"] == pytest.approx(6 * (5 + 2) + row["seconds_computing"])
     lines = durations_text(durations_table([row]), HARDWARE).splitlines()
     assert lines[1].split()[:2] == ["fluency", "6"]
+
+
+def test_texts_pass_through_the_encoder_of_bertscore_one_by_one():
+    shards = [np.array([7, 1, 5]), np.array([4])]
+    encoder = {"device": "cuda", "layer": 17, "n_parameters": 500, "n_together": 3, "n_written": 2}
+    encoder |= {"n_judged": 0, "candidates": 2}
+    a_text = 17 * 4e-4
+    row = durations_of_similarity(encoder, shards, HARDWARE)
+    assert (row["work"], row["model"], row["loads"], row["bytes_read"]) == ("similarity", None, 2 + 2 * 2, 6 * 2000)
+    assert row["seconds_computing"] == pytest.approx(4 * (3 + 2 * 2) * a_text)
+    assert row["gpu_hours"] > 0
+    # answers of two variants, half of them again, and the originals beside them
+    judged = durations_of_similarity(encoder | {"n_judged": 2}, shards, HARDWARE | {"writer_refused": 0.5})
+    assert judged["loads"] == row["loads"]
+    more = judged["seconds_computing"] - row["seconds_computing"]
+    assert more == pytest.approx(2 * (4 + 4 + 2 + 0) * a_text)  # half of 3, and of 1, rounded to even
+    # on a slow CPU, operations decide
+    on_cpu = durations_of_similarity(encoder | {"device": "cpu"}, shards, HARDWARE)
+    assert on_cpu["seconds_computing"] == pytest.approx((2 * 500 * 17 / 1e4) * (3 + 2 * 2))
+    assert on_cpu["gpu_hours"] == 0
 
 
 def test_the_total_is_that_of_all_gpus():

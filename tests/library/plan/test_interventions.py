@@ -94,7 +94,14 @@ def test_without_interventions_there_is_nothing():
     states = {"dtype": "auto", "layers": None, "record_attention": True, "keep": True, "sample_tokens": None}
     nothing = {"m": {"jobs": [], "backward": 0}}
     params = {"interventions": nothing, "consequences": nothing, "read_again": {"m": {}}, "training": {}}
-    params |= {"measured": MEASURED, "store_limit": None, "in_pass": False, "writers": [], "readers": []}
+    params |= {
+        "measured": MEASURED,
+        "store_limit": None,
+        "in_pass": False,
+        "writers": [],
+        "encoders": [],
+        "readers": [],
+    }
     _, durations, _, text = plan_study([(MODEL | {"token_budget": 64}, NETWORK, counts)], states, params, HARDWARE)
     assert durations["work"].to_list() == ["states", "total"]
     assert "passes" not in text

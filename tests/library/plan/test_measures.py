@@ -139,7 +139,7 @@ def test_a_job_that_measures_in_the_pass_by_hand():
     assert seconds(twice=True) == pytest.approx(2 * 11 + on_gpu + at_the_end + tables)
     # a GPU that is fast in float64 takes MAUVE, its factors ten times as long as products
     fast = {"passing": 1.0, "gpu_float64_tflops": 4.0}
-    assert seconds(**fast) == pytest.approx(decomposing + 3 / 7 + 5 * (2 + 1 + 0.008) + tables)
+    assert seconds(**fast) == pytest.approx(decomposing + 3 / 7 + 5 * (2 + 1 + 0.006) + tables)
     assert seconds(**fast, of_mauve=(Work(), pair[1])) == pytest.approx(decomposing + 3 / 7 + 5 * 1 + tables)
     # the process that hands reviews on is the last
     assert seconds(**fast, n_measured=10_000, n_pairs=0) == pytest.approx(10 + 3 / 7 + 2)

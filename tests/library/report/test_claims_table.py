@@ -14,6 +14,7 @@ from browser import chromium, kinds_of_requests, severe
 from conftest import ROOT
 from homogenization.config.presentation import claims_page_parameters
 from homogenization.report.claims_table import claims_page
+from homogenization.report.page import packed
 from homogenization.vocabulary.numbers import share_in_words, significant
 from studies import OWN, make_study
 
@@ -38,7 +39,7 @@ def made():
 @pytest.fixture(scope="module")
 def file(made, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "claims.html"
-    path.write_text(page_of(made), encoding="utf-8")
+    path.write_text(packed(page_of(made)), encoding="utf-8")
     return path
 
 

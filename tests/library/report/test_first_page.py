@@ -14,7 +14,7 @@ from examples import example_table
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.statistics import STATISTICS
 from homogenization.config.presentation import first_page_parameters
-from homogenization.report.first_page import first_page
+from homogenization.report.first_page import first_page, make
 from homogenization.vocabulary.numbers import share_in_words, significant
 from studies import N_TEXTS, OWN, changed_attention, make_study
 
@@ -106,7 +106,14 @@ def read(pages, browser):
 SAID = {  # what the page of a kind has to say, and what not
     "controls": (["Front: more than the same phrases moved inward?", "not tested"], ["No control."]),
     "no controls": (["No control.", "front 16 and 16"], ["moved inward?"]),
-    "written": (["Front, by SmolLM2: more alike than the original?", "more than a plain rewriting?"], ["No control."]),
+    "written": (
+        [
+            "Front, by SmolLM2: more alike than the original?",
+            "more than a plain rewriting?",
+            "Front, by SmolLM2: more than Front, by rule?",
+        ],
+        ["No control."],
+    ),
     "changed attention": (["Mass on the first token makes tokens grow alike", "What it costs"], ["Training"]),
     "training": (["Tuning one makes tokens more alike than tuning two", "3 seeds", "18 models"], ["Accepted"]),
     "unchanged texts": (["Not tested:", "13 of 16 texts are as the original", "front 16 and 3"], []),
@@ -203,6 +210,30 @@ def test_without_claims_every_cell_has_the_number_of_its_contrast_at_the_output(
             assert f"{'+' if size > 0 else ''}{share_in_words(size)}, n {row['n_reviews']}" in cell.replace("\n", " ")
             said = {"higher": "less alike", "lower": "more alike"}.get(row["verdict"], row["verdict"])
             assert said in cell
+
+
+def test_a_written_variant_beside_the_rule_is_the_difference_of_their_contrasts(studies):
+    claims = studies["written"].tables["claims"].filter(layers="all", metric="normalized_effective_rank", view="raw")
+    for edge in ("front", "end"):
+        pairs = ((f"{edge}-lm", edge), (f"{edge}-lm", "original"), (edge, "original"))
+        found = [
+            claims.filter(variant=variant, minus=minus, statistic="contrast").sort("model")["estimate"].to_numpy()
+            for variant, minus in pairs
+        ]
+        assert len(found[0]) == len(studies["written"].study.models)
+        assert found[0] == pytest.approx(found[1] - found[2])
+
+
+def test_what_cleaning_left_out_is_said(studies, tmp_path):
+    made = studies["no controls"]
+    sizes = {"raw": 20, "clean": 13}
+    for name, size in sizes.items():
+        pl.DataFrame({"text": ["a"] * size}).write_parquet(tmp_path / f"{name}.parquet")
+    inputs = {name: tmp_path / f"{name}.parquet" for name in sizes}
+    words = "Cleaning left out 7 of 20 rows"
+    shown = first_page_parameters(made.study) | {"template": TEMPLATE}
+    assert words in make(inputs, **shown)
+    assert "Cleaning" not in make(inputs | {"raw": inputs["clean"]}, **shown)
 
 
 @pytest.mark.parametrize("statistic", sorted(STATISTICS))

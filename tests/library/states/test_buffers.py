@@ -97,7 +97,7 @@ def test_what_goes_wrong_in_a_thread_is_raised_where_states_are_handed_over(tmp_
     appended = []
     with pytest.raises(OSError, match="Input/output error"), store_of_two_layers(tmp_path / "s", n_threads) as writer:
         append_all(writer, appended)
-    assert len(appended) < 20, "told before the end"
+    assert len(appended) <= 4, "told to who takes a buffer again"
     assert not list(tmp_path.iterdir())
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("state-writer")]
 

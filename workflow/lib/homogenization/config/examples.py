@@ -27,16 +27,17 @@ class Examples(Section):
         min_length=2,
         max_length=2,
         description="Pair [variant, minus] by whose difference reviews are chosen; null: the first of the contrasts "
-        "by name, of a variant that has controls before others, minus `original`. The difference is of the first that "
-        "is contrasted of normalised effective rank, maximum explainable variance and cosine anisotropy, or else of "
-        "another metric of how alike tokens are.",
+        "by name, minus `original`: of a variant that the page shows before others, of these one that has controls, of "
+        "these one with phrases at the front. The difference is of the first that is contrasted of normalised "
+        "effective rank, maximum explainable variance and cosine anisotropy, or else of another metric of how alike "
+        "tokens are.",
     )
     tokens: int = Field(256, ge=8, description="Most tokens of a text that are shown: the first ones.")
     matrix_tokens: int = Field(
-        96, ge=2, description="Most tokens of a text in the matrix of their cosines: the first ones."
+        64, ge=2, description="Most tokens of a text in the matrix of their cosines: the first ones."
     )
     matrix_layers: int = Field(
-        12,
+        6,
         ge=1,
         description="Most layers with that matrix, evenly spaced, the last among them; fewer where the page would pass "
         "3 MB.",

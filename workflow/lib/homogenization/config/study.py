@@ -168,6 +168,11 @@ class Study(Keys):
         }
 
     @property
+    def n_judged(self) -> int:
+        """How many variants a language model writes as whole texts that BERTScore judges."""
+        return 0 if self.rewriting.min_f1 is None else len(self.written) - len(self.written_by_sentence)
+
+    @property
     def n_readings(self) -> int:
         """How often a model reads a review: the memory of tables of all reviews grows with it."""
         return len(self.models) * len(self.variants) * self.corpus.n_reviews
@@ -293,9 +298,7 @@ class Study(Keys):
         Without contrasts, `variant` and `minus` are None, and the value of the originals counts; without metrics,
         `metric` is None. The order of the configuration decides nothing.
         """
-        first = min(
-            self.contrasted, key=lambda pair: (pair[1] != ORIGINAL, pair[0] not in self.controls, pair), default=None
-        )
+        first = min(self.contrasted, key=self._placed_example, default=None)
         variant, minus = self.examples.contrast or first or (None, None)
         described = {name: describe_metric(name) for name in self.contrasted_metrics or self.tabulated_metrics}
         among = sorted(
@@ -304,6 +307,13 @@ class Study(Keys):
         metric = next((name for name in (*HEADLINE_METRICS, *among) if name in among), None)
         views = (metric and describe_metric(metric).views) or [view for view in VIEWS if view in self.views]
         return {"variant": variant, "minus": minus, "metric": metric, "view": views[0]}
+
+    def _placed_example(self, pair: tuple[str, str]) -> tuple[Any, ...]:
+        """Where a contrast stands among those by which examples may be chosen."""
+        variant, minus = pair
+        at_front = getattr(self.variants[variant], "position", None) == "front"
+        ranks = minus != ORIGINAL, variant not in self.example_variants, variant not in self.controls, not at_front
+        return *ranks, pair
 
     @property
     def tabulated_metrics(self) -> list[str]:

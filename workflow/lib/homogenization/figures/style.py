@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections import Counter
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,8 +103,14 @@ def house_style() -> AbstractContextManager:
 
 
 def _shorter(svg: str) -> str:
-    """`svg` with attributes to a hundredth of a point, and without the indentation: a sixth fewer bytes."""
-    return re.sub(r"\n +", "\n", re.sub(r'="[^"]*"', lambda written: re.sub(r"(\.\d\d)\d+", r"\1", written[0]), svg))
+    """`svg` with attributes to a hundredth of a point, a class for each style, no indentation: half the bytes."""
+    svg = re.sub(r'="[^"]*"', lambda written: re.sub(r"(\.\d\d)\d+", r"\1", written[0]), svg)
+    svg = re.sub(r" ?\n([LCQ]) |\n +", lambda blanks: blanks[1] or "\n", svg)
+    counts = Counter(re.findall(r' style="([^"]*)"', svg))
+    classes = {style: f"s{place}" for place, (style, n) in enumerate(counts.items()) if n > 2}
+    for style, name in classes.items():
+        svg = svg.replace(f' style="{style}"', f' class="{name}"')
+    return svg.replace("</style>", "".join(f".{name}{{{style}}}" for style, name in classes.items()) + "</style>", 1)
 
 
 @house_style()  # numbers of ticks are chosen while a figure is drawn, by the font sizes of that moment

@@ -1,5 +1,6 @@
 """A condition as passes over a pack of reviews: the change, the blocks, the positions; for massive keys, several."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -23,6 +24,10 @@ from homogenization.interventions.passes import Run, run
 from homogenization.interventions.patterns import drawn_place
 from homogenization.interventions.positions import POSITION_IDS, context_of
 from homogenization.states.network import PackedModel
+
+MASSIVE_ROUNDS = 8  # times that massive tokens are closed, each time with those that grew massive since
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -109,15 +114,25 @@ def fits(condition: Condition, pack: Pack, review: int) -> bool:
 
 
 def _closed(which: str, pack: Pack, untouched: Run) -> Run:
-    """Close keys; massive tokens are found again in the changed run until it has none that is not closed."""
+    """Close keys; massive tokens are found again in the changed run until it has none that is not closed.
+
+    At most eight times: in trained models the next token may grow massive each time, up to the end of the text.
+    """
     if which == "massive":
-        places = untouched.massive
-        while True:
+        further = untouched.massive
+        for _ in range(MASSIVE_ROUNDS):
+            places = further
             closed = pack.through(changes.closed(places), reads_after=True)
             further = [shut | massive for shut, massive in zip(places, closed.massive, strict=True)]
             if further == places:
                 return closed
-            places = further
+        logger.warning(
+            "closed:massive: in %d of %d reviews a further token is massive after %d rounds of closing, and stays open",
+            sum(shut != more for shut, more in zip(places, further, strict=True)),
+            len(places),
+            MASSIVE_ROUNDS,
+        )
+        return closed
     if which == "first":
         places = [frozenset([0])] * len(pack.lengths)
     elif which == "most_attended":

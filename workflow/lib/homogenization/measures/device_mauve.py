@@ -4,13 +4,16 @@ What is computed is that of `measures.mauve`, from the same drawn tokens and the
 90 % of the variance are taken from a subspace of half as many dimensions as there are tokens, which a few products with
 their Gram matrix find (subspace iteration; Halko et al. 2011): its eigenvectors take an eighth of the time of all.
 Where it holds too little of the variance, all are computed. Seeds, and the starts of their k-means, go through each
-product together. Rounding differs from the CPU's, so that k-means can end in another of its optima; and a cluster that
-loses all its tokens keeps its centre.
+product together: fewer seeds where memory runs out, and if one is too many, `measures.mauve` computes what is left.
+Rounding differs from the CPU's, so that k-means can end in another of its optima; and a cluster that loses all its
+tokens keeps its centre.
 """
 
+import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
 
@@ -24,9 +27,12 @@ from homogenization.measures.mauve import (
     drawn_centres,
     frontier_area,
     leading_components,
+    of_pair,
+    pairs_of,
     union,
 )
 from homogenization.measures.reviews import OVERFLOW, Each
+from homogenization.models.devices import ran_out_of_memory
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.held import HeldStates
 
@@ -36,6 +42,9 @@ _HELD_VARIANCE = 0.95  # of a subspace whose components count; less, and all com
 _SHIFT = 1e-13  # of the trace; with it, a Gram matrix of any columns has a Cholesky factor
 _BYTES = 4e9  # of the pairs of clouds that go through products together
 _HASHED_TOKENS = 4096
+_NAMES = ("layer_from", "layer_to", "kind", "seed")  # of a pair of clouds
+
+logger = logging.getLogger(__name__)
 
 
 def is_fast(device: torch.device) -> bool:
@@ -80,6 +89,9 @@ def values(
 ) -> Iterator[tuple[dict[str, Any], float]]:
     """Yield what tells a pair of clouds apart (`layer_from`, `layer_to`, `kind`, `seed`), and its MAUVE.
 
+    Where memory runs out, half as many seeds go together from there on. If one alone does not fit, the pairs that are
+    left are computed on the CPU. Pairs that are done are not computed again.
+
     Args:
         states: states that are held, those of the drawn tokens among them.
         device: device that computes.
@@ -91,10 +103,59 @@ def values(
     Raises:
         HomogenizationError: states that are not finite.
     """
+    done: set[tuple[Any, ...]] = set()
+    together = _together(states, halves)
+    _release(device)
+    while together:
+        try:
+            for names, value in _on_device(states, device, each, halves, n_clusters, scale, together, done):
+                done.add(tuple(names.values()))
+                yield names, value
+            return
+        except RuntimeError as error:
+            if not ran_out_of_memory(error):
+                raise
+            logger.info("%s", str(error))  # text only: a record with the error would keep the tensors of its frames
+        _release(device)
+        together //= 2
+        logger.warning(
+            "MAUVE: %s ran out of memory, and %s; from here on %s",
+            device,
+            f"{torch.cuda.mem_get_info(device)[0] / 2**30:.1f} GiB are free" if device.type == "cuda" else "it is full",
+            f"{together} seeds go together" if together else "the CPU computes it. Lower mauve.n_tokens to avoid this",
+        )
+    left = (pair for pair in pairs_of(states, halves) if pair[:4] not in done)
+    yield from each(partial(of_pair, n_clusters=n_clusters, scale=scale), left)
+
+
+def _release(device: torch.device) -> None:
+    """Give back the memory that torch keeps, here for libraries that take theirs elsewhere."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def _together(states: HeldStates, halves: Halves) -> int:
+    """How many seeds go through products together."""
+    (first, _), *_ = halves.values()
+    m, width = len(first), states.stored(states.layers[0], first[:1]).shape[1]
+    return min(len(halves), max(1, int(_BYTES / (2 * m * (16 * width + 100 * m)))))
+
+
+def _on_device(
+    states: HeldStates,
+    device: torch.device,
+    each: Each,
+    halves: Halves,
+    n_clusters: int,
+    scale: float,
+    together: int,
+    done: Collection[tuple[Any, ...]],
+) -> Iterator[tuple[dict[str, Any], float]]:
+    """The `values` of the pairs of clouds that are not `done`, so many seeds together."""
     waiting: deque[tuple[_Clouds, _Space]] = deque()
 
     def problems() -> Iterator[tuple[np.ndarray, float]]:
-        for clouds in _clouds(states, device, halves):
+        for clouds in _clouds(states, device, halves, together, done):
             space = _space(clouds.rows)
             waiting.append((clouds, space))
             yield from space.problems
@@ -105,8 +166,8 @@ def values(
         components = [first, *islice(found, len(clouds.names) - 1)]
         starts = [list(drawn_centres(*of, n_clusters)) for of in zip(clouds.kinds, _seeds(clouds), strict=True)]
         labels = k_means(scores(space, components), starts, n_clusters)
-        for names, of_pair in zip(clouds.names, labels, strict=True):
-            yield names, frontier_area(*_histograms(of_pair, n_clusters), scale)
+        for names, of_names in zip(clouds.names, labels, strict=True):
+            yield names, frontier_area(*_histograms(of_names, n_clusters), scale)
 
 
 def _seeds(clouds: _Clouds) -> list[int]:
@@ -117,25 +178,24 @@ def _histograms(labels: np.ndarray, n_clusters: int) -> Iterator[np.ndarray]:
     return (np.bincount(half, minlength=n_clusters) / len(half) for half in np.split(labels, 2))
 
 
-def _clouds(states: HeldStates, device: torch.device, halves: Halves) -> Iterator[_Clouds]:
-    """The pairs of clouds of every layer, with itself and with the one before it."""
+def _clouds(
+    states: HeldStates, device: torch.device, halves: Halves, together: int, done: Collection[tuple[Any, ...]]
+) -> Iterator[_Clouds]:
+    """The pairs of clouds of every layer, with itself and with the one before it, that are not `done`."""
     read = union(halves)
     # (seeds, 2, m) places of the halves among the tokens that are read
     drawn = np.stack([[np.searchsorted(read, half) for half in pair] for pair in halves.values()])
-    seeds, (_, _, m) = np.array(list(halves)), drawn.shape
-    previous = None
+    tokens = lru_cache(maxsize=2)(partial(_tokens, states, device, read=read))
     for layer in states.layers:
-        here = _tokens(states, device, layer, read)
-        together = max(1, int(_BYTES / (2 * m * (16 * here[0].shape[1] + 100 * m))))
-        before = previous if layer - 1 in states.layers else None
-        for start in range(0, len(seeds), together):
-            part = slice(start, start + together)
-            for other, kind in ((before, "consecutive"), (here, "null")):
-                if other is not None:
-                    about = {"layer_from": layer - (kind == "consecutive"), "layer_to": layer, "kind": kind}
-                    names = [{**about, "seed": int(seed)} for seed in seeds[part]]
-                    yield _Clouds(names, *_pair(other, here, drawn[part]))
-        previous = here
+        for other, kind in ((layer - 1, "consecutive"), (layer, "null")):
+            if other not in states.layers:
+                continue
+            pairs = [(other, layer, kind, seed) for seed in halves]
+            left = [place for place, pair in enumerate(pairs) if pair not in done]
+            for start in range(0, len(left), together):
+                part = left[start : start + together]
+                names = [dict(zip(_NAMES, pairs[place], strict=True)) for place in part]
+                yield _Clouds(names, *_pair(tokens(other), tokens(layer), drawn[part]))
 
 
 def _tokens(

@@ -228,7 +228,7 @@ def _rows(
     size = len(next(iter(halves.values()))[0])
     n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))
     if values is None:
-        found = each(partial(_of_pair, n_clusters=n_clusters, scale=scale), _pairs(store, halves))
+        found = each(partial(of_pair, n_clusters=n_clusters, scale=scale), pairs_of(store, halves))
     else:
         found = values(halves, n_clusters, scale)
     for pair, value in found:
@@ -236,7 +236,7 @@ def _rows(
         yield {**pair, "mauve": value, "n_tokens": size, "n_clusters": n_clusters}
 
 
-def _of_pair(pair: Pair, n_clusters: int, scale: float) -> tuple[dict[str, Any], float]:
+def of_pair(pair: Pair, n_clusters: int, scale: float) -> tuple[dict[str, Any], float]:
     """What tells a pair of clouds apart, and its MAUVE; in a worker."""
     *names, first, second = pair
     about = dict(zip(("layer_from", "layer_to", "kind", "seed"), names, strict=True))
@@ -258,7 +258,7 @@ def union(halves: Halves) -> np.ndarray:
     )
 
 
-def _pairs(store: TokenStates, halves: Halves) -> Iterator[Pair]:
+def pairs_of(store: TokenStates, halves: Halves) -> Iterator[Pair]:
     """Yield (layer_from, layer_to, kind, seed, unit rows, unit rows), float32; each layer is read once."""
     read = union(halves)
     places = {seed: [np.searchsorted(read, half) for half in pair] for seed, pair in halves.items()}

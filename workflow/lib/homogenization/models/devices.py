@@ -17,8 +17,11 @@ _DEVICE_NODES = Path("/dev")
 _DRIVER = Path("/proc/driver/nvidia/version")
 # CUDA's major version -> the oldest driver on which its builds run (NVIDIA, CUDA compatibility)
 _OLDEST_DRIVERS = {"12": 525, "13": 580}
-# of errors that are no torch.OutOfMemoryError: the runtime's own, cuBLAS's and cuDNN's, the CPU's
-_OUT_OF_MEMORY = re.compile("out of memory|STATUS_ALLOC_FAILED|can't allocate memory")
+# of errors that are no torch.OutOfMemoryError: the runtime's own, cuBLAS's and cuDNN's, the CPU's; and of cuBLAS and
+# cuSOLVER that find no memory when they start, which they call an internal error or "not initialized"
+_OUT_OF_MEMORY = re.compile(
+    r"out of memory|STATUS_ALLOC_FAILED|can't allocate memory|(cublas|cusolverDn)Create\(handle\)"
+)
 _OF_DEVICE = re.compile("CUDA|CUBLAS|CUDNN|CUSOLVER|cuDNN|cuBLAS|HIP error|MPS backend")
 
 

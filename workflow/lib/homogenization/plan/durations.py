@@ -25,11 +25,11 @@ from homogenization.states.extraction import chosen_layers
 
 #: What the jobs that load a model will take, at the rates of `hardware`: a row for the states of each model, for its
 #: components where blocks are taken apart, for its attention by position, for its interventions and consequences, for
-#: each writer that runs in its jobs, and for the model of `fluency`; and a total.
+#: each writer that runs in its jobs, for the encoder of `similarity`, and for the model of `fluency`; and a total.
 DURATIONS_SCHEMA = {
-    #: `states`, `components`, `positional`, `interventions`, `consequences`, `texts`, `fluency` or `total`
+    #: `states`, `components`, `positional`, `interventions`, `consequences`, `texts`, `similarity`, `fluency`, `total`
     "work": pl.String,
-    "model": pl.String,  #: the model or writer; null for `fluency` and in the total
+    "model": pl.String,  #: the model or writer; null for `similarity`, `fluency` and in the total
     "loads": pl.Int64,  #: jobs, each of which loads the model once
     "gpus_per_job": pl.Int64,  #: 0 on the CPU; in the total the largest
     "bytes_read": pl.Int64,  #: bytes of weights, over all loads
@@ -44,7 +44,9 @@ DURATIONS_SCHEMA = {
 _HELD_BYTES = 4_000_000_000  # of pooled tokens; of more, the model reads twice
 STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
 INTERVENTIONS, CONSEQUENCES = "interventions", "consequences"
-TEXTS, FLUENCY, TRAINING = "texts", "fluency", "training"
+TEXTS, SIMILARITY, FLUENCY, TRAINING = "texts", "similarity", "fluency", "training"
+# seconds of the process that starts the kernels of a block for a text that passes alone, with a part of the comparison
+_BLOCK_OF_TEXT = 4e-4
 _SUMMED = ("loads", "bytes_read", "gpu_hours", *(name for name in DURATIONS_SCHEMA if name.startswith("seconds_")))
 
 
@@ -146,11 +148,15 @@ def durations_of_writer(
 
 def _whole_texts(writer: Mapping[str, Any], lengths: np.ndarray, hardware: Mapping[str, float]) -> float:
     """Seconds to write each review as a whole, with the answers that are refused."""
-    # how many are asked for in each round; which ones is not known, so their lengths stay spread alike
-    rounds = np.round(len(lengths) * hardware["writer_refused"] ** np.arange(writer["candidates"])).astype(int)
-    ordered = np.sort(lengths)
+    # which ones are asked for in each round is not known, so their lengths stay spread alike
+    rounds, ordered = _rounds(len(lengths), writer["candidates"], hardware), np.sort(lengths)
     places = [np.linspace(0, len(ordered) - 1, number).round().astype(int) for number in rounds]
     return sum(_answered(writer, ordered[chosen], hardware) for chosen in places)
+
+
+def _rounds(n_reviews: int, candidates: int, hardware: Mapping[str, float]) -> np.ndarray:
+    """How many reviews are asked for in each round: all, and again those whose answer was refused; int64."""
+    return np.round(n_reviews * hardware["writer_refused"] ** np.arange(candidates)).astype(int)
 
 
 def _sentences(writer: Mapping[str, Any], lengths: np.ndarray, hardware: Mapping[str, float]) -> float:
@@ -168,6 +174,35 @@ def _answered(writer: Mapping[str, Any], ordered: np.ndarray, hardware: Mapping[
     n_steps = sum(int(batch[-1]) for batch in np.split(ordered, range(size, len(ordered), size)) if len(batch))
     prompts = 2 * writer["n_parameters"] * int(ordered.sum()) / rate(writer, hardware)
     return n_steps / hardware["writer_steps_per_second"] + prompts
+
+
+def durations_of_similarity(
+    encoder: Mapping[str, Any], shards: Sequence[np.ndarray], hardware: Mapping[str, float]
+) -> dict[str, Any]:
+    """The row of BERTScore, in the table `durations`: texts that pass through the encoder one by one.
+
+    On a GPU a text takes as long as the start of its kernels, whatever the size of the encoder; on the CPU, two
+    operations for each parameter and token, if that is longer. Each job encodes the originals of its shard again. The
+    answers that a writer's job judges count here, too, without a further load; those by sentence are left out.
+
+    Args:
+        encoder: `device`, `layer`, `n_parameters`, `n_together`, the texts of a review that one job of a shard encodes,
+            `n_written`, the variants that a language model writes, each compared in a job of its own, and `n_judged`,
+            those of them whose answers are judged, each with up to `candidates` of them.
+        shards: Tokens of the reviews of each shard; those of a variant are as many.
+        hardware: The section `hardware`.
+    """
+    jobs = []
+    for lengths in shards:
+        seconds = encoder["layer"] * _BLOCK_OF_TEXT
+        if encoder["device"] == "cpu":
+            seconds = max(seconds, 2 * encoder["n_parameters"] * lengths.mean() / rate(encoder, hardware))
+        n, n_answers = len(lengths), int(_rounds(len(lengths), encoder["candidates"], hardware).sum())
+        jobs += [(n * encoder["n_together"] * seconds, 0)] + [(2 * n * seconds, 0)] * encoder["n_written"]
+        judged = encoder["n_judged"] * (n + n_answers) * seconds
+        jobs[-1] = (jobs[-1][0] + judged, 0)
+    here = {"name": None, "gpus": 1, **encoder}
+    return row_of_jobs(SIMILARITY, here, encoder["n_parameters"] * BYTES["float32"], jobs, hardware)
 
 
 def durations_of_fluency(

@@ -28,6 +28,7 @@ _LEAST_MINUTES = 120
 _LEAST_GB = 4
 _NUMBERS = 40_000  # of a token at all points, for a billion parameters
 _CHUNK_TOKENS = 4096
+_UNKNOWN_ENCODER = 0.36
 _WEIGHTS_FILE = 5.0  # GB; the largest file that transformers writes
 
 
@@ -43,6 +44,16 @@ def encoder_gpus(similarity: Any) -> int:
         similarity: The section `similarity` of the configuration: `device`.
     """
     return int(similarity.device in ("auto", "cuda"))
+
+
+def encoder_parameters(similarity: Any) -> int:
+    """Parameters of the encoder of BERTScore; where its weights do not tell, as many as RoBERTa-large has.
+
+    Args:
+        similarity: The section `similarity` of the configuration: `encoder`.
+    """
+    billions = billions_of_parameters(similarity.encoder.params(), None)
+    return round(1e9 * (_UNKNOWN_ENCODER if billions is None else billions))
 
 
 def extraction_memory(model: Any, attempt: int) -> int:

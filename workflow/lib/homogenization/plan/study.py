@@ -12,6 +12,7 @@ from homogenization.plan.durations import (
     INTERVENTIONS,
     durations_of_fluency,
     durations_of_model,
+    durations_of_similarity,
     durations_of_writer,
     durations_table,
     durations_text,
@@ -37,7 +38,7 @@ def plan_study(
         params: `measured` (`homogenization.plan.measures.measures_of_model`); `store_limit` (MB or None); `in_pass`,
             whether states are measured while a model reads; by name of
             the model `read_again`, `interventions`, `consequences` and, of those that are trained, `training`; and the
-            lists `writers` and `readers`.
+            lists `writers`, `encoders` (of `similarity`) and `readers` (of `fluency`).
         hardware: The section `hardware`.
     """
     costs, times, measured, passes, trained, lengths = [], [], [], [], [], {}
@@ -56,6 +57,7 @@ def plan_study(
             trained.append(training_costs(model, network, params["training"][name], hardware))
     last = models[-1][0]["name"]
     times += [durations_of_writer(writer, lengths[last], hardware) for writer in params["writers"]]
+    times += [durations_of_similarity(encoder, lengths[last], hardware) for encoder in params["encoders"]]
     times += [
         durations_of_fluency(reader, lengths[reader["counted_by"] or last], hardware) for reader in params["readers"]
     ]

@@ -1,5 +1,6 @@
 """Every claim and its numbers as a table for a browser: to sort, search and filter; a row opens its details."""
 
+import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
@@ -11,7 +12,7 @@ from markupsafe import Markup
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.verdicts import where_the_first_stays
 from homogenization.figures.claims import CONVENTIONS, VERDICTS
-from homogenization.report.page import read_or_empty, render
+from homogenization.report.page import packed, read_or_empty, render
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.vocabulary.numbers import share_in_words, significant
 from homogenization.vocabulary.verdicts import NOT_TESTED
@@ -28,7 +29,7 @@ def make(inputs: Mapping[str, Any], **shown: Any) -> str:
     """The page from the files of the tables `claims` and `comparisons`."""
     schemas = {"claims": CLAIMS_SCHEMA, "comparisons": COMPARISONS_SCHEMA}
     tables = {name: read_or_empty(inputs, name, schema) for name, schema in schemas.items()}
-    return claims_page(tables["claims"], tables["comparisons"], **shown)
+    return packed(claims_page(tables["claims"], tables["comparisons"], **shown))
 
 
 def claims_page(
@@ -94,7 +95,7 @@ def _as_html(table: pl.DataFrame) -> str:
     numbers = [{"targets": column, "orderData": n_columns + place} for place, column in enumerate(_NUMBERS)]
     hidden = {"targets": [n_columns + place for place in range(len(_NUMBERS))], "visible": False, "searchable": False}
     controls = [{"targets": column, "columnControl": _controls(column)} for column in range(n_columns)]
-    return itables.to_html_datatable(
+    page = itables.to_html_datatable(
         table,
         table_id="claims",
         connected=False,
@@ -117,6 +118,8 @@ def _as_html(table: pl.DataFrame) -> str:
         autoWidth=False,
         columnDefs=[*numbers, hidden, *controls],
     )
+    # a second copy of all rows, for notebooks that run no script
+    return re.sub('<div id="claims_fallback">.*?</div>', "", page, flags=re.DOTALL)
 
 
 def _in_order(claims: pl.DataFrame, models: Sequence[str]) -> list[Row]:

@@ -21,6 +21,7 @@ from homogenization.figures.style import variant_styles
 from homogenization.figures.view_labels import view_label
 from homogenization.report.curve_charts import charts, dash_pattern, marker_path
 from homogenization.report.curve_rows import KEYS, VERDICTS, Cell, as_json, headlines_first, rows_within, view_shown
+from homogenization.report.page import packed
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table
 from homogenization.vocabulary.prose import listed
@@ -34,7 +35,7 @@ _REASON_WIDTH = 40  # letters of a line
 
 def make(inputs: Mapping[str, str], **shown: Any) -> str:
     """The page of the files of the tables `summary` and `contrasts`."""
-    return curves_page(read_table(inputs["summary"]), read_table(inputs["contrasts"]), **shown)
+    return packed(curves_page(read_table(inputs["summary"]), read_table(inputs["contrasts"]), **shown))
 
 
 def curves_page(

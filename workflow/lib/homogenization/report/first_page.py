@@ -60,7 +60,9 @@ _SCHEMAS = {
 
 def make(inputs: Mapping[str, Any], **shown: Any) -> str:
     """The page from a rule's files of its tables, by name; empty for those that the study does not make."""
-    return first_page({name: read_or_empty(inputs, name, schema) for name, schema in _SCHEMAS.items()}, **shown)
+    tables = {name: read_or_empty(inputs, name, schema) for name, schema in _SCHEMAS.items()}
+    raw, clean = (pl.scan_parquet(inputs[name]).select(pl.len()).collect().item() for name in ("raw", "clean"))
+    return first_page(tables, **shown, cleaned=(raw, raw - clean))
 
 
 def first_page(
@@ -72,6 +74,7 @@ def first_page(
     n_texts: int,
     min_texts: int,
     template: str,
+    cleaned: tuple[int, int] = (0, 0),
 ) -> str:
     """The page as HTML, which stands by itself and within another page.
 
@@ -85,6 +88,7 @@ def first_page(
         n_texts: texts of the sample.
         min_texts: fewest texts of a comparison.
         template: the template of the page.
+        cleaned: rows of the source, and how many of them cleaning left out.
     """
     labels, comparisons = dict(variants), tables["comparisons"]
     unbalanced = set(comparisons.filter(pl.col("imbalance").fill_null("") != "").select("variant", "minus").rows())
@@ -112,6 +116,7 @@ def first_page(
         accepted=_accepted(tables["acceptance"], labels),
         not_tested=_not_tested(comparisons, labels),
         more_change=MORE_CHANGE,
+        cleaned=cleaned,
         long_texts=_long_texts(tables["long_texts"], dict(models)),
         claims=Counter(tables["claims"]["verdict"]),
         n_fragile=int(tables["claims"]["fragile"].sum()),

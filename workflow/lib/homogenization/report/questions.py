@@ -222,6 +222,8 @@ def _in_words(key: tuple, first: Row, role: str | None, variants: Labels, writte
     name, other = (_sentence(variants.get(each, each)) for each in (variant, minus))
     if variant in written and variants.get(variant) == variant:  # a label says it
         name += ", by a language model"
+    if variant in written and minus not in (ORIGINAL, *written) and variants.get(minus) == minus:
+        other += ", by rule"
     if what == _ATTENTION:
         return f"{name}: more attention on it than in {'the original' if minus == ORIGINAL else other}?"
     text = _THAN.get(role, "{variant}: more than {minus}?").format(variant=name, minus=other)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.report.examples import FIRST, MEASURES, NAMED
+from homogenization.report.page import render
+from homogenization.run.parquet import read_table
 from homogenization.vocabulary.numbers import significant
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
@@ -27,7 +28,12 @@ NUMBERS = {
 }
 _LEAST_RATIO = 2.0**-20  # a ratio of 0 has no logarithm
 _STEPS = 255
-_ENVIRONMENT = Environment(undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+
+
+def make(inputs: Mapping[str, Any], shown: Mapping[str, Any], template: str) -> str:
+    """The page from the files of its tables, by name."""
+    tables = (read_table(inputs[name]) for name in ("texts", "tokens", "metrics", "similarity"))
+    return text_page(*tables, shown, template)
 
 
 def text_page(
@@ -52,8 +58,7 @@ def text_page(
     numbers, packed = page_data(texts, tokens, metrics, similarity, shown)
     # no text can end the element that it stands in
     data = json.dumps(numbers, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    page = _ENVIRONMENT.from_string(template)
-    return page.render(model=shown["model"], data=Markup(data), packed=base64.b64encode(packed).decode())
+    return render(template, model=shown["model"], data=Markup(data), packed=base64.b64encode(packed).decode())
 
 
 def page_data(

@@ -145,15 +145,19 @@ class StateWriter:
         started = time.perf_counter()
         buffer = self._pool.take(pinned)
         self.seconds += time.perf_counter() - started
-        while self._being_written and self._being_written[0].done():
-            self._being_written.pop(0).result()
+        for chunk in [*filter(Future.done, self._being_written)]:
+            self._being_written.remove(chunk)
+            chunk.result()
         return buffer
 
     def _hand_over(self, point: str, start: int, n: int) -> None:
         """Write the first `n` tokens of the point's buffer as the chunk from token `start` on, in a thread if any."""
         buffer = self._filling.pop(point)
         if self._threads is not None:
-            self._being_written.append(self._threads.submit(self._check_and_write, point, start, n, buffer))
+            chunk = self._threads.submit(self._check_and_write, point, start, n, buffer)
+            self._being_written.append(chunk)
+            # after the chunk is done: who takes the buffer hears of its error
+            chunk.add_done_callback(lambda _: self._pool.give_back(buffer))
             return
         started = time.perf_counter()
         self._write_chunk(point, start, buffer.states[:n])
@@ -162,12 +166,9 @@ class StateWriter:
 
     def _check_and_write(self, point: str, start: int, n: int, buffer: ChunkBuffer) -> None:
         """In a thread: wait for the states, check them and write them."""
-        try:
-            buffer.wait()
-            self._refuse_unstorable(point, start, buffer.extremes[:n])
-            self._write_chunk(point, start, buffer.states[:n])
-        finally:
-            self._pool.give_back(buffer)
+        buffer.wait()
+        self._refuse_unstorable(point, start, buffer.extremes[:n])
+        self._write_chunk(point, start, buffer.states[:n])
 
     def _state_array(self, point: str) -> zarr.Array:
         as_bfloat16 = self._dtype == torch.bfloat16
