@@ -23,7 +23,7 @@ def at_layers(name: str) -> pl.Expr:
 def ranges_over_depth(rows: pl.DataFrame, cell: Sequence[str]) -> pl.DataFrame:
     """What depth does to each metric, and how far reviews lie apart: `cell`, `depth_range` and `review_sd`, sorted.
 
-    `depth_range` is the largest of the layers' medians over reviews, less the smallest. The median keeps single reviews
+    `depth_range` is the largest of the layers' medians over reviews minus the smallest. The median keeps single reviews
     out of it. The range, and not the change from the first layer to the last, keeps a metric that rises and falls again
     from having no size. NaN where depth does not move the metric. `review_sd` is the median over the layers of the
     standard deviation over reviews (n - 1); null for one review.

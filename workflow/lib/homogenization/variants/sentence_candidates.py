@@ -64,7 +64,7 @@ class SentenceCandidate:
 
     @property
     def score(self) -> float:
-        """What the choice goes by: F1, less the loss per word where it is known."""
+        """What the choice goes by: F1, minus the loss per word where it is known."""
         return self.f1 - LOSS_WEIGHT * (self.loss_per_word or 0.0)
 
 
