@@ -23,7 +23,7 @@ STATISTICS = dict.fromkeys(
     ("test_contrasts", "measure_depth", "find_extrema", "judge_claims", "predict_variants", "describe_causes"), 1
 )
 # of a model; which reviews are examples follows from the metrics
-EXAMPLES = {"read_examples": 1, "write_texts": 1}
+EXAMPLES = {"read_examples": 1, "make_text_page": 1}
 METRIC_TABLES = {"tabulate_metrics": 1, "tabulate_summary": 1, **EXAMPLES, **STATISTICS}
 COMMON_LENGTH = {"tabulate_common_length": 1}
 SENSITIVITY = {"probe_metrics": 1}
@@ -88,7 +88,7 @@ PAGES = {  # of the report, and the tables that they are made from
     },
     "make_claims_table": {"claims.csv", "comparisons.csv"},
     "make_curves": {"summary.parquet", "contrasts.parquet"},
-    "write_texts": {"metrics.parquet", "similarity.parquet"},
+    "make_text_page": {"metrics.parquet", "similarity.parquet"},
 }
 
 
@@ -137,7 +137,7 @@ def test_the_order_of_keys_reruns_figures_at_most(finished):
     assert finished.planned().keys() <= {
         *figures_of(made - {"sensitivity.csv"}, SMALL),
         *PAGES,
-        "write_texts",
+        "make_text_page",
         "make_report",
     }
 
@@ -300,7 +300,7 @@ def test_a_key_of_the_examples_concerns_them_alone(finished, key, value):
 
 def test_the_template_of_the_texts_reruns_their_page_alone(finished):
     finished.edit("workflow/report/pages/texts.jinja", "<main>", "<main >")
-    reruns(finished, {"write_texts": 1})
+    reruns(finished, {"make_text_page": 1})
 
 
 def test_other_results_that_choose_the_same_examples_read_none_again(finished):

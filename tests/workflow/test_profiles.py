@@ -33,7 +33,7 @@ ALONE = {
     "rewrite_sentences_with_llm",
     "count_tokens",
     "plan_extraction",
-    "write_texts",
+    "make_text_page",
     "make_report",
 }
 

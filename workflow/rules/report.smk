@@ -151,7 +151,7 @@ if STUDY.examples:
         script:
             "../scripts/read_examples.py"
 
-    rule write_texts:
+    rule make_text_page:
         """A page that shows a few texts token by token, the original beside each variant."""
         input:
             texts="<results>/examples/{model}.texts.parquet",
