@@ -3,7 +3,8 @@
 import time
 
 from homogenization.run.job import job
-from homogenization.measures.in_pass import measure_shard, workers_beside
+from homogenization.measures.in_pass import measure_shard
+from homogenization.measures.workers import workers_beside
 from homogenization.models.built import with_built_weights
 from homogenization.run.files import write_json
 from homogenization.run.usage import seconds_since_start

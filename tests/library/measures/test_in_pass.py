@@ -14,9 +14,10 @@ from homogenization.measures import attention, common_length, geometry, in_pass,
 from homogenization.measures.catalogue import MEASURES
 from homogenization.measures.device_tokens import on_device
 from homogenization.measures.geometry import geometry_of
-from homogenization.measures.in_pass import Sample, Workers, measure_in_pass
+from homogenization.measures.in_pass import Sample, measure_in_pass
 from homogenization.measures.spectra import spectra_of
 from homogenization.measures.views import VIEWS, TokenGram
+from homogenization.measures.workers import Workers
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.sample import sample_states
 from homogenization.states.store import open_store
@@ -154,24 +155,6 @@ def test_workers_find_the_same_and_their_faults_end_the_job(monkeypatch):
             in_the_pass(model, texts_of(model), modules={"spectra": (spectra, {"views": ["no view"]})}, workers=workers)
     finally:
         workers.close()
-
-
-@pytest.mark.parametrize("n_bytes", [2**16, 100], ids=["shared", "through a pipe"])
-def test_arrays_reach_workers_as_they_are(monkeypatch, n_bytes):
-    """More calls than blocks of shared memory, of which each is used again, and arrays that a block can't hold."""
-    monkeypatch.setattr(in_pass, "_BLOCK_BYTES", n_bytes)
-    workers = Workers(1)
-    arrays = [np.arange(k, k + 300.0).reshape(3, 100)[:, ::step] for k in range(5) for step in (1, 3)]
-    try:
-        for array, (same, total) in zip(arrays, workers.each(_weighed, arrays), strict=True):
-            np.testing.assert_array_equal(same, array)
-            assert total == array.sum()
-    finally:
-        workers.close()
-
-
-def _weighed(array):
-    return array, array.sum()
 
 
 def test_no_review_gives_empty_tables():

@@ -6,36 +6,27 @@ memory until the model has read all; where pooled tokens are too many to be held
 walks do. A pass that runs out of memory comes again in parts; what was taken by then counts once.
 """
 
-import ctypes
-import mmap
-import os
-import pickle
-import signal
-import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from inspect import signature
-from multiprocessing import get_context
 from pathlib import Path
-from threading import BoundedSemaphore
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import polars as pl
 import torch
-from threadpoolctl import threadpool_limits
 
 from homogenization.measures import device_mauve, mauve, pooled
 from homogenization.measures.device_tokens import tokens_of
 from homogenization.measures.reviews import Each, OfReview
 from homogenization.measures.views import TokenGram
+from homogenization.measures.workers import Workers
 from homogenization.run.parquet import read_table, write_tables
 from homogenization.states.extraction import read_reviews
 from homogenization.states.held import HeldStates
@@ -45,10 +36,6 @@ from homogenization.states.writer import StoreShape, identity_of, refuse_unstora
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM, layer_name
 
 HELD_BYTES = 4_000_000_000  # of pooled tokens; more than that, and the model reads twice
-_PR_SET_PDEATHSIG = 1  # prctl(2)
-_WAITING = 2  # parts of a pass that wait for each worker: their Gram matrices are in memory
-_BLOCK_BYTES = 2**26  # of the memory in which a part is handed on; a larger one goes through a pipe
-_ALIGNED = 64  # bytes
 
 
 @dataclass(frozen=True)
@@ -59,112 +46,6 @@ class Sample:
     sample_tokens: int
     seed: int
     chunk_tokens: int
-
-
-class Workers:
-    """Processes that measure reviews beside a model on another device than the CPU; with none, the caller measures.
-
-    LAPACK's functions hold Python's lock, so that threads would wait for each other. The processes are forked, so they
-    are made before the model is loaded. Arrays are handed on in memory that they share: a pipe takes three times as
-    long.
-    """
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        n_blocks = max(1, number * _WAITING)
-        # pages that nobody has written take no memory
-        self._blocks = [mmap.mmap(-1, _BLOCK_BYTES) for _ in range(n_blocks if number else 0)]
-        self._free = deque(range(n_blocks))
-        self._places = BoundedSemaphore(n_blocks)
-        self._pool = ProcessPoolExecutor(number, get_context("fork"), _begin, (self._blocks,)) if number else None
-        if self._pool is not None:
-            self._pool.submit(os.getpid).result()
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
-        """The future result of a function; it waits while too many are under way.
-
-        In the process, arrays among the arguments lie in memory that is used again after the function has ended.
-        """
-        if self._pool is None:
-            done: Future = Future()
-            done.set_result(function(*arguments))
-            return done
-        self._places.acquire()
-        block = self._free.popleft()
-        try:
-            future = self._pool.submit(_called, function, block, *_packed(arguments, self._blocks[block]))
-        except BaseException:
-            self._release(block)
-            raise
-        future.add_done_callback(lambda _: self._release(block))
-        return future
-
-    def _release(self, block: int) -> None:
-        self._free.append(block)
-        self._places.release()
-
-    def each(self, function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterator[Any]:
-        """The results of a function of each of the arguments, in their order; one waits beside those in work."""
-        waiting: deque[Future] = deque()
-        for argument in arguments:
-            waiting.append(self.submit(function, argument))
-            if len(waiting) > self.number:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-    def close(self) -> None:
-        """End the processes."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-
-
-_blocks_here: Sequence[mmap.mmap] = ()  # in a worker
-
-
-def _begin(blocks: Sequence[mmap.mmap]) -> None:
-    """Prepare a worker."""
-    global _blocks_here
-    _blocks_here = blocks
-    os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that are loaded later
-    threadpool_limits(1)
-    if sys.platform == "linux":  # a worker does not outlive a job that is killed
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _packed(arguments: Any, block: mmap.mmap) -> tuple[bytes, list[slice] | None]:
-    """Arguments as bytes, and the places in `block` that hold their arrays; None where the bytes hold them too."""
-    buffers: list[pickle.PickleBuffer] = []
-    packed = pickle.dumps(arguments, protocol=5, buffer_callback=buffers.append)
-    places, end = [], 0
-    for part in (buffer.raw() for buffer in buffers):
-        places.append(slice(end, end + part.nbytes))
-        end += -(-part.nbytes // _ALIGNED) * _ALIGNED
-    if end > len(block):
-        return pickle.dumps(arguments, protocol=5), None
-    for place, buffer in zip(places, buffers, strict=True):
-        block[place] = buffer.raw()
-    return packed, places
-
-
-def _called(function: Callable[..., Any], block: int, packed: bytes, places: list[slice] | None) -> Any:
-    """The result of a function of arguments that were packed; in a worker."""
-    here = memoryview(_blocks_here[block])
-    return function(*pickle.loads(packed, buffers=None if places is None else [here[place] for place in places]))
-
-
-@contextmanager
-def workers_beside(device: str, threads: int) -> Iterator[Workers]:
-    """Workers for a model on `device` (as configured): a thread fewer than the job has on CUDA, and none elsewhere.
-
-    On the CPU, the thread that runs the model measures: the numbers are then those over a store.
-    """
-    on_gpu = device in ("auto", "cuda") and torch.cuda.is_available()
-    workers = Workers(threads - 1 if on_gpu else 0)
-    try:
-        yield workers
-    finally:
-        workers.close()
 
 
 def measure_shard(
