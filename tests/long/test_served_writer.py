@@ -123,7 +123,7 @@ def test_a_server_rewrites_reviews_and_is_asked_nothing_twice(server, reviews, k
     position = "front" if variant == "front" else None
     store = RequestStore(tmp_path)
     before = server.n_requests
-    rewritten, candidates = rewrite_with_llm(
+    rewritten, candidates, _ = rewrite_with_llm(
         reviews, keyphrases, variant, asking(server), store, prompt, position, LENIENT, None
     )
     assert server.n_requests - before == len(candidates) == len(list(tmp_path.rglob("*.json")))

@@ -64,8 +64,8 @@ rule plan_extraction:
             {
                 "n_parameters": ask.encoder_parameters(STUDY.similarity),
                 "n_together": 1 + len(STUDY.moved),
-                "n_written": len(STUDY.written),
-                "n_judged": STUDY.n_judged,
+                "n_scored": len(SCORED),
+                "n_judged": len(JUDGED),
                 "candidates": STUDY.rewriting.candidates,
                 **STUDY.similarity.params("device", "layer"),
             }

@@ -126,6 +126,9 @@ rule rewrite_reviews:
 
 
 WRITTEN_WHOLE = [name for name in STUDY.written if name not in STUDY.written_by_sentence]
+# the job that writes a whole text measures its similarity where this decides; another job scores the texts of the others
+JUDGED = WRITTEN_WHOLE if STUDY.rewriting.min_f1 is not None else []
+SCORED = [name for name in STUDY.written if name not in JUDGED]
 
 if WRITTEN_WHOLE:
 
@@ -135,10 +138,11 @@ if WRITTEN_WHOLE:
             shard="<results>/corpus/{shard}.parquet",
             keyphrases="<results>/keyphrases/{shard}.parquet",
             weights=lambda wildcards: writer_of(wildcards).built_files(STUDY.results),
-            encoder=ENCODER_FILES if STUDY.rewriting.min_f1 is not None else [],
+            encoder=ENCODER_FILES if JUDGED else [],
         output:
             variant="<results>/variants/{variant}/{shard}.parquet",
             candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
+            **({"similarity": "<results>/similarity/{variant}/{shard}.parquet"} if JUDGED else {}),
         log:
             "<logs>/variants/{variant}/{shard}.log",
         wildcard_constraints:
@@ -152,7 +156,7 @@ if WRITTEN_WHOLE:
             # the encoder of `similarity` judges candidates too
             gpu=lambda wildcards: max(
                 ask.gpus(writer_of(wildcards)),
-                ask.encoder_gpus(STUDY.similarity) if STUDY.rewriting.min_f1 is not None else 0,
+                ask.encoder_gpus(STUDY.similarity) if JUDGED else 0,
             ),
         params:
             code=lambda wildcards: code("rewrite_with_llm", writer_of(wildcards).module),
@@ -163,7 +167,7 @@ if WRITTEN_WHOLE:
             prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
             position=lambda wildcards: STUDY.variants[wildcards.variant].position,
             filters=STUDY.rewriting.params("candidates", "min_coverage", "max_distance", "length_ratio", "min_f1"),
-            encoder=ENCODER if STUDY.rewriting.min_f1 is not None else None,
+            encoder=ENCODER if JUDGED else None,
             seed=STUDY.seed,
         script:
             "../scripts/rewrite_with_llm.py"
@@ -239,7 +243,7 @@ rule score_similarity:
         "../scripts/score_similarity.py"
 
 
-if STUDY.written:
+if SCORED:
 
     # of a variant that a language model writes
     use rule score_similarity as score_written with:
@@ -252,7 +256,7 @@ if STUDY.written:
         log:
             "<logs>/similarity/{variant}/{shard}.log",
         wildcard_constraints:
-            variant=any_of(STUDY.written),
+            variant=any_of(SCORED),
 
 
 if STUDY.fluency:

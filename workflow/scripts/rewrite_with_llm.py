@@ -1,12 +1,13 @@
 """Let a language model write one variant of a shard's reviews."""
 
+from functools import partial
 from pathlib import Path
 
 from homogenization.run.job import job
 from homogenization.models.built import with_built_weights
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.llm_rewriting import rewrite_with_llm
-from homogenization.variants.similarity import f1_scorer, load_encoder
+from homogenization.variants.similarity import bert_scores, load_encoder
 from homogenization.writers.answers import RequestStore
 from homogenization.writers.backends import make_writer
 
@@ -17,12 +18,14 @@ with job(snakemake):
     writer = make_writer(params.module, entry, params.seed, gpus=resources.gpu, threads=snakemake.threads, **means)
     store = RequestStore(Path(snakemake.output.variant).parents[2] / "requests")
     encoder = with_built_weights(params.encoder or {}, snakemake.input.get("encoder", []), key="encoder")
-    score_f1 = f1_scorer(load_encoder(**encoder)) if encoder else None
+    score = partial(bert_scores, load_encoder(**encoder)) if encoder else None
     reviews, keyphrases = read_table(snakemake.input.shard), read_table(snakemake.input.keyphrases)
-    rewritten, candidates = rewrite_with_llm(
-        reviews, keyphrases, params.variant, writer, store, params.prompt, params.position, params.filters, score_f1
+    rewritten, candidates, similarity = rewrite_with_llm(
+        reviews, keyphrases, params.variant, writer, store, params.prompt, params.position, params.filters, score
     )
     metadata = {"writer": writer.identity, "prompt": params.prompt["version"]}
     metadata |= {"position": params.position, "seed": params.seed}
     write_table(candidates, snakemake.output.candidates, metadata)
+    if score:
+        write_table(similarity, snakemake.output.similarity, metadata | {"encoder": params.encoder})
     write_table(rewritten, snakemake.output.variant, metadata)

@@ -30,6 +30,19 @@ def _weighed(array):
     return array, array.sum()
 
 
+@pytest.mark.parametrize("fewer", [0, 1, 2, 9])
+def test_no_more_calls_are_under_way_than_are_left_to_them(fewer):
+    drawn, two = [], Workers(2)
+    try:
+        found = []
+        for value in two.each(abs, (drawn.append(k) or k for k in range(8)), lambda: fewer):
+            found.append(value)
+            assert len(drawn) - len(found) <= max(2 - fewer, 0)
+        assert found == list(range(8))
+    finally:
+        two.close()
+
+
 def test_a_process_that_is_ended_from_outside_ends_the_job_with_the_cure(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     said = r"^one of the 2 processes .* main memory\. .*mem_mb"

@@ -139,7 +139,7 @@ def test_fluency_reads_texts_by_rule_in_one_job_of_a_shard_and_written_ones_in_a
 
 def test_texts_pass_through_the_encoder_of_bertscore_one_by_one():
     shards = [np.array([7, 1, 5]), np.array([4])]
-    encoder = {"device": "cuda", "layer": 17, "n_parameters": 500, "n_together": 3, "n_written": 2}
+    encoder = {"device": "cuda", "layer": 17, "n_parameters": 500, "n_together": 3, "n_scored": 2}
     encoder |= {"n_judged": 0, "candidates": 2}
     a_text = 17 * 4e-4
     row = durations_of_similarity(encoder, shards, HARDWARE)

@@ -125,24 +125,33 @@ def test_a_job_that_measures_in_the_pass_by_hand():
         "pooled": Work(products=4e6, decompositions=1e6, seconds=50.0, reading=100.0),
         "mauve": Work(products=8e6, seconds=2.0),
     }
-    pair = Work(products=8e12, decompositions=4e11), Work(products=7e6)
+    pair = Work(products=8e12, decompositions=4e11), Work(products=2e6)
     hardware = HARDWARE | {"cores": 8}
 
-    def seconds(passing=11.0, n_measured=1000, n_pairs=5, twice=False, on_cpu=False, of_mauve=pair, **rates):
+    def seconds(
+        passing=11.0, n_measured=1000, n_pairs=5, twice=False, on_cpu=False, of_mauve=pair, works=works, **rates
+    ):
         about = passing, twice, on_cpu, hardware | rates
-        return seconds_in_pass(works, n_measured, (*of_mauve, n_pairs), *about)
+        return seconds_in_pass(works, n_measured, 5, (*of_mauve, n_pairs), *about)
 
     # at 1e6 operations a second on a core, and 5e5 on the GPU; decompositions take three times as long
-    on_gpu, decomposing, at_the_end = 2 * (6 + 4) / 0.5, (7 + 14 + 3 * 2) / 7, (8 + 2 + 3) / 7
-    tables = 0.2
+    on_gpu, decomposing = 2 * (6 + 4) / 0.5, (7 + 14 + 3 * 2) / 7
+    # ten matrices of pooled tokens on seven cores: two rounds of 3 / 10 s
+    of_pooled = 0.6
+    at_the_end, tables = of_pooled + (8 + 2) / 7, 0.2
     assert seconds() == pytest.approx(11 + on_gpu + at_the_end + tables)
     assert seconds(twice=True) == pytest.approx(2 * 11 + on_gpu + at_the_end + tables)
-    # a GPU that is fast in float64 takes MAUVE, its factors ten times as long as products
+    # a GPU that is fast in float64 takes MAUVE, its factors ten times as long as products; meanwhile, six cores measure
+    # pooled tokens, and one decomposes for MAUVE
     fast = {"passing": 1.0, "gpu_float64_tflops": 4.0}
-    assert seconds(**fast) == pytest.approx(decomposing + 3 / 7 + 5 * (2 + 1 + 0.006) + tables)
-    assert seconds(**fast, of_mauve=(Work(), pair[1])) == pytest.approx(decomposing + 3 / 7 + 5 * 1 + tables)
+    assert seconds(**fast) == pytest.approx(decomposing + 5 * (2 + 1 + 0.006) + tables)
+    assert seconds(**fast, of_mauve=(Work(), pair[1])) == pytest.approx(decomposing + 5 * 2 + tables)
+    larger = works | {"pooled": Work(decompositions=1e8)}
+    assert seconds(**fast, works=larger) == pytest.approx(decomposing + 60 + 5 * 2 / 7 + tables)
+    without = {name: work for name, work in works.items() if name != "pooled"}
+    assert seconds(**fast, of_mauve=(Work(), pair[1]), works=without) == pytest.approx(decomposing + 5 * 2 / 7 + tables)
     # the process that hands reviews on is the last
-    assert seconds(**fast, n_measured=10_000, n_pairs=0) == pytest.approx(10 + 3 / 7 + 2)
+    assert seconds(**fast, n_measured=10_000, n_pairs=0) == pytest.approx(10 + of_pooled + 2)
     alone = 6 + 6 + 4 + 8 + 3 * 3 + 7 + 14 + 50 + 2 + 3 * 100
     assert seconds(on_cpu=True) == pytest.approx(11 + alone)
 
@@ -159,7 +168,7 @@ def test_states_that_are_measured_in_the_pass_are_not_stored():
     passing = matrix_operations(NETWORK, np.array(lengths), True) / 1e6
     # two reviews at five points; four layers with themselves and three with the next, for each seed
     of_mauve = (*mauve_on_gpu(sum(lengths), 8, 10), 14)
-    assert row["seconds_computing"] == seconds_in_pass(works, 10, of_mauve, passing, False, False, HARDWARE)
+    assert row["seconds_computing"] == seconds_in_pass(works, 10, 5, of_mauve, passing, False, False, HARDWARE)
     written = sum(map(written_bytes, works.values()))
     assert row["seconds_writing"] == pytest.approx(written / 2e3)
     # one view of five points, as many values as the width at most; and two spectra of pooled tokens

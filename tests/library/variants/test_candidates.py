@@ -115,10 +115,11 @@ def test_an_unknown_position_is_named():
 
 def test_similarity_comes_last():
     candidate = judged(FRONT, "front")
-    assert judge_similarity(candidate, REVIEW, 0.9, LIMITS).reason is None
-    refused = judge_similarity(candidate, REVIEW, 0.89, LIMITS)
-    assert (refused.reason, refused.f1, refused.coverage) == ("similarity", 0.89, 1)
-    assert judge_similarity(candidate, REVIEW, float("nan"), LIMITS).reason == "similarity"
+    assert judge_similarity(candidate, REVIEW, (0.1, 0.2, 0.9), LIMITS).reason is None
+    refused = judge_similarity(candidate, REVIEW, (0.95, 0.94, 0.89), LIMITS)
+    assert (refused.reason, refused.scores, refused.f1) == ("similarity", (0.95, 0.94, 0.89), 0.89)
+    assert refused.coverage == 1
+    assert judge_similarity(candidate, REVIEW, (1, 1, float("nan")), LIMITS).reason == "similarity"
 
 
 def test_a_text_is_cleaned_as_the_corpus_is():

@@ -8,6 +8,7 @@ from collections import Counter
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from bad_server import ENTRY, KEY, BadServer, user_message
 from homogenization.run.parquet import read_table, table_metadata, write_table
@@ -15,6 +16,7 @@ from homogenization.variants.keyphrases import candidates
 from homogenization.variants.refusals import CANDIDATE_SCHEMA
 from homogenization.variants.rules import move_by_rules
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA, VARIANT_SCHEMA
+from homogenization.variants.similarity import load_encoder, score_against_originals
 from script import ScriptError, run_script
 from unparsed import unparsed
 
@@ -66,6 +68,7 @@ def arguments(folder, base_url, params=None, **resources):
         "output": {
             "variant": str(folder / "variants" / "front" / "000.parquet"),
             "candidates": str(folder / "variants" / "front" / "000.candidates.parquet"),
+            "similarity": str(folder / "similarity" / "front" / "000.parquet"),
         },
         "params": {
             "variant": "front",
@@ -109,6 +112,7 @@ def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
     assert judged.select("review_id", "candidate", "reason").rows() == [(name, 0, None) for name in TEXTS]
     assert judged["coverage"].to_list() == [1.0] * 6
     assert judged["f1"].null_count() == 6
+    assert not (tmp_path / "similarity").exists()
     assert len(server.received) == 6
     sent = {user_message(body) for body in server.received}
     assert f"Phrases:\n- zombie\n- plot\n- clever\n- cast\n---\n{TEXTS['review-0']}" in sent
@@ -247,3 +251,7 @@ def test_similarity_is_asked_of_what_passed_all_else(tmp_path):
     assert f1.min() >= 0.75
     assert judged.filter(reason="similarity")["f1"].item() < 0.75
     assert judged.filter(reason="malformed")["f1"].item() is None
+    # the scores of the texts are those that a job of their own would give, to the last bit
+    originals = read_table(tmp_path / "corpus" / "000.parquet")
+    scores = score_against_originals(load_encoder(**encoder), originals, variant)
+    assert_frame_equal(read_table(tmp_path / "similarity" / "front" / "000.parquet"), scores, check_exact=True)

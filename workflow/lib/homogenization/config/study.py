@@ -168,11 +168,6 @@ class Study(Keys):
         }
 
     @property
-    def n_judged(self) -> int:
-        """How many variants a language model writes as whole texts that BERTScore judges."""
-        return 0 if self.rewriting.min_f1 is None else len(self.written) - len(self.written_by_sentence)
-
-    @property
     def n_readings(self) -> int:
         """How often a model reads a review: the memory of tables of all reviews grows with it."""
         return len(self.models) * len(self.variants) * self.corpus.n_reviews

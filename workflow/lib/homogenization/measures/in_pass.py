@@ -6,9 +6,10 @@ memory until the model has read all; where pooled tokens are too many to be held
 walks do. A pass that runs out of memory comes again in parts; what was taken by then counts once.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,6 +37,7 @@ from homogenization.states.writer import StoreShape, identity_of, refuse_unstora
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM, layer_name
 
 HELD_BYTES = 4_000_000_000  # of pooled tokens; more than that, and the model reads twice
+_LEFT = 4  # one worker of so many, and one more, is left to MAUVE while the others measure pooled tokens
 
 
 @dataclass(frozen=True)
@@ -96,12 +98,14 @@ class _Pass:
         whole: measures of held states, by name.
         of_reviews: measures of single reviews, by name.
         of_shard: the pooled tokens by point, where the model reads twice for them; None where it does not.
+        pooled: names of the measures of pooled tokens, which are among `whole`.
     """
 
     held: HeldStates
-    whole: dict[str, Callable[[], Any]]
+    whole: dict[str, Callable[[Each], Any]]
     of_reviews: dict[str, Any]
     of_shard: "_Pooled | None"
+    pooled: set[str] = field(default_factory=set)
     found: dict[tuple[str, int], Future] = field(default_factory=dict)  # by point, and first review of a part
 
 
@@ -148,14 +152,8 @@ class _Pooled:
             self._sums.setdefault(point, pooled.Sums(self._means[point])).add(*self._block(start, states))
 
     def table(self, each: Each) -> pl.DataFrame:
-        held, places = self._held, _places(self._held)
-        found = each(_rows_of_sums, (sums.on_host() for sums in self._sums.values()))
-        rows = [
-            row
-            for point, of_point in zip(self._sums, found, strict=True)
-            for row in pooled.placed(held, *places[point], of_point)
-        ]
-        return pooled.measured_table(rows, held, pooled.POOLED_SCHEMA)
+        places = _places(self._held)
+        return pooled.table_of(((*places[point], sums) for point, sums in self._sums.items()), self._held, each)
 
     def _block(self, start: int, states: torch.Tensor) -> tuple[Any, Any, Any]:
         marks = [of[start : start + len(states)] for of in (self._is_first, self._is_drawn)]
@@ -221,7 +219,7 @@ def measure_in_pass(
     done = passes[0]
     if sample is not None:
         done.held.write_sample(sample.path, sample.sample_tokens, sample.seed, sample.chunk_tokens)
-    return record, done.held.attributes, {name: _tables(done, name) for name in measures}
+    return record, done.held.attributes, _tables(done, measures, workers)
 
 
 def _planned(
@@ -240,16 +238,17 @@ def _planned(
         if hasattr(module, "begin"):
             planned.of_reviews[name] = module.begin(held, **params)
             continue
-        rows = module.rows(held, **params)
-        if module is pooled and len(rows) * held.bytes_of_token > HELD_BYTES:
-            planned.of_shard = _Pooled(held)
-            planned.whole[name] = partial(planned.of_shard.table, workers.each)
-            continue
+        rows, more = module.rows(held, **params), {}
+        if module is pooled:
+            planned.pooled.add(name)
+            if len(rows) * held.bytes_of_token > HELD_BYTES:
+                planned.of_shard = _Pooled(held)
+                planned.whole[name] = planned.of_shard.table
+                continue
         wanted.append(rows)
-        shared = {"each": workers.each} if "each" in signature(module.measure).parameters else {}
         if module is mauve and device_mauve.is_fast(device):
-            shared["values"] = partial(device_mauve.values, held, device, workers.each)
-        planned.whole[name] = partial(module.measure, held, **params, **shared)
+            more["values"] = partial(device_mauve.values, held, device, workers.each)
+        planned.whole[name] = partial(_measured_held, module.measure, held, {**params, **more})
     held.hold(np.unique(np.concatenate(wanted)))
     return planned
 
@@ -281,6 +280,11 @@ def _takers(planned: _Pass, workers: Workers) -> list[_Taker]:
     return [*walks, _Taker(held, take)]
 
 
+def _measured_held(measure: Callable[..., Any], held: HeldStates, params: Mapping[str, Any], each: Each) -> Any:
+    """The tables of a measure of held states, which may share its work out."""
+    return measure(held, **params, **({"each": each} if "each" in signature(measure).parameters else {}))
+
+
 def _measured(wanted: Sequence[Mapping[str, OfReview]], reviews: Iterable[TokenGram]) -> list[dict[str, Any]]:
     """What all measures find in some reviews at one place; in a worker."""
     return [
@@ -289,15 +293,28 @@ def _measured(wanted: Sequence[Mapping[str, OfReview]], reviews: Iterable[TokenG
     ]
 
 
-def _rows_of_sums(sums: pooled.Sums) -> list[dict[str, Any]]:
-    """The rows of pooled tokens at one point; in a worker."""
-    return list(sums.rows())
+def _tables(done: _Pass, names: Iterable[str], workers: Workers) -> dict[str, Sequence[pl.DataFrame]]:
+    """The tables of each measure, after all reviews are read.
+
+    Where workers measure, most of them decompose the matrices of pooled tokens while the GPU computes MAUVE, for which
+    the others find eigenvectors.
+    """
+    beside = [name for name in names if name in done.pooled and workers.number]
+    alone = threading.Event()
+    each = partial(workers.each, fewer=lambda: 0 if alone.is_set() else 1 + workers.number // _LEFT)
+    with ThreadPoolExecutor(1) as thread:
+        of_pooled = thread.submit(lambda: {name: _tables_of(done, name, each) for name in beside})
+        try:
+            tables = {name: _tables_of(done, name, workers.each) for name in names if name not in beside}
+        finally:
+            alone.set()
+        return tables | of_pooled.result()
 
 
-def _tables(done: _Pass, name: str) -> Sequence[pl.DataFrame]:
-    """The tables of one measure, after all reviews are read."""
+def _tables_of(done: _Pass, name: str, each: Each) -> Sequence[pl.DataFrame]:
+    """The tables of one measure."""
     if name in done.whole:
-        tables = done.whole[name]()
+        tables = done.whole[name](each)
         return [tables] if isinstance(tables, pl.DataFrame) else tables
     order = {point: place for place, point in enumerate(done.held.points)}
     ordered = sorted(done.found, key=lambda part: (order[part[0]], part[1]))

@@ -4,7 +4,9 @@ Some papers pool tokens over texts before they measure how alike they are. This 
 whatever text they are from; the measures of single reviews ask how alike the tokens of one text are.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -14,7 +16,7 @@ import polars as pl
 from homogenization.measures.directions import unit_rows
 from homogenization.measures.eigenvalues import symmetric_eigenvalues
 from homogenization.measures.geometry import token_geometry
-from homogenization.measures.reviews import OVERFLOW, TokenStates, measured_table
+from homogenization.measures.reviews import OVERFLOW, Each, TokenStates, measured_table
 from homogenization.metrics.gram import roots_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.columns import columns
@@ -47,7 +49,7 @@ def rows(states: TokenStates) -> np.ndarray:
     return np.arange(int(states.review_offsets[-1]))
 
 
-def measure(store: TokenStates) -> pl.DataFrame:
+def measure(store: TokenStates, each: Each = map) -> pl.DataFrame:
     """Pooled tokens at every point and layer of a store: the table `pooled` of one job (`POOLED_SCHEMA`).
 
     Views are `pooled` (tokens as they are) and `pooled_centred` (minus the mean of all tokens of the view), each with
@@ -56,20 +58,40 @@ def measure(store: TokenStates) -> pl.DataFrame:
     deviation and histogram), are of the centred views alone; the latter is over the pairs of 1,024 tokens
     drawn at random, the same at every layer. A view of fewer than two tokens has no row.
 
+    Args:
+        store: states of one shard.
+        each: calls a function of each of many arguments and gives the results in their order, as `map` does; here for
+            the singular values and cosines of a view.
+
     Raises:
         HomogenizationError: states that are not finite.
     """
-    return measured_table(_rows(store), store, POOLED_SCHEMA)
+    return table_of(_sums_of_points(store), store, each)
 
 
-def _rows(store: TokenStates) -> Iterator[dict[str, Any]]:
+def table_of(sums: Iterable[tuple[str, int, "Sums"]], states: TokenStates, each: Each) -> pl.DataFrame:
+    """The table `pooled` of sums with their points and layers; `each` as in `measure`."""
+    places: deque[dict[str, Any]] = deque()
+
+    def clouds() -> Iterator[_Cloud]:
+        for point, layer, of_point in sums:
+            for cloud in of_point.clouds():
+                places.append({"shard": states.attributes["shard"], "layer": layer, "point": point})
+                yield cloud
+
+    rows = ({**places.popleft(), **columns_of_cloud} for columns_of_cloud in each(_measured, clouds()))
+    return measured_table(rows, states, POOLED_SCHEMA)
+
+
+def _sums_of_points(store: TokenStates) -> Iterator[tuple[str, int, "Sums"]]:
     is_first, is_drawn = marks(store)
     points = [(RESIDUAL_STREAM, layer, partial(store.residual_stream, layer)) for layer in store.layers]
     if len(is_first) and store.final_norm(slice(0, 1)) is not None:
         points.append((FINAL_NORM, store.n_blocks, store.final_norm))
     for point, layer, read in points:
         blocks = partial(_blocks, read, is_first, is_drawn, f"{point}, layer {layer}")
-        yield from placed(store, point, layer, pooled(blocks))
+        if (sums := _sums(blocks)) is not None:
+            yield point, layer, sums
         print(f"{point}, layer {layer}: {len(is_first)} tokens", flush=True)
 
 
@@ -80,11 +102,6 @@ def marks(states: TokenStates) -> tuple[np.ndarray, np.ndarray]:
     is_drawn = np.zeros(len(is_first), dtype=bool)
     is_drawn[np.random.default_rng(0).permutation(len(is_first))[:_PAIRED_TOKENS]] = True
     return is_first, is_drawn
-
-
-def placed(states: TokenStates, point: str, layer: int, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """`rows` of one point and layer with shard, layer and point."""
-    return ({"shard": states.attributes["shard"], "layer": layer, "point": point, **row} for row in rows)
 
 
 def _blocks(
@@ -105,15 +122,21 @@ def pooled(blocks: Callable[[], Iterator[Block]]) -> Iterator[dict[str, Any]]:
     Args:
         blocks: function that begins a walk over the tokens; there are two.
     """
+    sums = _sums(blocks)
+    return map(_measured, () if sums is None else sums.clouds())
+
+
+def _sums(blocks: Callable[[], Iterator[Block]]) -> "Sums | None":
+    """The sums of two walks over the tokens; None where there are fewer than two."""
     means = Means()
     for tokens, is_first, _ in blocks():
         means.add(tokens, is_first)
     if means.n_tokens < 2:
-        return
+        return None
     sums = Sums(means)
     for block in blocks():
         sums.add(*block)
-    yield from sums.rows()
+    return sums
 
 
 class Means:
@@ -192,15 +215,8 @@ class Sums:
             self._directions[view].add(*sums)
         self._drawn.append(drawn)
 
-    def on_host(self) -> "Sums":
-        """The same in main memory."""
-        self._gram = _on_host(self._gram)
-        for directions in self._directions.values():
-            directions.to_host()
-        return self
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The columns from view on, of each view."""
+    def clouds(self) -> Iterator["_Cloud"]:
+        """What is measured of each view with at least two tokens, in main memory."""
         means, gram = self._means, _on_host(self._gram)
         n_others, n_tokens, width = means.n_others, means.n_tokens, len(gram)
         shift, of_first = means.of_others - means.of_all, means.first - means.of_all
@@ -214,15 +230,42 @@ class Sums:
             n = n_others if view.endswith(_WITHOUT_FIRST) else n_tokens
             if n < 2:
                 continue
-            values = roots_of(symmetric_eigenvalues(grams[view]))[: min(n, width)] if view in grams else []
-            yield {
-                "view": view,
-                "n_tokens": n,
-                "width": width,
-                "cosine_anisotropy": self._directions[view].mean_cosine(),
-                **_distribution(chosen.get(view, rows[:0])),
-                "singular_values": values,
-            }
+            mean_cosine = self._directions[view].mean_cosine()
+            yield _Cloud(view, n, width, mean_cosine, grams.get(view), chosen.get(view, rows[:0]))
+
+
+@dataclass(frozen=True)
+class _Cloud:
+    """What is measured of one view of pooled tokens.
+
+    Attributes:
+        view: the view.
+        n_tokens: its tokens.
+        width: width of the residual stream.
+        mean_cosine: of all pairs of tokens.
+        gram: (width, width) of centred tokens; None for views that are not centred.
+        drawn: (at most 1,024, width) tokens for the distribution of cosines; none for views that are not centred.
+    """
+
+    view: str
+    n_tokens: int
+    width: int
+    mean_cosine: float
+    gram: np.ndarray | None
+    drawn: np.ndarray
+
+
+def _measured(cloud: _Cloud) -> dict[str, Any]:
+    """The columns from view on; in a worker."""
+    n_values = min(cloud.n_tokens, cloud.width)
+    return {
+        "view": cloud.view,
+        "n_tokens": cloud.n_tokens,
+        "width": cloud.width,
+        "cosine_anisotropy": cloud.mean_cosine,
+        **_distribution(cloud.drawn),
+        "singular_values": [] if cloud.gram is None else roots_of(symmetric_eigenvalues(cloud.gram))[:n_values],
+    }
 
 
 def _on_host(values: Any) -> np.ndarray:
@@ -274,10 +317,6 @@ class _Directions:
         self._sum = self._sum + total
         self._n += n
         self._n_directions = self._n_directions + n_directions
-
-    def to_host(self) -> None:
-        """Bring the sums to main memory."""
-        self._sum, self._n_directions = _on_host(self._sum), _on_host(self._n_directions)
 
     def mean_cosine(self) -> float:
         """Mean of u_i . u_j over i != j."""

@@ -68,12 +68,17 @@ class Workers:
         self._free.append(block)
         self._places.release()
 
-    def each(self, function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterator[Any]:
-        """The results of a function of each of the arguments, in their order; one waits beside those in work."""
+    def each(
+        self, function: Callable[[Any], Any], arguments: Iterable[Any], fewer: Callable[[], int] = int
+    ) -> Iterator[Any]:
+        """The results of a function of each of the arguments, in their order.
+
+        One waits beside those in work; of both, there are `fewer()` less, so that other calls find workers free.
+        """
         waiting: deque[Future] = deque()
         for argument in arguments:
             waiting.append(self.submit(function, argument))
-            if len(waiting) > self.number:
+            while waiting and len(waiting) > self.number - fewer():
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

@@ -102,7 +102,7 @@ def durations_of_model(
                 n_pairs = pairs_of_clouds(layers, of_mauve) if "mauve" in works else 0
                 mauve = (*mauve_on_gpu(n_tokens, architecture.width, of_mauve["n_tokens"]), n_pairs)
                 n_measured = len(lengths) * points
-                seconds = seconds_in_pass(works, n_measured, mauve, seconds, twice, on_cpu, hardware)
+                seconds = seconds_in_pass(works, n_measured, points, mauve, seconds, twice, on_cpu, hardware)
                 written = sum(map(written_bytes, works.values()))
             elif work == STATES:
                 written = store_bytes(architecture, int(lengths.sum()), len(lengths), stored_as, len(layers), recorded)
@@ -187,8 +187,8 @@ def durations_of_similarity(
 
     Args:
         encoder: `device`, `layer`, `n_parameters`, `n_together`, the texts of a review that one job of a shard encodes,
-            `n_written`, the variants that a language model writes, each compared in a job of its own, and `n_judged`,
-            those of them whose answers are judged, each with up to `candidates` of them.
+            `n_scored`, the variants that a language model writes and a job of their own compares, and `n_judged`,
+            those whose answers are judged, each with up to `candidates` of them.
         shards: Tokens of the reviews of each shard; those of a variant are as many.
         hardware: The section `hardware`.
     """
@@ -198,7 +198,7 @@ def durations_of_similarity(
         if encoder["device"] == "cpu":
             seconds = max(seconds, 2 * encoder["n_parameters"] * lengths.mean() / rate(encoder, hardware))
         n, n_answers = len(lengths), int(_rounds(len(lengths), encoder["candidates"], hardware).sum())
-        jobs += [(n * encoder["n_together"] * seconds, 0)] + [(2 * n * seconds, 0)] * encoder["n_written"]
+        jobs += [(n * encoder["n_together"] * seconds, 0)] + [(2 * n * seconds, 0)] * encoder["n_scored"]
         judged = encoder["n_judged"] * (n + n_answers) * seconds
         jobs[-1] = (jobs[-1][0] + judged, 0)
     here = {"name": None, "gpus": 1, **encoder}

@@ -4,6 +4,7 @@ A job of a measure runs on one core. Products of matrices are counted, and take 
 is no product takes seconds that were measured once (docs/plan.md).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
@@ -262,6 +263,7 @@ def mauve_on_gpu(n_tokens: int, width: int, most: int) -> tuple[Work, Work]:
 def seconds_in_pass(
     works: Mapping[str, Work],
     n_measured: int,
+    n_points: int,
     mauve: tuple[Work, Work, int],
     passing: float,
     twice: bool,
@@ -272,12 +274,14 @@ def seconds_in_pass(
 
     On the CPU, one core does everything. A GPU computes the products of reviews and of pooled tokens, with twice as
     many operations since their symmetry is not used. All cores but one, which hands the reviews on, decompose them
-    meanwhile. Once all is read, tables are made, the GPU computes MAUVE where it is fast in float64, and the cores
-    share out the decompositions for it, or all of MAUVE, and those of pooled tokens.
+    meanwhile. Once all is read, tables are made, and the GPU computes MAUVE where it is fast in float64. Beside it,
+    a part of the cores decompose matrices for it, and the others those of pooled tokens, two of each point, whole.
+    Elsewhere the cores share MAUVE out too.
 
     Args:
         works: What the measures take (`works_of_job`).
         n_measured: Reviews, times the points.
+        n_points: The points.
         mauve: What MAUVE takes of a pair of clouds on a GPU and beside it (`mauve_on_gpu`), and how many there are.
         passing: Seconds of the forward passes over the reviews.
         twice: Whether pooled tokens are too many to be held, so that the model reads twice.
@@ -300,11 +304,16 @@ def seconds_in_pass(
     for measure in ("spectra", "geometry", "common_length"):
         beside += replace(works.get(measure, Work()), products=0.0)
     reading = max(passing + 2 * on_gpu / operations, shared(beside), _HANDED_ON * n_measured)
-    at_the_end = shared(replace(works.get("pooled", Work()), products=0.0, seconds=0.0))
+    clouds, at_the_end = 2 * n_points, 0.0
+    if "pooled" in works:
+        of_pooled = shared(replace(works["pooled"], products=0.0, seconds=0.0))
+        at_the_end = of_pooled * math.ceil(clouds / workers) * workers / clouds
     pair, beside_it, n_pairs = mauve
     if operations >= _FAST_FLOAT64:
         seconds_of_pair = (pair.products + _SLOWER_ON_GPU * pair.decompositions) / operations + _PAIR
-        at_the_end += n_pairs * max(seconds_of_pair, shared(beside_it))  # of the next pairs meanwhile
+        left = max(1, workers // 4) if "pooled" in works else workers
+        of_mauve = n_pairs * max(seconds_of_pair, shared(beside_it) * workers / left)  # of the next pairs meanwhile
+        at_the_end = max(of_mauve, at_the_end + n_pairs * shared(beside_it))
     else:
         at_the_end += shared(works.get("mauve", Work()))
     return reading + at_the_end + _TABLED * n_measured

@@ -41,7 +41,7 @@ class Candidate:
         distance: Mean distance of the phrases found from the requested side of their sentence, from 0 to 1; None if
             no side is requested, or no phrase found has a position.
         length_ratio: Number of words of the text over that of the review.
-        f1: BERTScore F1 against the review; None if it was not computed.
+        scores: BERTScore against the review: precision, recall and F1; None if it was not computed.
         placements: Placements of the phrases found, from `find_again`.
     """
 
@@ -51,8 +51,13 @@ class Candidate:
     coverage: float | None = None
     distance: float | None = None
     length_ratio: float | None = None
-    f1: float | None = None
+    scores: tuple[float, float, float] | None = None
     placements: tuple[Placement, ...] = ()
+
+    @property
+    def f1(self) -> float | None:
+        """BERTScore F1 against the review; None if it was not computed."""
+        return None if self.scores is None else self.scores[2]
 
 
 # distance of a position from each of `SIDES`
@@ -115,9 +120,19 @@ def judge(
     return _first_refusal(measured, review, limits)
 
 
-def judge_similarity(candidate: Candidate, review: str, f1: float, limits: Mapping[str, Any]) -> Candidate:
-    """Add the BERTScore F1 to a candidate that passed the other filters, and judge it; `limits` also holds min_f1."""
-    return _first_refusal(replace(candidate, f1=f1), review, limits)
+def judge_similarity(
+    candidate: Candidate, review: str, scores: Sequence[float], limits: Mapping[str, Any]
+) -> Candidate:
+    """Add the BERTScore to a candidate that passed the other filters, and judge it by F1.
+
+    Args:
+        candidate: The candidate.
+        review: The cleaned review.
+        scores: Precision, recall and F1.
+        limits: As for `judge`, with min_f1.
+    """
+    precision, recall, f1 = map(float, scores)
+    return _first_refusal(replace(candidate, scores=(precision, recall, f1)), review, limits)
 
 
 def _first_refusal(candidate: Candidate, review: str, limits: Mapping[str, Any]) -> Candidate:

@@ -6,20 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from homogenization.variants.candidates import REVIEW_SCHEMA, Candidate, judge, judge_similarity
 from homogenization.variants.phrases import Phrase, phrases_by_review
 from homogenization.variants.refusals import CANDIDATE_SCHEMA
-from homogenization.variants.schemas import VARIANT_SCHEMA
+from homogenization.variants.schemas import SCORE_SCHEMA, VARIANT_SCHEMA
 from homogenization.writers.answers import RequestStore, answered, refuse_unanswered
 from homogenization.writers.prompts import render
 from homogenization.writers.requests import Failure, Request, Writer
 
 logger = logging.getLogger(__name__)
 
-# (candidates, their originals) -> BERTScore F1 of each
-ScoreF1 = Callable[[list[str], list[str]], Sequence[float]]
+# (candidates, their originals) -> BERTScore of each, (candidates, 3): precision, recall, F1
+Score = Callable[[list[str], list[str]], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ def rewrite_with_llm(
     prompt: Mapping[str, Any],
     position: str | None,
     filters: Mapping[str, Any],
-    score_f1: ScoreF1 | None,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+    score: Score | None,
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Write one variant of each review.
 
     In each round, the writer gets a request for the next candidate of each review that has no passing one yet. The
@@ -58,13 +59,14 @@ def rewrite_with_llm(
         position: Side of a sentence for the phrases, one of `SIDES`; None if the prompt asks for no place.
         filters: Limits of the filters: candidates (largest number of requests for a review), min_coverage,
             max_distance, length_ratio, min_f1.
-        score_f1: Scorer of similarity, called once in each round; None if min_f1 is None.
+        score: Scorer of similarity, called once in each round; None if min_f1 is None.
 
     Returns:
-        Two tables. The first holds the reviews that have a passing candidate, in the order of `reviews`: columns of
+        Three tables. The first holds the reviews that have a passing candidate, in the order of `reviews`: columns of
         `VARIANT_SCHEMA`, with placements of the phrases that were found (`sentence` is its number in the original). The
         second holds all candidates: columns of `CANDIDATE_SCHEMA`; request is the key in the store, text is null if the
-        answer could not be read, and reason is null if the candidate passed.
+        answer could not be read, and reason is null if the candidate passed. The third holds the similarity of the
+        reviews in the first, columns of `SCORE_SCHEMA`; without `score`, no row.
 
     Raises:
         HomogenizationError: reviews got no answer (the answers to all other requests are stored first), or no request
@@ -83,14 +85,14 @@ def rewrite_with_llm(
             else:
                 candidate = judge(answer, review.text, review.phrases, position, filters)
                 offers.append((review, store.key(writer, request), candidate))
-        if score_f1 is not None:
-            offers = _with_similarity(offers, filters, score_f1)
+        if score is not None:
+            offers = _with_similarity(offers, filters, score)
         for review, key, candidate in offers:
             judged[review.name].append((key, candidate))
         waiting = [review for review, _, candidate in offers if candidate.reason is not None]
     refuse_unanswered(failures, len(shard))
     _report(judged, store)
-    return _rewritten(shard, judged, variant), _candidates(judged, variant)
+    return _rewritten(shard, judged, variant), _candidates(judged, variant), _similarity(judged, variant)
 
 
 def _with_phrases(reviews: pl.DataFrame, keyphrases: pl.DataFrame) -> list[Review]:
@@ -111,13 +113,13 @@ def _request(prompt: Mapping[str, Any], review: Review, number: int) -> Request:
 
 
 def _with_similarity(
-    offers: Sequence[tuple[Review, str, Candidate]], filters: Mapping[str, Any], score_f1: ScoreF1
+    offers: Sequence[tuple[Review, str, Candidate]], filters: Mapping[str, Any], score: Score
 ) -> list[tuple[Review, str, Candidate]]:
     """Judge by similarity those candidates that passed all other filters."""
     passed = [(review, candidate) for review, _, candidate in offers if candidate.reason is None]
-    scores = iter(score_f1([candidate.text for _, candidate in passed], [review.text for review, _ in passed]))
+    scores = iter(score([candidate.text for _, candidate in passed], [review.text for review, _ in passed]))
     return [
-        (review, key, judge_similarity(candidate, review.text, float(next(scores)), filters))
+        (review, key, judge_similarity(candidate, review.text, next(scores), filters))
         if candidate.reason is None
         else (review, key, candidate)
         for review, key, candidate in offers
@@ -163,3 +165,13 @@ def _candidates(judged: Mapping[str, Sequence[tuple[str, Candidate]]], variant: 
         for number, (request, candidate) in enumerate(of_review)
     ]
     return pl.DataFrame(rows, schema=CANDIDATE_SCHEMA, orient="row")
+
+
+def _similarity(judged: Mapping[str, Sequence[tuple[str, Candidate]]], variant: str) -> pl.DataFrame:
+    rows = [
+        (variant, name, *candidate.scores)
+        for name, of_review in judged.items()
+        for _, candidate in of_review
+        if candidate.reason is None and candidate.scores is not None
+    ]
+    return pl.DataFrame(rows, schema=SCORE_SCHEMA, orient="row")

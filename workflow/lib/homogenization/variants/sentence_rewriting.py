@@ -11,7 +11,6 @@ import polars as pl
 from homogenization.corpus.sentences import words
 from homogenization.variants.constituents import Sentence, parsed_sentences
 from homogenization.variants.fluency import Reader
-from homogenization.variants.llm_rewriting import ScoreF1
 from homogenization.variants.mirrors import beginnings, lead_of
 from homogenization.variants.phrases import Phrase, Placement, place_in_sentence
 from homogenization.variants.schemas import VARIANT_SCHEMA
@@ -25,6 +24,8 @@ from homogenization.writers.requests import Failure, Request, Writer
 
 logger = logging.getLogger(__name__)
 
+# (candidates, their originals) -> BERTScore F1 of each
+ScoreF1 = Callable[[list[str], list[str]], Sequence[float]]
 # sentence -> its loss per word in nats, without other text before it
 LossPerWord = Callable[[str], float]
 # review_id and number of a sentence
