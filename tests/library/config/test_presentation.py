@@ -81,6 +81,16 @@ def test_models_and_variants_have_their_labels_in_the_order_of_the_configuration
     assert of("similarity", labels={"front": "Front first"})["rewritten"] == [["front", "Front first"]]
 
 
+@pytest.mark.parametrize("name", ["mauve", "components"])
+def test_the_label_of_a_variant_that_a_figure_can_not_show_does_not_redraw_it(name):
+    sections = {"mauve": {**SMALL["mauve"], "variants": ["original"]}, "components": {"variants": ["original"]}}
+    plain, front, original = (
+        presentation(study({"labels": labels}, **sections), FIGURES[name])
+        for labels in ({}, {"front": "Front first"}, {"original": "Untouched"})
+    )
+    assert plain == front != original
+
+
 def test_the_title_of_a_figure_or_metric_can_be_given():
     assert of("mauve")["title"] == "MAUVE between consecutive layers"
     assert of("mauve", titles={"mauve": "Layers"})["title"] == "Layers"

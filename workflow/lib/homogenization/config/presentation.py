@@ -57,7 +57,7 @@ def presentation(study: Study, figure: Figure, of_file: Mapping[str, Any] = Mapp
     """
     fields = dict(of_file) | {
         "models": _labelled(study, study.models),
-        "variants": _labelled(study, study.variants),
+        "variants": _labelled(study, study.variants, figure.variants(study)),
         "rewritten": _labelled(study, study.rewritten),
         "mauve_variants": study.mauve_variants,
         "views": study.figures.views,
@@ -143,6 +143,7 @@ def shown_texts(study: Study, model: str) -> dict[str, Any]:
     }
 
 
-def _labelled(study: Study, names: Iterable[str]) -> list[list[str]]:
-    """[name, display name] pairs, in the order of `names`."""
-    return [[name, study.figures.labels.get(name, name)] for name in names]
+def _labelled(study: Study, names: Iterable[str], shown: Iterable[str] | None = None) -> list[list[str]]:
+    """[name, display name] pairs, in the order of `names`; those that are not `shown` have their name."""
+    there = set(names if shown is None else shown)
+    return [[name, study.figures.labels.get(name, name) if name in there else name] for name in names]

@@ -4,7 +4,7 @@ To add a figure, add one entry here, a module of its name beside this one with a
 name in workflow/report. This module is pure data that the Snakefile reads, so it imports no plotting library.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ class Figure:
         category: heading in the report, below which the entry of the figure is its title.
         tables: files in results/tables that it is drawn from; messages name the first.
         shows: fields of `shown.Shown` that it uses besides the title; edits of other fields do not redraw it.
+        variants: the variants of a study that it can show; the labels of others do not redraw it.
         when: test whether a study (`config.study.Study`) draws it.
         each: names of the files of a kind in `folder`, for a study, with the fields of `shown.Shown` that are of this
             file alone and are no matter of its metric.
@@ -44,6 +45,7 @@ class Figure:
     category: str
     tables: tuple[str, ...]
     shows: tuple[str, ...] = ("models", "variants")
+    variants: Callable[[Any], Iterable[str]] = lambda study: study.variants
     when: Callable[[Any], Any] = lambda study: True
     each: Callable[[Any], Mapping[str, Mapping[str, Any]]] | None = None
     folder: str = ""
@@ -90,6 +92,7 @@ _ENTRIES = (
         category="Metrics",
         tables=("mauve.parquet",),
         shows=("models", "variants", "mauve_variants"),
+        variants=lambda study: study.mauve_variants,
     ),
     Figure(
         name="cosine_histogram",
@@ -169,6 +172,7 @@ _ENTRIES = (
         category="Contrasts",
         tables=("components.parquet",),
         shows=("models", "variants", "min_reviews"),
+        variants=lambda study: {variant for _, variant, _ in study.component_jobs},
         when=lambda study: study.component_jobs,
     ),
     Figure(
