@@ -45,7 +45,6 @@ rule make_first_page:
     """The first page of the report: questions and models in a grid, a curve, how many texts, and what to beware of."""
     input:
         **tables_of("claims", "contrasts", "comparisons", "depth", "summary", "acceptance", "long_texts"),
-        raw="<results>/corpus/raw.parquet",
         clean="<results>/corpus/clean.parquet",
     output:
         page="<results>/report/first_page.html",

@@ -5,4 +5,5 @@ from homogenization.corpus.cleaning import clean_reviews
 from homogenization.run.parquet import read_table, write_table
 
 with job(snakemake):
-    write_table(clean_reviews(read_table(snakemake.input.raw)), snakemake.output.clean)
+    raw = read_table(snakemake.input.raw)
+    write_table(clean_reviews(raw), snakemake.output.clean, {"rows_of_source": len(raw)})

@@ -1,15 +1,12 @@
 """Write one variant of a shard's reviews."""
 
 from homogenization.run.job import job
-from homogenization.corpus.language import require_english
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.rules import rewrite_reviews
 
 with job(snakemake):
     reviews, keyphrases = read_table(snakemake.input.shard), read_table(snakemake.input.keyphrases)
     parse = read_table(snakemake.input.parse) if snakemake.input.parse else None
-    if parse is not None:
-        require_english(reviews["text"].to_list(), snakemake.wildcards.variant)
     chosen = {**snakemake.params.chosen, "seed": snakemake.params.seed}
     rewritten = rewrite_reviews(reviews, keyphrases, parse, snakemake.wildcards.variant, **chosen)
     write_table(rewritten, snakemake.output.variant, chosen)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from homogenization.run.job import job
-from homogenization.corpus.language import require_english
 from homogenization.models.built import with_built_weights
 from homogenization.run.parquet import read_table, write_table
 from homogenization.variants.fluency import load_reader
@@ -15,7 +14,6 @@ from homogenization.writers.backends import make_writer
 with job(snakemake):
     params, resources = snakemake.params, snakemake.resources
     reviews = read_table(snakemake.input.shard)
-    require_english(reviews["text"].to_list(), params.variant)
     means = {name: resources[name] for name in ("connections", "timeout_seconds", "max_retries")}
     entry = with_built_weights(params.writer, snakemake.input.get("weights", []))
     writer = make_writer(params.module, entry, params.seed, gpus=resources.gpu, threads=snakemake.threads, **means)

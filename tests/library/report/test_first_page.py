@@ -15,7 +15,9 @@ from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.statistics import STATISTICS
 from homogenization.config.presentation import first_page_parameters
 from homogenization.report.first_page import first_page, make
+from homogenization.run.parquet import write_table
 from homogenization.vocabulary.numbers import share_in_words, significant
+from script import run_script
 from studies import N_TEXTS, OWN, changed_attention, make_study
 
 TEMPLATE = (ROOT / "workflow/report/pages/first_page.jinja").read_text("utf-8")
@@ -226,14 +228,15 @@ def test_a_written_variant_beside_the_rule_is_the_difference_of_their_contrasts(
 
 def test_what_cleaning_left_out_is_said(studies, tmp_path):
     made = studies["no controls"]
-    sizes = {"raw": 20, "clean": 13}
-    for name, size in sizes.items():
-        pl.DataFrame({"text": ["a"] * size}).write_parquet(tmp_path / f"{name}.parquet")
-    inputs = {name: tmp_path / f"{name}.parquet" for name in sizes}
-    words = "Cleaning left out 7 of 20 rows"
     shown = first_page_parameters(made.study) | {"template": TEMPLATE}
-    assert words in make(inputs, **shown)
-    assert "Cleaning" not in make(inputs | {"raw": inputs["clean"]}, **shown)
+    raw = pl.DataFrame({"text": [f"Text {number}." for number in range(13)] + ["Text 1."] * 7, "label": ["a"] * 20})
+    for name, rows in (("some", raw), ("none", raw[:13])):
+        paths = {of: str(tmp_path / f"{name}.{of}.parquet") for of in ("raw", "clean")}
+        write_table(rows, paths["raw"])
+        given = {"input": {"raw": paths["raw"]}, "output": {"clean": paths["clean"]}}
+        run_script("clean_corpus", tmp_path / "job.log", **given)
+        page = make({"clean": paths["clean"]}, **shown)
+        assert ("Cleaning left out 7 of 20 rows" in page, "Cleaning" in page) == (name == "some",) * 2
 
 
 @pytest.mark.parametrize("statistic", sorted(STATISTICS))

@@ -11,7 +11,6 @@ from typing import Any
 import altair as alt
 import polars as pl
 import vl_convert
-from jinja2 import Environment
 from markupsafe import Markup
 
 from homogenization.figures.accepted import accepted
@@ -21,13 +20,13 @@ from homogenization.figures.style import variant_styles
 from homogenization.figures.view_labels import view_label
 from homogenization.report.curve_charts import charts, dash_pattern, marker_path
 from homogenization.report.curve_rows import KEYS, VERDICTS, Cell, as_json, headlines_first, rows_within, view_shown
-from homogenization.report.page import packed
+from homogenization.report.page import packed, render
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table
 from homogenization.vocabulary.prose import listed
 from homogenization.vocabulary.variants import ORIGINAL
 
-MOST_BYTES = 6_000_000  # of the page; that of the embedded experiment has a third
+MOST_BYTES = 6_000_000  # of the page before it is packed, which halves it; that of the embedded experiment has a third
 _ROOM = 60_000  # for what stands on it beside scripts and numbers
 _FIRST_MODELS = 3  # that are chosen when the page opens
 _REASON_WIDTH = 40  # letters of a line
@@ -67,8 +66,8 @@ def curves_page(
         margin: share of what depth does to a metric, or of how far reviews lie apart, that is negligible.
         confidence: level of the intervals of differences.
         template: of the page, in Jinja.
-        most_bytes: size of the page. Where numbers would exceed it, views of the less important metrics are left out,
-            which page and log say.
+        most_bytes: size of the page before it is packed. Where numbers would exceed it, views of the less important
+            metrics are left out, which page and log say.
 
     Raises:
         HomogenizationError: the table holds nothing of what is shown.
@@ -120,8 +119,8 @@ def curves_page(
         "differences": [_coded(row, places) for row in rows.differences] + _not_tested(compared, places),
     }
     left_out = _in_words(rows.left_out, titles)
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(template)
-    html = page.render(
+    html = render(
+        template,
         scripts=_scripts(bundle, chart.to_dict() | {"datasets": datasets}),
         models=models,
         variants=[
@@ -133,7 +132,9 @@ def curves_page(
         counts=reviews.counts,
         left_out=left_out,
     )
-    logging.info(f"{len(html.encode()):,} bytes, {len(rows.curves):,} curves, {len(rows.differences):,} differences")
+    logging.info(
+        f"{len(html.encode()):,} bytes before packing, {len(rows.curves):,} curves, {len(rows.differences):,} differences"
+    )
     if left_out:
         logging.warning(left_out)
     return html

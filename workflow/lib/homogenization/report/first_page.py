@@ -13,6 +13,7 @@ from homogenization.figures.claims import VERDICTS
 from homogenization.report.depth_curve import depth_curve
 from homogenization.report.page import read_or_empty, render
 from homogenization.report.questions import LOOKS, Cell, Question, questions_of
+from homogenization.run.parquet import table_metadata
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
@@ -61,7 +62,8 @@ _SCHEMAS = {
 def make(inputs: Mapping[str, Any], **shown: Any) -> str:
     """The page from a rule's files of its tables, by name; empty for those that the study does not make."""
     tables = {name: read_or_empty(inputs, name, schema) for name, schema in _SCHEMAS.items()}
-    raw, clean = (pl.scan_parquet(inputs[name]).select(pl.len()).collect().item() for name in ("raw", "clean"))
+    clean = pl.scan_parquet(inputs["clean"]).select(pl.len()).collect().item()
+    raw = table_metadata(inputs["clean"]).get("rows_of_source", clean)  # of an earlier version, without
     return first_page(tables, **shown, cleaned=(raw, raw - clean))
 
 

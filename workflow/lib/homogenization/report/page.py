@@ -24,10 +24,12 @@ _PACKED = """<!doctype html>
 {title}
 <noscript>This page unpacks itself with a script, which this browser does not run. It needs no network.</noscript>
 <script>
-const packed = Uint8Array.from(atob("{data}"), letter => letter.charCodeAt(0));
-new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).text().then(page => {{
+(async () => {{
+  if (!window.DecompressionStream) throw new Error("This browser is older than 2023.");
+  const packed = Uint8Array.from(atob("{data}"), letter => letter.charCodeAt(0));
+  const page = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
   document.open(); document.write(page); document.close();
-}});
+}})().catch(error => {{ document.body.textContent = `The page can't be unpacked. ${{error.message}}`; }});
 </script>
 </html>
 """
