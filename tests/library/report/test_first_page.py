@@ -233,7 +233,7 @@ def test_what_cleaning_left_out_is_said(studies, tmp_path):
     for name, rows in (("some", raw), ("none", raw[:13])):
         paths = {of: str(tmp_path / f"{name}.{of}.parquet") for of in ("raw", "clean")}
         write_table(rows, paths["raw"])
-        given = {"input": {"raw": paths["raw"]}, "output": {"clean": paths["clean"]}}
+        given = {"input": {"raw": paths["raw"]}, "output": {"clean": paths["clean"]}, "params": {}}
         run_script("clean_corpus", tmp_path / "job.log", **given)
         page = make({"clean": paths["clean"]}, **shown)
         assert ("Cleaning left out 7 of 20 rows" in page, "Cleaning" in page) == (name == "some",) * 2

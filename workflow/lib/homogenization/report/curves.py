@@ -133,7 +133,7 @@ def curves_page(
         left_out=left_out,
     )
     logging.info(
-        f"{len(html.encode()):,} bytes before packing, {len(rows.curves):,} curves, {len(rows.differences):,} differences"
+        f"{len(html.encode()):,} bytes unpacked, {len(rows.curves):,} curves, {len(rows.differences):,} differences"
     )
     if left_out:
         logging.warning(left_out)
