@@ -140,9 +140,9 @@ if WRITTEN_WHOLE:
             weights=lambda wildcards: writer_of(wildcards).built_files(STUDY.results),
             encoder=ENCODER_FILES if JUDGED else [],
         output:
+            **({"similarity": "<results>/similarity/{variant}/{shard}.parquet"} if JUDGED else {}),
             variant="<results>/variants/{variant}/{shard}.parquet",
             candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
-            **({"similarity": "<results>/similarity/{variant}/{shard}.parquet"} if JUDGED else {}),
         log:
             "<logs>/variants/{variant}/{shard}.log",
         wildcard_constraints:
