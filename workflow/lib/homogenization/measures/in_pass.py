@@ -37,7 +37,7 @@ from homogenization.states.writer import StoreShape, identity_of, refuse_unstora
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM, layer_name
 
 HELD_BYTES = 4_000_000_000  # of pooled tokens; more than that, and the model reads twice
-_LEFT = 4  # one worker of so many, and one more, is left to MAUVE while the others measure pooled tokens
+_LEFT = 4  # a quarter of the workers, of four or more, is left to MAUVE while the others measure pooled tokens
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,9 @@ class _Pooled:
 
     def table(self, each: Each) -> pl.DataFrame:
         places = _places(self._held)
-        return pooled.table_of(((*places[point], sums) for point, sums in self._sums.items()), self._held, each)
+        # one point after another gives back what it holds of the device's memory
+        sums = ((*places[point], self._sums.pop(point)) for point in list(self._sums))
+        return pooled.table_of(sums, self._held, each)
 
     def _block(self, start: int, states: torch.Tensor) -> tuple[Any, Any, Any]:
         marks = [of[start : start + len(states)] for of in (self._is_first, self._is_drawn)]
