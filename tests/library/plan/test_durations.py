@@ -15,7 +15,7 @@ from homogenization.plan.durations import (
     durations_table,
     durations_text,
 )
-from homogenization.plan.measures import component_operations
+from homogenization.plan.works import component_operations
 
 STATES = {"dtype": "auto", "layers": None, "record_attention": True}
 MODEL = {"name": "m", "dtype": "bfloat16", "device": "auto", "gpus": 1}

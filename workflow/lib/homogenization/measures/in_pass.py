@@ -2,8 +2,9 @@
 
 Each measure gets what it would read from a store, rounded to the store's dtype. Measures of single reviews (`begin`)
 get every review once at each point. Others name the tokens that they read (`rows`), whose states are held in main
-memory until the model has read all; where pooled tokens are too many to be held, the model reads twice, as their two
-walks do. A pass that runs out of memory comes again in parts; what was taken by then counts once.
+memory until the model has read all. On CUDA, and where pooled tokens are too many to be held, the model reads twice, as
+their two walks do: on a GPU, a second reading takes less than their products would on a core. A pass that runs out of
+memory comes again in parts; what was taken by then counts once.
 """
 
 import threading
@@ -36,8 +37,8 @@ from homogenization.states.model import LanguageModel
 from homogenization.states.writer import StoreShape, identity_of, refuse_unstorable
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM, layer_name
 
-HELD_BYTES = 4_000_000_000  # of pooled tokens; more than that, and the model reads twice
-_LEFT = 4  # a quarter of the workers, of four or more, is left to MAUVE while the others measure pooled tokens
+HELD_BYTES = 4_000_000_000  # of pooled tokens; more than that, and the model reads twice on the CPU too
+_LEFT = 4  # a worker of so many, and at least one, is left to MAUVE while the others measure pooled tokens
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,7 @@ def _planned(
         rows, more = module.rows(held, **params), {}
         if module is pooled:
             planned.pooled.add(name)
-            if len(rows) * held.bytes_of_token > HELD_BYTES:
+            if device.type == "cuda" or len(rows) * held.bytes_of_token > HELD_BYTES:
                 planned.of_shard = _Pooled(held)
                 planned.whole[name] = planned.of_shard.table
                 continue
@@ -303,13 +304,15 @@ def _tables(done: _Pass, names: Iterable[str], workers: Workers) -> dict[str, Se
     """
     beside = [name for name in names if name in done.pooled and workers.number]
     alone = threading.Event()
-    each = partial(workers.each, fewer=lambda: 0 if alone.is_set() else 1 + workers.number // _LEFT)
+    each = partial(workers.each, fewer=lambda: 0 if alone.is_set() else 1 + max(1, workers.number // _LEFT))
     with ThreadPoolExecutor(1) as thread:
         of_pooled = thread.submit(lambda: {name: _tables_of(done, name, each) for name in beside})
         try:
             tables = {name: _tables_of(done, name, workers.each) for name in names if name not in beside}
-        finally:
-            alone.set()
+        except BaseException:
+            workers.close()  # so that pooled tokens do not go on
+            raise
+        alone.set()
         return tables | of_pooled.result()
 
 

@@ -12,15 +12,9 @@ import polars as pl
 from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import TOTAL, matrix_operations, store_bytes
-from homogenization.plan.measures import (
-    component_seconds,
-    mauve_on_gpu,
-    pairs_of_clouds,
-    seconds_in_pass,
-    works_of_job,
-    written_bytes,
-)
+from homogenization.plan.measures import pairs_of_clouds, seconds_in_pass, works_of_job
 from homogenization.plan.text import aligned, count, duration, three_digits
+from homogenization.plan.works import component_seconds, mauve_on_gpu, written_bytes
 from homogenization.states.extraction import chosen_layers
 
 #: What the jobs that load a model will take, at the rates of `hardware`: a row for the states of each model, for its
@@ -41,7 +35,7 @@ DURATIONS_SCHEMA = {
     "gpu_hours": pl.Float64,  #: h, over all GPUs of the jobs; 0 on the CPU
     "computing_share": pl.Float64,  #: share of the time of all GPUs (on the CPU, of jobs) in which they compute
 }
-_HELD_BYTES = 4_000_000_000  # of pooled tokens; of more, the model reads twice
+_HELD_BYTES = 4_000_000_000  # of pooled tokens; of more, the model reads twice on the CPU too
 STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
 INTERVENTIONS, CONSEQUENCES = "interventions", "consequences"
 TEXTS, SIMILARITY, FLUENCY, TRAINING = "texts", "similarity", "fluency", "training"
@@ -98,7 +92,8 @@ def durations_of_model(
             if work == STATES and in_pass:
                 works = works_of_job(model["name"], architecture, variant, lengths, states, in_pass)
                 n_tokens, of_mauve = int(lengths.sum()), in_pass["mauve"]
-                twice = "pooled" in works and n_tokens * points * architecture.width * BYTES[stored_as] > _HELD_BYTES
+                held = n_tokens * points * architecture.width * BYTES[stored_as]
+                twice = "pooled" in works and (not on_cpu or held > _HELD_BYTES)
                 n_pairs = pairs_of_clouds(layers, of_mauve) if "mauve" in works else 0
                 mauve = (*mauve_on_gpu(n_tokens, architecture.width, of_mauve["n_tokens"]), n_pairs)
                 n_measured = len(lengths) * points

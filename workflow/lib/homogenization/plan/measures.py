@@ -1,21 +1,29 @@
-"""What is measured of states on processor cores: operations and time, from the lengths of reviews and architectures.
+"""What is measured of the states of a study: operations, and time on processor cores or beside a GPU.
 
-A job of a measure runs on one core. Products of matrices are counted, and take their time at the rate of a core; what
-is no product takes seconds that were measured once (docs/plan.md).
+A job of a measure over a store runs on one core (`plan.works` says what it takes).
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.measures.views import VIEWS, look_of
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.costs import TOTAL
 from homogenization.plan.text import aligned, count, duration, three_digits
+from homogenization.plan.works import (
+    STARTUP,
+    Work,
+    common_length_work,
+    geometry_work,
+    mauve_work,
+    pooled_work,
+    spectra_work,
+    written_bytes,
+)
 from homogenization.states.extraction import chosen_layers
 
 #: What the measures of states will take on processor cores: a row for each model and measure, and a total.
@@ -29,155 +37,11 @@ MEASURES_SCHEMA = {
     "bytes_written": pl.Int64,  #: bytes of singular values; other files of measures are small
 }
 
-_DRAWS = 4  # of common tokens
-_STARTUP = 3.0  # s: Python, libraries and the store
-# times that a decomposition takes longer than products of as many operations
-_SLOWER = 3
-# seconds for each number of a review's states, its pairs of tokens, and the review at a point
-_SPECTRA, _EIGENVALUES, _GEOMETRY, _PAIRS = 3e-9, 2e-8, 3e-9, 1.5e-8
-_SPECTRA_CALL, _GEOMETRY_CALL = 1.2e-3, 5e-4
-_POOLED, _POOLED_POINT = 6e-8, 0.08
-# k-means: steps of all starts together, components in parts of the largest number, seconds of a pair of clouds
-_STEPS, _COMPONENTS, _CLOUDS = 125, 4, 0.1
-_TOKENS_PER_CLUSTER = 10
 # operations in float64 of a GPU that takes MAUVE, in a second; times that factors of matrices take there, of products
 _FAST_FLOAT64, _SLOWER_ON_GPU = 2e12, 10
 # seconds of the process that runs the model: a review at a point that it hands on, then in a table; a pair of clouds
 # (docs/plan.md says how the first and the last were measured)
 _HANDED_ON, _TABLED, _PAIR = 1e-3, 2e-4, 6e-3
-_NUMBER = 7.6  # bytes of a singular value in a compressed file
-_VECTORS = 6  # times the cube of a matrix: its eigenvalues with their vectors
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a measure takes.
-
-    Attributes:
-        products: operations in products of matrices.
-        decompositions: operations in decompositions.
-        seconds: seconds of everything else.
-        reading: seconds to read states from a store and to convert them.
-        numbers: numbers written.
-    """
-
-    products: float = 0.0
-    decompositions: float = 0.0
-    seconds: float = 0.0
-    reading: float = 0.0
-    numbers: float = 0.0
-
-    def __add__(self, other: "Work") -> "Work":
-        return Work(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
-
-    def times(self, number: float) -> "Work":
-        """The same so many times."""
-        return Work(*(part * number for part in astuple(self)))
-
-    def seconds_on_a_core(self, gigaflops: float) -> float:
-        """Seconds of one job, with the start of its process, at so many 10⁹ operations in a second."""
-        return (
-            _STARTUP + self.seconds + self.reading + (self.products + _SLOWER * self.decompositions) / gigaflops / 1e9
-        )
-
-
-def written_bytes(work: Work) -> int:
-    """Bytes of the singular values in compressed files."""
-    return round(_NUMBER * work.numbers)
-
-
-def spectra_work(lengths: np.ndarray, width: int, views: Sequence[str]) -> Work:
-    """Singular values of reviews at one point.
-
-    Of a review with n tokens, no more than the width d: one product of n² d operations, since it is symmetric, for all
-    looks, and 4/3 n³ for the tridiagonal form of each. With more tokens: for each look a product of n d², and 4/3 d³.
-
-    Args:
-        lengths: Tokens of each review.
-        width: Width of the residual stream.
-        views: Names of `homogenization.measures.views.VIEWS`.
-    """
-    looks = len({look_of(view)[0].name for view in views})
-    n = lengths.astype(float)
-    small = np.minimum(n, width)
-    products = np.where(n <= width, n**2 * width, looks * n * width**2)
-    return Work(
-        products.sum(),
-        looks * (4 / 3 * small**3).sum(),
-        (_EIGENVALUES * len(views) * small**2).sum(),
-        (_SPECTRA * n * width + _SPECTRA_CALL).sum(),
-        len(views) * small.sum(),
-    )
-
-
-def geometry_work(lengths: np.ndarray, width: int) -> Work:
-    """Cosines of reviews at one point: a symmetric product of n² d operations each, and passes over the pairs."""
-    n = lengths.astype(float)
-    reading = (_GEOMETRY * n * width + _GEOMETRY_CALL).sum()
-    return Work((n**2 * width).sum(), 0.0, (_PAIRS * n**2).sum(), reading)
-
-
-def common_length_work(lengths: np.ndarray, width: int, n_tokens: int, views: Sequence[str]) -> Work:
-    """Singular values and geometry of draws of `n_tokens` tokens of each review that has so many, at one point."""
-    drawn = np.full(_DRAWS * int((lengths >= n_tokens).sum()), n_tokens)
-    return spectra_work(drawn, width, views) + geometry_work(drawn, width)
-
-
-def pooled_work(n_reviews: int, n_tokens: int, width: int) -> Work:
-    """Pooled tokens of a job at one point: symmetric products of the width, and eigenvalues of two of them.
-
-    The tokens other than the first of a review make one product, the first ones another: n d² operations each. The
-    eigenvalues of a matrix take 4/3 d³. The distribution of cosines takes passes over the pairs of 1,024 tokens, twice.
-    """
-    paired = np.array([min(1024, n_tokens)] * 2)
-    cosines = geometry_work(paired, width)
-    reading = _POOLED * n_tokens * width + _POOLED_POINT
-    return Work(n_tokens * width**2, 8 / 3 * width**3, 2 * _EIGENVALUES * width**2, reading, 2 * width) + cosines
-
-
-def mauve_work(n_tokens: int, width: int, most: int) -> Work:
-    """MAUVE of two halves of the tokens of a job, once: components, and clusters. float32, which is twice as fast.
-
-    Args:
-        n_tokens: Tokens of the job.
-        width: Width of the residual stream.
-        most: Largest number of tokens in a half.
-    """
-    half = min(most, n_tokens // 2)
-    rows, small = 2 * half, min(2 * half, width)
-    components = small / _COMPONENTS
-    # squared distances to the centres in each step
-    products = rows * width * small + 2 * rows * max(2, round(half / _TOKENS_PER_CLUSTER)) * components * _STEPS
-    # with vectors, half of the operations of a decomposition are products
-    return Work((products + _VECTORS * small**3) / 2, 0.0, _CLOUDS)
-
-
-def component_seconds(
-    architecture: Architecture, lengths: np.ndarray, on_cpu: bool, hardware: Mapping[str, float]
-) -> float:
-    """Seconds of what is measured of components between passes: norms, cosines, and the largest eigenvalue of 4 views.
-
-    On a GPU, products alone (`component_operations`). On the CPU, one core, about as long as for all singular values of
-    six views.
-    """
-    points = architecture.n_blocks * architecture.n_points
-    if not on_cpu:
-        return points * component_operations(lengths, architecture.width) / hardware["gpu_float64_tflops"] / 1e12
-    work = spectra_work(lengths, architecture.width, VIEWS).times(points)
-    return work.seconds_on_a_core(hardware["core_gflops"]) - _STARTUP
-
-
-def component_operations(lengths: np.ndarray, width: int) -> int:
-    """Operations in float64 at one point on a GPU.
-
-    For each of four views, the products of a review's n tokens, 2 n² d operations (of more tokens than d: 2 n d²), and
-    40 squarings of that matrix. Reviews are filled up to the longest among those whose lengths round up to the same
-    multiple of 32.
-    """
-    longest = {step: lengths[-(-lengths // 32) == step].max() for step in np.unique(-(-lengths // 32))}
-    filled = np.array([longest[step] for step in -(-lengths // 32)], dtype=object)
-    small = np.minimum(filled, width)
-    return 4 * int((2 * filled * width * small + 40 * 2 * small**3).sum())
 
 
 def measures_of_model(
@@ -243,23 +107,6 @@ def pairs_of_clouds(layers: Sequence[int], of_mauve: Mapping[str, Any]) -> int:
     return (len(layers) + sum(layer + 1 in layers for layer in layers)) * of_mauve["seeds"]
 
 
-def mauve_on_gpu(n_tokens: int, width: int, most: int) -> tuple[Work, Work]:
-    """MAUVE of two halves of the tokens of a job, once, in float64: on a GPU, and on a core beside it.
-
-    The GPU finds half as many dimensions in four products with the scatter or the Gram matrix, whichever is smaller,
-    makes them orthonormal five times, and clusters. The core decomposes the matrix of these dimensions.
-    """
-    half = min(most, n_tokens // 2)
-    rows, small = 2 * half, min(2 * half, width)
-    space, components = small // 2, small / _COMPONENTS
-    # 4 products, and those in the space; 5 Gram matrices
-    products = 2 * rows * width * small + 5 * 2 * small**2 * space + 6 * 2 * small * space**2
-    # distances and centres of a step; all starts go on until the slowest has ended
-    clusters = 2 * 2 * rows * max(2, round(half / _TOKENS_PER_CLUSTER)) * components * 2 * _STEPS
-    factors = 5 * (space**3 / 3 + small * space**2)
-    return Work(products + clusters, factors), Work(_VECTORS * space**3 / 2)
-
-
 def seconds_in_pass(
     works: Mapping[str, Work],
     n_measured: int,
@@ -284,19 +131,19 @@ def seconds_in_pass(
         n_points: The points.
         mauve: What MAUVE takes of a pair of clouds on a GPU and beside it (`mauve_on_gpu`), and how many there are.
         passing: Seconds of the forward passes over the reviews.
-        twice: Whether pooled tokens are too many to be held, so that the model reads twice.
+        twice: Whether the model reads twice for pooled tokens.
         on_cpu: Whether the model runs on the CPU.
         hardware: The section `hardware`.
     """
     passing *= 1 + twice
     gigaflops = hardware["core_gflops"]
     if on_cpu:
-        return passing + sum(work.seconds_on_a_core(gigaflops) - _STARTUP for work in works.values())
+        return passing + sum(work.seconds_on_a_core(gigaflops) - STARTUP for work in works.values())
     workers, operations = max(1, hardware["cores"] - 1), 1e12 * hardware["gpu_float64_tflops"]
 
     def shared(work: Work) -> float:
         """Seconds of the cores that measure, without reading."""
-        return (replace(work, reading=0.0).seconds_on_a_core(gigaflops) - _STARTUP) / workers
+        return (replace(work, reading=0.0).seconds_on_a_core(gigaflops) - STARTUP) / workers
 
     # spectra and geometry share their products
     on_gpu = sum(work.products for measure, work in works.items() if measure in ("spectra", "common_length", "pooled"))

@@ -1,26 +1,14 @@
-"""GPUs, memory and run time that jobs ask for, by their entries of the configuration; and the size of a model.
+"""GPUs, memory and run time that jobs ask for, by their entries of the configuration.
 
 No model is loaded. Every parse of the Snakefile imports it, so it imports nothing heavy. The estimates are generous: a
 job that asks for too much waits a little longer, a job that asks for too little is killed and starts again.
 """
 
-import importlib.util
-import json
 import math
-import re
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from homogenization.models.dtypes import BYTES
-
-_LARGEST_HEADER = 100_000_000  # bytes; the limit of the safetensors library
-# `8B` in Meta-Llama-3-8B, `135M` in SmolLM2-135M; neither the 2.5 of Qwen2.5-7B nor the A3B of Qwen3-30B-A3B
-_SIZE_IN_NAME = re.compile(r"(?:^|-)(\d+(?:\.\d+)?)([bm])(?![a-z0-9.])", re.IGNORECASE)
-# `Q4_K_M`, `IQ3_XS`, `Q8_0`, `BF16`; names that say nothing are mostly those of 4 bits
-_BITS_IN_NAME = re.compile(r"(?:^|[-._/])(?:i?q|b?f)([1-9]\d?)(?![a-z0-9])", re.IGNORECASE)
-_LEAST_BITS = 4
-_LARGEST_WHEEL = 100_000_000  # bytes; the limit of the Python package index for a file
+from homogenization.plan.sizes import billions_of_parameters
 
 _UNKNOWN_ON_GPU, _UNKNOWN_ON_CPU = 8.0, 0.1  # billions
 _TOKENS_A_REVIEW = 500
@@ -136,9 +124,9 @@ def extraction_runtime(model: Any, n_reviews: int, attempt: int) -> int:
 def measuring_memory(model: Any, n_drawn: int, attempt: int) -> int:
     """Host memory in MB of a model whose states are measured while it reads: that of an extraction, and held states.
 
-    These are 4 GB of pooled tokens, which are read again where they take more; the tokens drawn for MAUVE, in two
-    halves; and 2 GB for what was found in reviews. The states of a token have about P^(2/3) / 20 numbers for P
-    parameters.
+    These are 4 GB of pooled tokens or, beside a GPU, of their matrices on the way to processes; the tokens drawn for
+    MAUVE, in two halves; and 2 GB for what was found in reviews. The states of a token have about P^(2/3) / 20 numbers
+    for P parameters.
 
     Args:
         model: An entry of `models`: `weights`, `billions`, `dtype` (as it is run) and `device`.
@@ -312,87 +300,3 @@ def _loading_seconds(billions: float) -> float:
 def _minutes(seconds: float, attempt: int) -> int:
     """Minutes for twice `seconds`, in tens, at least two hours; multiplied by `attempt`."""
     return max(_LEAST_MINUTES, math.ceil(2 * seconds / 600) * 10) * attempt
-
-
-def billions_of_parameters(weights: Mapping[str, Any], billions: float | None) -> float | None:
-    """Billions of parameters of a `weights` entry of the configuration; nothing is loaded or fetched.
-
-    Args:
-        weights: `package` with `folder`, `path`, `random` with `vocab_size`, `hub`, or `wheel`; with `gguf`, perhaps.
-        billions: Number from the configuration, which takes precedence, or None.
-
-    Returns:
-        For files on this machine, the number from the headers of their safetensors; for random weights, an estimate
-        from the fields of the configuration; for a hub id and a GGUF file, the number in its name; for a GGUF file on
-        this machine or in wheels whose names have none, at most as many as its size allows. None where these give no
-        number.
-    """
-    if billions is not None:
-        return float(billions)
-    if "tuned" in weights:
-        return billions_of_parameters(weights["tuned"]["of"], None)
-    if "trained" in weights:
-        return _of_fields(weights["trained"]["architecture"], weights["trained"]["vocab_size"])
-    if "random" in weights:
-        return _of_fields(weights["random"], weights.get("vocab_size", 0))
-    if "gguf" in weights:
-        names = (re.sub(r"\.(?=[A-Za-z])", "-", weights["gguf"]), weights.get("hub", ""))
-        return next((size for size in map(_of_name, names) if size is not None), _of_size(weights))
-    if "hub" in weights:
-        return _of_name(weights["hub"])
-    try:
-        files = sorted(_local_folder(weights).glob("*.safetensors"))
-        return sum(map(_parameters_in, files)) / 1e9 if files else None
-    except (ImportError, OSError, ValueError, KeyError):  # the job that loads the model says what is wrong
-        return None
-
-
-def _local_folder(weights: Mapping[str, Any]) -> Path:
-    """The folder of weights in a package, which is not imported, or at a path."""
-    if "path" in weights:
-        return Path(weights["path"]).expanduser()
-    package = importlib.util.find_spec(weights["package"])
-    if package is None or not package.submodule_search_locations:
-        raise ImportError(f"no package {weights['package']}")
-    return Path(package.submodule_search_locations[0], weights.get("folder", "model"))
-
-
-def _of_size(weights: Mapping[str, Any]) -> float | None:
-    """Most billions of parameters that a GGUF file can hold, which has as many bits for each as its name says."""
-    bits = _BITS_IN_NAME.search(weights["gguf"])
-    try:
-        n_parts = weights.get("parts") or 1
-        in_wheels = "wheel" in weights
-        n_bytes = (
-            n_parts * _LARGEST_WHEEL if in_wheels else Path(_local_folder(weights), weights["gguf"]).stat().st_size
-        )
-    except (ImportError, OSError, ValueError, KeyError):  # on the hub, or gone: the job says so
-        return None
-    return 8 * n_bytes / (int(bits[1]) if bits else _LEAST_BITS) / 1e9
-
-
-def _parameters_in(path: Path) -> int:
-    """Numbers in the float tensors of a safetensors file, from its header: 8 bytes of length, then JSON."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if length > _LARGEST_HEADER:
-            raise ValueError(f"{path}: no safetensors header")
-        header = json.loads(file.read(length))
-    tensors = (tensor for name, tensor in header.items() if name != "__metadata__")
-    return sum(math.prod(tensor["shape"]) for tensor in tensors if tensor["dtype"].startswith(("F", "BF")))
-
-
-def _of_fields(fields: Mapping[str, Any], vocab_size: int) -> float | None:
-    """Billions in the embedding and, per block, four attention and three feed-forward matrices; None without sizes."""
-    width = fields.get("hidden_size", fields.get("n_embd"))
-    blocks = fields.get("num_hidden_layers", fields.get("n_layer"))
-    if width is None or blocks is None:
-        return None
-    inner = fields.get("intermediate_size", fields.get("n_inner")) or 4 * width
-    return (vocab_size * width + blocks * (4 * width**2 + 3 * width * inner)) / 1e9
-
-
-def _of_name(path: str) -> float | None:
-    """The largest size in the name, since the `1M` of `7B-Instruct-1M` is a context."""
-    sizes = _SIZE_IN_NAME.findall(path.rpartition("/")[2])
-    return max((float(number) / (1000 if unit in "mM" else 1) for number, unit in sizes), default=None)
