@@ -5,7 +5,8 @@ import pytest
 
 from drawings import VARIANTS, N, require_room, texts
 from homogenization.figures.accepted import accepted
-from library.figures.examples import contrasts_table, figure_of, summary_table
+from library.figures.example_tables import contrasts_table, summary_table
+from library.figures.examples import figure_of
 
 
 def curves(axes):

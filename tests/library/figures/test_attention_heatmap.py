@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 
 from drawings import VARIANTS, texts
-from library.figures.examples import attention_table, drawn, figure_of
+from library.figures.example_tables import attention_table
+from library.figures.examples import drawn, figure_of
 
 
 def test_colours_are_doublings_over_uniform_around_zero():

@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 
 from drawings import MODELS, line, named, texts
-from library.figures.examples import attention_table, figure_of
+from library.figures.example_tables import attention_table
+from library.figures.examples import figure_of
 
 
 def profile(table, **fields):

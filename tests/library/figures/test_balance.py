@@ -3,7 +3,8 @@
 import math
 
 from drawings import texts
-from library.figures.examples import ROLES, balance_table, drawn, figure_of
+from library.figures.example_tables import ROLES, balance_table
+from library.figures.examples import drawn, figure_of
 
 
 def points(axes):

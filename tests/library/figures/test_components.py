@@ -9,7 +9,8 @@ from drawings import LONG, MODELS, as_svg, line, named, require_room
 from homogenization.figures.components import mean_changes
 from homogenization.figures.words import short_number
 from library.figures import examples
-from library.figures.examples import BRANCHES, components_table, drawn, require_refusal
+from library.figures.example_tables import BRANCHES, components_table
+from library.figures.examples import drawn, require_refusal
 
 ROW = {"metric": "cosine_anisotropy", "view": "all_tokens"}
 

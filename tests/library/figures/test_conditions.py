@@ -4,8 +4,9 @@ import polars as pl
 import pytest
 
 from drawings import line, texts
-from library.figures.examples import N_CHANGED as N
-from library.figures.examples import drawn, figure_of, not_tested, require_refusal, tables_of
+from library.figures.changed_tables import N_CHANGED as N
+from library.figures.changed_tables import not_tested
+from library.figures.examples import drawn, figure_of, require_refusal, tables_of
 
 
 def panel(row, column):

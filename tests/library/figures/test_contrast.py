@@ -7,7 +7,8 @@ import pytest
 from drawings import LONG, MODELS, VARIANTS, as_svg, line, named, require_room, texts
 from homogenization.figures.style import variant_styles
 from library.figures import examples
-from library.figures.examples import DEEPER, OF_DEPTH, PAIRS, contrasts_table, difference, drawn, require_refusal
+from library.figures.example_tables import DEEPER, OF_DEPTH, PAIRS, contrasts_table, difference
+from library.figures.examples import drawn, require_refusal
 
 
 def figure_of(table, **fields):

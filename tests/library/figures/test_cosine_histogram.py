@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 
 from drawings import named
-from library.figures.examples import cosine_table, drawn, figure_of, tables_of
+from library.figures.example_tables import cosine_table
+from library.figures.examples import drawn, figure_of, tables_of
 
 
 def test_ridges_rise_with_depth_and_keep_the_form_of_the_histogram():

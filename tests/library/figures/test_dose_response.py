@@ -6,7 +6,8 @@ import pytest
 
 from dosed import STRENGTHS
 from drawings import line, texts
-from library.figures.examples import EFFECTS, drawn, figure_of, not_tested, require_refusal, tables_of
+from library.figures.changed_tables import EFFECTS, not_tested
+from library.figures.examples import drawn, figure_of, require_refusal, tables_of
 
 FIGURE = "dose_response"
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from drawings import N, line, require_house_style, texts
-from library.figures.examples import drawn, figure_of, require_refusal, summary_table, tables_of
+from library.figures.example_tables import summary_table
+from library.figures.examples import drawn, figure_of, require_refusal, tables_of
 
 
 def panel(row, column):

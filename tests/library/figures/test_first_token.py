@@ -6,7 +6,8 @@ import polars as pl
 from drawings import line
 from homogenization.figures.catalogue import FIGURES
 from homogenization.figures.first_token import METRICS
-from library.figures.examples import figure_of, first_token_table, require_refusal, summary_table
+from library.figures.example_tables import first_token_table, summary_table
+from library.figures.examples import figure_of, require_refusal
 
 
 def test_it_has_a_row_a_measure_and_the_uniform_share():

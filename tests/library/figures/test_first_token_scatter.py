@@ -6,7 +6,8 @@ import polars as pl
 from drawings import LONG, MODELS, N, as_svg, line, named, require_room, texts
 from homogenization.figures.first_token_scatter import paired_values
 from library.figures import examples
-from library.figures.examples import DEEPER, correlations_table, drawn, metrics_table, require_refusal
+from library.figures.example_tables import DEEPER, correlations_table, metrics_table
+from library.figures.examples import drawn, require_refusal
 
 VIEWS = ["raw", "raw_without_first"]
 

@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from drawings import VARIANTS, line, texts
-from library.figures.examples import drawn, figure_of, mauve_table, require_refusal
+from library.figures.example_tables import mauve_table
+from library.figures.examples import drawn, figure_of, require_refusal
 
 
 def test_lines_and_null_are_the_values_of_the_table():

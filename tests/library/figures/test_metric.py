@@ -6,7 +6,8 @@ import pytest
 
 from drawings import LONG, MODELS, VARIANTS, as_svg, boxes, line, named, texts
 from library.figures import examples
-from library.figures.examples import BLOCKS, drawn, require_refusal, summary_table, value_of
+from library.figures.example_tables import BLOCKS, summary_table, value_of
+from library.figures.examples import drawn, require_refusal
 
 
 def figure_of(table, **fields):

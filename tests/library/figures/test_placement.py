@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from drawings import VARIANTS, N, texts
-from library.figures.examples import drawn, figure_of, placement_table
+from library.figures.example_tables import placement_table
+from library.figures.examples import drawn, figure_of
 
 
 def test_bars_are_shares_with_exact_ends_apart():

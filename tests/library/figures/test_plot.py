@@ -9,7 +9,8 @@ from homogenization.figures.metric import draw as draw_metric
 from homogenization.figures.shown import Shown
 from homogenization.figures.style import save_figure
 from homogenization.run.parquet import read_table, write_table
-from library.figures.examples import attention_table, figure_of, summary_table
+from library.figures.example_tables import attention_table, summary_table
+from library.figures.examples import figure_of
 from script import ScriptError, run_script
 
 

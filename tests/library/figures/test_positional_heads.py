@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from drawings import LONG, line, named, require_room
-from library.figures.examples import drawn, figure_of, positional_table
+from library.figures.example_tables import positional_table
+from library.figures.examples import drawn, figure_of
 
 
 def test_cells_are_heads_from_the_first_block_upwards():

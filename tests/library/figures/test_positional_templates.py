@@ -5,7 +5,8 @@ import pytest
 
 from drawings import line, texts
 from homogenization.measures.position_cells import CELLS, DICTIONARY
-from library.figures.examples import attention_table, drawn, figure_of, templates_table
+from library.figures.example_tables import attention_table, templates_table
+from library.figures.examples import drawn, figure_of
 
 
 def test_curves_run_from_the_first_key_to_the_query_itself():

@@ -3,7 +3,8 @@
 import polars as pl
 
 from drawings import VARIANTS, texts
-from library.figures.examples import drawn, figure_of, require_refusal, similarity_table
+from library.figures.example_tables import similarity_table
+from library.figures.examples import drawn, figure_of, require_refusal
 
 
 def similar(table, **fields):

@@ -4,7 +4,8 @@ from PIL import Image
 
 from drawings import MODELS, VARIANTS
 from homogenization.figures.style import save_figure, variant_styles
-from library.figures.examples import attention_table, figure_of
+from library.figures.example_tables import attention_table
+from library.figures.examples import figure_of
 
 
 def test_variants_differ_in_colour_dashes_and_marker():

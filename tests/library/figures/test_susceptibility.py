@@ -3,7 +3,8 @@
 import numpy as np
 
 from drawings import LONG, line, named, require_house_style, texts
-from library.figures.examples import SLOPED, SLOPES, drawn, figure_of, not_tested, slope, slopes_table
+from library.figures.changed_tables import SLOPED, SLOPES, not_tested, slope, slopes_table
+from library.figures.examples import drawn, figure_of
 
 
 def test_lines_are_the_slopes_of_blocks_from_the_untouched_run():

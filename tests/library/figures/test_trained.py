@@ -3,7 +3,8 @@
 import numpy as np
 
 from drawings import line, texts
-from library.figures.examples import LAYERS, STEPS, drawn, trained_value
+from library.figures.changed_tables import LAYERS, STEPS, trained_value
+from library.figures.examples import drawn
 
 
 def test_losses_of_every_seed_beside_those_of_counts():

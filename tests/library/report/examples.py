@@ -10,7 +10,7 @@ from conftest import ROOT
 from drawings import MODELS, VARIANTS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.report.curves import curves_page
-from library.figures.examples import DEEPER, PAIRS, contrasts_table, summary_table
+from library.figures.example_tables import DEEPER, PAIRS, contrasts_table, summary_table
 
 METRICS = ("effective_rank", "first_token_norm", "max_explainable_variance", "cosine_anisotropy")
 CONTRASTED = ("max_explainable_variance", "cosine_anisotropy")

@@ -23,7 +23,7 @@ from homogenization.report.curve_rows import VERDICTS, view_shown
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.yaml_files import read_yaml
 from homogenization.vocabulary.points import FINAL_NORM
-from library.figures.examples import DEEPER, PAIRS
+from library.figures.example_tables import DEEPER, PAIRS
 from library.report.examples import (
     CONTRASTED,
     METRICS,

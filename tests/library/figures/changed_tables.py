@@ -1,0 +1,207 @@
+"""Tables that figures of changed attention, of its harm and of training are drawn of."""
+
+import numpy as np
+import polars as pl
+
+from dosed import COSINE, curves, dial, intervened_rows, template
+from homogenization.consequences.schemas import OUTCOMES_OF_HARM
+from homogenization.figures.shown import names_of
+from homogenization.inference.doses import Condition
+from homogenization.statistics.interventions import effects_table
+from homogenization.tables.arms import arms_table
+from library.figures.example_tables import BLOCKS, SCHEMAS, example_table
+
+N_CHANGED = 12  # reviews with changed attention
+EFFECTS = {"first": 0.4, "removed": -0.2, "uniform": 0.1}
+
+
+def not_tested(table):
+    """`table` of effects or slopes as it is made of too few reviews."""
+    numbers = ("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "q_value")
+    return table.with_columns(pl.lit(np.nan).alias(name) for name in numbers).with_columns(reason=pl.lit("too few"))
+
+
+def dose_tables():
+    """The tables of two models; the second has no next token, one range of blocks less and no template."""
+    conditions, kl = curves(EFFECTS, {"first": 0.5, "removed": 1.0, "uniform": 2.0}, N_CHANGED, 0.1)
+    middle = {dial("first", 0.1, "middle"): np.full(N_CHANGED, 9.0)}
+    names = ("template", "permuted_template")
+    signed = {template(strength, name): np.full(N_CHANGED, strength) for strength in (-0.5, 0.5) for name in names}
+    moved = {dial("first", 0.4): np.arange(N_CHANGED) < 3}
+    rows = [
+        intervened_rows(changed, kl, moved, layers, view=view, model=model)
+        for model, changed in (("alpha", conditions | middle | signed), ("beta", conditions))
+        for view in ("all_tokens", "without_first", "after_quarter")
+        for layers in ("all", "middle", "output")
+    ]
+    effects = effects_table(pl.concat(rows), 200, 0.95, 0, 2)
+    doses = effects.select("model", "variant", "kind", "pattern", "blocks", "strength").unique()
+    known = {(one.pattern, one.strength): values.mean() for one, values in kl.items()}
+    of_model = doses.select("model", "pattern", "strength").rows()
+    means = [known.get((pattern, strength)) if model == "alpha" else None for model, pattern, strength in of_model]
+    doses = doses.with_columns(kl=pl.Series(means, dtype=pl.Float64))
+    return {"interventions": effects, "doses": _with_all_columns(doses)}
+
+
+FIRST, RANDOM, MASSIVE = (Condition("closed", key) for key in ("first", "random", "massive"))
+DROPPED, CONSTANT = Condition("capped", "nobody", "all", 0.1), Condition("positions", "constant")
+CHANGES = {FIRST: 0.2, RANDOM: 0.01, MASSIVE: -0.3, DROPPED: -0.1, CONSTANT: 0.5}
+MOVED = {FIRST: np.arange(N_CHANGED) < 4, MASSIVE: np.ones(N_CHANGED, dtype=bool)}
+
+
+def conditions_tables():
+    """Two models; in the first reviews, which change most, another token takes over the closed first token."""
+    noise = np.linspace(0.05, -0.05, N_CHANGED)
+    values = {condition: effect + noise for condition, effect in CHANGES.items()}
+    views = ["all_tokens", "without_first"]
+    rows = [
+        intervened_rows(values, None, MOVED, layers, view=view, model=model)
+        for model in BLOCKS
+        for view in views
+        for layers in ("all", "output")
+    ]
+    told = [
+        {"model": model, "variant": "original", **condition._asdict(), "n_reviews": N_CHANGED, "n_skipped": 0, "kl": kl}
+        | {"n_sink_moved": int(MOVED.get(condition, np.zeros(1)).sum())}
+        for model, kl in (("alpha", 0.16), ("beta", None))
+        for condition in CHANGES
+    ]
+    layers = [
+        example_table(
+            "intervened_layers.parquet",
+            dict.fromkeys(BLOCKS, 2),
+            **{"variant": "original", "view": views, "metric": COSINE} | condition._asdict(),
+            mean=lambda row, effect=effect: effect * row["layer"],
+        )
+        for condition, effect in CHANGES.items()
+    ]
+    return {
+        "interventions": effects_table(pl.concat(rows), 200, 0.95, 0, 2),
+        "intervened_layers": pl.concat(layers),
+        "doses": _with_all_columns(pl.DataFrame(told, infer_schema_length=None)),
+    }
+
+
+def _with_all_columns(doses):
+    schema = SCHEMAS["doses.csv"]
+    return pl.concat([pl.DataFrame(schema=schema), doses], how="diagonal_relaxed").select(*schema)
+
+
+SLOPES = {"first": 0.2, "removed": -0.1}
+SLOPED = {"alpha": 30, "beta": 4}
+
+
+def slope(pattern, block):
+    return SLOPES[pattern] / block
+
+
+def slopes_table(blocks=SLOPED):
+    """The sum over all blocks, too, which is not drawn."""
+    views = {"cosine_anisotropy": ["all_tokens", "after_quarter"], "stable_rank": ["centred"]}
+    of_blocks = example_table(
+        "slopes.parquet",
+        blocks,
+        variant="original",
+        pattern=list(SLOPES),
+        against=["untouched", "removed"],
+        layer=lambda row: blocks[row["model"]],
+        metric=list(views),
+        view=lambda row: views[row["metric"]],
+        estimate=lambda row: slope(row["pattern"], row["block"]) + (row["against"] != "untouched"),
+        ci_low=lambda row: slope(row["pattern"], row["block"]) - 0.05,
+        ci_high=lambda row: slope(row["pattern"], row["block"]) + 0.05,
+        n_reviews=9,
+    )
+    whole = of_blocks.head(1).with_columns(block=pl.lit(None, pl.Int32), estimate=99.0)
+    return pl.concat([of_blocks, whole])
+
+
+READ = 30  # reviews that are read
+HARMED = [  # kind, pattern, strength, placebo, reviews whose sink moved
+    ("dial", "first", 0.1, False, 0),
+    ("dial", "first", 0.4, False, 3),
+    ("dial", "removed", 0.1, True, 0),
+    ("dial", "removed", 0.4, True, 0),
+    ("closed", "first", None, False, 0),
+    ("closed", "random", None, True, 0),
+]
+
+
+def harm_table():
+    """The second model predicts no next token."""
+    columns = ("kind", "pattern", "strength", "placebo", "n_sink_moved")
+    told = {"blocks": "all", "perturbation": "typo", "n_reviews": READ}
+    outcomes = list(OUTCOMES_OF_HARM)
+    return pl.concat(
+        example_table(
+            "harm.csv",
+            **dict(zip(columns, condition, strict=True)) | told,
+            **{
+                name: lambda row, value=0.1 * (number + 1) * (-1) ** place, name=name: (
+                    np.nan if (row["model"], name) == ("beta", "kl") else value
+                )
+                for place, name in enumerate(outcomes)
+            },
+        )
+        for number, condition in enumerate(HARMED)
+    )
+
+
+def by_depth(file, quantities=(None,)):
+    """Levels of two texts by depth, and a difference that is not drawn."""
+    columns = {"quantity": list(quantities)} if quantities != (None,) else {}
+    return example_table(
+        file,
+        dict.fromkeys(BLOCKS, 3),
+        kind="untouched",
+        blocks="all",
+        strength=None,
+        variant=["original", "front", "typo"],
+        minus=[None, "original"],
+        n_reviews=READ,
+        estimate=lambda row: 0.2 + 0.1 * row["layer"] + len(row["variant"]) / 100 + (row["minus"] is not None),
+        **columns,
+    )
+
+
+ARMS = [["diverse", "Diverse"], ["tuned", "Tuned"]]
+SEEDS, STEPS, LAYERS = (0, 1, 2), (0, 10), 5
+
+
+def losses_table():
+    return example_table(
+        "training.parquet",
+        arm=names_of(ARMS),
+        seed=list(SEEDS),
+        step=list(range(11)),
+        loss=lambda row: None if row["step"] == 10 else 4 - 0.1 * row["step"] + 0.01 * row["seed"],
+        held_out_loss=lambda row: (
+            None if row["step"] % 5 else 4 - 0.1 * row["step"] + 0.02 * row["seed"] * (row["step"] == 10)
+        ),
+        unigram=5.0,
+        bigram=3.3,
+        n_training=1800,
+        n_held_out=100,
+    )
+
+
+def trained_value(arm, seed, step, layer):
+    return 0.1 * layer + 0.02 * step * (arm == "tuned") + 0.01 * seed
+
+
+def over_seeds():
+    models = {f"{arm}-{seed}-step{step}": (arm, seed, step) for arm, _ in ARMS for seed in SEEDS for step in STEPS}
+    losses = [
+        {"arm": arm, "seed": seed, "step": step, "held_out_loss": 4 - 0.1 * step - 0.2 * (step > 0) * (arm == "tuned")}
+        for arm, seed, step in models.values()
+    ]
+    summary = example_table(
+        "summary.parquet",
+        dict.fromkeys(models, LAYERS - 1),
+        variant="original",
+        metric="cosine_anisotropy",
+        view=["all_tokens", "without_first"],
+        mean=lambda row: trained_value(*models[row["model"]], row["layer"]),
+    )
+    told = [[model, *about] for model, about in models.items()]
+    return arms_table(summary, told, [["diverse", "tuned"]], pl.DataFrame(losses))
