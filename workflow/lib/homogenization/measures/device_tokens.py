@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from homogenization.measures.directions import inverse
 from homogenization.measures.views import TokenGram, every_look_has_a_gram, shifts_too_far
 
 
@@ -44,12 +43,6 @@ class DeviceTokens(TokenGram):
     def needs_raw(self) -> bool:
         """Whether `raw` can't be had from the other numbers without a loss of precision."""
         return shifts_too_far(self.square, self.norms.min())
-
-    @property
-    def cosines(self) -> np.ndarray:
-        """(n, n) cosines of the tokens."""
-        scale = inverse(self.norms)
-        return self.raw * scale * scale[:, None]
 
     def subset(self, positions: np.ndarray) -> TokenGram:
         """The tokens at `positions`, which were announced."""

@@ -76,20 +76,17 @@ class TokenGram:
         return self.shifted + (along_mean + along_mean[:, None])
 
     @cached_property
-    def units(self) -> np.ndarray:
-        """(n, d) the tokens scaled to length 1; zero tokens stay zero."""
-        return self.tokens * inverse(self.norms)[:, None]
-
-    @cached_property
     def cosines(self) -> np.ndarray:
-        """(n, n) cosines of the tokens."""
-        return self.units @ self.units.T  # numpy sees a symmetric product and does half the work
+        """(n, n) cosines of the tokens; those of a zero token are 0."""
+        scale = inverse(self.norms)
+        return self.raw * scale * scale[:, None]
 
     @cached_property
     def resultants(self) -> tuple[float, float]:
         """Lengths of the sum of the tokens scaled to length 1: of all, and of all but the first."""
-        rest = self.units[1:].sum(axis=0)
-        return tuple(float(np.sqrt(total @ total)) for total in (rest + self.units[0], rest))
+        scale = inverse(self.norms)
+        rest = scale[1:] @ self.tokens[1:]
+        return tuple(float(np.sqrt(total @ total)) for total in (rest + scale[0] * self.tokens[0], rest))
 
 
 def shifts_too_far(square: float, shortest: float) -> bool:
@@ -165,11 +162,6 @@ def _mean_without_first(tokens: np.ndarray) -> np.ndarray:
     return tokens[1:].mean(axis=0) if len(tokens) > 1 else np.zeros(tokens.shape[1])
 
 
-def _unit_gram(gram: TokenGram) -> np.ndarray:
-    scale = inverse(gram.norms)
-    return gram.raw * scale * scale[:, None]
-
-
 def _centred_nested(tokens: np.ndarray) -> np.ndarray:
     """The rows sqrt((n-1)/n) (first token - m) and (other tokens - m), m the mean of the others.
 
@@ -202,7 +194,7 @@ def centred(tokens: np.ndarray) -> np.ndarray:
     return tokens - tokens.mean(axis=0) if len(tokens) else tokens
 
 
-@look("unit", "unit rows", rowwise=True, gram=_unit_gram)
+@look("unit", "unit rows", rowwise=True, gram=lambda gram: gram.cosines)
 def unit(tokens: np.ndarray) -> np.ndarray:
     """The tokens scaled to length 1; zero tokens stay zero."""
     return unit_rows(tokens)

@@ -66,12 +66,11 @@ def rows_of_text(
     shown, square = slice(n_tokens), np.triu_indices(min(n, n_matrix))
     for layer in store.layers:
         gram = TokenGram(store.residual_stream(layer, span).astype(np.float64))
-        resultant = gram.units.sum(axis=0)
-        length = np.sqrt(resultant @ resultant)
+        length = gram.resultants[0]
         yield {
             "layer": layer,
             "norm": gram.norms[shown],
-            "cosine_to_mean": (gram.units @ resultant / length if length else np.zeros(n))[shown],
+            "cosine_to_mean": (gram.cosines.sum(axis=1) / length if length else np.zeros(n))[shown],
             "cosine_to_first": gram.cosines[0][shown],
             "attention": None if received is None or layer == 0 else (received[layer - 1, span] / uniform)[shown],
             "cosines": gram.cosines[square] if layer in matrix_layers else None,
