@@ -7,6 +7,7 @@ import yaml
 
 from conftest import ROOT
 from homogenization.config.docs import key_table
+from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.vocabulary.variants import CONTROL_ROLES, RULE_POSITIONS
 from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
@@ -32,6 +33,12 @@ def test_every_configuration_is_listed_with_what_it_needs():
 def test_every_rule_file_is_a_stage_that_is_named(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     assert [stage for stage in STAGES if not re.search(rf"\b{stage}\b", text)] == []
+
+
+def test_the_table_of_figures_names_every_figure():
+    rows = rows_of((DOCS / "figures.md").read_text(encoding="utf-8"))
+    named = [name.partition("/")[0] for row in rows for name in names_in(row[0])]
+    assert sorted(named) == sorted(figure.folder or figure.name for figure in FIGURES.values())
 
 
 def test_what_reruns_names_keys_that_there_are():

@@ -24,7 +24,8 @@ STATISTICS = dict.fromkeys(
 )
 # of a model; which reviews are examples follows from the metrics
 EXAMPLES = {"read_examples": 1, "make_text_page": 1}
-METRIC_TABLES = {"tabulate_metrics": 1, "tabulate_summary": 1, **EXAMPLES, **STATISTICS}
+OF_METRICS = {rule: 1 for rule, tables in TABLES.items() if "metrics" in tables.reads and tables.stage == "tables"}
+METRIC_TABLES = {"tabulate_metrics": 1, **OF_METRICS, **EXAMPLES, **STATISTICS}
 COMMON_LENGTH = {"tabulate_common_length": 1}
 SENSITIVITY = {"probe_metrics": 1}
 COMPONENTS = {"tabulate_components": 1}

@@ -17,6 +17,8 @@ from safetensors.torch import save_file
 from conftest import ROOT, SMALL
 from homogenization.config.models import Model, States
 from homogenization.config.study import load_study
+from homogenization.models import weights as sources
+from homogenization.models.source import Source
 from homogenization.plan.resources import (
     BYTES,
     conversion_memory,
@@ -56,6 +58,20 @@ def test_every_file_counts_and_whole_numbers_do_not(tmp_path_factory, shapes, dt
     expected = sum(tensor.numel() for tensor in tensors.values()) + 7
     assert billions_of_parameters({"path": str(folder)}, None) == expected / 1e9
     assert billions_of_parameters({"path": str(folder)}, 8) == 8.0
+
+
+def test_a_source_that_is_added_tells_its_size_by_the_folder_that_it_has_at_hand(tmp_path, monkeypatch):
+    class OfShelf(Source):
+        shelf: str
+
+        def folder_at_hand(self, results):
+            return tmp_path / self.shelf
+
+    monkeypatch.setattr(sources, "SOURCES", (*sources.SOURCES, OfShelf))
+    (tmp_path / "low").mkdir()
+    save_file({"weight": torch.zeros(3, 5)}, tmp_path / "low/model.safetensors")
+    assert billions_of_parameters({"shelf": "low"}, None) == 15 / 1e9
+    assert billions_of_parameters({"shelf": "high"}, None) is None
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff" * 64, (20).to_bytes(8, "little") + b"not JSON at all, no!"])

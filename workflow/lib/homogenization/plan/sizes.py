@@ -1,12 +1,13 @@
 """The size of a model, by its entry of the configuration. Nothing is loaded or fetched, nothing heavy imported."""
 
-import importlib.util
 import json
 import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from homogenization.run.errors import HomogenizationError
 
 _LARGEST_HEADER = 100_000_000  # bytes; the limit of the safetensors library
 # `8B` in Meta-Llama-3-8B, `135M` in SmolLM2-135M; neither the 2.5 of Qwen2.5-7B nor the A3B of Qwen3-30B-A3B
@@ -15,13 +16,14 @@ _SIZE_IN_NAME = re.compile(r"(?:^|-)(\d+(?:\.\d+)?)([bm])(?![a-z0-9.])", re.IGNO
 _BITS_IN_NAME = re.compile(r"(?:^|[-._/])(?:i?q|b?f)([1-9]\d?)(?![a-z0-9])", re.IGNORECASE)
 _LEAST_BITS = 4
 _LARGEST_WHEEL = 100_000_000  # bytes; the limit of the Python package index for a file
+_UNREADABLE = (OSError, ValueError, KeyError, AttributeError, HomogenizationError)  # AttributeError: no such package
 
 
 def billions_of_parameters(weights: Mapping[str, Any], billions: float | None) -> float | None:
     """Billions of parameters of a `weights` entry of the configuration; nothing is loaded or fetched.
 
     Args:
-        weights: `package` with `folder`, `path`, `random` with `vocab_size`, `hub`, or `wheel`; with `gguf`, perhaps.
+        weights: Keys of one source, checked when the configuration was read.
         billions: Number from the configuration, which takes precedence, or None.
 
     Returns:
@@ -46,18 +48,18 @@ def billions_of_parameters(weights: Mapping[str, Any], billions: float | None) -
     try:
         files = sorted(_local_folder(weights).glob("*.safetensors"))
         return sum(map(_parameters_in, files)) / 1e9 if files else None
-    except (ImportError, OSError, ValueError, KeyError):  # the job that loads the model says what is wrong
+    except _UNREADABLE:  # the job that loads the model says what is wrong
         return None
 
 
 def _local_folder(weights: Mapping[str, Any]) -> Path:
-    """The folder of weights in a package, which is not imported, or at a path."""
-    if "path" in weights:
-        return Path(weights["path"]).expanduser()
-    package = importlib.util.find_spec(weights["package"])
-    if package is None or not package.submodule_search_locations:
-        raise ImportError(f"no package {weights['package']}")
-    return Path(package.submodule_search_locations[0], weights.get("folder", "model"))
+    """The folder on this machine that the source of the weights names."""
+    from homogenization.models.weights import source_of
+
+    folder = source_of({**weights, "gguf": None}).folder_at_hand("")
+    if folder is None:
+        raise OSError("no folder on this machine")
+    return folder
 
 
 def _of_size(weights: Mapping[str, Any]) -> float | None:
@@ -69,7 +71,7 @@ def _of_size(weights: Mapping[str, Any]) -> float | None:
         n_bytes = (
             n_parts * _LARGEST_WHEEL if in_wheels else Path(_local_folder(weights), weights["gguf"]).stat().st_size
         )
-    except (ImportError, OSError, ValueError, KeyError):  # on the hub, or gone: the job says so
+    except _UNREADABLE:  # on the hub, or gone: the job says so
         return None
     return 8 * n_bytes / (int(bits[1]) if bits else _LEAST_BITS) / 1e9
 

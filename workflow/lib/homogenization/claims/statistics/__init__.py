@@ -1,4 +1,4 @@
-"""The statistics that a claim can name: a module each, with a class of the module's name in capitals and no underscore.
+"""The statistics that a claim can name: a module each, with a class of the module's name in CamelCase.
 
 A new module is a new statistic: its keys, how it is measured and what it is called stand there alone.
 """
