@@ -22,7 +22,7 @@ from homogenization.run.errors import HomogenizationError
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _WAITING = 2  # parts of a pass that wait for each worker: their Gram matrices are in memory
-_BLOCK_BYTES = 2**26  # of the memory in which a part is handed on; a larger one goes through a pipe
+_BLOCK_BYTES = 2**28  # of the memory in which a part is handed on: a matrix of width 5,792; pipes take larger ones
 _ALIGNED = 64  # bytes
 
 
@@ -39,7 +39,7 @@ class Workers:
         n_blocks = max(1, number * _WAITING)
         # pages that nobody has written take no memory
         self._blocks = [mmap.mmap(-1, _BLOCK_BYTES) for _ in range(n_blocks if number else 0)]
-        self._free = deque(range(n_blocks))
+        self._free = list(range(n_blocks))
         self._places = BoundedSemaphore(n_blocks)
         self._pool = ProcessPoolExecutor(number, get_context("fork"), _begin, (self._blocks,)) if number else None
         if self._pool is not None:
@@ -55,7 +55,7 @@ class Workers:
             done.set_result(function(*arguments))
             return done
         self._places.acquire()
-        block = self._free.popleft()
+        block = self._free.pop()  # the one that was used last: few blocks ever take memory
         try:
             future = self._pool.submit(_called, function, block, *_packed(arguments, self._blocks[block]))
         except BaseException:
