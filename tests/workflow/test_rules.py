@@ -31,19 +31,7 @@ ON_A_GPU = {
     "rewrite_with_llm",
     "rewrite_sentences_with_llm",
 }
-MORE_THREADS = {
-    "train_model",
-    "extract_states",
-    "measure_states",
-    "extract_components",
-    "apply_interventions",
-    "read_consequences",
-    "read_examples",
-    "extract_positional",
-    "extract_keyphrases_with_llm",
-    "rewrite_with_llm",
-    "rewrite_sentences_with_llm",
-}
+MORE_THREADS = {rule for rule in ON_A_GPU if not rule.startswith("score_")}
 
 
 def stage_of(rule) -> str:
