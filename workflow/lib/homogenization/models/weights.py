@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from homogenization.models.built import ORIGIN_FILE
 from homogenization.models.declared import Declared
 from homogenization.models.source import (
     Digest,
@@ -29,6 +28,7 @@ from homogenization.models.source import (
     within_its_source,
 )
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.made_by import ORIGIN_FILE
 from homogenization.run.sections import ExpandedPath
 
 # safetensors only: a pickled checkpoint can run code when it is read
@@ -359,8 +359,8 @@ class BuiltWeights(Source):
     def resolve(self) -> ResolvedWeights:
         """The folder, unchecked: `verified_digests` tells how to make missing files again."""
         try:
-            description = (Path(self.built) / ORIGIN_FILE).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError):  # gone or damaged
+            description = (Path(self.built) / ORIGIN_FILE).read_text(encoding="utf-8").splitlines()[0]
+        except (OSError, UnicodeDecodeError, IndexError):  # gone or damaged
             description = f"the local folder {self.built}"
         return ResolvedWeights(str(Path(self.built).absolute()), description, self)
 

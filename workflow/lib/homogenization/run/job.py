@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from homogenization.run.digested import DigestedText
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.made_by import job_key, mark
 from homogenization.run.usage import imported_libraries
 
 # Snakemake starts a script in a process of its own, as its main module, and defines `snakemake` there first
@@ -37,9 +38,9 @@ def job(snakemake: Any) -> Iterator[None]:
 
     Standard output, standard error and Python's logging go to the job's log file. Numerical libraries use the job's
     number of threads, whatever the number of cores: the order of sums, and so their rounding, depends on it. Tables
-    and stores that the job writes name its rule and parameters. A `HomogenizationError` ends the job with only its
-    message in the log; any other exception leaves its traceback there. The last line of a log names the heavy libraries
-    that the job imported.
+    and stores that the job writes name its rule, parameters and key. A `HomogenizationError` ends the job with only its
+    message in the log; any other exception leaves its traceback there. The last lines of a log name the heavy libraries
+    that the job imported, and its key (`run.made_by`).
 
     A job that succeeds in a process of its own ends here: the interpreter is not taken down, which takes a second where
     torch is imported. So this is the outermost context of a script, and nothing follows it.
@@ -49,13 +50,16 @@ def job(snakemake: Any) -> Iterator[None]:
         sys.stdout = sys.stderr = log
         logging.basicConfig(stream=log, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
         logging.info(_whereabouts(snakemake.rule))
-        token = _record.set({"rule": snakemake.rule, "params": dict(snakemake.params.items())})
+        params = dict(snakemake.params.items())
+        key = job_key(params, snakemake.input)
+        token = _record.set({"rule": snakemake.rule, "params": params, "key": key})
         try:
             with threadpool_limits(snakemake.threads):
                 if torch := sys.modules.get("torch"):
                     torch.set_num_threads(snakemake.threads)
                 yield
             logging.info(f"imported {', '.join(imported_libraries()) or 'no heavy library'}")
+            logging.info(mark(key))
         except HomogenizationError as error:
             print(f"error: {error}", file=log)
             sys.exit(1)
@@ -88,7 +92,7 @@ def arguments(snakemake: Any) -> dict[str, Any]:
 
 
 def job_record() -> dict[str, Any]:
-    """Rule, parameters and library versions of the running job; empty outside of a job."""
+    """Rule, parameters, key and library versions of the running job; empty outside of a job."""
     record = _record.get()
     return record | {"libraries": {name: version(name) for name in _LIBRARIES}} if record else {}
 

@@ -24,6 +24,7 @@ from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
+from homogenization.run.made_by import mark_zip
 from homogenization.states.buffers import BufferPool, ChunkBuffer
 from homogenization.states.store import BFLOAT16_BITS, SCHEMA_VERSION
 from homogenization.vocabulary.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
@@ -301,3 +302,4 @@ def written_store(
                 writer.stop()
         finally:
             store.close()
+        mark_zip(partial, job_record().get("key"))
