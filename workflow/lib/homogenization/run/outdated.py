@@ -31,8 +31,8 @@ def remake_outdated(workflow: Any, config: MutableMapping[str, Any]) -> None:
         if files := outdated_files(dag):
             reruns = "PARAMS" in {trigger.name for trigger in workflow.rerun_triggers}
             logger.warning(
-                f"{_named(files)}: made by another configuration, corpus or code than this run asks for. Snakemake has no "
-                "record of it: a job failed after an edit, or results were moved without .snakemake. "
+                f"{_named(files)}: made by another configuration, corpus or code than this run asks for. Snakemake has "
+                "no record of it: a job failed after an edit, or results were moved without .snakemake. "
                 + ("They are made again." if reruns else "They stay: --rerun-triggers leaves out params.")
             )
             if reruns:
@@ -55,7 +55,7 @@ def outdated_files(dag: Any) -> list[str]:
     asked: dict[str, str | None] = {}  # key of each file that a job makes; None where it can't be known
     run = set()
     for job in (job for level in dag.toposorted() for job in level):
-        if "code" not in job.params.keys():  # nothing that this workflow's scripts make
+        if job.params.get("code") is None:  # nothing that this workflow's scripts make
             continue
         above = dag.dependencies[job]
         made = {file for of_job in above.values() for file in of_job}
@@ -73,11 +73,11 @@ def outdated_files(dag: Any) -> list[str]:
                 asked[file] = there[file] or file_key(file)
             else:
                 asked[file] = key if holds_keys or Path(file).suffix in PLACES else None
-    return files
+    return sorted(files)
 
 
 def _fits(key: str | None, recorded: Iterable[str | None], job: Any, dag: Any) -> bool:
-    """Whether the files of a job say that they were made by `key`; those that do not say it, whether Snakemake knows."""
+    """Whether the files of a job say that `key` made them; where they do not say what did, whether Snakemake knows."""
     found = {*recorded, marked_key(job.log[0])} - {None} if None in recorded else {*recorded}
     if key is not None and found:
         return found == {key}
