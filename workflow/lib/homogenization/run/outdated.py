@@ -31,9 +31,13 @@ def remake_outdated(workflow: Any, config: MutableMapping[str, Any]) -> None:
         if files := outdated_files(dag):
             reruns = "PARAMS" in {trigger.name for trigger in workflow.rerun_triggers}
             logger.warning(
-                f"{_named(files)}: made by another configuration, corpus or code than this run asks for. Snakemake has "
-                "no record of it: a job failed after an edit, or results were moved without .snakemake. "
-                + ("They are made again." if reruns else "They stay: --rerun-triggers leaves out params.")
+                f"{_named(files)}: not made by what this run asks for"
+                + (
+                    ", of which Snakemake has no record (a job failed after an edit, or results were moved without "
+                    ".snakemake). Made again."
+                    if reruns
+                    else ". Not made again: --rerun-triggers leaves out params."
+                )
             )
             if reruns:
                 dag.forcefiles.update(files)
