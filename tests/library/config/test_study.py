@@ -180,6 +180,18 @@ def test_a_local_file_is_looked_at_before_anything_runs(tmp_path, name, content,
     assert all(words in message for words in said)
 
 
+def test_a_password_in_an_address_is_refused_without_showing_it():
+    entry = {"backend": "openai", "model": "m"}
+    message = problems(**{"writers.served": entry | {"base_url": "https://me:password1@host/v1"}})
+    assert "writers.served.base_url" in message
+    assert "put it into an environment variable" in message
+    assert "password1" not in message
+    study = load_study(
+        with_changes(SMALL, {"writers.served": entry | {"base_url": "https://me:$PASSWORD@host/v1?v=2"}})
+    )
+    assert study.writers["served"].base_url == "https://me:$PASSWORD@host/v1?v=2"
+
+
 def test_the_head_of_a_local_file_is_enough(tmp_path):
     """What one line does not tell is left to the job; a byte-order mark is no part of the first column."""
     contents = {"a.json": b'[\n {"txt": "a"}\n]\n', "b.csv": b"\xef\xbb\xbftext,label\na,b\n"}

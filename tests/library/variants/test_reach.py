@@ -6,7 +6,7 @@ from loaded_rules import reached_by as reached
 
 
 def test_a_download_reaches_neither_sentences_nor_cleaning():
-    assert reached("download_corpus") == {"corpus.reading", "corpus.sources"}
+    assert reached("download_corpus") == {"corpus.local_files", "corpus.reading", "corpus.sources"}
 
 
 def test_cleaning_and_sampling_do_not_reach_each_other():
