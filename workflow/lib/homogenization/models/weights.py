@@ -16,6 +16,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from homogenization.models.built import ORIGIN_FILE
 from homogenization.models.declared import Declared
+from homogenization.models.folders import checked_folder, refuse_adapter
 from homogenization.models.source import (
     Digest,
     GgufFile,
@@ -23,7 +24,6 @@ from homogenization.models.source import (
     ResolvedWeights,
     Source,
     built_in,
-    checked_folder,
     is_absent,
     whole_gguf_file,
     within_its_source,
@@ -84,6 +84,7 @@ class HubWeights(MayHoldGguf):
         asked = f"the configuration of {self._asked}"
         patterns = [pattern for pattern in HUB_FILES if not pattern.endswith(".safetensors")]
         folder = self._fetched(asked, patterns, HUB_DUPLICATES)
+        refuse_adapter(folder, asked)
         if not (folder / "config.json").is_file():
             raise HomogenizationError(
                 f"weights: {asked} lacks config.json, so it is no model in the Hugging Face format."
@@ -138,14 +139,16 @@ class PathWeights(MayHoldGguf):
         if self.gguf is not None:
             if not (folder / self.gguf).is_file():
                 raise ValueError(f"the folder {self.path!r} has no file {self.gguf!r}")
-        elif not (folder / "config.json").is_file():
-            raise ValueError(f"{self.path!r} has no config.json, so it is no model folder in the Hugging Face format")
-        elif not any(folder.glob("*.safetensors")):
-            raise ValueError(
-                f"{self.path!r} has no *.safetensors file; other weight formats can run code when they are loaded and "
-                "are refused. Save the model again with save_pretrained(), which writes safetensors"
-            )
+        else:
+            try:
+                checked_folder(folder, self._described)
+            except HomogenizationError as error:
+                raise ValueError(str(error)) from None
         return self
+
+    @property
+    def _described(self) -> str:
+        return f"the local folder {self.path}"
 
     def files(self, results: str, model: str = "") -> list[str]:
         """The files of the folder that the model is loaded from, or those that its GGUF file is converted to."""
@@ -163,11 +166,10 @@ class PathWeights(MayHoldGguf):
 
     def resolve(self) -> ResolvedWeights:
         """The folder."""
-        described = f"the local folder {self.path}"
-        return ResolvedWeights(checked_folder(Path(self.path).expanduser(), described), described, self)
+        return ResolvedWeights(checked_folder(Path(self.path).expanduser(), self._described), self._described, self)
 
     def _gguf(self, scratch: Path) -> tuple[Path, str]:
-        return Path(self.path, self.gguf), f"{self.gguf} of the local folder {self.path}"
+        return Path(self.path, self.gguf), f"{self.gguf} of {self._described}"
 
 
 class PackageWeights(MayHoldGguf):
