@@ -305,7 +305,8 @@ def test_tensors_that_would_be_left_out_or_read_as_others_are_refused(folder, ch
 
 def test_what_earlier_versions_saved_beside_parameters_is_left_out(built, folder):
     old = {"layers__0__self_attn__rotary_emb__inv_freq": torch.ones(4), "layers__0__attn__bias": torch.ones(1, 1, 8, 8)}
-    with_tensors(folder, **old, lm_head__weight=torch.ones(4, 16))
+    others = {"lm_head__weight": torch.ones(4, 16), "vision__encoder__layers__0__fc__weight": torch.ones(4, 16)}
+    with_tensors(folder, **old, **others)
     READERS["models"]({"path": str(folder)})
 
 
@@ -343,7 +344,7 @@ def test_what_is_no_file_is_not_waited_for(folder, name, kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_a_gguf_file_list_prompt_or_digest_that_is_no_file_is_not_waited_for(tmp_path, kind):
+def test_no_file_of_a_study_is_waited_for(tmp_path, kind):
     path = tmp_path / "file"
     special(path, kind)
     for read in (lambda path: _digest(path, "model.gguf"), read_yaml, load_prompt):
@@ -351,3 +352,6 @@ def test_a_gguf_file_list_prompt_or_digest_that_is_no_file_is_not_waited_for(tmp
             read(path)
     with pytest.raises(OSError, match="and not a file"):
         sha256_once(path)
+    special(tmp_path / "reviews.csv", kind)
+    with pytest.raises(HomogenizationError, match=r"corpus\.source.*reviews\.csv' is a (named pipe|device), and not"):
+        load_study(SMALL | {"corpus": SMALL["corpus"] | {"source": str(tmp_path / "reviews.csv")}})

@@ -103,18 +103,31 @@ def _refuse_left_out(
 
     Tensors outside of the blocks, such as those of a head, may be left out; so may those that are computed anew.
     """
-    lists = [(name, len(module)) for name, module in network.named_modules() if isinstance(module, ModuleList)]
+    blocks = _blocks_in_files(network, files.keys() - unexpected)
     further = getattr(network.config.get_text_config(), "num_nextn_predict_layers", 0) or 0
-    for name in sorted(unexpected):
-        about = files.get(name, (None, {}))[1]
+    for name in sorted(unexpected & files.keys()):
+        about = files[name][1]
         # masks are whole numbers, or have an axis for texts and one for heads
-        if _COMPUTED.search(name) or about.get("dtype", "F32") not in _FLOATS or len(about.get("shape", [1])) in (0, 4):
+        if _COMPUTED.search(name) or about["dtype"] not in _FLOATS or len(about["shape"]) in (0, 4):
             continue
-        for place, n_blocks in lists:
-            found = re.search(rf"(?:^|\.){re.escape(place)}\.(\d+)\.", name)
+        for place, n_blocks in blocks.items():
+            found = re.match(rf"{re.escape(place)}\.(\d+)\.", name)
             if found and (int(found[1]) < n_blocks or (whole and int(found[1]) >= n_blocks + further)):
                 raise HomogenizationError(
                     f"{folder}: the safetensors hold {name}, for which {type(network).__name__} has no place by "
                     f"config.json ({n_blocks} blocks): it would be left out, and the numbers be those of another "
                     "network. Fetch config.json and weights again, from one place."
                 )
+
+
+def _blocks_in_files(network: PreTrainedModel, taken: set[str]) -> dict[str, int]:
+    """How the files name each list of blocks that the network takes tensors of, and how many blocks it has."""
+    places = {match[1] for name in taken if (match := re.match(r"(.+?)\.\d+\.", name))}
+    lists = {name: len(module) for name, module in network.named_modules() if isinstance(module, ModuleList)}
+    return {
+        place: n_blocks
+        for place in places
+        for name, n_blocks in lists.items()
+        # the files may name the network that holds the list, or leave it out
+        if f".{place}".endswith(f".{name}") or f".{name}".endswith(f".{place}")
+    }

@@ -18,7 +18,7 @@ from transformers import (
 from homogenization.models.declared import declared_in
 from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.dtypes import torch_dtype
-from homogenization.models.folders import fields_of, weight_files
+from homogenization.models.folders import checked_folder, fields_of, weight_files
 from homogenization.models.loaded import check_loaded
 from homogenization.models.tokens import opening_token_id
 from homogenization.run.errors import HomogenizationError
@@ -121,6 +121,7 @@ def load_network(
     """
     config = options.pop("config", None)
     whole = config is None
+    checked_folder(folder, str(folder))
     weight_files(folder)
     # on a GPU, cuDNN's attention makes a plan for each new length of a text, which takes longer than the pass
     torch.backends.cuda.enable_cudnn_sdp(False)

