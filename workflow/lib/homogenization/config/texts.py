@@ -14,6 +14,7 @@ from homogenization.config.writers import Prompt
 from homogenization.corpus.sources import FORMATS, OTHER_FILES, is_local
 from homogenization.models.dtypes import Dtype
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.regular_files import kind_of_special
 from homogenization.run.sections import ExpandedPath, Option, Section, one_of, without_nulls
 from homogenization.vocabulary.variants import RULE_POSITIONS, SIDES
 from homogenization.writers.prompts import load_prompt, unit_of
@@ -72,6 +73,8 @@ class Corpus(Section):
             suffix = Path(source).suffix
             if suffix.lower() not in FORMATS:
                 raise ValueError(f"{source!r} ends in {suffix!r}; allowed: {', '.join(FORMATS)}")
+            if kind := kind_of_special(source):
+                raise ValueError(f"{source!r} is {kind}, and not a file; copy what it gives to a file")
             if not Path(source).is_file():
                 raise ValueError(f"the file {source!r} does not exist; relative paths start at the working directory")
         return source

@@ -18,6 +18,8 @@ from transformers import (
 from homogenization.models.declared import declared_in
 from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.dtypes import torch_dtype
+from homogenization.models.folders import checked_folder, fields_of, weight_files
+from homogenization.models.loaded import check_loaded
 from homogenization.models.tokens import opening_token_id
 from homogenization.run.errors import HomogenizationError
 
@@ -26,15 +28,22 @@ def load_config(folder: Path) -> PreTrainedConfig:
     """The configuration in `folder`.
 
     Raises:
-        HomogenizationError: it is missing or damaged, or transformers does not know the architecture.
+        HomogenizationError: it is missing or damaged, or transformers does not know the architecture, or refuses a
+            field.
     """
+    fields_of(folder)
     try:
-        return AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    except Exception as error:  # each configuration class checks its fields in its own way
+        reason = " ".join(line.strip() for line in str(error).splitlines()[:2]) or type(error).__name__
         raise HomogenizationError(
-            f"{folder / 'config.json'}: not a configuration that transformers knows ({first_line(error)}). Models "
-            "that bring their own code are not run; choose one whose architecture is part of transformers."
+            f"{folder / 'config.json'}: not a configuration that transformers knows ({reason}). Correct the field, "
+            "if it names one. Models that bring their own code are not run; choose one whose architecture is part of "
+            "transformers."
         ) from error
+    # how attention is computed, and the form of the output, are the caller's choice and not the file's
+    config._attn_implementation, config.return_dict = None, True
+    return config
 
 
 def is_causal(config: PreTrainedConfig) -> bool:
@@ -103,23 +112,33 @@ def load_network(
         dtype: Name of the parameters' dtype.
         not_needed: Prefixes of the names of parameters that may be absent from the files, and are then random.
         remedy: What to do where other parameters are absent.
-        options: Further arguments of `from_pretrained`, such as `attn_implementation` and `device_map`.
+        options: Further arguments of `from_pretrained`, such as `attn_implementation` and `device_map`; with `config`,
+            the network may have fewer blocks than its files.
 
     Raises:
-        HomogenizationError: A file is damaged or does not hold all parameters, or they do not fit the device.
+        HomogenizationError: A file is damaged or does not hold all parameters as config.json describes them, with
+            numbers that are finite, and nothing else of the blocks; or they do not fit the device.
     """
+    config = options.pop("config", None)
+    whole = config is None
+    checked_folder(folder, str(folder))
+    weight_files(folder)
     # on a GPU, cuDNN's attention makes a plan for each new length of a text, which takes longer than the pass
     torch.backends.cuda.enable_cudnn_sdp(False)
     try:
         network, loading = auto_class.from_pretrained(
             folder,
+            config=load_config(folder) if whole else config,
             dtype=torch_dtype(dtype),
             use_safetensors=True,
+            ignore_mismatched_sizes=True,  # they are told below, by their names
             trust_remote_code=False,
             output_loading_info=True,
             **options,
         )
-    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
+    except HomogenizationError:
+        raise
+    except Exception as error:  # each architecture refuses fields of its configuration in its own way
         if ran_out_of_memory(error):
             raise HomogenizationError(
                 f"{folder}: the weights in {dtype} do not fit into the memory of the GPU. Give the "
@@ -139,6 +158,12 @@ def load_network(
             f"{folder}: the safetensors lack {len(missing)} tensors of {type(network).__name__}, such as {missing[0]}; "
             f"they would be random. {remedy}"
         )
+    for name, stored, expected in sorted(loading["mismatched_keys"]):
+        raise HomogenizationError(
+            f"{folder}: the tensor {name} has the shape {tuple(stored)} in the safetensors, and {tuple(expected)} by "
+            "config.json. Fetch both again, from one place."
+        )
+    check_loaded(network, loading["unexpected_keys"], folder, whole)
     return network
 
 

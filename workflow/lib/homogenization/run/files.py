@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.regular_files import open_regular
 
 _RANDOM = "[a-z0-9_]" * 8  # what tempfile adds to a prefix
 
@@ -153,7 +154,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 def sha256_of(path: str | Path) -> str:
     """SHA-256 of a file, as 64 hexadecimal digits."""
-    with open(path, "rb") as handle:
+    with open_regular(path) as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 

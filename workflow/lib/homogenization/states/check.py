@@ -71,6 +71,7 @@ def check_against_eager(model: PackedModel, longest: int, record_attention: bool
     """
     probes = _probes(model.network.config.get_text_config(), longest)
     passes = _both_ways(model, probes, record_attention)
+    _refuse_not_finite(model, passes)
     exceeding = any(_difference(ours, eager) > passes.rounding(layer) for _, layer, ours, eager in passes.compared)
     # weights that accelerate offloads lie on the meta device between passes
     at_hand = not any(weight.is_meta for weight in model.network.parameters())
@@ -155,6 +156,19 @@ def _run_eager(
         for hook in hooks:
             hook.remove()
     return states, output.last_hidden_state[0], received
+
+
+def _refuse_not_finite(model: PackedModel, passes: _Passes) -> None:
+    """Refuse numbers that overflow, or stem from damaged weights, before they pass for a fault of the architecture."""
+    dtype = passes.states[0].dtype
+    for what, _, ours, eager in passes.compared:
+        if not (ours.isfinite().all() and eager.isfinite().all()):
+            cause = (
+                f"float16 ends at {torch.finfo(dtype).max:,.0f}. Set dtype: bfloat16 or float32, whose range is wider"
+                if dtype == torch.float16
+                else "config.json or the weights are damaged. Fetch both again, from one place"
+            )
+            raise HomogenizationError(f"{model.architecture}: {what} is not finite in a short text: {cause}.")
 
 
 def _compare(model: PackedModel, passes: _Passes) -> None:
