@@ -130,6 +130,19 @@ def test_degenerate_reviews_have_the_singular_values_of_an_svd_and_every_metric(
             assert np.isfinite(value) == (not undefined and spectra[view].any()) or undefined, (view, name)
 
 
+def exponential(n, width):
+    return gaussian(n, width) * np.exp(-np.arange(width) / 12)
+
+
+@pytest.mark.parametrize(("make", "tolerance"), [(gaussian, 1e-10), (decaying, 1e-10), (exponential, 1e-5)])
+def test_metrics_have_the_documented_precision(make, tolerance):
+    for shape in [(100, 576), (300, 200)]:
+        for longer in (1, 1e4):
+            tokens = make(*shape)
+            tokens[0] *= longer
+            assert_metrics_equal_svd(tokens.astype(np.float32), tolerance)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_repeated_rows(shape):
     rows = np.random.default_rng(1).integers(0, shape[0] // 3, shape[0])
