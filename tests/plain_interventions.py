@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import transformers
 
-from homogenization.interventions.cells import cells
+from homogenization.interventions.cells import CENTRED, cells
 from homogenization.interventions.changes import dial, sight
 from homogenization.interventions.passes import Recorder
 from homogenization.interventions.patterns import PATTERNS
@@ -151,7 +151,7 @@ def whole_graph_slopes(model, ids, patterns, metrics):
     rows = views_of(layers[-1], range(1, len(ids)))
     slopes = np.zeros((model.n_blocks, len(patterns), len(cells(metrics))))
     for cell, (view, metric) in enumerate(cells(metrics)):
-        gradients = torch.autograd.grad(DIFFERENTIABLE[metric](rows[view]), probes, retain_graph=True)
+        gradients = torch.autograd.grad(DIFFERENTIABLE[metric](rows[view], view == CENTRED), probes, retain_graph=True)
         for attention, gradient in zip(maps, gradients, strict=True):
             seen = sight(attention, b"r")
             for number, name in enumerate(patterns):

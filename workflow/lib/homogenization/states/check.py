@@ -21,9 +21,16 @@ _PROBE_LENGTHS = (14, 10)
 
 @dataclass(frozen=True)
 class Findings:
-    """Findings of the check: whether attention is causal, and whether a norm follows the last block."""
+    """Findings of the check: who sees whom, and whether a norm follows the last block.
+
+    Attributes:
+        causal: whether a query sees only its own key and earlier ones, in all blocks.
+        attention_windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
+        final_norm: whether a norm follows the last block.
+    """
 
     causal: bool
+    attention_windows: tuple[int | None, ...]
     final_norm: bool
 
 
@@ -83,7 +90,9 @@ def check_against_eager(model: PackedModel, longest: int, record_attention: bool
     else:
         _compare(model, passes)
     packed = passes.packed
-    return Findings(packed.packed_pass.is_causal(model.n_blocks), _has_final_norm(model, passes.states[-1], packed))
+    causal = packed.packed_pass.is_causal(model.n_blocks)  # which refuses a block that did not attend
+    attention_windows = tuple(packed.packed_pass.windows[block] for block in range(model.n_blocks))
+    return Findings(causal, attention_windows, _has_final_norm(model, passes.states[-1], packed))
 
 
 def _both_ways(model: PackedModel, probes: list[torch.Tensor], record_attention: bool) -> _Passes:

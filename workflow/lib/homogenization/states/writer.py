@@ -34,11 +34,14 @@ _FLOAT16_MAX = 65_504.0
 
 @dataclass(frozen=True)
 class StoreShape:
-    """Contents of a store: number of blocks, width and stored layers of the residual stream, and optional arrays."""
+    """Contents of a store: blocks and what their queries see, width and stored layers of the residual stream, and
+    optional arrays.
+    """
 
     n_blocks: int
     width: int
     causal: bool
+    attention_windows: tuple[int | None, ...]
     final_norm: bool
     attention_received: bool
     layers: tuple[int, ...]
@@ -253,6 +256,7 @@ def root_attributes(
         "review_ids": list(review_ids),
         **asdict(shape),
         "layers": list(shape.layers),
+        "attention_windows": list(shape.attention_windows),
         "storage_dtype": storage_dtype,
         "extracted_by": job_record(),
         **attributes,
