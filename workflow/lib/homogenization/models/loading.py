@@ -1,4 +1,4 @@
-"""Loading of configuration, tokenizer and network from a folder of safetensors, without code from that folder."""
+"""Loading of configuration and network from a folder of safetensors, without code from that folder."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,16 +9,13 @@ from safetensors import SafetensorError, safe_open
 from transformers import (
     AutoConfig,
     AutoModel,
-    AutoTokenizer,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 
-from homogenization.models.declared import declared_in
 from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.dtypes import torch_dtype
-from homogenization.models.tokens import opening_token_id
 from homogenization.run.errors import HomogenizationError
 
 
@@ -42,49 +39,6 @@ def is_causal(config: PreTrainedConfig) -> bool:
     with torch.device("meta"):
         network = AutoModel.from_config(config, trust_remote_code=False)
     return all(getattr(module, "is_causal", True) for module in network.modules())
-
-
-def load_tokenizer(folder: Path, bos: str = "default") -> PreTrainedTokenizerBase:
-    """The fast tokenizer in `folder`.
-
-    Args:
-        folder: Folder of the model.
-        bos: `bos` of a model's entry. With `always`, a tokenizer without a BOS token (and without CLS) takes the one
-            that config.json names, as for Qwen2.5.
-
-    Raises:
-        HomogenizationError: no tokenizer can be loaded, or only a slow one; or `bos` is `always` and neither the
-            tokenizer nor config.json names a BOS token.
-    """
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise HomogenizationError(f"{folder}: no tokenizer can be loaded ({first_line(error)}).") from error
-    if not tokenizer.is_fast:
-        raise HomogenizationError(
-            f"{folder}: the tokenizer {type(tokenizer).__name__} gives no character offsets. Add a tokenizer.json."
-        )
-    if bos == "always" and opening_token_id(tokenizer) is None:
-        tokenizer.bos_token = _configured_bos(tokenizer, folder)
-    return tokenizer
-
-
-def _configured_bos(tokenizer: PreTrainedTokenizerBase, folder: Path) -> str:
-    """The token of `bos_token_id` in config.json itself: transformers has defaults that the model may not know."""
-    declared = declared_in(folder)
-    token_id = declared.fields.get("bos_token_id") if declared else None
-    if not isinstance(token_id, int):
-        raise HomogenizationError(
-            f"bos: 'always', but neither the tokenizer in {folder} nor its config.json (bos_token_id) names a BOS "
-            "token. Use default or never."
-        )
-    token = tokenizer.convert_ids_to_tokens(token_id) if 0 <= token_id < len(tokenizer) else None
-    if token is None:
-        raise HomogenizationError(
-            f"bos: 'always', but {folder / 'config.json'} has bos_token_id {token_id}, and its tokenizer has no such "
-            f"token (it has {len(tokenizer)}). Use default or never."
-        )
-    return token
 
 
 def load_network(
