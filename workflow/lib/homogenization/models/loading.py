@@ -16,6 +16,7 @@ from transformers import (
 
 from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.dtypes import torch_dtype
+from homogenization.models.embeddings import refuse_absent_rows
 from homogenization.run.errors import HomogenizationError
 
 
@@ -36,9 +37,31 @@ def load_config(folder: Path) -> PreTrainedConfig:
 
 def is_causal(config: PreTrainedConfig) -> bool:
     """Whether the blocks of such a network attend causally; its class on the meta device tells."""
-    with torch.device("meta"):
-        network = AutoModel.from_config(config, trust_remote_code=False)
-    return all(getattr(module, "is_causal", True) for module in network.modules())
+    return all(getattr(module, "is_causal", True) for module in _skeleton(config).modules())
+
+
+def first_position(network: torch.nn.Module) -> int:
+    """The position of a text's first token: RoBERTa's family begins behind the index that stands for padding."""
+    for name, module in network.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return module.padding_idx + 1
+    return 0
+
+
+def _skeleton(config: PreTrainedConfig) -> PreTrainedModel:
+    """The network without its head on the meta device, without numbers.
+
+    Raises:
+        HomogenizationError: its class refuses the configuration.
+    """
+    try:
+        with torch.device("meta"):
+            return AutoModel.from_config(config, trust_remote_code=False)
+    except Exception as error:  # each class refuses in its own way
+        raise HomogenizationError(
+            f"{config.model_type}: no network can be made of its config.json ({first_line(error)}). Correct the file, "
+            "or choose a model that transformers' AutoModel reads."
+        ) from error
 
 
 def load_network(
@@ -93,19 +116,34 @@ def load_network(
             f"{folder}: the safetensors lack {len(missing)} tensors of {type(network).__name__}, such as {missing[0]}; "
             f"they would be random. {remedy}"
         )
+    refuse_absent_rows(network, folder)
     return network
 
 
 def context_of(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, folder: Path) -> int:
-    """The model's context in tokens: the number of positions or, if unknown, the tokenizer's own limit.
+    """`known_context`, for a model in `folder`.
 
     Raises:
-        HomogenizationError: neither is known.
+        HomogenizationError: it is not known.
     """
-    for limit in (getattr(config.get_text_config(), "max_position_embeddings", None), tokenizer.model_max_length):
+    context = known_context(config, tokenizer)
+    if context is None:
+        raise HomogenizationError(
+            f"{folder / 'config.json'}: no context length (max_position_embeddings) is given. Add it there, or as "
+            "model_max_length to tokenizer_config.json."
+        )
+    return context
+
+
+def known_context(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """The model's context in tokens: the number of positions of a text or, if unknown, the tokenizer's own limit."""
+    fields = config.get_text_config()
+    positions = getattr(fields, "max_position_embeddings", None)
+    for limit in (positions, tokenizer.model_max_length):
         if isinstance(limit, int) and 0 < limit < 10**9:  # tokenizers without a limit give an immense number
-            return limit
-    raise HomogenizationError(f"{folder / 'config.json'}: no context length (max_position_embeddings) is given.")
+            learned = limit is positions and not getattr(fields, "rope_parameters", None)
+            return limit - first_position(_skeleton(config)) if learned else limit
+    return None
 
 
 def checked_max_tokens(
