@@ -45,7 +45,9 @@ def blocks_of(network: PreTrainedModel) -> ModuleList:
     inner = {id(module) for outer in lists for module in outer.modules() if module is not outer}
     outermost = [module for module in lists if id(module) not in inner]
     if len(outermost) != 1:
-        raise unsupported(architecture, f"{len(outermost)} lists of {n_blocks} blocks instead of one")
+        others = config is not network.config
+        cure = "; it holds other networks too, so save the one for texts alone (its save_pretrained)" if others else ""
+        raise unsupported(architecture, f"{len(outermost)} lists of {n_blocks} blocks instead of one{cure}")
     return outermost[0]
 
 

@@ -17,6 +17,7 @@ import gguf
 import numpy as np
 import torch
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFValueType, dequantize
+from tokenizers.normalizers import NFC
 from tokenizers.pre_tokenizers import Digits, Sequence
 from transformers import (
     AutoConfig,
@@ -43,6 +44,14 @@ _FLOAT_VALUES = ([GGUFValueType.FLOAT32], [GGUFValueType.FLOAT64])
 # byte-level vocabularies whose texts are split as GPT-2 splits them, which is what transformers does by itself; True:
 # after each digit has been taken apart
 _SPLIT_LIKE_GPT2 = {"gpt-2": False, "smollm": True}
+# what llama.cpp (src/llama-vocab.cpp) does besides: a part of a text that is a token is not merged again, and a text
+# opens with BOS unless the file says otherwise
+_WHOLE_PARTS = frozenset(
+    ("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano", "tekken")
+)
+_COMPOSED = frozenset(
+    ("qwen2", "qwen35")
+)  # their tokenizer.json puts accents on their letters (NFC); llama.cpp does not
 
 
 def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
@@ -72,7 +81,7 @@ def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
         read = _checked(link, described)
         network = _network(link, described, sum(read.sizes))
         origin = f"{described}, SHA-256 {digest}; {read.quantised}; dequantised to float32"
-        save_model(network, _tokenizer(link, described, read.split), origin, folder)
+        save_model(network, _tokenizer(link, described, read), origin, folder)
 
 
 @contextmanager
@@ -99,11 +108,13 @@ class _Header:
         sizes: Number of entries of each tensor.
         kinds: Number of tensors of each type.
         split: How a byte-level tokenizer splits texts, by llama.cpp's name; None for other tokenizers.
+        says_bos: Whether the file says if BOS opens a text.
     """
 
     sizes: list[int]
     kinds: Counter[str]
     split: str | None
+    says_bos: bool
 
     @property
     def quantised(self) -> str:
@@ -164,7 +175,12 @@ def _checked(path: Path, described: str) -> _Header:
             "safetensors."
         )
     kinds = Counter(tensor.tensor_type.name for tensor in reader.tensors)
-    return _Header([int(tensor.n_elements) for tensor in reader.tensors], kinds, split if kind == "gpt2" else None)
+    return _Header(
+        [int(tensor.n_elements) for tensor in reader.tensors],
+        kinds,
+        split if kind == "gpt2" else None,
+        "tokenizer.ggml.add_bos_token" in metadata,
+    )
 
 
 def _supported_kinds() -> list[str]:
@@ -230,11 +246,17 @@ def _named(described: str, problem: str) -> Iterator[None]:
         raise HomogenizationError(f"{described}: {problem} ({first_line(error)}).") from error
 
 
-def _tokenizer(path: Path, described: str, split: str | None) -> PreTrainedTokenizerBase:
+def _tokenizer(path: Path, described: str, read: _Header) -> PreTrainedTokenizerBase:
     """The tokenizer, with the chat template and the choice about BOS that the file states."""
     with _named(described, "transformers can't read its tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, trust_remote_code=False)
+    backend, split = tokenizer.backend_tokenizer, read.split
     if _SPLIT_LIKE_GPT2.get(split):
-        backend = tokenizer.backend_tokenizer
         backend.pre_tokenizer = Sequence([Digits(individual_digits=True), backend.pre_tokenizer])
+    if split in _COMPOSED:
+        backend.normalizer = NFC()
+    if split in _WHOLE_PARTS:
+        backend.model.ignore_merges = True
+        if not read.says_bos:
+            tokenizer.add_bos_token = True
     return tokenizer

@@ -1,4 +1,4 @@
-"""Loading of configuration, tokenizer and network from a folder of safetensors, without code from that folder."""
+"""Loading of configuration and network from a folder of safetensors, without code from that folder."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,18 +9,16 @@ from safetensors import SafetensorError, safe_open
 from transformers import (
     AutoConfig,
     AutoModel,
-    AutoTokenizer,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 
-from homogenization.models.declared import declared_in
 from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.dtypes import torch_dtype
+from homogenization.models.embeddings import refuse_absent_rows
 from homogenization.models.folders import checked_folder, fields_of, weight_files
 from homogenization.models.loaded import check_loaded
-from homogenization.models.tokens import opening_token_id
 from homogenization.run.errors import HomogenizationError
 
 
@@ -48,52 +46,31 @@ def load_config(folder: Path) -> PreTrainedConfig:
 
 def is_causal(config: PreTrainedConfig) -> bool:
     """Whether the blocks of such a network attend causally; its class on the meta device tells."""
-    with torch.device("meta"):
-        network = AutoModel.from_config(config, trust_remote_code=False)
-    return all(getattr(module, "is_causal", True) for module in network.modules())
+    return all(getattr(module, "is_causal", True) for module in _skeleton(config).modules())
 
 
-def load_tokenizer(folder: Path, bos: str = "default") -> PreTrainedTokenizerBase:
-    """The fast tokenizer in `folder`.
+def first_position(network: torch.nn.Module) -> int:
+    """The position of a text's first token: RoBERTa's family begins behind the index that stands for padding."""
+    for name, module in network.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return module.padding_idx + 1
+    return 0
 
-    Args:
-        folder: Folder of the model.
-        bos: `bos` of a model's entry. With `always`, a tokenizer without a BOS token (and without CLS) takes the one
-            that config.json names, as for Qwen2.5.
+
+def _skeleton(config: PreTrainedConfig) -> PreTrainedModel:
+    """The network without its head on the meta device, without numbers.
 
     Raises:
-        HomogenizationError: no tokenizer can be loaded, or only a slow one; or `bos` is `always` and neither the
-            tokenizer nor config.json names a BOS token.
+        HomogenizationError: its class refuses the configuration.
     """
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise HomogenizationError(f"{folder}: no tokenizer can be loaded ({first_line(error)}).") from error
-    if not tokenizer.is_fast:
+        with torch.device("meta"):
+            return AutoModel.from_config(config, trust_remote_code=False)
+    except Exception as error:  # each class refuses in its own way
         raise HomogenizationError(
-            f"{folder}: the tokenizer {type(tokenizer).__name__} gives no character offsets. Add a tokenizer.json."
-        )
-    if bos == "always" and opening_token_id(tokenizer) is None:
-        tokenizer.bos_token = _configured_bos(tokenizer, folder)
-    return tokenizer
-
-
-def _configured_bos(tokenizer: PreTrainedTokenizerBase, folder: Path) -> str:
-    """The token of `bos_token_id` in config.json itself: transformers has defaults that the model may not know."""
-    declared = declared_in(folder)
-    token_id = declared.fields.get("bos_token_id") if declared else None
-    if not isinstance(token_id, int):
-        raise HomogenizationError(
-            f"bos: 'always', but neither the tokenizer in {folder} nor its config.json (bos_token_id) names a BOS "
-            "token. Use default or never."
-        )
-    token = tokenizer.convert_ids_to_tokens(token_id) if 0 <= token_id < len(tokenizer) else None
-    if token is None:
-        raise HomogenizationError(
-            f"bos: 'always', but {folder / 'config.json'} has bos_token_id {token_id}, and its tokenizer has no such "
-            f"token (it has {len(tokenizer)}). Use default or never."
-        )
-    return token
+            f"{config.model_type}: no network can be made of its config.json ({first_line(error)}). Correct the file, "
+            "or choose a model that transformers' AutoModel reads."
+        ) from error
 
 
 def load_network(
@@ -164,19 +141,34 @@ def load_network(
             "config.json. Fetch both again, from one place."
         )
     check_loaded(network, loading["unexpected_keys"], folder, whole)
+    refuse_absent_rows(network, folder)
     return network
 
 
 def context_of(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, folder: Path) -> int:
-    """The model's context in tokens: the number of positions or, if unknown, the tokenizer's own limit.
+    """`known_context`, for a model in `folder`.
 
     Raises:
-        HomogenizationError: neither is known.
+        HomogenizationError: it is not known.
     """
-    for limit in (getattr(config.get_text_config(), "max_position_embeddings", None), tokenizer.model_max_length):
+    context = known_context(config, tokenizer)
+    if context is None:
+        raise HomogenizationError(
+            f"{folder / 'config.json'}: no context length (max_position_embeddings) is given. Add it there, or as "
+            "model_max_length to tokenizer_config.json."
+        )
+    return context
+
+
+def known_context(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """The model's context in tokens: the number of positions of a text or, if unknown, the tokenizer's own limit."""
+    fields = config.get_text_config()
+    positions = getattr(fields, "max_position_embeddings", None)
+    for limit in (positions, tokenizer.model_max_length):
         if isinstance(limit, int) and 0 < limit < 10**9:  # tokenizers without a limit give an immense number
-            return limit
-    raise HomogenizationError(f"{folder / 'config.json'}: no context length (max_position_embeddings) is given.")
+            learned = limit is positions and not getattr(fields, "rope_parameters", None)
+            return limit - first_position(_skeleton(config)) if learned else limit
+    return None
 
 
 def checked_max_tokens(

@@ -1,6 +1,7 @@
 """The check that a packed pass gives the same numbers as transformers' own attention; each model must pass it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
@@ -99,9 +100,10 @@ def _both_ways(model: PackedModel, probes: list[torch.Tensor], record_attention:
     """Run the probe packed, and each of its texts by transformers' eager attention."""
     lengths = [len(probe) for probe in probes]
     states: list[torch.Tensor] = []
-    packed = run_packed(
-        model, torch.cat(probes), lengths, record_attention, lambda _, taken: states.append(taken.clone())
-    )
+    with _told(model, "a pass over packed texts", sum(lengths)):
+        packed = run_packed(
+            model, torch.cat(probes), lengths, record_attention, lambda _, taken: states.append(taken.clone())
+        )
     if len(states) != model.n_blocks + 1 or states[0].shape[-1] != model.width:
         raise unsupported(model.architecture, "its residual stream does not pass once through each block")
     compared = []
@@ -126,7 +128,9 @@ def _probes(config: Any, longest: int) -> list[torch.Tensor]:
         lengths.append(min(max(crossed) + 16, longest))
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(config.vocab_size, (sum(lengths),), generator=generator)
-    ids[ids == config.pad_token_id] = (config.pad_token_id or 0) + 1
+    padding = getattr(config, "pad_token_id", None)
+    if padding is not None:
+        ids[ids == padding] = (padding + 1) % config.vocab_size
     return list(ids.split(lengths))
 
 
@@ -149,17 +153,11 @@ def _run_eager(
     hooks = [module.register_forward_hook(sum_columns(block)) for block, module in attention_modules.items()]
     model.network.set_attn_implementation("eager")
     try:
-        with residual_stream_taken(model.blocks, lambda _, taken: states.append(taken.clone())):
+        with (
+            _told(model, "transformers' eager attention", len(token_ids)),
+            residual_stream_taken(model.blocks, lambda _, taken: states.append(taken.clone())),
+        ):
             output = forward(model, token_ids)
-    except (TypeError, ValueError, RuntimeError) as error:
-        if ran_out_of_memory(error):
-            raise HomogenizationError(
-                f"{model.architecture}: memory runs out in the check against transformers' eager attention, in a text "
-                f"of {len(token_ids)} tokens. Give the model more GPUs (gpus), or run it in bfloat16 (dtype)."
-            ) from error
-        if is_of_device(error):
-            raise
-        raise unsupported(model.architecture, f"transformers' eager attention fails ({error})") from error
     finally:
         model.network.set_attn_implementation(PACKED_ATTENTION)
         for hook in hooks:
@@ -178,6 +176,22 @@ def _refuse_not_finite(model: PackedModel, passes: _Passes) -> None:
                 else "config.json or the weights are damaged. Fetch both again, from one place"
             )
             raise HomogenizationError(f"{model.architecture}: {what} is not finite in a short text: {cause}.")
+
+
+@contextmanager
+def _told(model: PackedModel, what: str, n_tokens: int) -> Iterator[None]:
+    """A failure in the `with` block, a pass over so many tokens, as the refusal of the architecture."""
+    try:
+        yield
+    except (TypeError, ValueError, AttributeError, RuntimeError) as error:
+        if ran_out_of_memory(error):
+            raise HomogenizationError(
+                f"{model.architecture}: memory runs out in the check, in {what} of {n_tokens} tokens. Give the model "
+                "more GPUs (gpus), or run it in bfloat16 (dtype)."
+            ) from error
+        if is_of_device(error):
+            raise
+        raise unsupported(model.architecture, f"{what} fails ({error})") from error
 
 
 def _compare(model: PackedModel, passes: _Passes) -> None:

@@ -12,7 +12,8 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 from homogenization.models.blocks import blocks_of
 from homogenization.models.devices import placement
 from homogenization.models.digests import combined_digest, verified_digests
-from homogenization.models.loading import context_of, is_causal, load_config, load_network, load_tokenizer
+from homogenization.models.loading import context_of, is_causal, load_config, load_network
+from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.untrained import position_embeddings
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
