@@ -12,9 +12,9 @@ if STUDY.consequences:
             positional=lambda wildcards: STUDY.reading.positional(wildcards.model, wildcards.text),
         output:
             # rows of earlier conditions stay
-            metrics=update("<results>/consequences/{model}/{text}/{shard}.parquet"),
-            texts=update("<results>/consequences/{model}/{text}/{shard}.texts.parquet"),
-            states=update("<results>/consequences/{model}/{text}/{shard}.states.parquet"),
+            metrics=grown("<results>/consequences/{model}/{text}/{shard}.parquet"),
+            texts=grown("<results>/consequences/{model}/{text}/{shard}.texts.parquet"),
+            states=grown("<results>/consequences/{model}/{text}/{shard}.states.parquet"),
         log:
             "<logs>/consequences/{model}/{text}/{shard}.log",
         wildcard_constraints:

@@ -13,15 +13,28 @@ rule download_corpus:
     conda:
         "../../envs/homogenization.yaml"
     params:
-        **STUDY.corpus.params("subset", "revision", "split", "text_column", "label_column"),
+        # Snakemake takes braces in a text for wildcards
+        **{
+            name: lambda wildcards, value=value: value
+            for name, value in STUDY.corpus.params(
+                "subset", "revision", "split", "text_column", "label_column"
+            ).items()
+        },
         code=code("download_corpus"),
         hub=None if STUDY.corpus.is_local else STUDY.corpus.source,
     script:
         "../scripts/download_corpus.py"
 
 
-# the folder of results where it lies: with the prefix of a module
+# the folder of results where it lies: with the prefix of a module, and where jobs find the files of a storage
 RESULTS = str(Path(rules.download_corpus.output.raw).parents[1])
+# the same as a configuration would name it
+NAMED_RESULTS = RESULTS
+if IN_STORAGE:
+    key = rules.download_corpus.output.raw.storage_object.query.removeprefix(
+        workflow.storage_settings.default_storage_prefix or ""
+    )
+    NAMED_RESULTS = str(Path(key.lstrip("/")).parents[1])
 
 
 rule clean_corpus:

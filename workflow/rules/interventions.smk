@@ -15,10 +15,10 @@ if STUDY.intervention_jobs:
             ],
         output:
             # rows of earlier conditions stay
-            metrics=update("<results>/interventions/{model}/{variant}/{shard}.parquet"),
-            doses=update("<results>/interventions/{model}/{variant}/{shard}.doses.parquet"),
-            slopes=update("<results>/interventions/{model}/{variant}/{shard}.slopes.parquet"),
-            delivered=update("<results>/interventions/{model}/{variant}/{shard}.delivered.parquet"),
+            metrics=grown("<results>/interventions/{model}/{variant}/{shard}.parquet"),
+            doses=grown("<results>/interventions/{model}/{variant}/{shard}.doses.parquet"),
+            slopes=grown("<results>/interventions/{model}/{variant}/{shard}.slopes.parquet"),
+            delivered=grown("<results>/interventions/{model}/{variant}/{shard}.delivered.parquet"),
         log:
             "<logs>/interventions/{model}/{variant}/{shard}.log",
         conda:

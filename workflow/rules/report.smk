@@ -25,6 +25,8 @@ rule make_report:
         report="<results>/report.html",
     log:
         "<logs>/make_report.log",
+    # where Snakemake's records of the other jobs are
+    localrule: APART
     conda:
         "../../envs/homogenization.yaml"
     params:
@@ -33,7 +35,7 @@ rule make_report:
         config=config
         | {
             "variants": config.get("variants", DEFAULT_VARIANTS),
-            "results": RESULTS,
+            "results": NAMED_RESULTS,
             "claims": STUDY.claims,
         },
         address=ADDRESS,
@@ -126,8 +128,8 @@ if STUDY.examples:
             similarity=[] if STUDY.examples.reviews else "<results>/tables/similarity.parquet",
         output:
             # the same texts are not read again
-            texts=update("<results>/examples/{model}.texts.parquet"),
-            tokens=update("<results>/examples/{model}.tokens.parquet"),
+            texts=grown("<results>/examples/{model}.texts.parquet"),
+            tokens=grown("<results>/examples/{model}.tokens.parquet"),
         log:
             "<logs>/examples/{model}.log",
         conda:

@@ -38,6 +38,27 @@ rule build_random_model:
         "../scripts/build_random_model.py"
 
 
+for carried, source in STUDY.carried.items():
+
+    rule:
+        """Copies the files of a model from a folder of this machine to the storage that jobs read."""
+        name:
+            f"carry_weights_{carried.rpartition('-')[2]}"
+        input:
+            files=[local(file) for file in source.carried.values()],
+        output:
+            files=source.built_files("<results>"),
+        log:
+            f"<logs>/weights/{carried}.log",
+        conda:
+            "../../envs/homogenization.yaml"
+        params:
+            code=code("carry_weights"),
+            weights=source.params(),
+        script:
+            "../scripts/carry_weights.py"
+
+
 rule convert_gguf:
     """Weights and tokenizer of a GGUF file, as safetensors in float32."""
     input:

@@ -9,6 +9,7 @@ from pathlib import Path
 from homogenization.run.job import job
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
+from homogenization.run.storage import arguments_of_storage
 
 report = snakemake.output.report
 with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(report) as partial:
@@ -19,6 +20,8 @@ with job(snakemake), tempfile.TemporaryDirectory() as folder, written_whole(repo
     command += ["--configfile", str(configfile), "--report", str(partial)]
     # the running workflow holds the lock; its profile may name an executor, which a report does not need
     command += ["--nolock", "--workflow-profile", "none"]
+    # records of jobs name the objects of a storage
+    command += arguments_of_storage()
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print(done.stdout)
     if done.returncode != 0:

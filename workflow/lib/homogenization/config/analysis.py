@@ -2,20 +2,20 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 
 from homogenization.config.claims import load_all_claims
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.sections import ExpandedPath, Section, one_of, pairs_of, without_nulls
+from homogenization.run.sections import ExpandedPath, Section, lies_here, one_of, pairs_of, without_nulls
 
 
-def _readable_claims(paths: list[str] | None) -> list[str] | None:
+def _readable_claims(paths: list[str] | None, info: ValidationInfo) -> list[str] | None:
     """`paths`, after a check that the files hold valid claims."""
     try:
-        load_all_claims(paths or [])
+        load_all_claims(paths if paths and lies_here(info) else [])
     except HomogenizationError as error:
         raise ValueError(str(error)) from None
     return paths

@@ -45,7 +45,7 @@ from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.declared import Declared
 from homogenization.run.errors import nearest
-from homogenization.run.sections import ExpandedPath, Name, Section, one_of, pairs_of
+from homogenization.run.sections import ExpandedPath, Name, Section, lies_here, one_of, one_path, pairs_of
 from homogenization.vocabulary.variants import RANDOM_PAIRS
 
 RESERVED_VARIANTS = (RANDOM_PAIRS,)
@@ -102,11 +102,22 @@ class Keys(Section):
 
     @field_validator("results")
     @classmethod
-    def results_in_a_folder(cls, results: str) -> str:
-        """It is a folder for results alone, where a folder can be made, and its name has no meaning to Snakemake."""
-        if special := sorted(set(results) & set("{}*?\n")):
+    def results_in_a_folder(cls, results: str, info: ValidationInfo) -> str:
+        """It is a folder for results alone, where a folder can be made, spelt in one way."""
+        if special := sorted(set(results) & set("*?")):
             raise ValueError(f"{results!r}: the name of a folder of results has no {' or '.join(map(repr, special))}")
-        place = Path(results).resolve()
+        if "://" in results:
+            scheme, _, bucket = results.partition("://")
+            raise ValueError(
+                f"{results!r} is an address; name a folder, such as 'results', and call Snakemake with "
+                f"--default-storage-provider {scheme} --default-storage-prefix {scheme}://{bucket.partition('/')[0]}, "
+                "which keeps it there (docs/cluster.md)"
+            )
+        place, results = Path(results).resolve(), os.path.normpath(results)
+        if place != Path(results).resolve():
+            raise ValueError(f"{results!r} leads through a link and '..'; write the path out")
+        if not lies_here(info):
+            return results
         if Path.cwd().is_relative_to(place) or (place / "Snakefile").exists():
             raise ValueError(
                 f"{results!r} holds other files than results (the working directory or a Snakefile); name a folder of "
@@ -121,10 +132,10 @@ class Keys(Section):
 
     @field_validator("container")
     @classmethod
-    def image_exists(cls, container: str | None) -> str | None:
+    def image_exists(cls, container: str | None, info: ValidationInfo) -> str | None:
         """An image that is a file exists."""
-        is_file = container is not None and container.endswith(".sif") and "://" not in container
-        if is_file and not Path(container).is_file():
+        is_file = container is not None and one_path(container).endswith(".sif") and "://" not in container
+        if is_file and lies_here(info) and not Path(container).is_file():
             raise ValueError(f"the file {container!r} does not exist; build it (docs/cluster.md), or name an address")
         return container
 
@@ -254,7 +265,7 @@ class Keys(Section):
         """An entry that is trained stands for a model of each seed and snapshot; its start can be trained."""
         single = single_models(models)
         for model in single.values():
-            if model.weights.arm and "results" in info.data:
+            if model.weights.arm and "results" in info.data and lies_here(info):
                 refuse_untrainable(model.weights, model.weights.start.declared(info.data["results"]))
         return single
 
@@ -330,7 +341,7 @@ def _check_templates(chosen: Interventions, info: ValidationInfo) -> None:
 
 def _read_by(names: Sequence[str] | None, info: ValidationInfo) -> dict[str, Declared | None]:
     """What files tell of the networks of some models, or of all; their jobs say the rest."""
-    models = info.data.get("models", {}) if "results" in info.data else {}
+    models = info.data.get("models", {}) if "results" in info.data and lies_here(info) else {}
     return {name: models[name].weights.declared(info.data["results"]) for name in names or models if name in models}
 
 

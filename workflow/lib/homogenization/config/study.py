@@ -4,7 +4,7 @@ Every parse of the Snakefile imports it, so it imports neither torch nor transfo
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -27,10 +27,13 @@ from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
 from homogenization.models.source import Source
-from homogenization.models.weights import RandomWeights
+from homogenization.models.weights import PathWeights, RandomWeights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import describe_problems, without_nulls
 from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL, SIDES
+
+# they steer a terminal that shows them; neither tab nor line feed
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Study(Keys):
@@ -87,15 +90,38 @@ class Study(Keys):
     @cached_property
     def gguf_sizes(self) -> dict[str, tuple[Source, float | None]]:
         """`gguf_sources`, each with the largest `billions` of the entries that name it; None where none gives any."""
+        sizes: dict[str, tuple[Source, float | None]] = {}
+        for source, billions in self._sources:
+            if folder := source.converted_in:
+                given = [size for size in (sizes.get(folder, (None, None))[1], billions) if size is not None]
+                sizes[folder] = (source, max(given, default=None))
+        return sizes
+
+    @property
+    def _sources(self) -> list[tuple[Source, float | None]]:
+        """The weights that anyone names, or that a model is trained from, with `billions` of the entry."""
         entries = (*self.models.values(), *self.writers.values(), self.fluency)
         sources = [(getattr(entry, "weights", None), getattr(entry, "billions", None)) for entry in entries]
         sources += [(self.similarity.encoder, None), (getattr(self.keyphrases, "keybert", None), None)]
-        sizes: dict[str, tuple[Source, float | None]] = {}
-        for source, billions in sources:
-            if source and (folder := source.start.converted_in):
-                given = [size for size in (sizes.get(folder, (None, None))[1], billions) if size is not None]
-                sizes[folder] = (source.start, max(given, default=None))
-        return sizes
+        return [(source.start, billions) for source, billions in sources if source]
+
+    @property
+    def carried(self) -> dict[str, PathWeights]:
+        """Weights in folders that machines of jobs lack, by the folder below `weights/` from which they read them."""
+        there = {getattr(source, "carried_in", None): source for source, _ in self._sources}
+        return {folder: source for folder, source in there.items() if folder}
+
+    @property
+    def texts_read(self) -> list[str]:
+        """The files of prompts and claims, which every parse of the Snakefile reads."""
+        prompts = (getattr(one, "prompt", None) for one in (self.keyphrases, *self.variants.values()))
+        return list(dict.fromkeys([*(self.claims or []), *filter(None, prompts)]))
+
+    @property
+    def read_beforehand(self) -> dict[str, Any]:
+        """What files say that the machines of jobs may lack, for `load_study` in a job; JSON."""
+        folders = {source.path: list(source.carried) for source in self.carried.values()}
+        return {"label_column": self.corpus.label_column, "carried": folders}
 
     @cached_property
     def training_runs(self) -> dict[str, Run]:
@@ -430,24 +456,51 @@ class Study(Keys):
         return claim | {"minus": control} if control else claim
 
 
-def load_study(raw: Mapping[str, Any], source: str = "config") -> Study:
+def load_study(
+    raw: Mapping[str, Any], source: str = "config", in_job: bool = False, beforehand: Mapping[str, Any] | None = None
+) -> Study:
     """Check `raw` (as Snakemake merged it) and return it as a `Study`.
 
     A model, variant or writer that is set to null is dropped, so that an overlay can remove entries of its base.
 
+    Args:
+        raw: the configuration.
+        source: where it comes from, for messages.
+        in_job: whether a job reads it, which looks at none of the files that the configuration names: they were
+            checked before, and may lie on another machine.
+        beforehand: `read_beforehand` of the study in the process that sent this job; an empty mapping in that process,
+            where jobs run on machines without its files; None where they share a file system.
+
     Raises:
         HomogenizationError: the message names every problem: key, value, what is allowed, nearest spelling.
     """
+    for key, value in raw.items():
+        if unprintable := [text for text in _texts({key: value}) if _CONTROL.search(text)]:
+            raise HomogenizationError(f"{source}: {key!r}: {unprintable[0]!r} holds control characters; leave them out")
     sections = {
         key: without_nulls(value) if key in ("models", "variants", "writers") else value for key, value in raw.items()
     }
+    if beforehand and isinstance(sections.get("corpus"), dict):
+        sections["corpus"] = {"label_column": beforehand["label_column"]} | sections["corpus"]
+    context = {"in_job": in_job, "carried": None if beforehand is None else beforehand.get("carried", {})}
     try:
-        return Study.model_validate(sections, context=_names(sections))
+        return Study.model_validate(sections, context=_names(sections) | context)
     except ValidationError as error:
         problems = list(describe_problems(error, Study))
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         lines = "\n".join(f"  - {problem}" for problem in problems)
         raise HomogenizationError(f"{source}: {count}\n{lines}\nEvery key is described in config/README.md.") from None
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """Every key and every text in it."""
+    if isinstance(content, Mapping):
+        content = [*map(str, content), *content.values()]
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, (list, tuple)):
+        for value in content:
+            yield from _texts(value)
 
 
 def _names(sections: Mapping[str, Any]) -> dict[str, list[str]]:

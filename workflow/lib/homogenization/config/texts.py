@@ -15,7 +15,7 @@ from homogenization.corpus.sources import FORMATS, OTHER_FILES, is_local
 from homogenization.models.dtypes import Dtype
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.regular_files import kind_of_special
-from homogenization.run.sections import ExpandedPath, Option, Section, one_of, without_nulls
+from homogenization.run.sections import ExpandedPath, Option, Section, lies_here, one_of, without_nulls
 from homogenization.vocabulary.variants import RULE_POSITIONS, SIDES
 from homogenization.writers.prompts import load_prompt, unit_of
 
@@ -26,6 +26,7 @@ DEFAULT_VARIANTS = {
     "front": {"rewriter": "rules", "position": "front"},
     "front-inward": {"rewriter": "rules", "position": "inward", "like": "front"},
 }
+MOST_SHARDS = 10_000
 DEFAULT_PARSER_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0fa492c08c"
 
 
@@ -44,10 +45,13 @@ class Corpus(Section):
         description="Column to balance the sample over; null: no balancing. Where the key is left out, a local file "
         "without a column `label` is not balanced.",
     )
-    n_reviews: int = Field(ge=2, description="Reviews in the sample. The sample is nested: raising it adds shards.")
+    n_reviews: int = Field(
+        ge=2, le=10_000_000, description="Reviews in the sample. The sample is nested: raising it adds shards."
+    )
     shard_size: int = Field(
         50,
         ge=2,
+        le=10_000_000,
         description="Reviews of a shard, the unit of work: each model reads each variant of a shard in one job, which "
         "loads the model once. Larger shards load less. Smaller ones give more jobs side by side, repeat less after a "
         "failure, and take less disk at a time where states are not kept. MAUVE is drawn from each shard.",
@@ -65,7 +69,7 @@ class Corpus(Section):
 
     @field_validator("source")
     @classmethod
-    def local_file_exists(cls, source: str) -> str:
+    def local_file_exists(cls, source: str, info: ValidationInfo) -> str:
         """A source that looks like a file exists and has a readable format."""
         if "://" in source:
             raise ValueError(f"{source!r} is an address; give the id of a data set on the hub, or download the file")
@@ -73,9 +77,9 @@ class Corpus(Section):
             suffix = Path(source).suffix
             if suffix.lower() not in FORMATS:
                 raise ValueError(f"{source!r} ends in {suffix!r}; allowed: {', '.join(FORMATS)}")
-            if kind := kind_of_special(source):
+            if kind := lies_here(info) and kind_of_special(source):
                 raise ValueError(f"{source!r} is {kind}, and not a file; copy what it gives to a file")
-            if not Path(source).is_file():
+            if lies_here(info) and not Path(source).is_file():
                 raise ValueError(f"the file {source!r} does not exist; relative paths start at the working directory")
         return source
 
@@ -87,14 +91,26 @@ class Corpus(Section):
             raise ValueError(f"{max_words} is below min_words ({info.data['min_words']})")
         return max_words
 
+    @field_validator("shard_size")
+    @classmethod
+    def few_enough_shards(cls, shard_size: int, info: ValidationInfo) -> int:
+        """Each shard has its jobs, of which Snakemake keeps a list."""
+        n_shards = -(-info.data.get("n_reviews", 0) // shard_size)
+        if n_shards > MOST_SHARDS:
+            raise ValueError(
+                f"{info.data['n_reviews']:,} reviews in shards of {shard_size} are {n_shards:,} shards, and at most "
+                f"{MOST_SHARDS:,} can be planned; raise 'shard_size' or lower 'n_reviews'"
+            )
+        return shard_size
+
     @model_validator(mode="after")
-    def columns_exist(self) -> Self:
+    def columns_exist(self, info: ValidationInfo) -> Self:
         """Text and label stand in columns of their own; a local file can be read and has them."""
         if self.label_column == self.text_column:
             raise ValueError(
                 f"text_column and label_column are both {self.text_column!r}; without labels, set label_column: null"
             )
-        if self.is_local:
+        if self.is_local and lies_here(info):
             try:
                 check_columns(self.source, self.text_column, self.label_column)
             except HomogenizationError as error:
@@ -146,9 +162,10 @@ class Parser(Section):
 
     @field_validator("package")
     @classmethod
-    def is_installed(cls, package: str) -> str:
+    def is_installed(cls, package: str, info: ValidationInfo) -> str:
         """Python finds a package of one's own; the default may stand in the environment of the jobs alone."""
-        if package != cls.model_fields["package"].default and find_spec(package.partition(".")[0]) is None:
+        own = package != cls.model_fields["package"].default
+        if own and lies_here(info) and find_spec(package.partition(".")[0]) is None:
             raise ValueError(f"the Python package {package!r} is not installed; install it, or leave the key out")
         return package
 
@@ -351,11 +368,11 @@ class WrittenVariant(Variant):
         return {None: "rewriting", "inward": "edge"}.get(other.position) if same else None
 
     @model_validator(mode="after")
-    def what_the_unit_allows(self) -> "WrittenVariant":
+    def what_the_unit_allows(self, info: ValidationInfo) -> "WrittenVariant":
         """The position can be checked for, and the prompt is about the unit."""
         if self.position is not None:
             one_of((*SIDES, "inward") if self.unit == "sentence" else SIDES)([self.position])
-        asks = unit_of(load_prompt(self.prompt))
+        asks = unit_of(load_prompt(self.prompt)) if lies_here(info) else self.unit
         if asks != self.unit:
             raise ValueError(
                 f"unit {self.unit!r} with the prompt {self.prompt}, which asks for a {asks}: a prompt for a review "

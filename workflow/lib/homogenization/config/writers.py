@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
@@ -12,7 +12,7 @@ from homogenization.models.dtypes import Dtype
 from homogenization.models.source import Source
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.secrets import secrets_of
-from homogenization.run.sections import ExpandedPath, Option, without_nulls
+from homogenization.run.sections import ExpandedPath, Option, lies_here, without_nulls
 from homogenization.writers.prompts import load_prompt
 
 # keys of the writers that run in their jobs
@@ -206,10 +206,11 @@ AnyWriter = Annotated[
 ]
 
 
-def _readable_prompt(path: str) -> str:
+def _readable_prompt(path: str, info: ValidationInfo) -> str:
     """`path`, after a check that its file holds a prompt."""
     try:
-        load_prompt(Path(path))
+        if lies_here(info):
+            load_prompt(Path(path))
     except HomogenizationError as error:
         raise ValueError(str(error)) from None
     return path

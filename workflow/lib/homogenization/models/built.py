@@ -28,6 +28,6 @@ def with_built_weights(entry: Mapping[str, Any], files: Sequence[str], key: str 
         key: Key of the weights.
     """
     names = [Path(file).name for file in files]
-    if entry.get(key) and names in (list(BUILT_FILES.values()), list(GGUF_FILES.values())):
+    if entry.get(key) and (ORIGIN_FILE in names or names == list(GGUF_FILES.values())):
         return {**entry, key: {"built": str(Path(files[0]).parent)}}
     return dict(entry)

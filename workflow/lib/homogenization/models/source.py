@@ -13,12 +13,12 @@ from homogenization.models.built import BUILT_FILES
 from homogenization.models.declared import Declared, declared_in
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.regular_files import open_regular
-from homogenization.run.sections import Option
+from homogenization.run.sections import Option, one_path
 
 
 def within_its_source(name: str) -> PurePosixPath:
     """The path `name`, after a check that it lies within its source."""
-    path = PurePosixPath(name)
+    path = PurePosixPath(one_path(name))
     if path.is_absolute() or ".." in path.parts or "\\" in name:
         raise ValueError(f"{name!r} leads out of its source; give the path within the wheel, folder or repository")
     return path
@@ -38,6 +38,7 @@ def whole_gguf_file(name: str) -> str:
     return name
 
 
+_LONGEST_STEM = 100
 GgufFile = Annotated[str, AfterValidator(whole_gguf_file)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -159,8 +160,7 @@ class MayHoldGguf(Source):
         """The folder below `weights/`, if the entry names a GGUF file."""
         if self.gguf is None:
             return None
-        stem = re.sub(r"[^A-Za-z0-9._-]", "-", self._stem).lstrip("-.")
-        return f"{stem}-{hashlib.blake2b(json.dumps(self.params()).encode(), digest_size=4).hexdigest()}"
+        return folder_name(self._stem, json.dumps(self.params()))
 
     @property
     def _stem(self) -> str:
@@ -206,6 +206,12 @@ class MayHoldGguf(Source):
     def _gguf(self, scratch: Path) -> tuple[Path, str]:
         """The GGUF file, and where it comes from."""
         raise NotImplementedError
+
+
+def folder_name(stem: str, told_by: str) -> str:
+    """The name of a folder of files, by a name that says what they are and a text that tells them from others."""
+    stem = re.sub(r"[^A-Za-z0-9._-]", "-", stem).lstrip("-.")
+    return f"{stem[:_LONGEST_STEM]}-{hashlib.blake2b(told_by.encode(), digest_size=4).hexdigest()}"
 
 
 def built_in(folder: str) -> list[str]:

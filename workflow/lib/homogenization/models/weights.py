@@ -10,10 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from glob import escape
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
+from homogenization.models.built import BUILT_FILES
 from homogenization.models.declared import Declared
 from homogenization.models.folders import checked_folder, refuse_adapter
 from homogenization.models.source import (
@@ -23,13 +24,14 @@ from homogenization.models.source import (
     ResolvedWeights,
     Source,
     built_in,
+    folder_name,
     is_absent,
     whole_gguf_file,
     within_its_source,
 )
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.made_by import ORIGIN_FILE
-from homogenization.run.sections import ExpandedPath
+from homogenization.run.sections import ExpandedPath, lies_here, one_path
 
 # safetensors only: a pickled checkpoint can run code when it is read
 HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]
@@ -125,18 +127,24 @@ class PathWeights(MayHoldGguf):
     sha256: Digest | None = Field(None, exclude_if=is_absent)
     """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
 number that is finite passes."""
+    _carried: tuple[str, ...] = PrivateAttr(())
 
     @field_validator("path")
     @classmethod
-    def is_a_folder(cls, path: str) -> str:
+    def is_a_folder(cls, path: str, info: ValidationInfo) -> str:
         """The folder exists."""
-        if not Path(path).is_dir():
+        if lies_here(info) and not Path(path).is_dir():
             raise ValueError(f"the folder {path!r} does not exist; relative paths start at the working directory")
         return path
 
     @model_validator(mode="after")
-    def holds_a_model(self) -> "PathWeights":
-        """The folder holds a model that can be loaded safely."""
+    def holds_a_model(self, info: ValidationInfo) -> "PathWeights":
+        """The folder holds a model that can be loaded safely; its files are known to jobs that run elsewhere."""
+        carried = (info.context or {}).get("carried")
+        if carried is not None and self.gguf is None:
+            self._carried = tuple(carried.get(self.path) or self._all_files())
+        if not lies_here(info):
+            return self
         folder = Path(self.path)
         if self.gguf is not None:
             if not (folder / self.gguf).is_file():
@@ -146,11 +154,34 @@ number that is finite passes."""
                 checked_folder(folder, self._described)
             except HomogenizationError as error:
                 raise ValueError(str(error)) from None
+        for name in self._all_files():
+            one_path(name)
         return self
 
     @property
     def _described(self) -> str:
         return f"the local folder {self.path}"
+
+    def _all_files(self) -> list[str]:
+        """Names of all files of the folder that a model can be loaded from, sorted."""
+        patterns = (*HUB_FILES, "vocab*", "*.tiktoken")
+        found = {file.name for pattern in patterns for file in Path(self.path).glob(pattern) if file.is_file()}
+        return sorted(found - {ORIGIN_FILE, BUILT_FILES["digests"]})
+
+    @property
+    def carried_in(self) -> str | None:
+        """The folder, below `weights/`, from which jobs on other machines read these files; None where none do."""
+        return folder_name(Path(self.path).absolute().name, self.path) if self._carried else None
+
+    @property
+    def carried(self) -> dict[str, str]:
+        """The files that are carried there, by name."""
+        return {name: str(Path(self.path, name)) for name in self._carried}
+
+    def built_files(self, results: str, model: str = "") -> list[str]:
+        """The files of the conversion, or those that are carried, with their origin and digests."""
+        names = (*self._carried, ORIGIN_FILE, BUILT_FILES["digests"]) if self._carried else ()
+        return super().built_files(results, model) or [f"{results}/weights/{self.carried_in}/{name}" for name in names]
 
     def files(self, results: str, model: str = "") -> list[str]:
         """The files of the folder that the model is loaded from, or those that its GGUF file is converted to."""
@@ -179,9 +210,9 @@ class PackageWeights(MayHoldGguf):
 
     remedy: ClassVar[str] = "Install the package again."
 
-    package: str
+    package: Annotated[str, AfterValidator(one_path)]
     """Installed Python package that carries the model's folder."""
-    folder: str = "model"
+    folder: Annotated[str, AfterValidator(one_path)] = "model"
     """The model's folder inside the package."""
     gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
@@ -191,9 +222,9 @@ number that is finite passes."""
 
     @field_validator("package")
     @classmethod
-    def is_installed(cls, package: str) -> str:
+    def is_installed(cls, package: str, info: ValidationInfo) -> str:
         """Python finds the package."""
-        if importlib.util.find_spec(package.partition(".")[0]) is None:
+        if lies_here(info) and importlib.util.find_spec(package.partition(".")[0]) is None:
             raise ValueError(f"the Python package {package!r} is not installed; install it or use 'path'")
         return package
 

@@ -19,7 +19,9 @@ import polars as pl
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.regular_files import open_regular
+from homogenization.run.storage import object_of
 
+_SHARED_MEMORY = Path("/dev/shm")  # holds semaphores of processes
 _RANDOM = "[a-z0-9_]" * 8  # what tempfile adds to a prefix
 
 
@@ -80,15 +82,25 @@ def full_disk_named(what: object, folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if _is_disk_full(error):
+        if is_disk_full(error):
             raise HomogenizationError(
-                f"{what}: the disk is full; nothing was left behind. "
-                f"Free some space on the file system of {folder} and run the same command again."
+                f"{what}: the disk is full; nothing was left behind. {more_room(folder)}"
             ) from error
         raise
 
 
-def _is_disk_full(error: BaseException) -> bool:
+def more_room(*folders: Path) -> str:
+    """What to do where a file system is full: `folders`, or that of temporary files or of shared memory."""
+    temporary = Path(os.environ.get("TMPDIR") or tempfile.gettempdir())
+    free = {path: shutil.disk_usage(path).free for path in (*folders, temporary, _SHARED_MEMORY) if path.is_dir()}
+    told = ", ".join(f"{n_bytes / 1e6:,.0f} MB in {path}" for path, n_bytes in free.items())
+    return (
+        f"Now are free: {told}. Free some space where there is none, or name another folder for temporary files "
+        f"(export TMPDIR=…); {_SHARED_MEMORY} of a container grows with --shm-size. Then run the same command again."
+    )
+
+
+def is_disk_full(error: BaseException) -> bool:
     """Whether `error` is, or wraps, the operating system's error that no space or quota is left."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
@@ -187,7 +199,15 @@ def move_aside(path: str | Path) -> Path:
 def damage(
     path: str | Path, reason: object, what: str = "damaged or cut short", again: str = "makes it anew"
 ) -> HomogenizationError:
-    """Move aside a damaged file that the workflow makes or fetches, and return the error for the caller to raise."""
+    """Move aside a damaged file that the workflow makes or fetches, and return the error for the caller to raise.
+
+    Of a file in a storage, a job has a copy: its error names the object, which nothing else takes away.
+    """
+    if copied := object_of(path):
+        return HomogenizationError(
+            f"{path}: {what} ({reason}). It is a copy of {copied}. Delete this object in the storage and run the same "
+            f"command again, which {again}."
+        )
     try:
         remedy = f"It was moved to {move_aside(path)}. Run the same command again, which {again}."
     except FileNotFoundError:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -73,8 +74,12 @@ def job(snakemake: Any) -> Iterator[None]:
         except HomogenizationError as error:
             print(f"error: {error}", file=log)
             sys.exit(1)
-        except Exception:
+        except Exception as error:
+            from homogenization.run.files import is_disk_full, more_room  # not in each job
+
             traceback.print_exc(file=log)
+            if is_disk_full(error):
+                print(f"error: a file system is full ({error}). {more_room(Path.cwd())}", file=log)
             sys.exit(1)
         finally:
             _record.reset(token)

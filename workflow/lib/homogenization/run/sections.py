@@ -9,12 +9,14 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
 
 from homogenization.run.errors import nearest
 
 _Location = tuple[str | int, ...]
 _NO_MAPPING = ("model_type", "model_attributes_type", "dict_type")  # pydantic's names of errors
+_LONGEST_NAME = 100  # characters: files bear the names of two entries, an ending and what marks an unfinished file
+_LONGEST_PART = 200  # bytes of a part of a path; file systems take 255
 
 
 class Section(BaseModel):
@@ -52,11 +54,28 @@ def expanded(value: str) -> str:
     unset = re.search(r"\$\{?(\w+)", result)
     if unset:
         raise ValueError(f"{value!r}: the environment variable {unset[1]!r} is not set; set it or write the path out")
-    return result
+    return one_path(result)
+
+
+def one_path(path: str) -> str:
+    """`path`, after a check that Snakemake and every file system take it as it is."""
+    if special := sorted(set(path) & set("{}\n\0")):
+        raise ValueError(
+            f"{path!r}: a path has no {' or '.join(map(repr, special))}, since Snakemake takes braces for wildcards; "
+            "rename it, or give a link to it"
+        )
+    if len(longest := max(map(os.fsencode, path.split("/")), key=len)) > _LONGEST_PART:
+        raise ValueError(f"a name of {len(longest)} bytes in {path[:80]!r}…; at most {_LONGEST_PART}")
+    return path
+
+
+def lies_here(info: ValidationInfo) -> bool:
+    """Whether files that the configuration names can be looked at: a job may run on a machine that lacks them."""
+    return not (info.context or {}).get("in_job")
 
 
 ExpandedPath = Annotated[str, AfterValidator(expanded)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_LONGEST_NAME)]
 
 
 def one_of(names: tuple[str, ...]) -> Callable[[list[str]], list[str]]:
@@ -106,7 +125,11 @@ def _described(problem: Any, root: type[BaseModel]) -> str:
     if kind == "missing":
         return _missing_key(root, location)
     if location and location[-1] == "[key]":
-        return f"{_dotted(location[:-2])}: the name {given!r} is not allowed; letters, digits, '.', '_', '-'"
+        shown = f"{given[:40]!r}…" if len(str(given)) > _LONGEST_NAME else repr(given)
+        return (
+            f"{_dotted(location[:-2])}: the name {shown} is not allowed; at most {_LONGEST_NAME} letters, digits, '.', "
+            "'_', '-'"
+        )
     path, forms, _ = _place(root, location)
     if kind.startswith("union_tag"):
         told_by, names = forms[0].told_by, [name for form in forms for name in form.names()]

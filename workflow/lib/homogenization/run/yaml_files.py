@@ -1,6 +1,6 @@
 """YAML files in which each key stands once: of a key that stands twice, a YAML reader takes the last without a word."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,19 @@ def read_yaml(path: str | Path) -> Any:
             f"{path}: a mapping has a key twice: {'; '.join(repeated)}. Only the last counts; rename or remove one."
         )
     return content
+
+
+def read_arguments(arguments: Iterable[str] | None) -> dict[str, Any]:
+    """The mappings, lists and nulls among arguments `key=value` of the command line, each value as YAML."""
+    nested: dict[str, Any] = {}
+    for key, text in (argument.partition("=")[::2] for argument in arguments or ()):
+        try:
+            value = yaml.load(text, Loader=_LOADER)
+        except yaml.YAMLError:  # a text to Snakemake, too
+            continue
+        if value is None or isinstance(value, (dict, list)):
+            nested[key] = value
+    return nested
 
 
 def _repeated(node: yaml.Node | None) -> Iterator[tuple[str, int, int]]:

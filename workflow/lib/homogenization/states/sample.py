@@ -17,7 +17,7 @@ from homogenization.corpus.hashing import seeded_hash
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
 from homogenization.run.made_by import mark_zip
-from homogenization.states.store import open_store
+from homogenization.states.store import dimensions, open_store
 from homogenization.vocabulary.points import ATTENTION_RECEIVED
 
 
@@ -85,6 +85,7 @@ def _write(group: zarr.Group, name: str, values: np.ndarray, like: zarr.Array) -
         chunks=tuple(
             math.ceil(n / math.ceil(n / size)) if n else 1 for n, size in zip(values.shape, like.chunks, strict=True)
         ),
+        dimension_names=dimensions(name),
         dtype=like.dtype,
         compressors=like.compressors,
         attributes=dict(like.attrs),

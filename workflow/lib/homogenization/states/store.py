@@ -21,7 +21,21 @@ from homogenization.vocabulary.points import ALL_TOKENS, ATTENTION_RECEIVED, FIN
 
 SCHEMA_VERSION = 3
 BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16
-_TOKEN_ARRAYS = ("review_offsets", "token_ids", "positions", "token_offsets", "tokens_before_truncation")
+# names of the dimensions of arrays, by which other libraries tell them apart
+_DIMENSIONS = {
+    "review_offsets": ("boundary",),
+    "token_ids": ("token",),
+    "positions": ("token",),
+    "token_offsets": ("token", "end"),
+    "tokens_before_truncation": ("review",),
+    ATTENTION_RECEIVED: ("block", "token"),
+}
+_TOKEN_ARRAYS = tuple(name for name in _DIMENSIONS if name != ATTENTION_RECEIVED)
+
+
+def dimensions(name: str) -> tuple[str, ...]:
+    """Names of the dimensions of an array of a store."""
+    return _DIMENSIONS.get(name, ("token", "width"))
 
 
 class StateStore:

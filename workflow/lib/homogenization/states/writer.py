@@ -26,7 +26,7 @@ from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
 from homogenization.run.made_by import mark_zip
 from homogenization.states.buffers import BufferPool, ChunkBuffer
-from homogenization.states.store import BFLOAT16_BITS, SCHEMA_VERSION
+from homogenization.states.store import BFLOAT16_BITS, SCHEMA_VERSION, dimensions
 from homogenization.vocabulary.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
 
 _FLOAT16_MAX = 65_504.0
@@ -180,6 +180,7 @@ class StateWriter:
             point,
             shape=(self._n_tokens, self._shape.width),
             chunks=(self._chunk_tokens, self._shape.width),
+            dimension_names=dimensions(point),
             dtype="uint16" if as_bfloat16 else str(self._dtype).removeprefix("torch."),
             # float32 and float16 don't compress; bfloat16 shrinks by a quarter and is read faster
             compressors=BloscCodec(cname="lz4", shuffle="bitshuffle") if as_bfloat16 else None,
@@ -193,6 +194,7 @@ class StateWriter:
             name,
             shape=values.shape,
             chunks=chunks or tuple(max(length, 1) for length in values.shape),
+            dimension_names=dimensions(name),
             dtype=values.dtype,
             compressors=None,
             config={"write_empty_chunks": True},
