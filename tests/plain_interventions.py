@@ -15,7 +15,7 @@ from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import views_of
 from homogenization.interventions.recorded import InFloat64
 from homogenization.metrics.differentiable import DIFFERENTIABLE
-from homogenization.states.network import PackedModel, packed_model, run_packed
+from homogenization.states.network import packed_model, run_packed
 from tiny_models import BIDIRECTIONAL
 
 
@@ -28,8 +28,7 @@ def tiny_language_model(name, config):
         for parameter in made.base_model.parameters():
             if parameter.ndim == 2:
                 parameter.mul_(3)
-    packed = packed_model(made.base_model)
-    return made, PackedModel(made, packed.architecture, packed.blocks, packed.block_of)
+    return made, replace(packed_model(made.base_model), network=made)
 
 
 def run_plainly(made, token_ids, change, positions=None):

@@ -41,9 +41,24 @@ CONFIGS = {
     "bert": transformers.BertConfig(**_SIZE),
 }
 BIDIRECTIONAL = {"bert"}
+# texts begin at position 4, behind that of padding
+BEHIND_PADDING = {
+    kind.model_type: kind(**_SIZE | {"pad_token_id": 3})
+    for kind in (transformers.RobertaConfig, transformers.XLMRobertaConfig, transformers.CamembertConfig)
+}
 
 REFUSED = {
-    "RobertaModel": transformers.RobertaConfig(**_SIZE),
+    "XLNetModel": transformers.XLNetConfig(d_model=48, n_layer=3, n_head=4, d_inner=80, vocab_size=VOCABULARY),
+    "CodeGenModel": transformers.CodeGenConfig(
+        n_embd=48, n_layer=3, n_head=4, n_positions=512, rotary_dim=4, vocab_size=VOCABULARY
+    ),
+    "RwkvModel": transformers.RwkvConfig(hidden_size=48, num_hidden_layers=3, vocab_size=VOCABULARY),
+    "XmodModel": transformers.XmodConfig(**_SIZE),
+    "MPNetModel": transformers.MPNetConfig(**_SIZE),
+    "LongformerModel": transformers.LongformerConfig(**_SIZE, attention_window=[8, 8, 8]),
+    "CLIPModel": transformers.CLIPConfig(
+        text_config=_SIZE, vision_config={**_SIZE, "image_size": 32, "patch_size": 16}, projection_dim=16
+    ),
     "BloomModel": transformers.BloomConfig(hidden_size=48, n_layer=3, n_head=4, vocab_size=VOCABULARY),
     "MptModel": transformers.MptConfig(d_model=48, n_layers=3, n_heads=4, vocab_size=VOCABULARY),
     "T5Model": transformers.T5Config(d_model=48, d_kv=12, d_ff=80, num_layers=3, num_heads=4, vocab_size=VOCABULARY),

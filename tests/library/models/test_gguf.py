@@ -1,13 +1,17 @@
 """Weights in GGUF: what is saved is what the file says, and every fault has its message."""
 
 import errno
+import json
 import re
 import shutil
+import subprocess
 import sys
 import zipfile
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from urllib.request import Request, urlopen
 
 import huggingface_hub
 import numpy as np
@@ -28,12 +32,14 @@ from homogenization.models.digests import verified_digests
 from homogenization.models.gguf import convert_gguf
 from homogenization.models.gguf_file import fetch_gguf
 from homogenization.models.saving import MODEL_FILES
+from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.untrained import train_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import load_model
+from homogenization.writers import llamacpp_server
 from homogenization.writers.local import LocalWriter
-from tiny_gguf import CHAT_TEMPLATE, SIZE, TEXTS, llama, tensors, write_gguf, write_wheel
+from tiny_gguf import CHAT_TEMPLATE, SIZE, TEXTS, llama, merges_of, tensors, write_gguf, write_wheel
 
 ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
 MEMBER = "tiny_lm/model.gguf"
@@ -136,6 +142,64 @@ def test_bos_and_the_chat_template_are_those_of_the_file(converted, tmp_path):
         local(write_gguf(tmp_path / "model.gguf", metadata={"tokenizer.ggml.add_bos_token": True})), tmp_path / "a"
     )
     assert AutoTokenizer.from_pretrained(tmp_path / "a")("Dull.")["input_ids"][0] == saved.bos_token_id
+
+
+QWEN2 = {
+    "general.architecture": "qwen2",
+    "qwen2.block_count": 2,
+    "qwen2.context_length": 256,
+    "qwen2.embedding_length": 64,
+    "qwen2.feed_forward_length": 96,
+    "qwen2.attention.head_count": 4,
+    "qwen2.attention.head_count_kv": 2,
+    "qwen2.rope.freq_base": 5000.0,
+    "qwen2.attention.layer_norm_rms_epsilon": 1e-6,
+}
+
+
+def with_biases(arrays):
+    for number in range(2):
+        for part, width in (("q", 64), ("k", 32), ("v", 32)):
+            arrays[f"blk.{number}.attn_{part}.bias"] = np.zeros(width, np.float32)
+
+
+@pytest.mark.parametrize("split", ["gpt-2", "smollm", "llama-bpe", "qwen2", "tekken"])
+def test_the_file_says_how_texts_are_split_and_not_the_architecture(tmp_path, split):
+    texts = [*TEXTS, "In 12345 DON'T we'LL\n\n--- x  y", "e\u0301"]
+    of_qwen2 = {"metadata": QWEN2 | {"tokenizer.ggml.pre": split}, "change": with_biases}
+    found = []
+    for name, made in (("llama", {"metadata": {"tokenizer.ggml.pre": split}}), ("qwen2", of_qwen2)):
+        convert_gguf(local(write_gguf(tmp_path / name / "model.gguf", **made)), tmp_path / name / "out")
+        tokenizer = load_tokenizer(tmp_path / name / "out")
+        assert json.loads((tmp_path / name / "out/config.json").read_text())["model_type"] == name
+        found.append(tokenizer(texts)["input_ids"])
+    assert found[0] == found[1]
+    digits = [token for token in tokenizer.tokenize("12345") if len(token.strip("Ġ")) > 1]
+    assert bool(digits) == (split in ("gpt-2", "llama-bpe"))
+
+
+@pytest.mark.parametrize(("split", "opens"), [("llama-bpe", True), ("tekken", True), ("qwen2", False)])
+def test_tokens_are_those_of_llama_cpp(tmp_path, split, opens):
+    """Of llama.cpp itself, with a token that no merges make, and a file that does not say whether BOS opens a text."""
+    vocabulary = train_tokenizer(TEXTS, SIZE).get_vocab()
+    tokens = sorted(vocabulary, key=vocabulary.get)
+    tokens[tokens.index("Ġfilms")] = "zyqw"
+    metadata = {"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.pre": split, "tokenizer.ggml.add_bos_token": None}
+    merges = [merge for merge in merges_of(TEXTS) if "Ġfilms" not in merge.replace(" ", "")]
+    path = write_gguf(tmp_path / "model.gguf", metadata={**metadata, "tokenizer.ggml.merges": merges})
+    convert_gguf(local(path), tmp_path / "out")
+    ours = load_tokenizer(tmp_path / "out")
+    asked = {"file": str(path), "threads": 1, "context": 64, "slots": 1}
+    command = [sys.executable, llamacpp_server.__file__, json.dumps(asked)]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, text=True) as server:
+        address = server.stdout.readline().strip()
+        for text in ("zyqw 12345 zyqwx", "DON'T we'LL\n\n--- x  y", "naïve … 23 dull"):
+            body = json.dumps({"content": text, "add_special": True}).encode()
+            with urlopen(Request(f"{address}/tokenize", body, {"Content-Type": "application/json"})) as answer:
+                assert json.load(answer)["tokens"] == ours(text)["input_ids"], text
+        server.stdin.close()
+    assert (ours("x")["input_ids"][0] == 0) == opens
+    assert ("zyqw" in ours.tokenize("zyqw")) == (split != "qwen2")
 
 
 def test_a_writer_is_the_same_wherever_its_file_came_from(whole, converted, tmp_path):

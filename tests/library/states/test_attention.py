@@ -10,7 +10,7 @@ from homogenization.states import attention, check
 from homogenization.states.attention import PackedPass, attending_to, packed_attention
 from homogenization.states.check import check_against_eager
 from homogenization.states.network import packed_model, run_packed
-from tiny_models import BIDIRECTIONAL, CONFIGS, REFUSED, WINDOW, network, random_texts, reference
+from tiny_models import BEHIND_PADDING, BIDIRECTIONAL, CONFIGS, REFUSED, WINDOW, network, random_texts, reference
 
 # longer and shorter than a chunk of queries and than the sliding window; one single token
 LENGTHS = [150, 37, 1, 270]
@@ -90,6 +90,24 @@ def test_causality_and_final_norm_are_found_out(model, architecture):
     findings = check_against_eager(model, longest=max(LENGTHS), record_attention=True)
     assert findings.causal == (architecture not in BIDIRECTIONAL)
     assert findings.final_norm == (architecture not in BIDIRECTIONAL)
+
+
+@pytest.mark.parametrize("name", BEHIND_PADDING)
+def test_texts_that_begin_behind_padding_have_the_positions_of_single_texts(name):
+    """Of a padding token inside a text too, which is not counted, and of the longest text that there may be."""
+    made = packed_model(network(BEHIND_PADDING[name]))
+    assert check_against_eager(made, longest=64, record_attention=True) == check.Findings(False, False)
+    texts = random_texts([40, 1, 508])
+    texts[0][7] = made.network.config.pad_token_id
+    states, result = run(made, texts)
+    start = 0
+    for text in texts:
+        expected = reference(made.network, text)
+        stop = start + len(text)
+        np.testing.assert_allclose(states[:, start:stop], np.stack(expected.residual_stream), rtol=1e-5, atol=1e-5)
+        column_sums = expected.attention.mean(axis=1).sum(axis=1)
+        np.testing.assert_allclose(result.received[:, start:stop], column_sums, rtol=1e-5, atol=1e-5)
+        start = stop
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

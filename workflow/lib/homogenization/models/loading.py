@@ -49,12 +49,10 @@ def is_causal(config: PreTrainedConfig) -> bool:
     return all(getattr(module, "is_causal", True) for module in _skeleton(config).modules())
 
 
-def first_position(network: torch.nn.Module) -> int:
-    """The position of a text's first token: RoBERTa's family begins behind the index that stands for padding."""
-    for name, module in network.named_modules():
-        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-            return module.padding_idx + 1
-    return 0
+def padding_position(network: torch.nn.Module) -> int | None:
+    """The position of padding in RoBERTa's family, behind which a text begins; None where it begins at 0."""
+    of_positions = [module for name, module in network.named_modules() if name.endswith("position_embeddings")]
+    return next((getattr(module, "padding_idx", None) for module in of_positions), None)
 
 
 def _skeleton(config: PreTrainedConfig) -> PreTrainedModel:
@@ -167,7 +165,8 @@ def known_context(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) 
     for limit in (positions, tokenizer.model_max_length):
         if isinstance(limit, int) and 0 < limit < 10**9:  # tokenizers without a limit give an immense number
             learned = limit is positions and not getattr(fields, "rope_parameters", None)
-            return limit - first_position(_skeleton(config)) if learned else limit
+            padding = padding_position(_skeleton(config)) if learned else None
+            return limit if padding is None else limit - padding - 1
     return None
 
 

@@ -232,7 +232,8 @@ def _has_final_norm(model: PackedModel, last_residual: torch.Tensor, packed: Pas
     if torch.equal(last_hidden_state, last_residual):
         return False
     for module in model.network.modules():
-        if id(module) not in model.block_of and "norm" in type(module).__name__.lower():
+        is_norm = "norm" in type(module).__name__.lower() and not any(module.children())
+        if id(module) not in model.block_of and is_norm:
             with torch.inference_mode():
                 try:
                     normed = module(last_residual[None])[0]
