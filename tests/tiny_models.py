@@ -94,7 +94,7 @@ _LATENT = _SIZE | {
 }
 
 # read as well; tests/long/test_architectures.py compares them, saved and loaded, with transformers
-FURTHER = {
+FURTHER = BEHIND_PADDING | {
     "apertus": transformers.ApertusConfig(**_GROUPED),
     "arcee": transformers.ArceeConfig(**_GROUPED),
     "biogpt": transformers.BioGptConfig(**_SIZE),
