@@ -30,9 +30,10 @@ LOOKS = {
 }
 
 
-def spectral_metrics(rows: np.ndarray) -> dict[str, float]:
+def spectral_metrics(rows: np.ndarray, look: str) -> dict[str, float]:
     """Metrics of the singular values of one view, (n, d) float64."""
-    values = np.linalg.svd(rows, compute_uv=False)
+    rank = min(len(rows) - (look == "centred"), rows.shape[1])  # the largest that the view can have
+    values = np.linalg.svd(rows, compute_uv=False)[:rank]
     relative = values / values[0]
     p = relative / relative.sum()
     q = relative**2 / (relative**2).sum()
@@ -44,7 +45,7 @@ def spectral_metrics(rows: np.ndarray) -> dict[str, float]:
     schatten = {power: values[0] * (relative**power).sum() ** (1 / power) for power in (1, 2, 4)}
     return {
         "effective_rank": effective_rank,
-        "normalized_effective_rank": effective_rank / len(values),
+        "normalized_effective_rank": effective_rank / rank,
         "max_explainable_variance": q[0],
         "schatten_1": schatten[1],
         "schatten_2": schatten[2],
@@ -54,11 +55,11 @@ def spectral_metrics(rows: np.ndarray) -> dict[str, float]:
         "schatten_4_ratio": schatten[4] / schatten[2],
         "schatten_inf_ratio": values[0] / schatten[2],
         "matrix_entropy": entropy,
-        "normalized_matrix_entropy": entropy / np.log(len(values)),
+        "normalized_matrix_entropy": entropy / np.log(rank),
         "matrix_entropy_rank": np.exp(entropy),
         "stable_rank": 1 / q[0],
         "participation_ratio": participation,
-        "normalized_participation_ratio": participation / len(values),
+        "normalized_participation_ratio": participation / rank,
         "alpha_req": -slope,
     }
 
@@ -88,10 +89,11 @@ def geometry_metrics(tokens: np.ndarray) -> dict[str, dict[str, float]]:
     return metrics
 
 
-def attention_metrics(received: np.ndarray, causal: bool) -> dict[str, dict[str, float]]:
-    """Metrics of the attention that each token of a review receives in one block, (n,), beside uniform attention."""
-    n = len(received)
-    uniform = np.cumsum(1 / np.arange(n, 0, -1))[::-1] if causal else np.ones(n)
+def attention_metrics(weights: np.ndarray) -> dict[str, dict[str, float]]:
+    """Metrics of the attention of one block, (heads, n, n), beside uniform attention to all that a token sees."""
+    n = weights.shape[-1]
+    received, seen = weights.mean(axis=0).sum(axis=0), weights.max(axis=0) > 0
+    uniform = (seen / seen.sum(axis=1, keepdims=True)).sum(axis=0)
     early = 1 + np.flatnonzero(np.arange(1, n) * 10 < n - 1)  # the first tenth of the way to the last token
     return {
         "all_tokens": {
@@ -120,19 +122,18 @@ def token_ids(tokenizer: AutoTokenizer, text: str, bos: str, max_tokens: int) ->
     return torch.tensor([ids])
 
 
-def measure_review(output: object, causal: bool, looks: list[str]) -> list[dict]:
+def measure_review(output: object, looks: list[str]) -> list[dict]:
     """Rows of layer, view and metrics of one review, from the model's output."""
     rows = []
     for layer, states in enumerate(output.hidden_states):
         tokens = states[0].double().cpu().numpy()
         for name in looks:
-            rows.append({"layer": layer, "view": name, **spectral_metrics(LOOKS[name](tokens))})
-            without_first = spectral_metrics(LOOKS[name](tokens[1:]))
+            rows.append({"layer": layer, "view": name, **spectral_metrics(LOOKS[name](tokens), name)})
+            without_first = spectral_metrics(LOOKS[name](tokens[1:]), name)
             rows.append({"layer": layer, "view": f"{name}_without_first", **without_first})
         of_views = geometry_metrics(tokens)
         if layer > 0:
-            received = output.attentions[layer - 1][0].mean(dim=0).sum(dim=0).double().cpu().numpy()
-            for view, metrics in attention_metrics(received, causal).items():
+            for view, metrics in attention_metrics(output.attentions[layer - 1][0].double().cpu().numpy()).items():
                 of_views[view] |= metrics
         rows += [{"layer": layer, "view": view, **metrics} for view, metrics in of_views.items()]
     return rows
@@ -152,10 +153,8 @@ def measure_model(name: str, model: dict, reviews: pl.DataFrame, looks: list[str
         ids = token_ids(tokenizer, text, model["bos"], max_tokens).to(device)
         with torch.inference_mode():
             output = network(ids, output_hidden_states=True, output_attentions=True)
-        # a causal map is zero above its diagonal; a first token of a bidirectional one sees the last
-        causal = bool(output.attentions[0][0, :, 0, -1].max() == 0)
         place = {"model": name, "variant": variant, "review_id": review_id}
-        rows += [place | row for row in measure_review(output, causal, looks)]
+        rows += [place | row for row in measure_review(output, looks)]
     return pl.DataFrame(rows, infer_schema_length=None)
 
 

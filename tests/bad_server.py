@@ -38,6 +38,7 @@ class BadServer:
         faults: For requests whose user message holds the marker: what happens to the first of them, the second, and so
             on; "..." behind the last fault makes it stay. After its faults a request is answered well.
         seconds: How long every answer takes.
+        moved_to: Address to which the fault "redirect" sends a request on.
 
     Attributes:
         base_url: What a client needs.
@@ -53,8 +54,10 @@ class BadServer:
         write: Callable[[str, int], str],
         faults: Mapping[str, Sequence[str]] | None = None,
         seconds: float = 0.0,
+        moved_to: str = "",
     ):
         self.write = write
+        self.moved_to = moved_to
         self.faults = {marker: list(coming) for marker, coming in (faults or {}).items()}
         self.seconds = seconds
         self.received: list[dict] = []
@@ -146,6 +149,14 @@ def _handler(server: BadServer) -> type[BaseHTTPRequestHandler]:
                 elif is_answered:
                     content = server.write(user_message(body), server.candidate(body))
                     self.send(200, _completion(content, "length" if fault == "length" else "stop"))
+                elif fault == "key":  # in each part that is read
+                    said = self.headers["Authorization"]
+                    answer = json.loads(_completion(f"I was asked with {said}.", said))
+                    self.send(200, json.dumps(answer | {"usage": {said: [said]}}).replace("-", "\\u002d").encode())
+                elif fault == "redirect":
+                    self.send(307, b"", {"Location": server.moved_to})
+                elif fault == "odd_header":  # no client reads it, and an error shows it
+                    self.send(200, b"", {"X Asked With": self.headers["Authorization"]})
                 elif fault in STATUS_FAULTS:
                     self.refuse(int(fault[:3]), STATUS_FAULTS[fault])
                 elif fault == "cut":
@@ -164,8 +175,13 @@ def _handler(server: BadServer) -> type[BaseHTTPRequestHandler]:
             said = {**error, "message": f"{error['message']} ({self.headers['Authorization']})"}
             self.send(status, json.dumps({"error": said}).encode())
 
-        def send(self, status: int, content: bytes, sent: float = 1.0) -> None:
+        def send(
+            self, status: int, content: bytes, headers: Mapping[str, str] | None = None, sent: float = 1.0
+        ) -> None:
             self.send_response(status)
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
+            self.send_header("X-Asked-With", str(self.headers["Authorization"]))  # as careless servers do
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
             if status == 429:

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from homogenization.measures.attention import ATTENTION_SCHEMA, attention_profile
+from homogenization.measures.attention import ATTENTION_SCHEMA, attention_profile, uniform_attention
 from homogenization.measures.geometry import GEOMETRY_SCHEMA, token_geometry
 from homogenization.measures.reviews import with_origin
 from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
@@ -43,7 +43,7 @@ def attention_of(reviews=REVIEWS, n_bins=4):
         for review in reviews:
             n = len(states(review, 0))
             received = np.random.default_rng([ord(review), layer]).dirichlet(np.ones(n)) * n
-            profile = vars(attention_profile(received, causal=True, n_bins=n_bins))
+            profile = vars(attention_profile(received, uniform_attention(n, causal=True), n_bins))
             rows.append({"review_id": review, "layer": layer, "n_tokens": n, **profile})
     return table_of(rows, ATTENTION_SCHEMA)
 

@@ -8,14 +8,14 @@ import numpy as np
 import torch
 import transformers
 
-from homogenization.interventions.cells import cells
+from homogenization.interventions.cells import CENTRED, cells
 from homogenization.interventions.changes import dial, sight
 from homogenization.interventions.passes import Recorder
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import views_of
 from homogenization.interventions.recorded import InFloat64
 from homogenization.metrics.differentiable import DIFFERENTIABLE
-from homogenization.states.network import PackedModel, packed_model, run_packed
+from homogenization.states.network import packed_model, run_packed
 from tiny_models import BIDIRECTIONAL
 
 
@@ -28,8 +28,7 @@ def tiny_language_model(name, config):
         for parameter in made.base_model.parameters():
             if parameter.ndim == 2:
                 parameter.mul_(3)
-    packed = packed_model(made.base_model)
-    return made, PackedModel(made, packed.architecture, packed.blocks, packed.block_of)
+    return made, replace(packed_model(made.base_model), network=made)
 
 
 def run_plainly(made, token_ids, change, positions=None):
@@ -151,7 +150,7 @@ def whole_graph_slopes(model, ids, patterns, metrics):
     rows = views_of(layers[-1], range(1, len(ids)))
     slopes = np.zeros((model.n_blocks, len(patterns), len(cells(metrics))))
     for cell, (view, metric) in enumerate(cells(metrics)):
-        gradients = torch.autograd.grad(DIFFERENTIABLE[metric](rows[view]), probes, retain_graph=True)
+        gradients = torch.autograd.grad(DIFFERENTIABLE[metric](rows[view], view == CENTRED), probes, retain_graph=True)
         for attention, gradient in zip(maps, gradients, strict=True):
             seen = sight(attention, b"r")
             for number, name in enumerate(patterns):

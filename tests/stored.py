@@ -30,10 +30,13 @@ def write(
     received=None,
     final_norm=None,
     writing_threads=0,
+    windows=None,
 ):
     """Write `states` (layers, tokens, width), handed over in pieces of unequal size."""
     layers = tuple(range(len(states)))
-    shape = StoreShape(len(states) - 1, states.shape[2], True, final_norm is not None, received is not None, layers)
+    windows = (None,) * (len(states) - 1) if windows is None else windows
+    optional = final_norm is not None, received is not None
+    shape = StoreShape(len(states) - 1, states.shape[2], True, windows, *optional, layers)
     review_ids = [f"review{index}" for index in range(len(lengths))]
     tokens = tokens_of(lengths)
     with written_store(path, shape, review_ids, tokens, ATTRIBUTES, dtype, chunk_tokens, writing_threads) as writer:

@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,6 @@ def write_gguf(
     """
     tokenizer = train_tokenizer(TEXTS, SIZE)
     vocabulary = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
-    merges = [" ".join(pair) for pair in _merges(tokenizer)]
     values = {
         "general.architecture": "llama",
         "llama.block_count": BLOCKS,
@@ -105,7 +104,7 @@ def write_gguf(
         "tokenizer.ggml.pre": "smollm",
         "tokenizer.ggml.tokens": vocabulary,
         "tokenizer.ggml.token_type": [3 if token in ("<s>", "</s>") else 1 for token in vocabulary],
-        "tokenizer.ggml.merges": merges,
+        "tokenizer.ggml.merges": merges_of(TEXTS),
         "tokenizer.ggml.bos_token_id": 0,
         "tokenizer.ggml.eos_token_id": 1,
         "tokenizer.ggml.add_bos_token": False,
@@ -132,8 +131,9 @@ def write_gguf(
     return path
 
 
-def _merges(tokenizer: Any) -> list[tuple[str, str]]:
-    return [tuple(pair) for pair in json.loads(tokenizer.to_str())["model"]["merges"]]
+def merges_of(texts: Sequence[str]) -> list[str]:
+    """The merges of a tokenizer that is trained on `texts`, as GGUF holds them."""
+    return [" ".join(pair) for pair in json.loads(train_tokenizer(texts, SIZE).to_str())["model"]["merges"]]
 
 
 def write_wheel(folder: Path, members: Mapping[str, bytes], name: str = "tiny_lm", version: str = "1.0") -> Path:

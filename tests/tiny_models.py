@@ -41,9 +41,24 @@ CONFIGS = {
     "bert": transformers.BertConfig(**_SIZE),
 }
 BIDIRECTIONAL = {"bert"}
+# texts begin at position 4, behind that of padding
+BEHIND_PADDING = {
+    kind.model_type: kind(**_SIZE | {"pad_token_id": 3})
+    for kind in (transformers.RobertaConfig, transformers.XLMRobertaConfig, transformers.CamembertConfig)
+}
 
 REFUSED = {
-    "RobertaModel": transformers.RobertaConfig(**_SIZE),
+    "XLNetModel": transformers.XLNetConfig(d_model=48, n_layer=3, n_head=4, d_inner=80, vocab_size=VOCABULARY),
+    "CodeGenModel": transformers.CodeGenConfig(
+        n_embd=48, n_layer=3, n_head=4, n_positions=512, rotary_dim=4, vocab_size=VOCABULARY
+    ),
+    "RwkvModel": transformers.RwkvConfig(hidden_size=48, num_hidden_layers=3, vocab_size=VOCABULARY),
+    "XmodModel": transformers.XmodConfig(**_SIZE),
+    "MPNetModel": transformers.MPNetConfig(**_SIZE),
+    "LongformerModel": transformers.LongformerConfig(**_SIZE, attention_window=[8, 8, 8]),
+    "CLIPModel": transformers.CLIPConfig(
+        text_config=_SIZE, vision_config={**_SIZE, "image_size": 32, "patch_size": 16}, projection_dim=16
+    ),
     "BloomModel": transformers.BloomConfig(hidden_size=48, n_layer=3, n_head=4, vocab_size=VOCABULARY),
     "MptModel": transformers.MptConfig(d_model=48, n_layers=3, n_heads=4, vocab_size=VOCABULARY),
     "T5Model": transformers.T5Config(d_model=48, d_kv=12, d_ff=80, num_layers=3, num_heads=4, vocab_size=VOCABULARY),
@@ -58,6 +73,77 @@ REFUSED = {
     ),
     "AlbertModel": transformers.AlbertConfig(**_SIZE),
     "MambaModel": transformers.MambaConfig(hidden_size=48, num_hidden_layers=3, vocab_size=VOCABULARY),
+}
+
+
+_HEADS_OF_16 = _GROUPED | {"head_dim": 16}
+_WINDOWED = _GROUPED | {"sliding_window": WINDOW}
+_GPT2_NAMES = {"n_embd": 48, "n_layer": 3, "n_head": 4, "n_positions": 512, "vocab_size": VOCABULARY}
+_EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+_LATENT = _SIZE | {
+    "num_key_value_heads": 4,
+    "q_lora_rank": 16,
+    "kv_lora_rank": 16,
+    "qk_rope_head_dim": 8,
+    "qk_nope_head_dim": 8,
+    "v_head_dim": 12,
+    "n_routed_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 16,
+    "first_k_dense_replace": 1,
+}
+
+# read as well; tests/long/test_architectures.py compares them, saved and loaded, with transformers
+FURTHER = BEHIND_PADDING | {
+    "apertus": transformers.ApertusConfig(**_GROUPED),
+    "arcee": transformers.ArceeConfig(**_GROUPED),
+    "biogpt": transformers.BioGptConfig(**_SIZE),
+    "bitnet": transformers.BitNetConfig(**_GROUPED),
+    "clip_text_model": transformers.CLIPTextConfig(**_SIZE),
+    "cohere": transformers.CohereConfig(**_GROUPED),
+    "cohere2": transformers.Cohere2Config(**_WINDOWED),
+    "deepseek_v2": transformers.DeepseekV2Config(**_LATENT),
+    "deepseek_v3": transformers.DeepseekV3Config(**_LATENT, n_group=1, topk_group=1),
+    "distilbert": transformers.DistilBertConfig(
+        dim=48, hidden_dim=80, n_layers=3, n_heads=4, vocab_size=VOCABULARY, max_position_embeddings=512
+    ),
+    "electra": transformers.ElectraConfig(**_SIZE, embedding_size=32),
+    "ernie": transformers.ErnieConfig(**_SIZE),
+    "ernie4_5": transformers.Ernie4_5Config(**_GROUPED),
+    "eurobert": transformers.EuroBertConfig(**_GROUPED),
+    "exaone4": transformers.Exaone4Config(**_WINDOWED),
+    "gemma3_text": transformers.Gemma3TextConfig(**_HEADS_OF_16, query_pre_attn_scalar=16, sliding_window=WINDOW),
+    "glm": transformers.GlmConfig(**_HEADS_OF_16),
+    "glm4": transformers.Glm4Config(**_HEADS_OF_16),
+    "gpt_bigcode": transformers.GPTBigCodeConfig(**_GPT2_NAMES, bos_token_id=1, eos_token_id=2),
+    "granite": transformers.GraniteConfig(**_GROUPED),
+    "helium": transformers.HeliumConfig(**_GROUPED, head_dim=12),
+    "hunyuan_v1_dense": transformers.HunYuanDenseV1Config(**_HEADS_OF_16),
+    "mistral": transformers.MistralConfig(**_WINDOWED),
+    "mixtral": transformers.MixtralConfig(**_GROUPED, num_local_experts=3),
+    "modernbert": transformers.ModernBertConfig(
+        **_SIZE | {"intermediate_size": 64}, local_attention=WINDOW, cls_token_id=1, sep_token_id=2
+    ),
+    "nemotron": transformers.NemotronConfig(**_GROUPED),
+    "nomic_bert": transformers.NomicBertConfig(**_SIZE),
+    "olmo": transformers.OlmoConfig(**_GROUPED),
+    "olmo2": transformers.Olmo2Config(**_GROUPED),
+    "olmo3": transformers.Olmo3Config(**_WINDOWED),
+    "olmoe": transformers.OlmoeConfig(**_SIZE, num_experts=3, num_experts_per_tok=2),
+    "opt": transformers.OPTConfig(
+        **{name: value for name, value in _SIZE.items() if name != "intermediate_size"},
+        ffn_dim=80,
+        word_embed_proj_dim=48,
+    ),
+    "persimmon": transformers.PersimmonConfig(**_SIZE),
+    "phi": transformers.PhiConfig(**_SIZE),
+    "phi3": transformers.Phi3Config(**_WINDOWED),
+    "qwen3": transformers.Qwen3Config(**_HEADS_OF_16),
+    "qwen3_moe": transformers.Qwen3MoeConfig(**_HEADS_OF_16, **_EXPERTS),
+    "seed_oss": transformers.SeedOssConfig(**_HEADS_OF_16),
+    "smollm3": transformers.SmolLM3Config(**_GROUPED, no_rope_layer_interval=2),
+    "stablelm": transformers.StableLmConfig(**_GROUPED | {"hidden_size": 64}),
+    "starcoder2": transformers.Starcoder2Config(**_WINDOWED),
 }
 
 

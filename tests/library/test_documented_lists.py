@@ -12,6 +12,7 @@ from homogenization.measures.views import VIEWS
 from homogenization.vocabulary.variants import CONTROL_ROLES, RULE_POSITIONS
 from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 from pages import DOCS, rows_of
+from tiny_models import CONFIGS, FURTHER
 
 CONFIGURATION = (ROOT / "config/README.md").read_text(encoding="utf-8")
 STAGES = sorted(path.stem for path in (ROOT / "workflow/rules").glob("*.smk") if path.stem != "common")
@@ -93,3 +94,9 @@ def test_numbers_of_the_first_screen_stand_on_the_pages_that_it_names():
         numbers = re.findall(r"[−+]?\.\d+", row[1])
         assert numbers
         assert [number for number in numbers if number not in measured] == []
+
+
+def test_the_architectures_that_are_read_are_those_that_tests_compare_with_transformers():
+    text = (DOCS / "states.md").read_text(encoding="utf-8")
+    listed = names_in(text.split("with transformers' own:")[1].split("Others are tried")[0])
+    assert listed == sorted({config.model_type for config in (CONFIGS | FURTHER).values()})

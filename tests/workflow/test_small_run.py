@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from homogenization.run.made_by import marked_key, recorded_key
 from homogenization.states.store import open_store
 from plain_numbers import compare_with_tables
 
@@ -71,6 +72,17 @@ def test_the_small_run_ends_with_its_report(finished_run):
     assert (finished_run / "results/report.html").stat().st_size > 1_000_000
 
 
+def test_every_file_of_the_small_run_or_the_log_of_its_job_says_what_made_it(finished_run):
+    results = finished_run / "results"
+    made = {suffix: sorted(results.rglob(f"*{suffix}")) for suffix in (".parquet", ".zip", ".json", ".safetensors")}
+    assert all(made.values())
+    keys = {path: recorded_key(path) for paths in made.values() for path in paths}
+    assert [path for path, key in keys.items() if key is None] == []
+    logs = {path: marked_key(path) for path in (results / "logs").rglob("*.log")}
+    assert [path for path, key in logs.items() if key is None] == []
+    assert set(keys.values()) <= set(logs.values())
+
+
 def test_examples_are_those_of_the_results_and_their_states_those_of_the_stores(finished_run):
     """The reviews by an independent sort; norms, cosines and numbers of a text from its stored states, with numpy."""
     results = finished_run / "results"
@@ -128,7 +140,7 @@ def test_jobs_import_no_heavy_library_that_is_new_to_their_rule(finished_run):
     """Imports were half of all computing once. Before you add to `MAY_IMPORT`, see what it costs and how many jobs."""
     imported = {}
     for log in (finished_run / "results/logs").rglob("*.log"):
-        first, *_, last = log.read_text().splitlines()
+        first, *_, last, _ = log.read_text().splitlines()  # the very last line is the key
         rule, names = first.removeprefix("INFO rule ").split(",")[0], last.partition("INFO imported ")[2]
         assert names, f"{log} does not end with what the job imported"
         imported.setdefault(rule, set()).update({*names.split(", ")} - {"no heavy library"})

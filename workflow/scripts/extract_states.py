@@ -2,7 +2,7 @@
 
 import time
 
-from homogenization.run.job import job
+from homogenization.run.job import job, job_record
 from homogenization.models.built import with_built_weights
 from homogenization.run.files import write_json
 from homogenization.run.parquet import read_table
@@ -27,4 +27,4 @@ with job(snakemake):
         originals=reviews["original"].to_list(),
         **params.storage,
     )
-    write_json(before | record, snakemake.output.run)
+    write_json(before | record | {"made_by": job_record()}, snakemake.output.run)

@@ -2,7 +2,7 @@
 
 import time
 
-from homogenization.run.job import job
+from homogenization.run.job import job, job_record
 from homogenization.measures.in_pass import measure_shard
 from homogenization.measures.workers import workers_beside
 from homogenization.models.built import with_built_weights
@@ -18,4 +18,4 @@ with job(snakemake):
         model = load_model(built, snakemake.resources.get("gpu", 0))
         before["seconds_loading"] = time.perf_counter() - began
         record = measure_shard(model, snakemake.input, snakemake.params, dict(snakemake.output.items()), workers)
-    write_json(before | record, snakemake.output.run)
+    write_json(before | record | {"made_by": job_record()}, snakemake.output.run)

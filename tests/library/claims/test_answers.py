@@ -14,8 +14,8 @@ RANK, MEV = "normalized_effective_rank", "max_explainable_variance"
 def claim(statistic, metric, verdict, estimate, minus=None, share=np.nan, **more):
     row = {"model": "m", "statistic": statistic, "metric": metric, "verdict": verdict, "estimate": estimate}
     row |= {"variant": "front" if minus else "original", "minus": minus, "share_of_depth": share, "depth_range": 0.125}
-    row |= {"layers": "all" if minus else None, "since": None, "view": None, "share_changed": 1.0}
-    return row | {"convention": "raw", "fragile": False, "first_decides": False} | more
+    row |= {"layers": "all" if minus else None, "since": None, "view": None, "share_changed": 1.0, "n_reviews": 60}
+    return row | {"convention": "raw", "fragile": False, "first_decides": False, "n_same_first": None} | more
 
 
 def answer(*rows, unchanged=(), controls=CONTROLS):
@@ -50,7 +50,7 @@ def test_a_comparison_says_how_many_of_the_texts_differ():
     assert answer(first).endswith("These comparisons are over the texts that differ, 60 % of all.")
     assert said in answer(first, second)
     assert answer(first, second).endswith("These comparisons are over the texts that differ, 60 % to 75 % of all.")
-    assert "differ" not in answer(claim("contrast", RANK, SUPPORTED, -0.01, "original", -0.02))
+    assert "texts that differ" not in answer(claim("contrast", RANK, SUPPORTED, -0.01, "original", -0.02))
 
 
 def test_the_sentences_of_a_model():
@@ -66,8 +66,10 @@ def test_the_sentences_of_a_model():
         "By normalised effective rank, the slope over all layers is towards more alike. By maximum explainable "
         "variance, the slope over all layers is towards less alike. Averaged over all layers, key phrases at an edge "
         "of their sentence make tokens more alike than in the original in 1 of 2 comparisons (1 fragile; less alike in "
-        "1; up to 2 % of what depth does, a range of 0.12) and than with the same phrases moved as far inward in 0 of "
-        "2 comparisons (negligible in 1; undecided in 1; up to 3.1 % of what depth does, a range of 0.12)."
+        "1; the largest difference is 0.01 of normalised effective rank towards more alike, 2 % of what depth does, a "
+        "range of 0.12) and than with the same phrases moved as far inward in 0 of 2 comparisons (negligible in 1; "
+        "undecided in 1; the largest difference is 0.001 of maximum explainable variance towards more alike, 3.1 % of "
+        "what depth does, a range of 0.12)."
     )
 
 
@@ -76,8 +78,8 @@ def test_a_variant_without_controls_is_compared_with_the_original_and_the_answer
     said = answer(contrasted, controls={"front": {}, "end": {}})
     assert said == (
         "Averaged over all layers, key phrases at an edge of their sentence make tokens more alike than in the "
-        "original in 1 of 1 comparison (up to 2 % of what depth does, a range of 0.12). The study has no control of "
-        "`front`, so "
+        "original in 1 of 1 comparison (the largest difference is 0.01 of normalised effective rank towards more "
+        "alike, 2 % of what depth does, a range of 0.12). The study has no control of `front`, so "
         "it does not tell an effect of position from one of any rewriting."
     )
     assert "no control" not in answer(contrasted)
@@ -92,9 +94,11 @@ def test_the_output_has_a_sentence_of_its_own():
     )
     assert said == (
         "Averaged over all layers, it makes no difference that matters whether key phrases stand at an edge of their "
-        "sentence: each of 2 comparisons with the original and the controls is negligible (up to 0.2 % of what depth "
-        "does, a range of 0.12). At the output, key phrases at an edge of their sentence make tokens more alike than "
-        "in the original in 1 of 1 comparison (up to 4.5 % of what depth does, a range of 0.12)."
+        "sentence: each of 2 comparisons with the original and the controls is negligible (the largest difference is "
+        "0.001 of normalised effective rank towards less alike, 0.2 % of what depth does, a range of 0.12). "
+        "At the output, key phrases at an edge of their sentence make tokens more alike than "
+        "in the original in 1 of 1 comparison (the largest difference is 0.028 of normalised effective rank towards "
+        "more alike, 4.5 % of what depth does, a range of 0.12)."
     )
 
 
@@ -110,9 +114,12 @@ def test_changed_attention_is_compared_with_each_control():
     )
     assert said == (
         "At the output, tokens are more alike under first 0.1 (dial), than untouched in 1 of 2 comparisons (negligible "
-        "in 1; up to 2 % of what depth does, a range of 0.12) and than under removed at equal KL in 0 of 1 comparison "
-        "(less alike in 1; up to 5 % of what depth does, a range of 0.12); under template 0.5, than untouched in 0 of "
-        "1 comparison (undecided in 1; up to 0.7 % of what depth does, a range of 0.12)."
+        "in 1; the largest difference is 0.01 of normalised effective rank towards more alike, 2 % of what depth does, "
+        "a range of 0.12) and than under removed at equal KL in 0 of 1 comparison "
+        "(less alike in 1; the largest difference is 0.03 of maximum explainable variance towards less alike, 5 % "
+        "of what depth does, a range of 0.12); under template 0.5, than untouched in 0 of "
+        "1 comparison (undecided in 1; the largest difference is 0.4 of normalised effective rank towards less alike, "
+        "0.7 % of what depth does, a range of 0.12)."
     )
 
 
@@ -190,15 +197,40 @@ def test_the_first_sentence_is_about_the_originals():
 
 def test_verdicts_that_the_first_token_decides_are_counted():
     rows = [
-        claim("contrast", RANK, UNDECIDED, -0.01, "original", -0.02, first_decides=first) for first in (True, False)
+        claim("contrast", RANK, UNDECIDED, -0.01, "original", -0.02, first_decides=n > 0, n_same_first=n)
+        for n in (12, 0, 14)
     ]
-    assert "(undecided in 2; another verdict in 1 where the first token stays; up to 2 % of" in answer(*rows)
+    others = "another verdict in 2 where the first token stays, in 12 to 14 texts"
+    assert f"(undecided in 3; {others}; the largest difference is 0.01 of" in answer(*rows)
 
 
 def test_what_is_negligible_but_where_the_first_token_stays_is_not_said_to_make_no_difference():
-    said = answer(claim("contrast", RANK, NEGLIGIBLE, -0.001, "original", -0.001, first_decides=True))
+    row = claim("contrast", RANK, NEGLIGIBLE, -0.001, "original", -0.001, first_decides=True, n_same_first=13)
+    said = answer(row)
     assert "no difference" not in said
-    assert "in 0 of 1 comparison (negligible in 1; another verdict in 1 where the first token stays; up to" in said
+    others = "another verdict in 1 where the first token stays, in 13 texts"
+    assert f"in 0 of 1 comparison (negligible in 1; {others}; the largest" in said
+
+
+def test_views_are_counted_apart_and_each_says_how_many_texts_it_is_of_where_they_are_few():
+    said = answer(
+        claim("contrast", RANK, SUPPORTED, -0.01, "original", -0.02, n_reviews=13),
+        claim("contrast", MEV, SUPPORTED, 0.01, "original", 0.01, n_reviews=7),
+        claim("contrast", RANK, CONTRADICTED, 0.02, "original", 0.5, view="raw_without_first"),
+        claim("contrast", RANK, NEGLIGIBLE, 0.001, "original", 0.001, view="centred"),
+    )
+    assert (
+        "than in the original in 2 of 2 comparisons (7 to 13 texts; the largest difference is 0.01 of normalised"
+        in said
+    )
+    assert (
+        "than in the original, without the first token, in 0 of 1 comparison (less alike in 1; the largest difference "
+        "is 0.02 of normalised effective rank (raw without first) towards less alike, 50 % of what depth does"
+    ) in said
+    assert "than in the original (centred) in 0 of 1 comparison (negligible in 1; the largest" in said
+    small = claim("contrast", RANK, NEGLIGIBLE, -0.001, "original", -0.001, n_reviews=15)
+    assert "is negligible (15 texts; the largest difference" in answer(small)
+    assert "texts" not in answer(small | {"n_reviews": 16})
 
 
 def test_differences_without_a_share_have_no_largest():

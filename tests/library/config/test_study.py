@@ -98,7 +98,7 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("models.tiny.weights", {}, ["models.tiny.weights", "exactly one of hub, path, package, wheel, "]),
         ("models.tiny.weights", {"hub": "a/b", "path": "c"}, ["exactly one"]),
         ("models.tiny.weights", {"path": "no/such"}, ["'no/such' does not exist"]),
-        ("models.tiny.weights", {"path": "config"}, ["has no config.json"]),
+        ("models.tiny.weights", {"path": "config"}, ["lacks config.json"]),
         ("models.tiny.weights", {"package": "no_such_package"}, ["'no_such_package' is not installed"]),
         ("models.tiny.weights", {"random": {"hidden_size": 8}}, ["model_type"]),
         ("models.tiny.weights", {"package": "torch", "revision": "main"}, ["'revision' goes with 'hub'"]),
@@ -194,6 +194,18 @@ def test_a_local_file_is_looked_at_before_anything_runs(tmp_path, name, content,
     assert message.startswith("my.yaml: 1 problem\n")
     assert message.count(str(tmp_path)) in (1, 2, 3)
     assert all(words in message for words in said)
+
+
+def test_a_password_in_an_address_is_refused_without_showing_it():
+    entry = {"backend": "openai", "model": "m"}
+    message = problems(**{"writers.served": entry | {"base_url": "https://me:password1@host/v1"}})
+    assert "writers.served.base_url" in message
+    assert "put it into an environment variable" in message
+    assert "password1" not in message
+    study = load_study(
+        with_changes(SMALL, {"writers.served": entry | {"base_url": "https://me:$PASSWORD@host/v1?v=2"}})
+    )
+    assert study.writers["served"].base_url == "https://me:$PASSWORD@host/v1?v=2"
 
 
 def test_the_head_of_a_local_file_is_enough(tmp_path):
@@ -297,7 +309,7 @@ def test_weights_that_are_not_safetensors_are_refused(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "pytorch_model.bin").write_bytes(b"x")
     message = problems(**{"models.tiny.weights": {"path": str(tmp_path)}})
-    assert "no *.safetensors file" in message
+    assert "lacks *.safetensors" in message
     assert "save_pretrained" in message
 
 

@@ -1,10 +1,16 @@
+import time
+import unicodedata
+
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from homogenization.corpus.characters import composed, visible
 from homogenization.corpus.cleaning import clean_reviews, clean_text
+from homogenization.corpus.sentences import chunks, sentence_spans
 from homogenization.run.errors import HomogenizationError
+from homogenization.variants.atoms import atoms_of
 
 
 def test_a_corpus_of_nothing_but_marks_is_refused():
@@ -34,6 +40,91 @@ def test_a_corpus_of_nothing_but_marks_is_refused():
 )
 def test_cleaning(dirty, clean):
     assert clean_text(dirty) == clean
+
+
+@pytest.mark.parametrize("code_point", [0x1FA77, 0x1FAE8, 0x31350, 0x2EBF0, 0x1FAC6, 0x40000, 0x0378])
+def test_a_character_that_a_table_of_unicode_lacks_stays(code_point):
+    """Assigned by Unicode 15.0, 15.1 or 16, or not at all: each Python names the review alike."""
+    assert clean_text(f"a pink {chr(code_point)}\u200b heart") == f"a pink {chr(code_point)} heart"
+
+
+def test_only_what_is_never_seen_goes():
+    """By the categories of Unicode, of what the interpreter's table assigns."""
+    seen = ("L", "M", "N", "P", "S", "Zs", "Cn")
+    for code_point in range(0x110000):
+        character = chr(code_point)
+        category = unicodedata.category(character)
+        is_noncharacter = 0xFDD0 <= code_point <= 0xFDEF or code_point & 0xFFFE == 0xFFFE
+        stays = category.startswith(seen) and not is_noncharacter
+        # the format characters of hieroglyphs are newer than Python 3.11's table
+        if stays != (visible(character) == character) and not character.isspace():
+            assert 0x13439 <= code_point <= 0x1343F, hex(code_point)
+
+
+def test_newer_marks_compose_with_nothing():
+    """U+1E08F combines since Unicode 15; before, marks on both of its sides stayed where they were."""
+    assert composed("e\U0001e08f\u0323\u0301") == "e\U0001e08f\u0323\u0301"
+    assert composed("e\u0301\u0323\U0001e08f") == "\u1eb9\u0301\U0001e08f"
+
+
+def test_texts_without_newer_marks_compose_as_in_unicode():
+    for text in ("cafe\u0301", "\u304b\u3099", "\u1112\u1161\u11ab", "a" + "\u0301\u0323" * 40, "plain"):
+        assert composed(text) == unicodedata.normalize("NFC", text)
+
+
+@pytest.mark.parametrize("unit", ["amp;", "amp", "AMP;", "#38;", "#x26;", "#0038;amp;"])
+def test_an_ampersand_that_was_escaped_again_and_again_is_one(unit, caplog):
+    assert clean_text(f"Tom &{unit * 20_000} Jerry") == "Tom & Jerry"
+    assert clean_text(f"a &{unit * 20_000}lt;br /&gt; b") == "a b"
+    assert not caplog.records
+
+
+def test_markup_within_markup_is_undone_so_many_times_and_the_rest_is_told(caplog):
+    assert clean_text("a " + "<b" * 40 + ">" * 40 + " z") == "a z"
+    assert not caplog.records
+    left = clean_text("a " + "<b" * 400 + ">" * 400 + " z")
+    assert left == "a " + "<b" * 350 + ">" * 350 + " z"
+    assert "markup within markup" in caplog.text
+
+
+# what stands n times before a word, and behind it
+HARD = {
+    "marks": ("!", ""),
+    "brackets": ("(", ")"),
+    "brackets that do not fit": ("(", "]"),
+    "words and brackets": ("a(", ""),
+    "emoji": ("\U0001f600", ""),
+    "joiners": ("\U0001f468\u200d", ""),
+    "titles": ("Mr. ", ""),
+    "accents": ("\u0301\u0323", ""),
+    "tags": ("<b", ">"),
+    "entities": ("&am", "#112;;"),
+    "quotes": ('" ', '"'),
+    "numbers": ("1,", ""),
+    "letters": ("a.", ""),
+    "stops": ("", "!?"),
+    "mojibake": ("\u00e2\u20ac\u2122", ""),
+}
+STAGES = {
+    "clean": clean_text,
+    "sentences": sentence_spans,
+    "chunks": lambda text: chunks(text, 0, len(text)),
+    "atoms": lambda text: atoms_of(text, 0, len(text)),
+}
+
+
+@pytest.mark.parametrize(("before", "behind"), HARD.values(), ids=HARD)
+@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
+def test_the_time_of_a_text_grows_with_its_length(stage, before, behind):
+    """Four times the text takes about four times as long, and not sixteen times; others may disturb one try."""
+
+    def seconds(n):
+        text = f"I saw {before * n}x{behind * n}) it. End"
+        start = time.process_time()
+        stage(text)
+        return time.process_time() - start
+
+    assert any(seconds(16_000) < 9 * seconds(4_000) + 0.1 for _ in range(3))
 
 
 @given(

@@ -1,11 +1,16 @@
+import csv
 import json
+import math
+import re
+import tempfile
+from decimal import Decimal
 
 import datasets
 import polars as pl
 import pytest
 
 from homogenization.corpus.cleaning import clean_reviews
-from homogenization.corpus.reading import read_reviews
+from homogenization.corpus.reading import label_texts, load_as_written, read_reviews
 from homogenization.corpus.sampling import sample_reviews
 from homogenization.run.errors import HomogenizationError
 
@@ -81,10 +86,15 @@ def test_a_missing_column_names_those_that_exist(tmp_path):
     ("name", "content", "words"),
     [
         ("empty.jsonl", "", "is empty"),
-        ("header.csv", "text,label\n", "no data"),
+        ("header.csv", "text,label\n", "holds no rows"),
+        ("none.json", "[]", "holds no rows"),
         ("broken.json", "{not json", "could not be read as json"),
         ("broken.parquet", "PAR1 but no more", "could not be read as parquet"),
-        ("numbers.csv", "text,label\n1,0\n2,1\n", "int values, not text"),
+        ("numbers.csv", "text,label\n1,0\n2,1\n", "holds numbers, not text"),
+        ("numbers.jsonl", '{"text": 1, "label": 0}', "holds int values, not text"),
+        ("texts.json", '["A text.", "Another."]', "no mapping of columns to values"),
+        ("open.csv", 'text,label\n"A text,a\nAnother,b\n', "could not be read as csv: unexpected end of data"),
+        ("wide.csv", "text,label\nA text,a\nOne, two,b\n", "ends in line 3 has 3 cells, and the header 2"),
         ("reviews.docx", "x", "no known ending"),
     ],
 )
@@ -98,3 +108,151 @@ def test_files_without_reviews_are_refused(tmp_path, name, content, words):
 def test_a_file_that_is_not_there_is_no_hub_id():
     with pytest.raises(HomogenizationError, match="does not exist"):
         read_reviews("no/such/reviews.parquet", "text", "label")
+
+
+# what pandas takes for missing, for numbers or for dates, and what a file writes in an odd way
+WORDS = [
+    "None",
+    "NA",
+    "N/A",
+    "null",
+    "NULL",
+    "nan",
+    "NaN",
+    "n/a",
+    "#N/A",
+    "<NA>",
+    "-nan",
+    "007",
+    "7",
+    "1e3",
+    "2020-01-01",
+]
+TEXTS = [
+    "NA",
+    "None",
+    "null",
+    "2012",
+    'Says "so", twice',
+    "one\ntwo",
+    "one\r\ntwo",
+    "  spaced ",
+    "caf\u00e9 \U0001fa77",
+    "x" * 200_000,
+]
+
+
+def write(path, rows, newline="\n", bom=""):
+    """Write rows in the format of the ending, with no reader's idea of a type."""
+    if path.suffix == ".csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            file.write(bom)
+            out = csv.DictWriter(file, ["text", "label"], lineterminator=newline)
+            out.writeheader()
+            out.writerows(rows)
+    elif path.suffix == ".json":
+        path.write_text(bom + json.dumps(rows, indent=1), encoding="utf-8")
+    elif path.suffix == ".jsonl":
+        path.write_text(
+            bom + "".join(json.dumps(row, ensure_ascii=False) + newline for row in rows), encoding="utf-8", newline=""
+        )
+    else:
+        pl.DataFrame(rows).write_parquet(path)
+    return str(path)
+
+
+@pytest.mark.parametrize(("newline", "bom"), [("\n", ""), ("\r\n", "\ufeff")])
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet"])
+def test_texts_and_labels_are_read_as_they_are_written(tmp_path, ending, newline, bom):
+    rows = [{"text": f"{text} {number}", "label": word} for number, word in enumerate(WORDS) for text in TEXTS]
+    rows += [{"text": text, "label": "a"} for text in TEXTS]
+    reviews = read_reviews(write(tmp_path / f"r.{ending}", rows, newline, bom), "text", "label")
+    assert reviews["text"].to_list() == [row["text"] for row in rows]
+    assert reviews["label"].to_list() == [row["label"] for row in rows]
+
+
+def test_csv_is_read_as_another_reader_reads_it(tmp_path):
+    """polars, told to take every cell for text; quoted or not, and short rows."""
+    path = tmp_path / "r.csv"
+    path.write_text(
+        'label,text,more\n"None",a text,1\nNA,"a ""quoted"", one",\n,"one\ntwo",3\n"",last\n', encoding="utf-8"
+    )
+    source = pl.read_csv(path, infer_schema=False).fill_null("")
+    reviews = read_reviews(str(path), "text", "label")
+    assert reviews["text"].to_list() == source["text"].to_list()
+    assert reviews["label"].fill_null("").to_list() == source["label"].to_list() == ["None", "NA", "", ""]
+    assert reviews["label"].null_count() == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([1.0, 0.0, math.nan, None], ["1", "0", None, None]),
+        (["1.0", "1", "0.0", "0", "", " "], ["1", "1", "0", "0", None, None]),
+        ([1e20, 10**20, 4.5], ["100000000000000000000", "100000000000000000000", "4.5"]),
+        ([Decimal("2.0"), Decimal("2.5")], ["2", "2.5"]),
+        ([True, False, None], ["True", "False", None]),
+        (["true", "FALSE", "True"], ["True", "False", "True"]),
+        (["1.10", "01.0", "a 1.0"], ["1.10", "01", "a 1.0"]),
+        ([0, 1, -1], ["0", "1", None]),
+        (["0", "1", "-1", ""], ["0", "1", None, None]),
+        ([5.0, 1.0, -1.0], ["5", "1", None]),
+        ([-1, -1], [None, None]),
+        ([-1, 1], ["-1", "1"]),
+        ([-2, -1, 0, 1], ["-2", "-1", "0", "1"]),
+        (["-1", "good", "bad"], ["-1", "good", "bad"]),
+        (["a\ud800", "b"], ["a", "b"]),
+    ],
+)
+def test_what_a_label_is(values, labels):
+    assert label_texts(values) == labels
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([0.0, 1.0, None], "5 of 15 rows"),
+        ([0, 1, -1], r"5 of 15 rows .* \(5 of them the label −1, which marks such rows"),
+    ],
+)
+def test_rows_without_a_label_are_told_and_are_no_class(tmp_path, caplog, ending, labels, said):
+    rows = [{"text": f"Review number {n} is fine.", "label": labels[n % 3]} for n in range(15)]
+    raw = read_reviews(write(tmp_path / f"r.{ending}", rows), "text", "label")
+    assert raw["label"].to_list() == ["0", "1", None] * 5
+    (told,) = (record.message for record in caplog.records if record.levelname == "WARNING")
+    assert re.search(f"{said}.*Set label_column: null", told)
+    sample = sample_reviews(clean_reviews(raw), seed=0, start=0, stop=10)
+    assert sorted(sample["label"]) == ["0"] * 5 + ["1"] * 5
+
+
+def test_csv_of_a_data_set_keeps_its_cells(tmp_path):
+    """`datasets` reads CSV by pandas, where a data set of the hub has such files."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+
+    def loaded(*columns):
+        with tempfile.TemporaryDirectory(dir=tmp_path) as cache:
+            names, dataset = load_as_written(str(folder), "train", columns, cache_dir=cache)
+            assert names == ["text", "label"]
+            return {name: list(dataset[name]) for name in dataset.column_names}
+
+    write(folder / "r.csv", [{"text": word, "label": word} for word in [*WORDS, ""]])
+    assert loaded("text", "label") == {key: [*WORDS, None] for key in ("text", "label")}
+    assert loaded("text") == {"text": [*WORDS, None]}
+    assert list(loaded("text", "stars")) == list(loaded("stars")) == ["text"]
+    names = "      class_label:\n        names:\n          '0': None\n          '1': NA\n"
+    features = f"  - name: text\n    dtype: string\n  - name: label\n    dtype:\n{names}"
+    (folder / "README.md").write_text(f"---\ndataset_info:\n  features:\n{features}---\n")
+    rows = [("NA", "NA"), ("b", "None"), ("c", "")]
+    write(folder / "r.csv", [{"text": text, "label": label} for text, label in rows])
+    assert loaded("text", "label") == {"text": ["NA", "b", "c"], "label": [1, 0, None]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    ['{"text": ["A b.", "C d."]}', '{"text": {"0": "A b.", "1": "C d."}}', '[{"text": "A b."},\n{"text": "C d."}]'],
+)
+def test_json_of_columns_and_of_rows_read_alike(tmp_path, content):
+    (tmp_path / "r.json").write_text(content)
+    assert read_reviews(str(tmp_path / "r.json"), "text", None)["text"].to_list() == ["A b.", "C d."]

@@ -80,8 +80,10 @@ def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
         ({"without_first": 0.717}, ["−0.012", "[−0.019, −0.0062]", "without first: +0.717"]),
         (
             {"first_decides": True, "verdict_same_first": "negligible", "n_same_first": 7},
-            ["−0.012", "[−0.019, −0.0062]", "first stays: negligible"],
+            ["−0.012", "[−0.019, −0.0062]", "first (n 7): negligible"],
         ),
+        ({"n_reviews": 13}, ["−0.012", "[−0.019, −0.0062]", "13 reviews"]),
+        ({"n_reviews": 16}, ["−0.012", "[−0.019, −0.0062]"]),
         ({"unit": "pools", "n_reviews": 4}, ["−0.012", "[−0.019, −0.0062] · 4 pools"]),
         ({"unit": "pools", "n_reviews": 1, "ci_low": float("nan")}, ["−0.012", "one pool"]),
     ],
@@ -91,7 +93,7 @@ def test_a_cell_says_what_else_there_is_to_a_verdict(changes, told):
     _, inside = cells(figure)[0]
     assert [text.get_text() for text in inside][1:] == told
     words = {"fragile": "Fragile:", "q_decides": "q: the corrected p", "variant": "Unbalanced:"} | {
-        "first_decides": "First stays:",
+        "first_decides": "First (n):",
         "without_first": "Without first:",
     }
     note = texts(figure)

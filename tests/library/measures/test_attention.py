@@ -1,7 +1,12 @@
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
+import torch
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,10 +18,20 @@ from homogenization.measures.attention import (
     position_bins,
     uniform_attention,
 )
+from homogenization.measures.position_cells import seen_keys
+from homogenization.measures.sinks import attention_excess
 from homogenization.metrics.attention import ATTENTION_METRICS
+from homogenization.report.tokens import rows_of_text
 from homogenization.run.errors import HomogenizationError
+from homogenization.states.extraction import extract
+from homogenization.states.network import packed_model
+from homogenization.states.store import open_store
+from homogenization.tables.metrics import registered_values
+from tiny_blocks import EMBEDDED, NETWORKS, tiny
+from tiny_models import CONFIGS, VOCABULARY, WINDOW, network
 
 IDENTITY = {"model": "m", "variant": "front"}
+STATES = {"model": "m", "variant": "front", "shard": "000"}
 
 
 def causal_map(n, seed=0):
@@ -46,7 +61,24 @@ def test_uniform_causal_attention_is_not_flat(n):
 
 
 def test_uniform_bidirectional_attention_is_flat():
-    np.testing.assert_array_equal(uniform_attention(5, causal=False), np.ones(5))
+    np.testing.assert_allclose(uniform_attention(5, causal=False), np.ones(5), rtol=1e-15)
+
+
+@given(n=st.integers(1, 80), causal=st.booleans(), window=st.integers(1, 100) | st.none())
+@settings(deadline=None)
+def test_uniform_attention_is_the_sum_of_a_uniform_map(n, causal, window):
+    seen = seen_keys(np.arange(n), np.arange(n), causal, window)
+    expected = (seen / seen.sum(axis=1, keepdims=True)).sum(axis=0)
+    np.testing.assert_allclose(uniform_attention(n, causal, window), expected, rtol=1e-13)
+
+
+def test_uniform_attention_in_a_window_is_one_in_the_middle():
+    causal, both = (uniform_attention(200, causal, 32) for causal in (True, False))
+    assert causal[0] == pytest.approx(math.fsum(1 / i for i in range(1, 33)))
+    np.testing.assert_allclose(causal[31:169], 1)
+    np.testing.assert_allclose(causal[169:], np.arange(31, 0, -1) / 32)
+    np.testing.assert_allclose(both[62:138], 1)
+    np.testing.assert_allclose(both, both[::-1])
 
 
 def test_bins():
@@ -61,7 +93,7 @@ def test_bins():
 @settings(deadline=None)
 def test_profile_accounts_for_all_attention(n, n_bins, causal, seed):
     received = causal_map(n, seed).sum(axis=0)
-    profile = attention_profile(received, causal, n_bins)
+    profile = attention_profile(received, uniform_attention(n, causal), n_bins)
     assert profile.tokens.sum() == n - 1
     for per_bin, first in (
         (profile.received, profile.first_token_share),
@@ -75,13 +107,67 @@ def test_profile_accounts_for_all_attention(n, n_bins, causal, seed):
         assert profile.received[index] == pytest.approx(np.mean(members))
 
 
-def test_uniform_attention_has_no_excess():
-    profile = attention_profile(uniform_attention(80, causal=True), causal=True)
-    assert profile.first_token_share == pytest.approx(profile.uniform_first_token_share)
-    np.testing.assert_allclose(profile.received, profile.uniform)
-    names = ["first_token_attention_excess", "mean_attention_excess_without_first", "early_attention_excess"]
-    for name in (*names, "early_excess_among_others"):
-        assert metric(name, profile, 80) == pytest.approx(0, abs=1e-12)
+EXCESSES = (
+    *("first_token_attention_excess", "mean_attention_excess_without_first"),
+    *("early_attention_excess", "early_excess_among_others"),
+)
+
+
+def uniform_network(config):
+    """A tiny network whose queries are zero: each token attends alike to all that it sees."""
+    made = network(config)
+    with torch.no_grad():
+        for name, weight in made.named_parameters():
+            if name.endswith("Wqkv.weight"):
+                weight[: weight.shape[0] // 3] = 0
+            elif re.search(r"(q_proj|attention\.self\.query)\.(weight|bias)", name):
+                weight.zero_()
+    return packed_model(made)
+
+
+MIXED = ("gemma3", "qwen2_sliding", "modernbert")
+WINDOWED = {
+    "gemma3": NETWORKS["gemma3"],
+    "mistral": transformers.MistralConfig(**NETWORKS["mistral"].to_dict() | {"sliding_window": WINDOW}),
+    "qwen2_sliding": CONFIGS["qwen2_sliding"],
+    "modernbert": transformers.ModernBertConfig(
+        **{"hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 3, "num_attention_heads": 4},
+        **{"vocab_size": VOCABULARY, "global_attn_every_n_layers": 3, "local_attention": WINDOW},
+        **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2},
+    ),
+    "llama": CONFIGS["llama"],
+    "bert": CONFIGS["bert"],
+}
+
+
+@pytest.mark.parametrize("name", WINDOWED)
+def test_uniform_attention_of_a_network_has_no_excess_whatever_its_windows(name, tmp_path):
+    config = WINDOWED[name]
+    model = replace(tiny(config, max_tokens=150), packed=uniform_network(config))
+    texts = [" ".join(EMBEDDED[:3]), "Short."]
+    extract(model, list("ab"), texts, tmp_path / "s.zarr.zip", STATES, 400, "float32", 1000, True)
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        table, windows = measure(store), store.attention_windows
+        of_first = store.attention_received()[:, : store.review_offsets[1]]
+        sinks = attention_excess(of_first, store.causal, windows)
+        shown = [row["attention"] for row in rows_of_text(store, 0, 150, 1, ())]
+    local = [kind == "sliding_attention" for kind in config.layer_types] if name in MIXED else [name == "mistral"] * 3
+    assert [window is not None for window in windows] == local
+    assert of_first.shape[1] > 2 * WINDOW
+    values = registered_values(table.with_columns(point=pl.lit("residual_stream")), ATTENTION_METRICS, EXCESSES)
+    assert values["metric"].unique().len() == len(EXCESSES)
+    np.testing.assert_allclose(values["value"], 0, atol=1e-5)
+    assert sinks.max() == pytest.approx(1, abs=1e-5)
+    np.testing.assert_allclose(shown[1:], 1, rtol=1e-4)
+
+
+@given(n=st.integers(2, 120), causal=st.booleans(), window=st.integers(1, 60) | st.none())
+@settings(deadline=None)
+def test_uniform_attention_has_no_excess(n, causal, window):
+    uniform = uniform_attention(n, causal, window)
+    profile = attention_profile(uniform.astype(np.float32), uniform)
+    for name in EXCESSES:
+        assert metric(name, profile, n) == pytest.approx(0, abs=1e-5)
 
 
 def test_metrics_of_a_sink():
@@ -90,7 +176,7 @@ def test_metrics_of_a_sink():
     attention = np.zeros((n, n))
     attention[:, 0] = 0.5
     attention[np.arange(n), np.arange(n)] += 0.5
-    profile = attention_profile(attention.sum(axis=0), causal=True)
+    profile = attention_profile(attention.sum(axis=0), uniform_attention(n, causal=True))
     assert metric("first_token_attention_share", profile, n) == pytest.approx((n / 2 + 0.5) / n)
     assert metric("first_token_attention_excess", profile, n) == pytest.approx(
         (n / 2 + 0.5 - math.fsum(1 / i for i in range(1, n + 1))) / n
@@ -111,14 +197,14 @@ def test_what_the_first_token_takes_from_all_others_alike_leaves_their_shares(sh
     taken = received.copy()
     taken[1:] *= (1 - share) * 60 / taken[1:].sum()
     taken[0] = share * 60
-    before, after = (attention_profile(values, causal=True) for values in (received, taken))
+    before, after = (attention_profile(values, uniform_attention(60, causal=True)) for values in (received, taken))
     name = "early_excess_among_others"
     assert metric(name, after, 60) == pytest.approx(metric(name, before, 60))
     assert metric("early_attention_excess", after, 60) != pytest.approx(metric("early_attention_excess", before, 60))
 
 
 def test_one_token():
-    profile = attention_profile(np.array([1.0]), causal=True)
+    profile = attention_profile(np.array([1.0]), uniform_attention(1, causal=True))
     assert profile.first_token_share == 1
     assert profile.uniform_first_token_share == 1
     assert np.isnan(profile.received).all()
@@ -141,6 +227,7 @@ class Store:
     review_ids = ("a", "b")
     review_offsets = np.array([0, 4, 10])
     causal = True
+    attention_windows = (None, 3)
 
     def attention_received(self):
         parts = [np.concatenate([causal_map(n, seed).sum(axis=0) for n in (4, 6)]) for seed in (0, 1)]
@@ -157,6 +244,9 @@ def test_table():
     assert table.select("layer", "review_id", "n_tokens").rows() == [(1, "a", 4), (1, "b", 6), (2, "a", 4), (2, "b", 6)]
     assert table["received"].list.len().unique().to_list() == [5]
     assert table["first_token_share"][3] == pytest.approx(causal_map(6, 1)[:, 0].sum() / 6)
+    assert table["uniform_first_token_share"].to_list() == pytest.approx(
+        [uniform_attention(n, True, window)[0] / n for window in (None, 3) for n in (4, 6)]
+    )
 
 
 def test_no_attention_in_the_store():

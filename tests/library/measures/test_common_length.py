@@ -219,7 +219,7 @@ def test_scripts(tmp_path):
     attributes = {"model": "tiny", "variant": "front", "shard": "000", "revision": None}
     path = tmp_path / "states.zarr.zip"
     with written_store(
-        path, StoreShape(1, WIDTH, True, False, False, (0, 1)), ["a", "b"], tokens, attributes, "float32", 8
+        path, StoreShape(1, WIDTH, True, (None,), False, False, (0, 1)), ["a", "b"], tokens, attributes, "float32", 8
     ) as writer:
         for layer in (0, 1):
             writer.append(layer_name(layer), 0, states * (1 + layer))

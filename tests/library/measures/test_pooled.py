@@ -73,9 +73,9 @@ def test_pooled_tokens_equal_the_whole_matrix(monkeypatch, block, lengths, width
                 continue
             assert row["cosine_std"] == pytest.approx(cosines.std(), abs=1e-12)
             assert row["cosine_histogram"] == np.histogram(cosines, bins=40, range=(-1, 1))[0].tolist()
-            assert len(found) == min(rows.shape)
+            assert len(found) == min(len(rows) - 1, rows.shape[1])
             # relative to the largest, the resolution of a Gram matrix; a massive token must not spoil the others
-            np.testing.assert_allclose(found, values, rtol=1e-9, atol=1e-7 * values[0])
+            np.testing.assert_allclose(found, values[: len(found)], rtol=1e-9, atol=1e-7 * values[0])
 
 
 def test_the_distribution_of_cosines_is_that_of_drawn_tokens(monkeypatch):

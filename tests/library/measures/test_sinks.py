@@ -21,12 +21,10 @@ from tiny_models import CONFIGS, beginning
 FOUND = ("kind", "position", "first_block", "last_block", "n_blocks", "peak")
 
 
-def sinks_in(received, lengths, causal=True):
-    layers = np.arange(len(lengths))
-    return [
-        tuple(sink[name] for name in FOUND)
-        for sink in secondary_sinks(received, lengths, layers, len(lengths) - 1, causal)
-    ]
+def sinks_in(received, lengths, causal=True, windows=None):
+    layers, n_blocks = np.arange(len(lengths)), len(lengths) - 1
+    excess = None if received is None else attention_excess(received, causal, windows or [None] * n_blocks)
+    return [tuple(sink[name] for name in FOUND) for sink in secondary_sinks(excess, lengths, layers, n_blocks)]
 
 
 def attention_to(token, n, share):
@@ -49,8 +47,20 @@ def test_a_token_that_later_queries_attend_to_draws_attention_and_the_last_token
 def test_bidirectional_uniform_attention_is_one():
     received = np.full(50, 0.5)
     received[[0, 7]] = 15.0, 10.5
-    assert sinks_in(received[None], np.ones((2, 50)), causal=False) == [("attention", 7, 1, 1, 1, 10.5)]
-    np.testing.assert_array_equal(attention_excess(received, causal=False), received)
+    assert sinks_in(received[None], np.ones((2, 50)), causal=False) == [("attention", 7, 1, 1, 1, pytest.approx(10.5))]
+    np.testing.assert_allclose(attention_excess(received[None], False, [None])[0], received, rtol=1e-14)
+
+
+def test_a_window_moves_the_bar_of_its_block_alone():
+    # in a causal model, a token far from the end would receive more than 1 from uniform attention, and 1 in a window
+    n, early = 400, 5
+    uniform = uniform_attention(n, causal=True)[early]
+    received = np.ones((2, n))
+    received[:, early] = 8 * uniform
+    assert 10 < 8 * uniform < 10 * uniform
+    assert sinks_in(received, np.ones((3, n)), windows=[None, 4]) == [
+        ("attention", early, 2, 2, 1, pytest.approx(8 * uniform))
+    ]
 
 
 def test_long_tokens_are_those_above_ten_medians_and_massive_those_that_stay_so():

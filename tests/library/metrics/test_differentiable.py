@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from homogenization.interventions.cells import cells
 from homogenization.interventions.readings import read
 from homogenization.metrics.differentiable import DIFFERENTIABLE
 from measured import degenerate_tokens
@@ -17,8 +18,12 @@ def test_the_value_is_that_of_the_study(name, n, width, seed, shift):
     """Of tokens that share a direction, of which one comes twice: its singular value is zero."""
     tokens = np.random.default_rng(seed).normal(size=(n, width)) + shift
     tokens[-1] = tokens[0]
-    of_the_study = read([tokens], (), [name])[0, 0]
-    assert float(DIFFERENTIABLE[name](torch.from_numpy(tokens))) == pytest.approx(of_the_study, rel=1e-6, abs=1e-9)
+    of_the_study = dict(zip(cells([name]), read([tokens], (), [name])[0], strict=True))
+    rows = torch.from_numpy(tokens)
+    assert float(DIFFERENTIABLE[name](rows)) == pytest.approx(of_the_study["all_tokens", name], rel=1e-6, abs=1e-9)
+    if n > 2 and ("centred", name) in of_the_study:
+        of_centred = float(DIFFERENTIABLE[name](rows - rows.mean(dim=0), True))
+        assert of_centred == pytest.approx(of_the_study["centred", name], rel=1e-5, abs=1e-7)
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)

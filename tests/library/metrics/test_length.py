@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from homogenization.measures.attention import attention_profile
+from homogenization.measures.attention import attention_profile, uniform_attention
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.attention import ATTENTION_METRICS
@@ -70,7 +70,7 @@ def attention_metrics(texts, causal):
             **KEY,
             "review_id": str(number),
             "n_tokens": len(weights),
-            **vars(attention_profile(received(weights, causal), causal)),
+            **vars(attention_profile(received(weights, causal), uniform_attention(len(weights), causal))),
         }
         for number, weights in enumerate(texts)
     ]

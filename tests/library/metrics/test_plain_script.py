@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from conftest import ROOT
-from homogenization.measures.attention import attention_profile
+from homogenization.measures.attention import attention_profile, uniform_attention
 from homogenization.measures.geometry import token_geometry
+from homogenization.measures.position_cells import seen_keys
 from homogenization.measures.spectra import singular_values
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
@@ -22,13 +23,13 @@ plain = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(plain)
 
 
-def by_the_library(tokens: np.ndarray, received: np.ndarray, causal: bool) -> dict[tuple[str, str], float]:
+def by_the_library(tokens: np.ndarray, received: np.ndarray, uniform: np.ndarray) -> dict[tuple[str, str], float]:
     """Every metric by view and name."""
     found = {}
     for view, values in singular_values(tokens, VIEWS).items():
         batch = SpectrumBatch(values[None], np.array([len(values)]))
         found |= {(view, name): evaluate(name, batch).item() for name in SPECTRAL_METRICS}
-    profile = vars(attention_profile(received, causal)) | {"n_tokens": len(received)}
+    profile = vars(attention_profile(received, uniform)) | {"n_tokens": len(received)}
     geometry = token_geometry(tokens) | {"n_tokens": len(tokens)}
     for registry, measured in ((GEOMETRY_METRICS, geometry), (ATTENTION_METRICS, profile)):
         columns = {name: np.array([value]) for name, value in measured.items()}
@@ -37,20 +38,20 @@ def by_the_library(tokens: np.ndarray, received: np.ndarray, causal: bool) -> di
     return found
 
 
-@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("causal", "window"), [(True, None), (False, None), (True, 9), (False, 9)])
 @pytest.mark.parametrize(("n", "width"), [(47, 16), (23, 64)])
-def test_every_metric_but_one_is_that_of_the_library(n, width, causal):
+def test_every_metric_but_one_is_that_of_the_library(n, width, causal, window):
     rng = np.random.default_rng(n)
     tokens = rng.normal(size=(n, width)) + 0.5
     tokens[0] *= 30  # a massive first token
     logits = rng.normal(size=(2, n, n))
-    weights = np.exp(np.where(np.tri(n) > 0, logits, -np.inf) if causal else logits)
+    weights = np.exp(np.where(seen_keys(np.arange(n), np.arange(n), causal, window), logits, -np.inf))
     weights /= weights.sum(axis=-1, keepdims=True)
     received = weights.mean(axis=0).sum(axis=0)
     states = torch.from_numpy(tokens)[None]
     output = SimpleNamespace(hidden_states=[states, states], attentions=[torch.from_numpy(weights)[None]])
 
-    rows = plain.measure_review(output, causal, list(plain.LOOKS))
+    rows = plain.measure_review(output, list(plain.LOOKS))
     found = {
         (row["view"], name): value
         for row in rows
@@ -58,8 +59,9 @@ def test_every_metric_but_one_is_that_of_the_library(n, width, causal):
         for name, value in row.items()
         if name not in ("layer", "view")
     }
+    uniform = uniform_attention(n, causal, window)
     expected = {
-        key: value for key, value in by_the_library(tokens, received, causal).items() if key[1] != "cosine_modes"
+        key: value for key, value in by_the_library(tokens, received, uniform).items() if key[1] != "cosine_modes"
     }
     assert {name for _, name in expected} == set(METRIC_NAMES) - {"cosine_modes"}
     assert found.keys() == expected.keys()

@@ -1,13 +1,17 @@
 """Weights in GGUF: what is saved is what the file says, and every fault has its message."""
 
 import errno
+import json
 import re
 import shutil
+import subprocess
 import sys
 import zipfile
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from urllib.request import Request, urlopen
 
 import huggingface_hub
 import numpy as np
@@ -22,16 +26,20 @@ from tokenizers.pre_tokenizers import ByteLevel, Split
 from tokenizers.pre_tokenizers import Sequence as Then
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from gguf_mutants import FINE, fate, mutants, places_in
 from homogenization.models.built import with_built_weights
 from homogenization.models.digests import verified_digests
 from homogenization.models.gguf import convert_gguf
+from homogenization.models.gguf_file import fetch_gguf
 from homogenization.models.saving import MODEL_FILES
+from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.untrained import train_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import load_model
+from homogenization.writers import llamacpp_server
 from homogenization.writers.local import LocalWriter
-from tiny_gguf import CHAT_TEMPLATE, SIZE, TEXTS, llama, tensors, write_gguf, write_wheel
+from tiny_gguf import CHAT_TEMPLATE, SIZE, TEXTS, llama, merges_of, tensors, write_gguf, write_wheel
 
 ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
 MEMBER = "tiny_lm/model.gguf"
@@ -136,6 +144,64 @@ def test_bos_and_the_chat_template_are_those_of_the_file(converted, tmp_path):
     assert AutoTokenizer.from_pretrained(tmp_path / "a")("Dull.")["input_ids"][0] == saved.bos_token_id
 
 
+QWEN2 = {
+    "general.architecture": "qwen2",
+    "qwen2.block_count": 2,
+    "qwen2.context_length": 256,
+    "qwen2.embedding_length": 64,
+    "qwen2.feed_forward_length": 96,
+    "qwen2.attention.head_count": 4,
+    "qwen2.attention.head_count_kv": 2,
+    "qwen2.rope.freq_base": 5000.0,
+    "qwen2.attention.layer_norm_rms_epsilon": 1e-6,
+}
+
+
+def with_biases(arrays):
+    for number in range(2):
+        for part, width in (("q", 64), ("k", 32), ("v", 32)):
+            arrays[f"blk.{number}.attn_{part}.bias"] = np.zeros(width, np.float32)
+
+
+@pytest.mark.parametrize("split", ["gpt-2", "smollm", "llama-bpe", "qwen2", "tekken"])
+def test_the_file_says_how_texts_are_split_and_not_the_architecture(tmp_path, split):
+    texts = [*TEXTS, "In 12345 DON'T we'LL\n\n--- x  y", "e\u0301"]
+    of_qwen2 = {"metadata": QWEN2 | {"tokenizer.ggml.pre": split}, "change": with_biases}
+    found = []
+    for name, made in (("llama", {"metadata": {"tokenizer.ggml.pre": split}}), ("qwen2", of_qwen2)):
+        convert_gguf(local(write_gguf(tmp_path / name / "model.gguf", **made)), tmp_path / name / "out")
+        tokenizer = load_tokenizer(tmp_path / name / "out")
+        assert json.loads((tmp_path / name / "out/config.json").read_text())["model_type"] == name
+        found.append(tokenizer(texts)["input_ids"])
+    assert found[0] == found[1]
+    digits = [token for token in tokenizer.tokenize("12345") if len(token.strip("Ġ")) > 1]
+    assert bool(digits) == (split in ("gpt-2", "llama-bpe"))
+
+
+@pytest.mark.parametrize(("split", "opens"), [("llama-bpe", True), ("tekken", True), ("qwen2", False)])
+def test_tokens_are_those_of_llama_cpp(tmp_path, split, opens):
+    """Of llama.cpp itself, with a token that no merges make, and a file that does not say whether BOS opens a text."""
+    vocabulary = train_tokenizer(TEXTS, SIZE).get_vocab()
+    tokens = sorted(vocabulary, key=vocabulary.get)
+    tokens[tokens.index("Ġfilms")] = "zyqw"
+    metadata = {"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.pre": split, "tokenizer.ggml.add_bos_token": None}
+    merges = [merge for merge in merges_of(TEXTS) if "Ġfilms" not in merge.replace(" ", "")]
+    path = write_gguf(tmp_path / "model.gguf", metadata={**metadata, "tokenizer.ggml.merges": merges})
+    convert_gguf(local(path), tmp_path / "out")
+    ours = load_tokenizer(tmp_path / "out")
+    asked = {"file": str(path), "threads": 1, "context": 64, "slots": 1}
+    command = [sys.executable, llamacpp_server.__file__, json.dumps(asked)]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, text=True) as server:
+        address = server.stdout.readline().strip()
+        for text in ("zyqw 12345 zyqwx", "DON'T we'LL\n\n--- x  y", "naïve … 23 dull"):
+            body = json.dumps({"content": text, "add_special": True}).encode()
+            with urlopen(Request(f"{address}/tokenize", body, {"Content-Type": "application/json"})) as answer:
+                assert json.load(answer)["tokens"] == ours(text)["input_ids"], text
+        server.stdin.close()
+    assert (ours("x")["input_ids"][0] == 0) == opens
+    assert ("zyqw" in ours.tokenize("zyqw")) == (split != "qwen2")
+
+
 def test_a_writer_is_the_same_wherever_its_file_came_from(whole, converted, tmp_path):
     entry = {"dtype": "float32", "temperature": 0, "top_p": 1, "max_new_tokens": 9, "structured_output": "none"}
     (tmp_path / "elsewhere").mkdir()
@@ -163,8 +229,8 @@ def add(name: str, shape: tuple[int, ...] = (8,), dtype: type = np.float32):
         ({"change": add("rope_freqs.weight")}, ["rotary positions (rope_freqs.weight)"]),
         ({"metadata": {"tokenizer.ggml.pre": "poro-chat"}}, ["'poro-chat'", "Known: ", "smollm"]),
         ({"metadata": {"tokenizer.ggml.model": "rwkv"}}, ["can't read its tokenizer", "'rwkv'"]),
-        ({"change": drop("blk.1.ffn_up.weight")}, ["lacks 1 tensors", "model.layers.1.mlp.up_proj.weight"]),
-        ({"change": add("blk.0.attn_q.bias", (64,))}, ["holds 82,048 numbers", "takes 81,984 of them", "safetensors"]),
+        ({"change": drop("blk.1.ffn_up.weight")}, ["holds 75,840 numbers", "takes 81,984", "random: fetch"]),
+        ({"change": add("blk.0.attn_q.bias", (64,))}, ["holds 82,048 numbers", "takes 81,984", "safetensors"]),
         ({"change": add("output_norm.weight", (64,), np.float64)}, ["quantisation F64", "Supported: F32", "Q4_1"]),
     ],
     ids=["architecture", "split", "scaling", "factors", "pre", "tokenizer", "missing", "further", "float64"],
@@ -188,7 +254,7 @@ def number_of_a_kind(content: bytes) -> bytes:
         (lambda content: content[:300], ["damaged or cut short"]),
         (lambda content: b"PK" + content[2:], ["no GGUF file"]),
         (lambda content: b"", ["no GGUF file"]),
-        (number_of_a_kind, ["quantisation number 250", "Supported: F32"]),
+        (number_of_a_kind, ["quantisation number 250", "such as Q8_0"]),
     ],
     ids=["half", "header", "zip", "empty", "kind"],
 )
@@ -200,10 +266,41 @@ def test_a_damaged_file_is_named(whole, tmp_path, damage, words):
 
 
 def test_another_file_than_expected_is_not_parsed(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr("gguf.GGUFReader", lambda path: pytest.fail(f"{path} was parsed"))
+    monkeypatch.setattr("homogenization.models.gguf.BoundedReader", lambda path: pytest.fail(f"{path} was parsed"))
     found = sha256(whole.read_bytes()).hexdigest()
     message = refusal({**local(whole), "sha256": "0" * 64}, tmp_path / "out")
     assert f"has the SHA-256 {found}, and should have {'0' * 64}" in message
+
+
+def test_a_damaged_file_is_refused_or_gives_finite_numbers(whole, converted, tmp_path):
+    """Four copies with each kind of damage; tests/long/test_gguf_mutants.py has more."""
+    fates = {
+        what: fate(content, converted, tmp_path / str(number))
+        for number, (what, content) in enumerate(mutants(whole, 0, 44))
+    }
+    assert set(fates.values()) <= FINE, {what: found for what, found in fates.items() if found not in FINE}
+    assert {"refused", "finite"} <= set(fates.values())
+
+
+def test_numbers_that_are_not_finite_name_their_tensor(tmp_path):
+    def spoil(arrays):
+        arrays["blk.1.ffn_up.weight"][3, 5] = np.nan
+
+    message = refusal(local(write_gguf(tmp_path / "model.gguf", change=spoil)), tmp_path / "out")
+    assert "1 of the 6,144 numbers of the tensor model.layers.1.mlp.up_proj.weight are not finite" in message
+    scale = {"llama.rope.freq_base": float("inf")}
+    message = refusal(local(write_gguf(tmp_path / "model.gguf", metadata=scale)), tmp_path / "out")
+    assert "llama.rope.freq_base is inf" in message
+
+
+def test_a_count_that_is_damaged_is_not_counted_out(whole, tmp_path):
+    """Of a file that is to have 2 ** 40 of anything, no more is read than is there, for a writer of llama.cpp too."""
+    for at in places_in(whole)["counts"]:
+        content = bytearray(whole.read_bytes())
+        content[at : at + 8] = (2**40).to_bytes(8, "little")
+        (tmp_path / "model.gguf").write_bytes(content)
+        with pytest.raises(HomogenizationError, match="damaged or cut short"):
+            fetch_gguf(local(tmp_path / "model.gguf"), tmp_path / "out")
 
 
 @pytest.fixture
@@ -333,7 +430,7 @@ def test_without_a_network_pip_is_quoted(whole, index, tmp_path, monkeypatch, we
 
 def test_parts_in_another_order_are_told_by_what_was_joined(whole, index, tmp_path, monkeypatch):
     parts = write_parts(index, whole)
-    monkeypatch.setattr("gguf.GGUFReader", lambda path: pytest.fail(f"{path} was parsed"))
+    monkeypatch.setattr("homogenization.models.gguf.BoundedReader", lambda path: pytest.fail(f"{path} was parsed"))
     wanted = sha256(whole.read_bytes()).hexdigest()
     order = "joined in order from the wheels tiny-lm-part1==1.0, tiny-lm-part2==1.0, tiny-lm-part3==1.0 "
     for swapped, headless in (((1, 2), False), ((0, 1), True)):
@@ -363,7 +460,8 @@ def test_a_full_disk_is_named(whole, index, tmp_path, monkeypatch):
         patched.setattr(shutil, "copyfileobj", full)
         message = refusal(in_parts(whole), tmp_path / "out")
     assert "the disk is full; nothing was left behind" in message
-    assert f"Free some space on the file system of {tmp_path / 'out'}" in message
+    assert f"MB in {tmp_path / 'out'}" in message
+    assert "Free some space" in message
     # pip itself, which unpacks on the same file system
     pip = tmp_path / "fake/pip/__main__.py"
     pip.parent.mkdir(parents=True)

@@ -1,6 +1,7 @@
 """The table of claims, read and used in a browser by keyboard; its numbers, from tables/claims.csv."""
 
 import base64
+import math
 import time
 
 import polars as pl
@@ -15,7 +16,7 @@ from conftest import ROOT
 from homogenization.config.presentation import claims_page_parameters
 from homogenization.report.claims_table import claims_page
 from homogenization.report.page import packed
-from homogenization.vocabulary.numbers import share_in_words, significant
+from homogenization.vocabulary.numbers import share_of_range, significant
 from studies import OWN, make_study
 
 TEMPLATES = {
@@ -78,7 +79,7 @@ def test_a_row_has_the_numbers_of_its_claim(browser, made):
             row["layers"] or "over depth",
             labels.get(row["model"], "all models"),
             row["verdict"],
-            "" if row["share_of_depth"] != row["share_of_depth"] else share_in_words(row["share_of_depth"]),
+            "" if math.isnan(row["share_of_depth"]) else share_of_range(row["share_of_depth"], row["depth_range"]),
             significant(row["estimate"]),
             significant(row["ci_low"]) if row["ci_low"] == row["ci_low"] else "",
             str(row["n_reviews"]),
@@ -139,8 +140,10 @@ def test_a_column_filters_by_keyboard(browser, column):
 
 
 def test_numbers_sort_as_numbers(browser, made):
-    shares = made.tables["claims"].filter(pl.col("verdict") != "not tested")["share_of_depth"]
-    wanted = [share_in_words(share) for share in shares.drop_nans().sort()]
+    tested = made.tables["claims"].filter(pl.col("verdict") != "not tested", pl.col("share_of_depth").is_finite())
+    wanted = [
+        share_of_range(*row) for row in tested.sort("share_of_depth").select("share_of_depth", "depth_range").rows()
+    ]
     button(browser, "Sort by Of depth").send_keys(Keys.ENTER)
     for _ in range(100):  # the table is drawn anew a moment after the key
         shown = [share for row in cells(browser) if (share := row[6].replace("\u00a0", " "))]

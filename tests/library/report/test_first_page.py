@@ -16,7 +16,7 @@ from homogenization.claims.statistics import STATISTICS
 from homogenization.config.presentation import first_page_parameters
 from homogenization.report.first_page import first_page, make
 from homogenization.run.parquet import write_table
-from homogenization.vocabulary.numbers import share_in_words, significant
+from homogenization.vocabulary.numbers import share_of_range, signed, significant
 from script import run_script
 from studies import N_TEXTS, OWN, changed_attention, make_study
 
@@ -151,7 +151,8 @@ def test_the_page_of_every_kind_of_study_fits_the_window_and_says_what_the_study
 def test_a_cell_is_a_verdict_and_one_size_in_seven_words(kind, read):
     pattern = (
         r"[✓✗≈?] (more alike|less alike|more|less|yes|no|negligible|undecided)"
-        r"\s+[+−]?[\d.e−]+( %)?,\s+(n \d+|\d+ seeds?)(\s+(fragile|unbalanced|mixed)( · (fragile|unbalanced|mixed))*)?"
+        r"\s+[+−]?[\d.e−]+( % of [\d.e−]+)?,\s+(n \d+|\d+ seeds?)"
+        r"(\s+(fragile|unbalanced|mixed)( · (fragile|unbalanced|mixed))*)?"
     )
     for question, cells in read(kind).items():
         for cell in cells.values():
@@ -184,7 +185,7 @@ def test_every_cell_has_the_number_and_the_verdict_of_its_claim(read, studies):
         for label, cell in found[question].items():
             (row,) = made.tables["claims"].filter(claim=claim, model=labels[label]).iter_rows(named=True)
             size = row["estimate"] if "depth" in question else row["share_of_depth"] * towards
-            number = significant(size, 2) if "depth" in question else share_in_words(size)
+            number = significant(size, 2) if "depth" in question else share_of_range(size, row["depth_range"])
             assert f"{'+' if size > 0 else ''}{number}, n {row['n_reviews']}" in cell.replace("\n", " "), question
             more, less = ("more", "less") if "attention" in question else ("more alike", "less alike")
             decided = more if row["estimate"] * towards > 0 else less
@@ -209,7 +210,8 @@ def test_without_claims_every_cell_has_the_number_of_its_contrast_at_the_output(
         for label, cell in questions[question].items():
             (row,) = contrasts.filter(model=labels[label], variant=variant, minus=minus).iter_rows(named=True)
             size = -row["mean"] / row["depth_range"]
-            assert f"{'+' if size > 0 else ''}{share_in_words(size)}, n {row['n_reviews']}" in cell.replace("\n", " ")
+            number = signed(share_of_range(size, row["depth_range"]))
+            assert f"{number}, n {row['n_reviews']}" in cell.replace("\n", " ")
             said = {"higher": "less alike", "lower": "more alike"}.get(row["verdict"], row["verdict"])
             assert said in cell
 

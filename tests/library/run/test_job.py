@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -64,3 +65,22 @@ def test_an_interrupted_job_does_not_end_with_0(tmp_path):
         capture_output=True,
     )
     assert done.returncode != 0
+
+
+def test_a_log_holds_no_secret(tmp_path):
+    """Neither what is logged, printed or raised, nor a message for the terminal; a short value is no secret."""
+    body = """
+    import logging, os
+    from homogenization.run.job import announce
+    from homogenization.run.secrets import hide
+    os.environ |= {"HF_TOKEN": "hf_a/secret+token", "MY_API_KEY": "EMPTY", "HTTPS_PROXY": "http://me:proxy-password@p"}
+    hide("sk-the-secret-key")
+    logging.info("asked with %s by %s", "sk-the-secret-key", os.environ["HTTPS_PROXY"])
+    print("http://h/?token=hf_a%2Fsecret%2Btoken EMPTY")
+    raise ValueError("hf_a/secret+token")
+    """
+    status, _, log = run_job(tmp_path, textwrap.indent(textwrap.dedent(body), "    "))
+    assert status == 1
+    assert log[2:4] == ["INFO asked with [key] by http://me:[key]@p", "http://h/?token=[key] EMPTY"]
+    assert log[-1] == "ValueError: [key]"
+    assert not any("secret-key" in line or "secret+token" in line for line in log)

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.states import attention, check
 from homogenization.states.attention import PackedPass, attending_to, packed_attention
 from homogenization.states.check import check_against_eager
 from homogenization.states.network import packed_model, run_packed
-from tiny_models import BIDIRECTIONAL, CONFIGS, REFUSED, WINDOW, network, random_texts, reference
+from tiny_models import BEHIND_PADDING, BIDIRECTIONAL, CONFIGS, REFUSED, WINDOW, network, random_texts, reference
 
 # longer and shorter than a chunk of queries and than the sliding window; one single token
 LENGTHS = [150, 37, 1, 270]
@@ -91,6 +92,24 @@ def test_causality_and_final_norm_are_found_out(model, architecture):
     assert findings.final_norm == (architecture not in BIDIRECTIONAL)
 
 
+@pytest.mark.parametrize("name", BEHIND_PADDING)
+def test_texts_that_begin_behind_padding_have_the_positions_of_single_texts(name):
+    """Of a padding token inside a text too, which is not counted, and of the longest text that there may be."""
+    made = packed_model(network(BEHIND_PADDING[name]))
+    assert check_against_eager(made, longest=64, record_attention=True) == check.Findings(False, False)
+    texts = random_texts([40, 1, 508])
+    texts[0][7] = made.network.config.pad_token_id
+    states, result = run(made, texts)
+    start = 0
+    for text in texts:
+        expected = reference(made.network, text)
+        stop = start + len(text)
+        np.testing.assert_allclose(states[:, start:stop], np.stack(expected.residual_stream), rtol=1e-5, atol=1e-5)
+        column_sums = expected.attention.mean(axis=1).sum(axis=1)
+        np.testing.assert_allclose(result.received[:, start:stop], column_sums, rtol=1e-5, atol=1e-5)
+        start = stop
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_low_precision_passes_the_check(architecture, dtype):
     check_against_eager(packed_model(network(CONFIGS[architecture], dtype)), longest=64, record_attention=True)
@@ -131,6 +150,48 @@ def test_large_logits_hide_no_fault_of_packing(monkeypatch):
 def test_architectures_that_cannot_be_honoured_are_refused_by_name(name, record_attention):
     with pytest.raises(HomogenizationError, match=name):
         check_against_eager(packed_model(network(REFUSED[name])), longest=2 * WINDOW, record_attention=record_attention)
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (
+            transformers.Gemma3nTextConfig(hidden_size=48, num_hidden_layers=3, num_kv_shared_layers=0),
+            "several residual streams side by side",
+        ),
+        (
+            transformers.DeepseekV32Config(hidden_size=48, num_hidden_layers=3, vocab_size=300),
+            "an indexer chooses the tokens",
+        ),
+    ],
+    ids=["gemma3n", "deepseek_v32"],
+)
+def test_architectures_that_do_something_else_are_refused_with_the_reason(config, reason):
+    with torch.device("meta"):
+        made = transformers.AutoModel.from_config(config)
+    with pytest.raises(HomogenizationError, match=f"{reason}.*Choose a model whose architecture is supported"):
+        packed_model(made)
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gemma2", "qwen2", "bert"])
+def test_an_overflow_of_float16_names_the_dtypes_that_hold_it(architecture):
+    made = network(CONFIGS[architecture], torch.float16)
+    made.get_input_embeddings().weight.data.mul_(0).add_(3e4)
+    for name, weight in made.named_parameters():
+        if name.endswith(("down_proj.weight", "output.dense.weight")):
+            weight.data.fill_(6e4)
+    with pytest.raises(
+        HomogenizationError, match=r"not finite .*float16 ends at 65,504\. Set dtype: bfloat16 or float32"
+    ):
+        check_against_eager(packed_model(made), longest=64, record_attention=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_numbers_that_no_dtype_holds_are_told_from_a_fault_of_the_architecture(dtype):
+    made = network(CONFIGS["llama"], dtype)
+    made.layers[1].mlp.down_proj.weight.data[0, 0] = float("nan")
+    with pytest.raises(HomogenizationError, match=r"residual stream of layer 2 is not finite .*weights are damaged"):
+        check_against_eager(packed_model(made), longest=64, record_attention=True)
 
 
 def test_the_check_sees_an_attention_without_causality(monkeypatch):

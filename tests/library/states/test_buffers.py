@@ -26,7 +26,7 @@ STATES = torch.arange(2 * N_TOKENS * 3, dtype=torch.float32).reshape(2, N_TOKENS
 def store_of_two_layers(path, writing_threads):
     spans = np.stack([np.arange(N_TOKENS), np.arange(N_TOKENS) + 1], axis=1).astype(np.int32)
     tokens = Tokens(np.zeros(N_TOKENS, dtype=np.int64), spans, np.array([0, N_TOKENS]), np.array([N_TOKENS]))
-    shape = StoreShape(1, 3, True, False, False, (0, 1))
+    shape = StoreShape(1, 3, True, (None,), False, False, (0, 1))
     return written_store(path, shape, ["r"], tokens, {}, "float32", CHUNK, writing_threads)
 
 

@@ -201,8 +201,8 @@ def test_states_beyond_float16_name_layer_and_what_to_do(tmp_path):
 
 
 def test_architectures_are_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(HomogenizationError, match="RobertaModel"):
-        run(tiny(REFUSED["RobertaModel"]), EMBEDDED[:1], tmp_path / "s.zarr.zip")
+    with pytest.raises(HomogenizationError, match="MPNetModel"):
+        run(tiny(REFUSED["MPNetModel"]), EMBEDDED[:1], tmp_path / "s.zarr.zip")
     assert not list(tmp_path.iterdir())
 
 

@@ -31,7 +31,7 @@ def write_full(path, dtype="float32", lengths=LENGTHS, optional=True, seed=0):
     spans = np.stack([np.arange(n), np.arange(n) + 3], axis=1).astype(np.int32)
     offsets = np.cumsum([0, *lengths]).astype(np.int64)
     tokens = Tokens(rng.integers(0, 99, n), spans, offsets, np.array(lengths) + 2)
-    shape = StoreShape(3, WIDTH, True, optional, optional, LAYERS)
+    shape = StoreShape(3, WIDTH, True, (None, 8, None), optional, optional, LAYERS)
     names = [f"review{index}" for index in range(len(lengths))]
     attributes = {"model": "tiny", "variant": "front", "shard": "002", "revision": None}
     with written_store(path, shape, names, tokens, attributes, dtype, 8) as writer:

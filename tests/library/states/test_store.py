@@ -90,7 +90,7 @@ def test_bfloat16_comes_back_bit_for_bit(tmp_path_factory, bits):
     bits[(bits & 0x7F80) == 0x7F80] &= 0xFF7F  # neither infinite nor not a number
     path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
     states = torch.from_numpy(bits).view(torch.bfloat16)
-    shape = StoreShape(0, 4, False, False, False, (0,))
+    shape = StoreShape(0, 4, False, (), False, False, (0,))
     with written_store(path, shape, ["r"], tokens_of([21]), ATTRIBUTES, "bfloat16", 8) as writer:
         writer.append(layer_name(0), 0, states[0])
     with open_store(path) as store:
@@ -139,7 +139,7 @@ def test_tokens_are_read_by_slice_or_number(tmp_path, states, dtype):
 
 
 def test_layers_may_be_left_out(tmp_path, states):
-    shape = StoreShape(N_BLOCKS, 4, True, False, False, (0, 2))
+    shape = StoreShape(N_BLOCKS, 4, True, (4, None), False, False, (0, 2))
     with written_store(tmp_path / "s.zarr.zip", shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 8) as writer:
         for layer in (0, 2):
             writer.append(layer_name(layer), 0, torch.as_tensor(states[layer]))
@@ -154,7 +154,7 @@ def test_layers_may_be_left_out(tmp_path, states):
 def test_passes_that_are_begun_anew_change_nothing(tmp_path_factory, pieces, back, n_threads):
     path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
     states = torch.arange(2 * 21 * 3, dtype=torch.float32).reshape(2, 21, 3)
-    shape = StoreShape(1, 3, True, False, False, (0, 1))
+    shape = StoreShape(1, 3, True, (None,), False, False, (0, 1))
     with written_store(path, shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 4, n_threads) as writer:
         start = 0
         for piece in [*pieces, 21]:
@@ -169,7 +169,7 @@ def test_passes_that_are_begun_anew_change_nothing(tmp_path_factory, pieces, bac
 
 
 def test_tokens_that_are_left_out_are_a_fault(tmp_path, states):
-    shape = StoreShape(0, 4, True, False, False, (0,))
+    shape = StoreShape(0, 4, True, (), False, False, (0,))
     with (
         pytest.raises(RuntimeError, match="tokens 0 to 3 were left out"),
         written_store(tmp_path / "s.zarr.zip", shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 8) as writer,

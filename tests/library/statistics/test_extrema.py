@@ -176,13 +176,14 @@ def test_the_answer_names_what_happens_there():
     assert dict(table.schema) == PEAKS_SCHEMA
     answer, nothing = table["answer"]
     assert answer.startswith(
-        "MEV has 1 peak and 1 trough. Its highest peak is after block 8 (depth 0.33 [0.33, 0.33]), "
+        "MEV has 1 peak and 1 trough that the texts settle. Its most prominent peak is after block 8 (depth 0.33 "
+        "[0.33, 0.33]), "
     )
     for said in (
         "in this block, the output of attention adds 0.12",
         "in the next, the output of attention takes 0.062",
         "the first token has 50 % of the energy there; in 25 % of the texts another token is massive",
-        "position alone accounts for 0.5 of the attention of this block, and for 0.26 in the mean block",
+        "position alone accounts for 50 % of the attention of this block, and for 26 % in the mean block",
         "the mean cosine has no peak and no trough between its ends that the texts settle",
     ):
         assert said.lower() in answer.lower()

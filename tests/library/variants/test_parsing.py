@@ -4,10 +4,11 @@ import polars as pl
 import pytest
 
 from homogenization.config.texts import Parser
-from homogenization.corpus.sentences import sentence_spans
+from homogenization.corpus.sentences import LONGEST_PARSED, LONGEST_RUN, is_parsed, sentence_spans
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.constituents import MOST_WORDS, parsed_sentences
 from homogenization.variants.parsing import parse_reviews
+from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import move_by_rules
 from homogenization.variants.schemas import PARSE_SCHEMA
 
@@ -90,6 +91,49 @@ def test_a_sentence_is_parsed_as_it_is_alone(sentences):
     assert [(token.pos, token.dep, token.head) for token in parsed.tokens] == [
         (token.pos, token.dep, token.head) for token in beside.tokens
     ]
+
+
+TOO_LONG = {
+    "marks": "!" * 20_000,
+    "brackets": "([" * 10_000,
+    "emoji": "\U0001f600" * 20_000,
+    "joined": "\u2764\ufe0f" * 10_000,
+    "apart": "! " * 5_000 + "!",
+}
+
+
+def test_a_sentence_that_is_too_long_is_not_parsed_stays_and_is_told(caplog):
+    """The parser would take minutes for it. The sentences around it move as ever."""
+    texts = {
+        name: f"{TEXTS['house']} I saw it on Monday {long} again. {TEXTS['names']}" for name, long in TOO_LONG.items()
+    }
+    reviews = pl.DataFrame({"review_id": list(texts), "text": list(texts.values())})
+    parse = parse_reviews(reviews, PARSER)
+    (told,) = (record.message for record in caplog.records if record.levelname == "WARNING")
+    assert told.startswith("parser: 5 sentences are not parsed and stay as they are")
+    assert told.endswith(f"in the reviews {', '.join(texts)}.")
+    assert len(parse) < 100 * len(texts)
+    sentences = parsed_sentences(reviews, parse)
+    for name, text in texts.items():
+        start = text.index("Monday")
+        number = next(one.number for one in sentences[name] if one.span[0] <= start < one.span[1])
+        assert sentences[name][number].stays
+        phrases = [
+            *(phrase for phrase in content(sentences, name) if phrase.term == "old house"),
+            Phrase("monday", number, start, start + 6),
+            *(phrase for phrase in content(sentences, name) if phrase.term == "slow zombie"),
+        ]
+        for position, like, which in (("front", None, "key"), ("inward", "front", "key"), ("end", None, "other")):
+            variant, _ = move_by_rules(sentences[name], phrases, position, like, which)
+            assert f" I saw it on Monday {TOO_LONG[name]}" in variant
+            assert variant != text
+
+
+def test_only_sentences_of_no_language_are_too_long(sentences):
+    url = "https://example.org/" + "a" * (LONGEST_RUN - 20)
+    for long in (url, "zombie " * (LONGEST_PARSED // 7)):
+        assert is_parsed(long, 0, len(long))
+        assert not is_parsed(long + "zombies", 0, len(long) + 7)
 
 
 @pytest.mark.parametrize(

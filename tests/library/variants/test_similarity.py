@@ -6,9 +6,12 @@ import bert_score
 import numpy as np
 import polars as pl
 import pytest
+import transformers
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
+from homogenization.models.untrained import train_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.schemas import SCORE_SCHEMA
@@ -28,6 +31,24 @@ TEXTS = [
     "I slept through the second half of it.",
     "Ghosts, again?",
 ]
+
+
+SMALL = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "vocab_size": 300,
+    "max_position_embeddings": 64,
+}
+
+
+def saved(config, folder):
+    """A tiny network with random weights and its tokenizer, without a padding token."""
+    fields = {name: value for name, value in config.items() if name != "model_type"}
+    made = transformers.AutoModel.from_config(transformers.CONFIG_MAPPING[config["model_type"]](**fields))
+    made.save_pretrained(folder)
+    transformers.PreTrainedTokenizerFast(tokenizer_object=train_tokenizer(TEXTS * 3, 300)).save_pretrained(folder)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +118,6 @@ def test_a_path_with_t5_in_it_is_no_t5_and_long_reviews_do_not_overflow(copied, 
 
 
 def test_the_roberta_family_has_fewer_positions_than_it_says(tmp_path):
-    import transformers
     from tokenizers import ByteLevelBPETokenizer
 
     bpe = ByteLevelBPETokenizer()
@@ -120,9 +140,52 @@ def test_the_roberta_family_has_fewer_positions_than_it_says(tmp_path):
     assert np.isfinite(bert_scores(loaded, ["train " * 100], ["dull film " * 100])).all()
 
 
+def test_weights_under_other_names_are_refused_as_those_of_a_model(copied):
+    """transformers' own loader would draw all of them at random."""
+    weights = load_file(copied / "model.safetensors")
+    save_file({f"encoder_model.{name}": tensor for name, tensor in weights.items()}, copied / "model.safetensors")
+    with pytest.raises(HomogenizationError, match=r"lack \d+ tensors of BertModel, such as embeddings"):
+        load_encoder({"path": str(copied)}, layer=3, device="cpu")
+
+
+def test_tokens_of_an_encoder_are_those_of_its_file(copied, encoder):
+    """A class that would make byte-level tokens of the vocabulary changes no score."""
+    settings = json.loads((copied / "tokenizer_config.json").read_text())
+    (copied / "tokenizer_config.json").write_text(json.dumps({**settings, "tokenizer_class": "GPT2Tokenizer"}))
+    loaded = load_encoder({"path": str(copied)}, layer=3, device="cpu")
+    np.testing.assert_array_equal(bert_scores(loaded, TEXTS, TEXTS[::-1]), bert_scores(encoder, TEXTS, TEXTS[::-1]))
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"model_type": "clip", "text_config": SMALL, "vision_config": SMALL}, r"\(clip\) holds several networks"),
+        ({"model_type": "xmod", **SMALL}, r"\(xmod\) gives no states .*language"),
+    ],
+)
+def test_an_encoder_that_reads_no_text_alone_is_refused_with_the_reason(tmp_path, config, words):
+    saved(config, tmp_path)
+    with pytest.raises(HomogenizationError, match=words):
+        load_encoder({"path": str(tmp_path)}, layer=1, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model_type": "xlnet", "d_model": 16, "n_head": 2, "d_inner": 16, "n_layer": 2, "vocab_size": 300},
+        {"model_type": "longformer", **SMALL, "attention_window": [4, 4]},
+        {"model_type": "codegen", "n_embd": 16, "n_layer": 2, "n_head": 4, "rotary_dim": 4, "vocab_size": 300},
+    ],
+)
+def test_encoders_without_a_length_or_a_padding_token_or_with_a_window_for_each_block_are_read(tmp_path, config):
+    saved(config, tmp_path)
+    loaded = load_encoder({"path": str(tmp_path)}, layer=1, device="cpu")
+    assert 0 < loaded.tokenizer.model_max_length <= 512
+    assert np.isfinite(bert_scores(loaded, ["dull film"], ["a film, dull"])).all()
+
+
 def test_weights_in_half_precision_are_compared_in_float32(tmp_path, encoder):
     import torch
-    import transformers
 
     folder = Path(resolve_weights(MINILM).folder)
     shutil.copytree(folder, tmp_path / "half", ignore=shutil.ignore_patterns("*.safetensors"))

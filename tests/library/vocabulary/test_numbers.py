@@ -1,6 +1,17 @@
-import pytest
+from fractions import Fraction
 
-from homogenization.vocabulary.numbers import probability, significant, typeset
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from homogenization.vocabulary.numbers import (
+    probability,
+    share_in_words,
+    share_of_range,
+    signed,
+    significant,
+    typeset,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,3 +33,30 @@ def test_three_significant_digits(value, words):
 )
 def test_a_probability(value, words):
     assert probability(value) == words
+
+
+@given(share=st.floats(-3, 3) | st.floats(-0.1, 0.1) | st.floats(-1e-3, 1e-3))
+def test_a_share_is_rounded_once(share):
+    """What is written lies at most half a unit of its last digit away: two digits, no third decimal."""
+    written, unit = share_in_words(share).split()
+    size = abs(100 * share)
+    least = max(-2, len(str(int(size))) - 2 if size >= 1 else -1 if size >= 0.95 else -2)
+    assert unit == "%"
+    off = abs(Fraction(written.replace("−", "-")) - Fraction(100 * share))
+    assert off <= Fraction(10) ** (0 if size >= 99.5 else least) / 2
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        *((0.012451, "1.2 %"), (0.12496, "12 %"), (0.00094961, "0.09 %"), (0.9949, "99 %"), (0.995, "100 %")),
+        *((-0.031, "−3.1 %"), (1.2, "120 %"), (0.0003, "0.03 %"), (-0.00001, "0 %"), (-0.0, "0 %"), (0.0996, "10 %")),
+    ],
+)
+def test_a_share_in_percent(share, words):
+    assert share_in_words(share) == words
+
+
+def test_a_share_stands_beside_its_range_with_its_sign():
+    assert signed(share_of_range(0.052, 0.654)) == "+5.2 % of 0.65"
+    assert [signed(number) for number in ("−3 %", "0", "0 % of 0.4", "0.2")] == ["−3 %", "0", "0 % of 0.4", "+0.2"]

@@ -4,13 +4,16 @@ import re
 import time
 from dataclasses import replace
 
+import httpx2
 import pytest
 from llguidance import LLMatcher, LLTokenizer
 
 from bad_server import ENTRY, KEY, BadServer, user_message
 from homogenization.run.errors import HomogenizationError
+from homogenization.writers import endpoint
+from homogenization.writers.answers import RequestStore, answered
 from homogenization.writers.endpoint import REGEX_DIALECTS, OpenAIWriter
-from homogenization.writers.requests import Completion, Failure, Request, request_seed
+from homogenization.writers.requests import Completion, Failure, Request, matches, request_seed
 
 SCHEMA = {"type": "object", "properties": {"review": {"type": "string"}}}
 
@@ -137,6 +140,15 @@ def test_a_server_that_does_not_enforce_a_regular_expression_is_noticed():
         assert re.search(r"127\.0\.0\.1:\d+ did not enforce the .* dialect vllm.*check regex_dialect", failure.reason)
 
 
+def test_an_answer_is_compared_in_time_that_grows_with_its_length():
+    """A single capital is a word with small letters behind it and one in capitals: for Python's `re`, 2^n ways."""
+    regex = r"(?:(?:[A-Z][a-z]*|[A-Z][A-Z]*)(?:'[A-Z]+){0,2} ){0,300}end\."
+    assert matches(regex, "I'M " * 200 + "end.")
+    assert not matches(regex, "I'M " * 200 + "end!")
+    assert not matches(regex, "I'M end.\n")
+    assert matches("|".join(f"a{number}{{0,900}}" for number in range(400)), "a39")  # over 10 MB as an automaton
+
+
 def test_a_writer_without_a_dialect_takes_no_regular_expression():
     refused = pytest.raises(HomogenizationError, match="Set regex_dialect to one of vllm, sglang, llguidance")
     with BadServer(shout) as server, refused:
@@ -251,6 +263,61 @@ def test_the_log_holds_neither_key_nor_a_line_a_request(caplog):
         exchange(*"abcdef", faults={"a": ["500"]})
     assert KEY not in caplog.text
     assert caplog.text == ""
+
+
+def test_a_key_in_an_answer_is_not_kept(tmp_path):
+    """In the text, the reason of the end and the counts; also where JSON spells it otherwise."""
+    store, requests = RequestStore(tmp_path), requests_for("hello")
+    with BadServer(shout, {"hello": ["key"]}) as server:
+        (answer,) = answered(store, writer_for(server), requests)
+    assert answer == Completion("I was asked with Bearer [key].", "Bearer [key]", {"Bearer [key]": ["Bearer [key]"]})
+    (kept,) = tmp_path.rglob("*.json")
+    assert KEY not in kept.read_text()
+    assert store.get(kept.stem) == answer
+
+
+def test_a_key_in_a_header_is_in_no_message():
+    (failure,), _ = exchange("hello", faults={"hello": ["odd_header", "..."]}, max_retries=0)
+    assert "[key]" in failure.reason
+    assert KEY not in failure.reason
+
+
+def test_a_redirect_to_another_host_is_not_followed():
+    with BadServer(shout) as other, BadServer(shout, {"": ["redirect", "..."]}, moved_to=other.base_url) as server:
+        hosts = [one.base_url.split("/")[2] for one in (server, other)]
+        refused = pytest.raises(
+            HomogenizationError, match=f"{hosts[0]} answered 307 .*on to http://{hosts[1]}.*base_url"
+        )
+        with refused as caught:
+            results_of(writer_for(server), requests_for("hello"))
+    assert len(server.received) == 1
+    assert other.received == []
+    assert KEY not in str(caught.value)
+
+
+def test_a_redirect_on_the_same_host_is_followed():
+    with BadServer(shout, {"hello": ["redirect"]}, moved_to="/v1/elsewhere") as server:
+        assert results_of(writer_for(server), requests_for("hello")) == [shouted("hello")]
+    assert len(server.received) == 2
+    assert server.authorizations == {f"Bearer {KEY}"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "location", "elsewhere"),
+    [
+        ("http://host/v1", "https://host/v1", None),
+        ("https://host/v1", "http://host/v1", "http://host"),
+        ("http://host:8000/v1", "http://host:9000/v1", "http://host:9000"),
+        ("http://host/v1", "//other/v1", "http://other"),
+        ("https://host/v1", "https://user:secret@sub.host/v1", "https://sub.host"),
+        ("https://host/v1", "https://HOST:443/v2", None),
+    ],
+)
+def test_what_another_host_is(asked, location, elsewhere):
+    response = httpx2.Response(308, headers={"Location": location}, request=httpx2.Request("POST", asked))
+    endpoint._stop_redirect_elsewhere(response)
+    assert response.headers.get("x-redirect-elsewhere") == elsewhere
+    assert response.has_redirect_location == (elsewhere is None)
 
 
 def test_without_a_key_none_is_sent(monkeypatch):

@@ -284,6 +284,6 @@ def test_a_file_without_a_chat_template_or_of_another_kind_is_refused(tmp_path):
     (tmp_path / "text.gguf").write_text("no model")
     with pytest.raises(HomogenizationError, match=r"base\.gguf .*has no chat template.*-Instruct"):
         fetch_gguf({"path": str(tmp_path), "gguf": "base.gguf"}, tmp_path / "built")
-    with pytest.raises(HomogenizationError, match=r"text\.gguf .*no whole GGUF file"):
+    with pytest.raises(HomogenizationError, match=r"text\.gguf .*is no GGUF file"):
         fetch_gguf({"path": str(tmp_path), "gguf": "text.gguf"}, tmp_path / "built")
     assert list((tmp_path / "built").iterdir()) == []

@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.claims.statistic import AT_LAYERS, SINCE
-from homogenization.measures.views import VIEWS
+from homogenization.claims.statistic import AT_LAYERS, SINCE, other_view
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.metrics.registry import WITHOUT_FIRST
 from homogenization.vocabulary.changes import MORE_CHANGE
 from homogenization.vocabulary.prose import listed, write
 from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL
@@ -25,8 +25,9 @@ ANSWERS_SCHEMA = {
     #: which variants were not tested because too few of their texts changed; by which metrics tokens are more or less
     #: alike at the output than at the input and after the first block, and where the slope points; in how many
     #: comparisons key phrases at an edge make tokens more alike than each control does, the largest of these
-    #: differences as a share of what depth does, and of which range, and the share of the texts that differ; likewise
-    #: for changed attention; which variants have no control
+    #: differences with its metric, its direction and its share of what depth does, and of which range, how many texts
+    #: there are where they are few, and the share of the texts that differ; likewise for changed attention; which
+    #: variants have no control
     "answer": pl.String,
 }
 _NO_ANSWER = "No claim on depth, position or attention was tested."
@@ -133,12 +134,11 @@ def _said(row: Row) -> str:
 
 
 def _at_an_edge(contrasts: Sequence[Row], roles: Mapping[tuple[str, str], str], layers: str) -> tuple | None:
-    """Where it is, and how contrasts over these layers compare: all together, and by the role of what is subtracted."""
-    by_role: dict[str, list[Row]] = {role: [] for role in _ROLES}
-    for row in contrasts:
-        if row["layers"] == layers and (role := roles.get((row["variant"], row["minus"]))):
-            by_role[role].append(row)
-    by_role = {role: rows for role, rows in by_role.items() if rows}
+    """Where it is, and how contrasts over these layers compare: all, and by the role of what is subtracted and view."""
+    there = [(roles.get((row["variant"], row["minus"])), row) for row in contrasts if row["layers"] == layers]
+    by_role: dict[tuple[str, str], list[Row]] = {}
+    for role, row in sorted((pair for pair in there if pair[0]), key=lambda pair: _ROLES.index(pair[0])):
+        by_role.setdefault((role, _seen(row)), []).append(row)
     if not by_role:
         return None
     together = _comparisons([row for rows in by_role.values() for row in rows])
@@ -146,12 +146,13 @@ def _at_an_edge(contrasts: Sequence[Row], roles: Mapping[tuple[str, str], str], 
 
 
 def _under_change(changed: Sequence[Row], doses: Mapping[str, str], layers: str) -> tuple | None:
-    """Where it is, and how interventions over these layers compare, by dose and by what is subtracted."""
-    by_dose: dict[str, dict[str, list[Row]]] = {}
+    """Where it is, and how interventions over these layers compare, by dose, and by what is subtracted and view."""
+    by_dose: dict[str, dict[tuple[str, str], list[Row]]] = {}
     for row in changed:
         if row["layers"] == layers and row["metric"] != _ATTRACTION:
             dose, _, control = doses[row["claim"]].partition(" minus ")
-            by_dose.setdefault(dose, {}).setdefault(f"under {control}" if control else "untouched", []).append(row)
+            other = f"under {control}" if control else "untouched"
+            by_dose.setdefault(dose, {}).setdefault((other, _seen(row)), []).append(row)
     counted = {
         dose: {control: _comparisons(rows) for control, rows in by_control.items()}
         for dose, by_control in by_dose.items()
@@ -163,37 +164,57 @@ def _place(layers: str) -> str:
     return f"Averaged {AT_LAYERS[layers]}" if layers == "all" else AT_LAYERS[layers].capitalize()
 
 
-def _comparisons(rows: Sequence[Row]) -> dict[str, float | None]:
+def _comparisons(rows: Sequence[Row]) -> dict[str, Any]:
     """How many of `rows` are more alike, less alike or negligible, and the largest difference, as a share of depth.
 
-    `depth_range` is what depth does there; both are None where no difference has such a share.
+    `largest` says of what metric and view that one is, which way it goes and of which range it is a share; it is None
+    where no difference has such a share. `of_first` has the number of texts of each comparison that has another verdict
+    where the first token stays, `n_texts` that of each comparison.
     """
     alike = [row for row in rows if _more_alike(row)]
     decided = [row for row in rows if row["verdict"] in (SUPPORTED, CONTRADICTED)]
-    sized = [(abs(row["share_of_depth"]), row["depth_range"]) for row in rows if isfinite(row["share_of_depth"])]
-    largest, depth_range = max(sized, default=(None, None))
+    sized = [row for row in rows if isfinite(row["share_of_depth"])]
+    largest = max(sized, key=lambda row: abs(row["share_of_depth"]), default=None)
     return {
         "n": len(rows),
         "n_alike": len(alike),
         "n_fragile": sum(row["fragile"] for row in alike),
         "n_less_alike": len(decided) - len(alike),
-        "n_of_first": sum(row["first_decides"] for row in rows),
+        "of_first": [row["n_same_first"] for row in rows if row["first_decides"]],
+        "n_texts": [row["n_reviews"] for row in rows],
         "n_undecided": sum(row["verdict"] == UNDECIDED for row in rows),
         "n_negligible": sum(row["verdict"] == NEGLIGIBLE for row in rows),
-        "largest": largest,
-        "depth_range": depth_range,
+        "largest": largest and _size(largest),
+    }
+
+
+def _size(row: Row) -> dict[str, Any]:
+    """A difference without its sign, which way it goes, in which metric, and as a share of which range."""
+    return {
+        "title": _title(row),
+        "difference": abs(row["estimate"]),
+        "towards": _MORE if _towards_alike(row) else _LESS,
+        "share": abs(row["share_of_depth"]),
+        "depth_range": row["depth_range"],
     }
 
 
 def _more_alike(row: Row) -> bool:
     """Whether the verdict is decided and the estimate on the side of homogenization."""
-    decided = row["verdict"] in (SUPPORTED, CONTRADICTED)
-    return decided and row["estimate"] * describe_metric(row["metric"]).homogenization > 0
+    return row["verdict"] in (SUPPORTED, CONTRADICTED) and _towards_alike(row)
+
+
+def _towards_alike(row: Row) -> bool:
+    return row["estimate"] * describe_metric(row["metric"]).homogenization > 0
+
+
+def _seen(row: Row) -> str:
+    """The view as it follows a comparison, where it is not the metric's first."""
+    view = other_view(row)
+    return ", without the first token," if view == WITHOUT_FIRST else view and f" ({view.replace('_', ' ')})"
 
 
 def _title(row: Row) -> str:
     """The metric as a sentence names it, with its view where that is not its first."""
-    metric = describe_metric(row["metric"])
-    title = metric.title.partition(" (")[0]
-    view = "" if row["view"] in (None, (metric.views or VIEWS)[0]) else f" ({row['view'].replace('_', ' ')})"
-    return title[:1].lower() + title[1:] + view
+    title = describe_metric(row["metric"]).title.partition(" (")[0]
+    return title[:1].lower() + title[1:] + (f" ({row['view'].replace('_', ' ')})" if other_view(row) else "")

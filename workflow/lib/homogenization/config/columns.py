@@ -9,6 +9,7 @@ from pathlib import Path
 
 from homogenization.corpus.sources import is_local, missing_column
 from homogenization.run.errors import HomogenizationError, nearest
+from homogenization.run.regular_files import open_regular
 
 _ROWS = 1000  # rows that are looked at
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -44,6 +45,7 @@ def lacks_column(source: object, column: str) -> bool:
 
 def _columns(path: Path) -> list[str] | None:
     """The columns of a local file, by its first `_ROWS` rows; none for a file without rows, None where unknown."""
+    open_regular(path).close()  # what is no file would be waited for
     kind = path.suffix.lower()
     if kind == ".parquet":
         import pyarrow.parquet

@@ -47,18 +47,13 @@ def refuse_untrainable(weights: Any, declared: Declared | None) -> None:
         declared: what files declare of the network that it starts from; None where nothing can be read.
 
     Raises:
-        ValueError: the start is an encoder or quantised, or has a shorter context or fewer layers than are asked for.
+        ValueError: the start is an encoder, or has a shorter context or fewer layers than are asked for.
     """
     if declared is None:
         return
     text, options = f"{weights.arm}: the model that is trained ({declared.model_type})", weights.options
     if declared.is_encoder:
         raise ValueError(f"{text} reads a text in both directions and predicts no next token; take a causal one")
-    if declared.quantised_by:
-        raise ValueError(
-            f"{text} has quantised weights ({declared.quantised_by}), and rounded numbers can't be trained; take it in "
-            "float32 or bfloat16, or as a GGUF file, which is dequantised to float32"
-        )
     context, n_blocks = declared.context, declared.n_blocks
     if context is not None and options.max_tokens > context:
         raise ValueError(f"{text} reads at most {context} tokens; max_tokens is {options.max_tokens}, lower it")

@@ -11,9 +11,10 @@ from homogenization.config.columns import check_columns, lacks_column
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.corpus.sources import BUILDERS, OTHER_FILES, is_local
+from homogenization.corpus.sources import FORMATS, OTHER_FILES, is_local
 from homogenization.models.dtypes import Dtype
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.regular_files import kind_of_special
 from homogenization.run.sections import ExpandedPath, Option, Section, lies_here, one_of, without_nulls
 from homogenization.vocabulary.variants import RULE_POSITIONS, SIDES
 from homogenization.writers.prompts import load_prompt, unit_of
@@ -74,8 +75,10 @@ class Corpus(Section):
             raise ValueError(f"{source!r} is an address; give the id of a data set on the hub, or download the file")
         if is_local(source) or Path(source).suffix.lower() in OTHER_FILES:
             suffix = Path(source).suffix
-            if suffix.lower() not in BUILDERS:
-                raise ValueError(f"{source!r} ends in {suffix!r}; allowed: {', '.join(BUILDERS)}")
+            if suffix.lower() not in FORMATS:
+                raise ValueError(f"{source!r} ends in {suffix!r}; allowed: {', '.join(FORMATS)}")
+            if kind := lies_here(info) and kind_of_special(source):
+                raise ValueError(f"{source!r} is {kind}, and not a file; copy what it gives to a file")
             if lies_here(info) and not Path(source).is_file():
                 raise ValueError(f"the file {source!r} does not exist; relative paths start at the working directory")
         return source

@@ -24,8 +24,8 @@ class Penalty(Section):
     """A term of the loss by which tokens grow more alike or less while the model learns."""
 
     metric: Literal["cosine", "centred_effective_rank"] = Field(
-        description="`cosine`: mean cosine of token pairs; `centred_effective_rank`: effective rank of the centred "
-        "tokens / min(tokens, width). The first token is left out of both."
+        description="`cosine`: mean cosine of token pairs; `centred_effective_rank`: normalised effective rank of "
+        "the centred tokens. The first token is left out of both."
     )
     strength: float = Field(
         description="Nats for a metric of 1, with the sign of homogenization: above 0, the model is drawn to diverse "

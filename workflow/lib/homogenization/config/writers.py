@@ -11,6 +11,7 @@ from homogenization.models.built import GGUF_FILES
 from homogenization.models.dtypes import Dtype
 from homogenization.models.source import Source
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.secrets import secrets_of
 from homogenization.run.sections import ExpandedPath, Option, lies_here, without_nulls
 from homogenization.writers.prompts import load_prompt
 
@@ -128,9 +129,14 @@ class EndpointWriter(Writer):
     @field_validator("base_url")
     @classmethod
     def is_an_address(cls, base_url: str | None) -> str | None:
-        """An address with its protocol, unless a variable holds it."""
+        """An address with its protocol, unless a variable holds it; without a key."""
         if base_url is not None and not base_url.startswith(("http://", "https://", "$")):
             raise ValueError(f"{base_url!r} is no address; begin it with http:// or https://")
+        if any(not secret.startswith("$") for secret in secrets_of(base_url or "")):
+            raise ValueError(
+                "it holds a key or a password, which would stand in logs and tables; put it into an environment "
+                "variable, and write https://user:$PASSWORD@host/v1"
+            )
         return base_url
 
     @property

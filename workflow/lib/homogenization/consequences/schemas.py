@@ -58,7 +58,7 @@ HARM_SCHEMA = {
     **columns("n_reviews"),
     "n_sink_moved": pl.Int64,  #: of these, reviews in which another token took over the sink; they count here
     **with_ends("cosine", "cosine_output"),  #: change of the mean cosine of all tokens, mean over layers
-    #: change of the effective rank over min(n, d) of the centred tokens, mean over layers
+    #: change of the normalised effective rank of the centred tokens, mean over layers
     **with_ends("rank", "rank_output"),
     **with_ends("kl"),  #: KL of the next token from the untouched run, nats
     **with_ends("cross_entropy"),  #: change of the cross-entropy, nats

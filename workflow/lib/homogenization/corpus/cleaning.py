@@ -3,13 +3,13 @@
 import html
 import logging
 import re
-import unicodedata
 from hashlib import blake2b
 
 import polars as pl
 from ftfy import fix_encoding
 from ftfy.fixes import fix_c1_controls
 
+from homogenization.corpus.characters import composed, visible
 from homogenization.corpus.language import warn_of_other_languages
 from homogenization.corpus.sentences import word_spans
 from homogenization.run.errors import HomogenizationError
@@ -17,6 +17,9 @@ from homogenization.run.job import announce
 
 _MOST = 0.9  # fewer rows than this share of them are left: the terminal says so too
 _BLOCK_TAG = re.compile(r"</?(?:br|p|hr|div|li|ul|ol)\b[^<>]*>", re.IGNORECASE)
+# an ampersand that was escaped again and again: each turn of `clean_text` would undo one of them
+_AMPERSANDS = re.compile(r"&(?:(?:amp|AMP);?|#0*38(?:;|(?![0-9]))|#[xX]0*26(?:;|(?![0-9a-fA-F])))+")
+_MOST_TURNS = 50  # of markup within markup, as in <<b>b>
 _INLINE_TAG = re.compile(r"</?(?:i|b|em|strong|u|s|span|a|font)\b[^<>]*>", re.IGNORECASE)
 
 
@@ -25,24 +28,23 @@ def clean_text(text: str) -> str:
 
     HTML entities are decoded, also those escaped twice. HTML tags, control and other invisible characters are removed.
     Characters that were read in a wrong encoding (UTF-8 as Windows-1252 or MacRoman, Windows-1252 as Latin-1) are
-    corrected by ftfy (Speer 2019). Unicode becomes composed (NFC), and runs of white space become single spaces.
+    corrected by ftfy (Speer 2019). Unicode becomes composed (NFC), and runs of white space become single spaces. Where
+    markup stands within markup, `_MOST_TURNS` are undone and what is left stays, which the log says: it is no text of a
+    reader.
     """
-    while (cleaned := _cleaned_once(text)) != text:
+    for _ in range(_MOST_TURNS):
+        if (cleaned := _cleaned_once(text)) == text:
+            return text
         text = cleaned
+    logging.warning("corpus: markup within markup, over %d deep, stays in the text: %.60s …", _MOST_TURNS, text)
     return text
 
 
 def _cleaned_once(text: str) -> str:
-    text = html.unescape(text)
+    text = html.unescape(_AMPERSANDS.sub("&", text))
     text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", text))
     text = fix_c1_controls(fix_encoding(text))
-    # C: control, format (zero width space, soft hyphen, byte order mark), lone surrogate, private, unassigned
-    text = "".join(
-        character
-        for character in unicodedata.normalize("NFC", text)
-        if character.isspace() or unicodedata.category(character)[0] != "C"
-    )
-    return " ".join(text.split())
+    return " ".join(visible(composed(text)).split())
 
 
 def review_id(text: str) -> str:

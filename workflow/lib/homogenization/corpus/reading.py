@@ -1,13 +1,21 @@
-"""Reading of raw reviews with `datasets`, from a data set of the hub or a local file."""
+"""Reading of raw reviews: texts and labels of a local file, or of a data set of the hub."""
 
+import re
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from homogenization.corpus.sources import BUILDERS, is_local, missing_column
+from homogenization.corpus.local_files import class_names, read_columns
+from homogenization.corpus.sources import FORMATS, is_local, missing_column
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.hub import check_cached, first_line, hub_advice, unreachable
+from homogenization.run.job import announce
+
+_WHOLE = re.compile(r"([+-]?\d+)\.0+")  # a whole number, as a column of floats writes it
+_NO_LABEL = "-1"
 
 
 def read_reviews(
@@ -29,89 +37,161 @@ def read_reviews(
         split: Split of a hub data set, or part of one ("train[:1000]"). A local file is the split "train".
 
     Returns:
-        Columns row (Int64), text and label (String). A class label appears as its name if the data set has names,
-        otherwise as its number. A missing label is null; without a label column, every label is "".
+        Columns row (Int64), text and label (String), as `label_texts` gives the labels; without a label column, every
+        label is "". An empty text is null.
 
     Raises:
         HomogenizationError: the source can't be read, is empty, or lacks a column.
     """
-    with _folder_for_copies(source) as cache:
-        if is_local(source):
-            dataset = _local_dataset(source, split, cache)
-        else:
-            dataset = _hub_dataset(source, subset, revision, split, cache)
-        for key, column in (("text_column", text_column), ("label_column", label_column)):
-            if column is not None and column not in dataset.column_names:
-                raise HomogenizationError(missing_column(key, column, source, dataset.column_names))
-        if len(dataset) == 0:
-            raise HomogenizationError(f"corpus: {source} holds no rows. Give a source with reviews.")
-        texts = list(dataset[text_column])
-        wrong = next((text for text in texts if text is not None and not isinstance(text, str)), None)
-        if wrong is not None:
-            raise HomogenizationError(
-                f"corpus: text_column '{text_column}' of {source} holds {type(wrong).__name__} values, not text. "
-                f"It has the columns: {', '.join(sorted(dataset.column_names))}."
-            )
-        labels = [""] * len(texts) if label_column is None else _label_names(dataset, label_column)
+    asked = {key: column for key, column in (("text_column", text_column), ("label_column", label_column)) if column}
+    if is_local(source):
+        columns, values = _local_values(source, asked.values(), split)
+    else:
+        columns, values = _hub_values(source, subset, revision, split, list(asked.values()))
+    if not columns or not all(map(len, values.values())):
+        raise HomogenizationError(f"corpus: {source} holds no rows. Give a source with reviews.")
+    for key, column in asked.items():
+        if column not in columns:
+            raise HomogenizationError(missing_column(key, column, source, columns))
+    texts = [_text(value) for value in values[text_column]]
+    there = [text for text in texts if text is not None]
+    wrong = next((f"{type(text).__name__} values" for text in there if not isinstance(text, str)), None)
+    if wrong or (there and all(map(_is_number, there))):
+        raise HomogenizationError(
+            f"corpus: text_column '{text_column}' of {source} holds {wrong or 'numbers'}, not text. "
+            f"It has the columns: {', '.join(sorted(columns))}."
+        )
+    labels = [""] * len(texts) if label_column is None else label_texts(values[label_column])
+    if n_missing := labels.count(None):
+        announce(_told(source, label_column, values[label_column], n_missing))
     return pl.DataFrame(
         {"row": range(len(texts)), "text": texts, "label": labels},
         schema={"row": pl.Int64, "text": pl.String, "label": pl.String},
     )
 
 
-def _folder_for_copies(source: str) -> tempfile.TemporaryDirectory:
-    """A new folder for the Arrow copies that `datasets` makes, for a hub data set where its cache has room for them.
+def label_texts(values: Sequence[Any]) -> list[str | None]:
+    """Labels as text, the same in each format of file; None where a row has no label.
 
-    Copies of an earlier run would hide an edit of a local file; of a hub data set, they would stand in for any other
-    revision where the hub does not answer.
+    A number that is whole has no decimals: a column of whole numbers with gaps is one of floats (1.0). `True` and
+    `False` have one spelling. No label is: null, NaN, a blank text, and −1 where it can only be the mark
+    of `datasets` for a row without a label. That is where all other labels are whole numbers, none of them is
+    negative, and their number is not one: −1 beside 1 is a class, and so are −1 and −2.
     """
-    if not is_local(source):
-        from datasets import config
-
-        try:
-            Path(config.HF_DATASETS_CACHE).mkdir(parents=True, exist_ok=True)
-            return tempfile.TemporaryDirectory(
-                dir=config.HF_DATASETS_CACHE, prefix="reviews-", ignore_cleanup_errors=True
-            )
-        except OSError:  # a cache that others have filled may be read-only
-            pass
-    return tempfile.TemporaryDirectory(prefix="reviews-", ignore_cleanup_errors=True)
+    texts = [_label(value) for value in values]
+    others = {text for text in texts if text not in (None, _NO_LABEL)}
+    if len(others) != 1 and all(text.isascii() and text.isdigit() for text in others):
+        return [None if text == _NO_LABEL else text for text in texts]
+    return texts
 
 
-def _local_dataset(source: str, split: str, cache: str):
-    """Load a file, or part of it, with the folder `cache` for the copies of `datasets`."""
-    from datasets import load_dataset
+def _label(value: Any) -> str | None:
+    if value is None or value != value:  # NaN
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = _encodable(str(value))
+    if not text.strip():
+        return None
+    if text.casefold() in ("true", "false"):
+        return text.capitalize()
+    whole = _WHOLE.fullmatch(text)
+    return whole[1] if whole else text
 
+
+def _told(source: str, column: str, values: Sequence[Any], n_missing: int) -> str:
+    """What is said where rows have no label."""
+    n_marked = sum(_label(value) == _NO_LABEL for value in values) if _NO_LABEL not in label_texts(values) else 0
+    marked = f" ({n_marked} of them the label −1, which marks such rows; write a class −1 as a word)" * (n_marked > 0)
+    return (
+        f"corpus: {n_missing} of {len(values)} rows of {source} have no label in the column '{column}'{marked}. They "
+        "are left out. Set label_column: null to sample from all rows without regard to labels."
+    )
+
+
+def _text(value: Any) -> Any:
+    """A text as UTF-8 holds it; None where there is none."""
+    if isinstance(value, str):
+        return _encodable(value) or None
+    return None if value != value else value  # NaN
+
+
+def _encodable(text: str) -> str:
+    """`text` without lone surrogates, which JSON may hold and UTF-8 may not."""
+    return text if text.isascii() else text.encode(errors="ignore").decode()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _local_values(source: str, columns: Iterable[str], split: str) -> tuple[list[str], dict[str, list[Any]]]:
+    """All columns of a file, and the values of some in the part of it that `split` names."""
     path = Path(source).expanduser()
+    allowed = ", ".join(sorted(FORMATS))
     if not path.is_file():
-        raise HomogenizationError(
-            f"corpus: the file {source} does not exist. Give a {', '.join(sorted(BUILDERS))} file, or a hub id."
-        )
-    if path.suffix.lower() not in BUILDERS:
-        raise HomogenizationError(f"corpus: {source} has no known ending. Allowed: {', '.join(sorted(BUILDERS))}.")
+        raise HomogenizationError(f"corpus: the file {source} does not exist. Give a {allowed} file, or a hub id.")
+    if path.suffix.lower() not in FORMATS:
+        raise HomogenizationError(f"corpus: {source} has no known ending. Allowed: {allowed}.")
     if path.stat().st_size == 0:
         raise HomogenizationError(f"corpus: {source} is empty. Give a file with reviews.")
+    names, values = read_columns(path, columns)
+    if split == "train" or not values:
+        return names, values
+    from datasets import ReadInstruction
+
+    n_rows = len(next(iter(values.values())))
     try:
-        return load_dataset(BUILDERS[path.suffix.lower()], data_files=str(path), split=split, cache_dir=cache)
-    except Exception as error:  # each builder raises its own kinds of errors
-        if isinstance(error, ValueError) and split != "train":
-            raise HomogenizationError(
-                f"corpus: split {split!r} is no part of the local file {source} ({first_line(error)}). Allowed: train, "
-                "or a part of it, such as train[:1000] or train[50%:]."
-            ) from error
-        reason = first_line(error.__cause__ or error)
+        parts = [(part.from_, part.to) for part in ReadInstruction.from_spec(split).to_absolute({"train": n_rows})]
+        if all(start >= stop for start, stop in parts):
+            raise ValueError(f"it has {n_rows} rows")
+    except (ValueError, AssertionError) as error:
         raise HomogenizationError(
-            f"corpus: {source} could not be read as {BUILDERS[path.suffix.lower()]}: {reason}."
+            f"corpus: split {split!r} is no part of the local file {source} ({first_line(error)}). Allowed: train, "
+            "or a part of it, such as train[:1000] or train[50%:]."
         ) from error
+    return names, {column: [row for part in parts for row in of_all[slice(*part)]] for column, of_all in values.items()}
 
 
-def _hub_dataset(source: str, subset: str | None, revision: str | None, split: str, cache: str):
+def _hub_values(
+    source: str, subset: str | None, revision: str | None, split: str, columns: Sequence[str]
+) -> tuple[list[str], dict[str, list[Any]]]:
+    """All columns of a split of a hub data set, and the values of some of them."""
+    from datasets import ClassLabel
+
+    with _folder_for_copies() as cache:
+        names, dataset = _hub_dataset(source, subset, revision, split, columns, cache)
+        values = {column: list(dataset[column]) for column in columns if column in dataset.column_names}
+    for column in values:
+        feature = dataset.features[column]
+        if isinstance(feature, ClassLabel):
+            values[column] = class_names(values[column], feature.names)
+    return names, values
+
+
+def _folder_for_copies() -> tempfile.TemporaryDirectory:
+    """A new folder for the Arrow copies that `datasets` makes, where its cache has room for them.
+
+    Copies of an earlier run would stand in for any other revision where the hub does not answer.
+    """
+    from datasets import config
+
+    try:
+        Path(config.HF_DATASETS_CACHE).mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(dir=config.HF_DATASETS_CACHE, prefix="reviews-", ignore_cleanup_errors=True)
+    except OSError:  # a cache that others have filled may be read-only
+        return tempfile.TemporaryDirectory(prefix="reviews-", ignore_cleanup_errors=True)
+
+
+def _hub_dataset(source: str, subset: str | None, revision: str | None, split: str, columns: Sequence[str], cache: str):
     """Load one split of a hub data set through the hub's own cache, with the folder `cache` for Arrow copies.
 
     Where the hub gives no answer, the files of this revision that were fetched before are read.
     """
-    from datasets import load_dataset
-
     description = f"the hub data set '{source}'" + "".join(
         f", {name} '{value}'"
         for name, value in (("subset", subset), ("revision", revision), ("split", split))
@@ -121,25 +201,59 @@ def _hub_dataset(source: str, subset: str | None, revision: str | None, split: s
     try:
         try:
             _fetch_card(source, revision)
-            dataset = load_dataset(source, name=subset, revision=revision, split=split, cache_dir=cache)
+            loaded = load_as_written(source, split, columns, name=subset, revision=revision, cache_dir=cache)
             fetched = _fetched_before(source, revision)
         except Exception as error:
             fetched = _fetched_before(source, revision)
             if fetched is None or not unreachable(error):
                 raise
-            dataset = load_dataset(str(fetched), name=subset, split=split, cache_dir=cache)
+            loaded = load_as_written(str(fetched), split, columns, name=subset, cache_dir=cache)
     except Exception as error:  # each builder raises its own kinds of errors
         if fetched is not None:
             check_cached(fetched)
         if isinstance(error, ValueError) and not isinstance(error, OSError):
             reason = f"{first_line(error)}. Give a subset and a split that the page of the data set lists."
         else:
-            local = f"give the path of a local {', '.join(sorted(BUILDERS))} file as corpus.source"
+            local = f"give the path of a local {', '.join(sorted(FORMATS))} file as corpus.source"
             reason = hub_advice(error, f"datasets/{source}", local)
         raise HomogenizationError(f"corpus: {description} could not be loaded: {reason}") from error
     if fetched is not None:
         check_cached(fetched)
-    return dataset
+    return loaded
+
+
+def load_as_written(source: str, split: str, columns: Sequence[str], **options: Any):
+    """Load a split with `datasets`, which reads CSV by pandas: cells of `columns` stay as they are written.
+
+    pandas takes "None", "NA" and "null" for missing, and "007" for 7. Of CSV, no other columns are loaded. A column
+    that the data set declares as one of numbers is read as such.
+
+    Returns:
+        The names of all columns, and the `Dataset`.
+    """
+    from datasets import ClassLabel, Features, load_dataset_builder
+    from datasets.packaged_modules.csv.csv import CsvConfig
+
+    builder = load_dataset_builder(source, **options)
+    is_csv, names = isinstance(builder.config, CsvConfig), dict.fromkeys(builder.info.features or ())
+    if is_csv:
+        declared = builder.info.features or {}
+        features = {name: declared[name] for name in columns if name in declared}
+        builder.info.features = Features(features) if features else None
+        texts = {name for name, feature in features.items() if isinstance(feature, ClassLabel)} | {
+            name for name, feature in features.items() if getattr(feature, "dtype", None) == "string"
+        }
+
+        def is_asked(name: str) -> bool:
+            names[name] = None
+            return name in (features or columns) or (not features and name == next(iter(names)))
+
+        builder.config.usecols = is_asked
+        builder.config.keep_default_na, builder.config.na_values = False, [""]
+        builder.config.converters = dict.fromkeys(texts if features else columns, str)
+    builder.download_and_prepare()
+    dataset = builder.as_dataset(split=split)
+    return list(names) if is_csv else dataset.column_names, dataset
 
 
 def _fetch_card(source: str, revision: str | None) -> None:
@@ -164,13 +278,3 @@ def _fetched_before(source: str, revision: str | None) -> Path | None:
         return Path(snapshot_download(source, repo_type="dataset", revision=revision, local_files_only=True))
     except LocalEntryNotFoundError:
         return None
-
-
-def _label_names(dataset, column: str) -> list[str | None]:
-    """The labels as text: class names if the data set has them. The number -1 marks an unlabelled row, here null."""
-    from datasets import ClassLabel
-
-    feature = dataset.features[column]
-    if isinstance(feature, ClassLabel):
-        return [None if value is None or value < 0 else feature.int2str(value) for value in dataset[column]]
-    return [None if value is None else str(value) for value in dataset[column]]

@@ -5,6 +5,7 @@ a core of one or more words, and punctuation behind. Phrases are moved chunk by 
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -13,24 +14,32 @@ from pathlib import Path
 
 import sentencex
 
+from homogenization.corpus.characters import NEWER
+
 # Apostrophes and hyphens inside a word belong to it, dots to acronyms and numbers: don't, light-hearted, U.S.A, 3.5
+_LETTER, _DIGIT, _EITHER = rf"[^\W\d_{NEWER}]", rf"[^\D{NEWER}]", rf"[^\W_{NEWER}]"
 _WORD = re.compile(
-    r"""
-      [^\W\d_](?:\.[^\W\d_])+(?![^\W_])
-    | \d+(?:[.,]\d+)+(?![^\W_])
-    | [^\W_]+(?:['’‐‑-][^\W_]+)*
+    rf"""
+      {_LETTER}(?:\.{_LETTER})+(?!{_EITHER})
+    | {_DIGIT}+(?:[.,]{_DIGIT}+)+(?!{_EITHER})
+    | {_EITHER}+(?:['’‐‑-]{_EITHER}+)*
     """,
     re.VERBOSE,
 )
-# A run without white space; a bracket that opens behind a word and does not close in the run ("Cooper(the") begins one
-_CHUNK = re.compile(r"(?:(?!(?<=\w)[(\[{][^\s)\]}]+(?:\s|$))\S)+|\S+")
+_RUN = re.compile(r"\S+")
+_CLOSED = re.compile(r"\S*[)\]}]")
+_OPENED_BEHIND_A_WORD = re.compile(rf"(?<=[^\W{NEWER}])[(\[{{](?=\S)")
 # Everything else at a chunk's edge ($, %, #, +) is part of the core and travels with the word
 PUNCTUATION = frozenset(",;:.!?…-–—‐‑()[]{}\"“”„‟«»'’‘‚‹›`´*_")
 _TITLE_WORDS = ("mr", "mrs", "ms", "dr", "st", "prof", "rev", "gen", "lt", "sgt", "capt", "col", "mt", "messrs", "vs")
 _ABBREVIATIONS = frozenset((*_TITLE_WORDS, "jr", "sr", "vol"))
-_TITLES = re.compile(r"(?:^|\s)[(\"'“‘]*(?:" + "|".join(_TITLE_WORDS) + r")\.$", re.IGNORECASE)
-_FULL_STOP = re.compile(r"(?<![\s.][A-Z])[.!?…]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z])")
+_TITLE = re.compile(r"[(\"'“‘]*(?:" + "|".join(_TITLE_WORDS) + r")\.", re.IGNORECASE)
+# at the first or the second of its marks: what fails there fails at each of the marks behind
+_FULL_STOP = re.compile(r"(?<![\s.][A-Z])(?<![.!?…]{2})[.!?…]++[\"'”’)\]]*+\s+(?=[\"'“‘(\[]*+[A-Z])")
 LONGEST_SENTENCE = 60
+# characters of a sentence that is parsed, and of a run without white space in it: the parser takes a time that grows
+# with the square of a run, and the search for constituents with the square of a sentence
+LONGEST_PARSED, LONGEST_RUN = 6000, 500
 # Stems of contractions (don't, can't, won't, let's …) that the stop list lacks
 _AUXILIARIES = frozenset(("i", "do", "does", "did", "ca", "wo", "sha", "would", "could", "should", "need", "ai", "let"))
 _CONTRACTED = re.compile(r"(?:n't|'(?:s|m|re|ve|d|ll|t))$")
@@ -84,11 +93,19 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
             part = _stripped(text, cut, next_cut)
             if part[0] == part[1]:
                 continue
-            if spans and (not text[spans[-1][1]].isspace() or _TITLES.search(text, *spans[-1])):
+            if spans and (not text[spans[-1][1]].isspace() or _ends_with_title(text, *spans[-1])):
                 spans[-1] = (spans[-1][0], part[1])
             else:
                 spans.append(part)
     return spans
+
+
+def _ends_with_title(text: str, start: int, end: int) -> bool:
+    """Whether the last run of text[start:end] is a title, and not its first unless it begins the text."""
+    run = end
+    while run > start and not text[run - 1].isspace():
+        run -= 1
+    return (run > start or run == 0) and _TITLE.fullmatch(text, run, end) is not None
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
@@ -117,7 +134,7 @@ def folded(word: str) -> str:
 
 def chunks(text: str, start: int, end: int) -> list[Chunk]:
     """The chunks of the sentence text[start:end]."""
-    parts = [_chunk(text, *match.span()) for match in _CHUNK.finditer(text, start, end)]
+    parts = [_chunk(text, *span) for span in _runs(text, start, end)]
     # The dot of "Dr." or "U.S." belongs to the word, unless it may also be the full stop
     return [
         Chunk(chunk.start, chunk.core_start, chunk.end, chunk.end, chunk.n_words)
@@ -125,6 +142,27 @@ def chunks(text: str, start: int, end: int) -> list[Chunk]:
         else chunk
         for number, chunk in enumerate(parts)
     ]
+
+
+def _runs(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Runs without white space; a bracket that opens behind a word and does not close in its run begins another.
+
+    That is "(the" in "Cooper(the father)".
+    """
+    for run in _RUN.finditer(text, start, end):
+        closed = _CLOSED.match(text, *run.span())
+        opened = _OPENED_BEHIND_A_WORD.search(text, closed.end() if closed else run.start(), run.end())
+        if opened:
+            yield run.start(), opened.start()
+            yield opened.start(), run.end()
+        else:
+            yield run.span()
+
+
+def is_parsed(text: str, start: int, end: int) -> bool:
+    """Whether the sentence text[start:end] is parsed; one that is no sentence of a language stays as it is."""
+    longest = max((run.end() - run.start() for run in _RUN.finditer(text, start, end)), default=0)
+    return end - start <= LONGEST_PARSED and longest <= LONGEST_RUN
 
 
 def _chunk(text: str, start: int, end: int) -> Chunk:

@@ -5,16 +5,16 @@ from pathlib import Path
 
 from homogenization.run.errors import nearest
 
-# ending of a file -> the builder of `datasets` that reads it
-BUILDERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+# endings of local files that are read
+FORMATS = (".parquet", ".csv", ".json", ".jsonl")
 
-# endings of files that no builder reads, and that no data set of the hub has
+# endings of files that are not read, and that no data set of the hub has
 OTHER_FILES = (".txt", ".tsv", ".xlsx", ".gz", ".zip", ".zst", ".feather", ".arrow")
 
 
 def is_local(source: str) -> bool:
     """Whether `source` is a path on this machine; otherwise it is the id of a data set on the hub."""
-    return Path(source).suffix.lower() in BUILDERS or Path(source).exists() or source.startswith((".", "/", "~"))
+    return Path(source).suffix.lower() in FORMATS or Path(source).exists() or source.startswith((".", "/", "~"))
 
 
 def missing_column(key: str, column: str, source: str, columns: Iterable[str]) -> str:

@@ -18,7 +18,8 @@ from homogenization.figures.style import DARK, GREY, house_style
 from homogenization.figures.words import short_number
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.vocabulary.changes import MORE_CHANGE
-from homogenization.vocabulary.numbers import probability, share_in_words
+from homogenization.vocabulary.numbers import probability, share_in_words, signed
+from homogenization.vocabulary.prose import where_few
 from homogenization.vocabulary.verdicts import (
     CONTRADICTED,
     NEGLIGIBLE,
@@ -177,7 +178,7 @@ def _note(table: pl.DataFrame, cure: str) -> str:
     if table["q_decides"].any():
         parts.append("q: the corrected p, where it decides otherwise than the interval would.")
     if table["first_decides"].any():
-        parts.append("First stays: the other verdict of the reviews that begin with the same token in both.")
+        parts.append("First (n): the other verdict of the n reviews that begin with the same token in both.")
     if table["without_first"].is_finite().any():
         parts.append("Without first: the estimate where the first token is left out.")
     if (table["convention"] == "thesis").any():
@@ -243,18 +244,19 @@ def _cell(row: dict[str, Any]) -> _Cell:
         interval = f"[{short_number(row['ci_low'])}, {short_number(row['ci_high'])}]"
     size = row["share_of_depth"]
     if _is_number(size):
-        number, first = f"{'+' if round(size, 4) > 0 else ''}{share_in_words(size)}", f"{estimate} {interval}"
+        number, first = signed(share_in_words(size)), f"{estimate} {interval}"
     else:
         number, first = estimate, interval
     details = [first.strip()]
     details += [mark for mark, shown in (("fragile", row["fragile"]), ("unbalanced", row["imbalance"])) if shown]
+    details += [few] if row["unit"] == REVIEWS and (few := where_few([row["n_reviews"]], REVIEWS)) else []
     details += [f"q {probability(row['q_value'])}"] if row["q_decides"] else []
     if _is_number(row["share_changed"]) and row["share_changed"] < 1:
         details.append(f"{share_in_words(row['share_changed'])} changed")
     if _is_number(row["without_first"]):
         details.append(f"without first: {short_number(row['without_first'], signed=True)}")
     if row["first_decides"]:
-        details.append(f"first stays: {row['verdict_same_first']}")
+        details.append(f"first (n {row['n_same_first']}): {row['verdict_same_first']}")
     if row["unit"] == POOLS:
         details.append(f"{row['n_reviews']} pools" if row["n_reviews"] > 1 else "one pool")
     return _Cell(row["verdict"], number, tuple(_packed(filter(None, details))))

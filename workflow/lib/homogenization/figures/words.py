@@ -1,5 +1,7 @@
 """Numbers as figures write them."""
 
+from homogenization.vocabulary.numbers import signed as with_sign
+
 
 def short_number(value: float, signed: bool = False) -> str:
     """Two significant digits, or three from 100 on and between .1 and 1: `−0.012`, `0.653`, `+1.4`, `2.1e−5`."""
@@ -15,7 +17,7 @@ def short_number(value: float, signed: bool = False) -> str:
         text = f"{value:.3f}"
     else:
         text = f"{value:#.2g}".rstrip(".")
-    return ("+" if signed and value > 0 else "") + true_minus(text)
+    return with_sign(true_minus(text)) if signed else true_minus(text)
 
 
 def two_decimals(value: float) -> str:

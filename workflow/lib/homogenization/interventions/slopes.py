@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import torch
 
-from homogenization.interventions.cells import cells
+from homogenization.interventions.cells import CENTRED, cells
 from homogenization.interventions.changes import sight
 from homogenization.interventions.delivered import delivered_of_review
 from homogenization.interventions.patterns import PATTERNS
@@ -50,7 +50,7 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
     tokens = recorded.layers[-1].detach().requires_grad_()
     rows = views_of(tokens, tokens_left(len(tokens), recorded.massive))
     defined = [number for number, (view, _) in enumerate(cells(metrics)) if len(rows[view]) > 1]
-    by_output = [_by_tokens(metric, rows[view], tokens) for view, metric in cells(metrics) if len(rows[view]) > 1]
+    by_output = [_by_tokens(metric, view, rows[view], tokens) for view, metric in cells(metrics) if len(rows[view]) > 1]
     slopes = np.full((recorded.n_blocks, len(patterns), len(cells(metrics))), np.nan)
 
     def read(block: RecordedBlock, by_weights: list[list[torch.Tensor]]) -> None:
@@ -67,9 +67,9 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
     return slopes
 
 
-def _by_tokens(metric: str, rows: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """The derivative of a metric of rows by the tokens that they are made of."""
-    return torch.autograd.grad(DIFFERENTIABLE[metric](rows), tokens, retain_graph=True)[0]
+def _by_tokens(metric: str, view: str, rows: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """The derivative of a metric of a view's rows by the tokens that they are made of."""
+    return torch.autograd.grad(DIFFERENTIABLE[metric](rows, view == CENTRED), tokens, retain_graph=True)[0]
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 Token j of a review of n tokens receives c_j = sum_i A_ij at a layer, A averaged over heads; the c_j sum to n. Under
 uniform *causal* attention c_j = sum_{i >= j} 1/i, which is the harmonic number H_n for the first token and 1/n for the
-last. This is far from flat, so a raw profile shows the mask before it shows the model.
+last. This is far from flat, so a raw profile shows the mask before it shows the model. A sliding window is part of the
+mask: a causal query that sees at most w keys gives each of them at least 1/w.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -39,19 +40,31 @@ class AttendingStates(TokenStates, Protocol):
 
     Attributes:
         causal: whether the model's attention is causal.
+        attention_windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
     """
 
     causal: bool
+    attention_windows: Sequence[int | None]
 
     def attention_received(self) -> np.ndarray | None:
         """Attention received, float32 (blocks, tokens); None where it was not recorded."""
 
 
-def uniform_attention(n: int, causal: bool) -> np.ndarray:
-    """(n,) float64 attention received by each token when every query attends equally to all that it can see."""
-    if not causal:
-        return np.ones(n)
-    return np.cumsum(1.0 / np.arange(n, 0, -1))[::-1]  # smallest terms first
+def uniform_attention(n: int, causal: bool, window: int | None = None) -> np.ndarray:
+    """(n,) float64 attention received by each token when every query attends equally to all that it can see.
+
+    Args:
+        n: tokens of the review.
+        causal: whether a query sees only its own key and earlier ones.
+        window: distance in tokens from which a query no longer sees a key, at least 1; None for no limit.
+    """
+    reach = n if window is None else min(window, n)
+    tokens = np.arange(n)
+    # whom a token sees, and who sees it, from the one to before the other
+    first, ahead = np.maximum(tokens - reach + 1, 0), np.minimum(tokens + reach, n)
+    seen = (tokens + 1 if causal else ahead) - first
+    from_here_on = np.append(np.cumsum(1.0 / seen[::-1])[::-1], 0.0)  # the smallest terms of a causal sum first
+    return from_here_on[tokens if causal else first] - from_here_on[ahead]
 
 
 def position_bins(n: int, n_bins: int) -> np.ndarray:
@@ -82,17 +95,16 @@ class AttentionProfile:
     tokens: np.ndarray
 
 
-def attention_profile(received: np.ndarray, causal: bool, n_bins: int = 20) -> AttentionProfile:
+def attention_profile(received: np.ndarray, uniform: np.ndarray, n_bins: int = 20) -> AttentionProfile:
     """The profile of one review at one layer.
 
     Args:
         received: (n,) c_j, n >= 1.
-        causal: whether the model's attention is causal.
+        uniform: (n,) the same under uniform attention.
         n_bins: bins of relative position.
     """
     received = received.astype(np.float64)
     n = len(received)
-    uniform = uniform_attention(n, causal)
     bins = position_bins(n, n_bins)
     counts = np.bincount(bins, minlength=n_bins)
     occupied = np.where(counts > 0, counts, np.nan)
@@ -140,9 +152,9 @@ def measure(store: AttendingStates, n_bins: int = 20) -> pl.DataFrame:
 
 
 def _rows(store: AttendingStates, attention: np.ndarray, n_bins: int) -> Iterator[dict[str, Any]]:
-    for layer, of_layer in enumerate(attention, start=1):
+    for layer, (of_layer, window) in enumerate(zip(attention, store.attention_windows, strict=True), start=1):
         for index, review_id in enumerate(store.review_ids):
             received = of_layer[store.review_offsets[index] : store.review_offsets[index + 1]]
             check_sum(received, review_id, layer)
-            profile = attention_profile(received, store.causal, n_bins)
+            profile = attention_profile(received, uniform_attention(len(received), store.causal, window), n_bins)
             yield {"review_id": review_id, "layer": layer, "n_tokens": len(received), **vars(profile)}

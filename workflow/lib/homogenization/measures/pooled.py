@@ -17,6 +17,7 @@ from homogenization.measures.directions import unit_rows
 from homogenization.measures.eigenvalues import symmetric_eigenvalues
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.reviews import OVERFLOW, Each, TokenStates, measured_table
+from homogenization.measures.views import look_of
 from homogenization.metrics.gram import roots_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.columns import columns
@@ -257,7 +258,7 @@ class _Cloud:
 
 def _measured(cloud: _Cloud) -> dict[str, Any]:
     """The columns from view on; in a worker."""
-    n_values = min(cloud.n_tokens, cloud.width)
+    n_values = look_of("centred")[0].largest_rank(cloud.n_tokens, cloud.width)
     return {
         "view": cloud.view,
         "n_tokens": cloud.n_tokens,

@@ -7,7 +7,7 @@ alone exceeds ten times uniform. A token is long where its norm is more than ten
 tokens, and massive where it stays so over the middle of the depth (`measures.massive`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -49,17 +49,20 @@ class LocatedStates(AttendingStates, Protocol):
     token_offsets: np.ndarray
 
 
-def attention_excess(received: np.ndarray, causal: bool) -> np.ndarray:
+def attention_excess(received: np.ndarray, causal: bool, windows: Sequence[int | None]) -> np.ndarray:
     """Attention received over the larger of uniform attention and 1: above `THRESHOLD` the token draws attention.
 
     Args:
-        received: (..., n) c_j of one review.
+        received: (blocks, n) c_j of one review.
         causal: whether the model's attention is causal.
+        windows: of each block, as in a store (`attention_windows`).
 
     Returns:
-        float64 (..., n).
+        float64 (blocks, n).
     """
-    return received / np.maximum(uniform_attention(received.shape[-1], causal), 1.0)
+    n = received.shape[-1]
+    uniform = np.array([uniform_attention(n, causal, window) for window in windows]).reshape(-1, n)
+    return received / np.maximum(uniform, 1.0)
 
 
 def sinks_of(excess: np.ndarray, blocks: np.ndarray) -> Iterator[dict[str, Any]]:
@@ -85,27 +88,24 @@ def sinks_of(excess: np.ndarray, blocks: np.ndarray) -> Iterator[dict[str, Any]]
 
 
 def secondary_sinks(
-    received: np.ndarray | None, lengths: np.ndarray, layers: np.ndarray, n_blocks: int, causal: bool
+    excess: np.ndarray | None, lengths: np.ndarray, layers: np.ndarray, n_blocks: int
 ) -> Iterator[dict[str, Any]]:
     """The tokens of one review besides the first that draw attention or are long.
 
     Args:
-        received: (blocks, n) attention received; None where it was not recorded.
+        excess: (blocks, n) from `attention_excess`; None where attention was not recorded.
         lengths: (layers, n) norms of the residual stream.
         layers: (layers,) the layers, 0 before the first block, l after block l.
         n_blocks: blocks of the model.
-        causal: whether the model's attention is causal.
 
     Yields:
         What `sinks_of` yields, with the `kind`, `attention`, `massive` or `long`; the block of a long token is the one
         before the layer, 0 for the embedding.
     """
     massive = are_massive(lengths, layers / n_blocks)
-    found = (
-        [] if received is None else [(ATTENTION, attention_excess(received, causal), np.arange(1, len(received) + 1))]
-    )
-    for kind, excess, blocks in (*found, (LONG, norm_excess(lengths), layers)):
-        for sink in sinks_of(excess, blocks):
+    found = [] if excess is None else [(ATTENTION, excess, np.arange(1, len(excess) + 1))]
+    for kind, above, blocks in (*found, (LONG, norm_excess(lengths), layers)):
+        for sink in sinks_of(above, blocks):
             if sink["position"] > 0:
                 yield {"kind": MASSIVE if kind == LONG and massive[sink["position"]] else kind, **sink}
 
@@ -134,8 +134,10 @@ class Sinks:
         for index, review_id in enumerate(states.review_ids):
             tokens = slice(*states.review_offsets[index : index + 2].tolist())
             about = {"review_id": review_id, "n_tokens": tokens.stop - tokens.start}
-            of_review = None if received is None else received[:, tokens]
-            sinks = list(secondary_sinks(of_review, lengths[:, tokens], layers, states.n_blocks, states.causal))
+            excess = received
+            if received is not None:
+                excess = attention_excess(received[:, tokens], states.causal, states.attention_windows)
+            sinks = list(secondary_sinks(excess, lengths[:, tokens], layers, states.n_blocks))
             spans = states.token_offsets[tokens]
             for sink in sinks:
                 start, end = spans[sink["position"]].tolist()

@@ -6,7 +6,8 @@ Centring and normalising are never combined: centring first leaks the first toke
 dropped before anything else is done.
 
 To add a look (`raw`, `centred` and `unit` are looks, and each makes two views), write one function from the token
-matrix to the look's rows and decorate it with `look`. The other arguments of `look` only save time.
+matrix to the look's rows and decorate it with `look`. Say so if the rows sum to 0 (`sums_to_zero`), which bounds their
+rank; the other arguments of `look` only save time.
 
 It imports numpy alone, because every parse of the Snakefile reads the names.
 """
@@ -105,6 +106,7 @@ class Look:
         nested: tokens, n >= 1 -> (n, d) rows with the singular values of `rows(tokens)`; without their first row, they
             have those of `rows(tokens[1:])` (zeros apart). None where there are no such rows.
         gram: `nested(tokens) @ nested(tokens).T` from the review's `TokenGram`; None where it can't give them.
+        sums_to_zero: whether the rows of any tokens sum to 0, so that at most n - 1 of n rows are independent.
     """
 
     name: str
@@ -112,6 +114,11 @@ class Look:
     rows: Rows
     nested: Rows | None = None
     gram: Callable[[TokenGram], np.ndarray] | None = None
+    sums_to_zero: bool = False
+
+    def largest_rank(self, n: int, width: int) -> int:
+        """The largest rank that the rows of n tokens, n >= 0, can have."""
+        return min(max(n - self.sums_to_zero, 0), width)
 
 
 _LOOKS: dict[str, Look] = {}
@@ -123,11 +130,12 @@ def look(
     nested: Rows | None = None,
     rowwise: bool = False,
     gram: Callable[[TokenGram], np.ndarray] | None = None,
+    sums_to_zero: bool = False,
 ) -> Callable[[Rows], Rows]:
     """Register the decorated function as the `rows` of a `Look`; `rowwise` rows are their own `nested`."""
 
     def register(rows: Rows) -> Rows:
-        _LOOKS[name] = Look(name, title, rows, rows if rowwise else nested, gram)
+        _LOOKS[name] = Look(name, title, rows, rows if rowwise else nested, gram, sums_to_zero)
         return rows
 
     return register
@@ -188,7 +196,7 @@ def raw(tokens: np.ndarray) -> np.ndarray:
     return tokens
 
 
-@look("centred", "centred", nested=_centred_nested, gram=_centred_gram)
+@look("centred", "centred", nested=_centred_nested, gram=_centred_gram, sums_to_zero=True)
 def centred(tokens: np.ndarray) -> np.ndarray:
     """The tokens minus their mean."""
     return tokens - tokens.mean(axis=0) if len(tokens) else tokens

@@ -37,7 +37,8 @@ def first_token_attention_share(columns: Columns, view: str) -> np.ndarray:
 def first_token_attention_excess(columns: Columns, view: str) -> np.ndarray:
     """Share of the first token in all attention, minus its share if attention were uniform.
 
-    c_1 / n - H_n / n in a causal model, c_1 / n - 1 / n in a bidirectional one.
+    c_1 / n - H_n / n in a causal model, with H_w in a block whose window holds w keys; c_1 / n - 1 / n in a
+    bidirectional model without a window.
     """
     return columns["first_token_share"] - columns["uniform_first_token_share"]
 

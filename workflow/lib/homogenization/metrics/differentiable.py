@@ -1,6 +1,7 @@
 """Metrics of the tokens of one review as functions that torch differentiates: for slopes, and for penalties.
 
-Each has the value of the metric of the same name, of the rows that it is given.
+Each has the value of the metric of the same name, of the rows that it is given; `centred` rows are minus their mean,
+which bounds their rank.
 """
 
 from collections.abc import Callable
@@ -13,32 +14,33 @@ from homogenization.metrics.cosines import mean_cosine, units_of
 from homogenization.metrics.gram import ZERO_SHARE
 
 
-def cosine_anisotropy(rows: Tensor) -> Tensor:
+def cosine_anisotropy(rows: Tensor, centred: bool = False) -> Tensor:
     """Mean cosine of all pairs of rows (n, d), n > 1; a row of zeros has the cosine 0 with the others."""
     return mean_cosine(rows, len(rows))
 
 
-def cosine_to_first_token(rows: Tensor) -> Tensor:
+def cosine_to_first_token(rows: Tensor, centred: bool = False) -> Tensor:
     """Mean cosine of the first of the rows (n, d), n > 1, with each other."""
     units, _ = units_of(rows)
     return (units[1:] @ units[0]).mean()
 
 
-def max_explainable_variance(rows: Tensor) -> Tensor:
+def max_explainable_variance(rows: Tensor, centred: bool = False) -> Tensor:
     """Largest squared singular value of rows (n, d) over the sum of all."""
     eigenvalues = _eigenvalues(rows)
     return eigenvalues[-1] / eigenvalues.sum()
 
 
-def normalized_effective_rank(rows: Tensor) -> Tensor:
-    """Exponential of the entropy of the singular values' shares (Roy & Vetterli 2007), over min(n, d).
+def normalized_effective_rank(rows: Tensor, centred: bool = False) -> Tensor:
+    """Exponential of the entropy of the singular values' shares (Roy & Vetterli 2007), over the largest possible rank.
 
-    Rows of zeros have the least that it can be, as one direction has; rows that are not finite have NaN.
+    That is min(n, d), and min(n - 1, d) of `centred` rows, which sum to 0. Rows of zeros have the least that it can be,
+    as one direction has; rows that are not finite have NaN.
     """
     eigenvalues = _eigenvalues(rows)
     kept = eigenvalues[~(eigenvalues <= ZERO_SHARE * eigenvalues[-1].detach())]  # a root of 0 has no derivative
     shares = kept.sqrt() / kept.sqrt().sum()
-    return (-(shares * shares.log()).sum()).exp() / min(rows.shape)
+    return (-(shares * shares.log()).sum()).exp() / min(len(rows) - centred, rows.shape[1])
 
 
 def _eigenvalues(rows: Tensor) -> Tensor:
@@ -61,7 +63,7 @@ def _by_ql(symmetric: Tensor) -> Tensor:
     return ((symmetric @ vectors) * vectors).sum(dim=0)
 
 
-DIFFERENTIABLE: dict[str, Callable[[Tensor], Tensor]] = {
+DIFFERENTIABLE: dict[str, Callable[[Tensor, bool], Tensor]] = {
     function.__name__: function
     for function in (cosine_anisotropy, cosine_to_first_token, max_explainable_variance, normalized_effective_rank)
 }

@@ -27,7 +27,8 @@ class SpectrumBatch:
 
     Attributes:
         singular_values: (rows, k) float64, descending, filled up with zeros; k >= 1.
-        size: (rows,) int, min(n, d) of each matrix; its values after the first `size` are filling.
+        size: (rows,) int, the largest rank that each matrix can have: min(n, d), and min(n - 1, d) if it is centred;
+            its values after the first `size` are filling.
     """
 
     singular_values: np.ndarray
@@ -83,10 +84,13 @@ def effective_rank(spectra: SpectrumBatch) -> np.ndarray:
 
 
 @spectral_metric(
-    title="Normalised effective rank", label="effective rank / min(tokens, width)", bounds=(0, 1), homogenization=-1
+    title="Normalised effective rank", label="effective rank / its bound", bounds=(0, 1), homogenization=-1
 )
 def normalized_effective_rank(spectra: SpectrumBatch) -> np.ndarray:
-    """Effective rank / its largest possible value, min(tokens, width): the raw one grows with the number of tokens."""
+    """Effective rank / the largest possible rank: the raw one grows with the number of tokens.
+
+    The largest possible rank is min(tokens, width), and min(tokens − 1, width) of a centred view, whose rows sum to 0.
+    """
     return effective_rank(spectra) / spectra.size
 
 
@@ -140,13 +144,13 @@ def schatten_inf(spectra: SpectrumBatch) -> np.ndarray:
     extensive=True,
 )
 def schatten_1_ratio(spectra: SpectrumBatch) -> np.ndarray:
-    """Schatten 1-norm / 2-norm: 1 if all tokens lie on one line, at most √min(tokens, width)."""
+    """Schatten 1-norm / 2-norm: 1 if all tokens lie on one line, at most the root of the largest possible rank."""
     return _schatten(spectra, 1) / _schatten(spectra, 2)
 
 
 @spectral_metric(title="Schatten ratio, 4 to 2", label="Schatten ratio, ‖X‖₄ / ‖X‖₂", bounds=(0, 1), homogenization=1)
 def schatten_4_ratio(spectra: SpectrumBatch) -> np.ndarray:
-    """Schatten 4-norm / 2-norm: 1 if all tokens lie on one line, at least min(tokens, width)^(−1/4)."""
+    """Schatten 4-norm / 2-norm: 1 if all tokens lie on one line, at least r^(−1/4), r the largest possible rank."""
     return _schatten(spectra, 4) / _schatten(spectra, 2)
 
 
@@ -165,10 +169,10 @@ def matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
 
 
 @spectral_metric(
-    title="Normalised matrix entropy", label="matrix entropy / ln min(tokens, width)", bounds=(0, 1), homogenization=-1
+    title="Normalised matrix entropy", label="matrix entropy / its bound", bounds=(0, 1), homogenization=-1
 )
 def normalized_matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
-    """Matrix entropy / its largest possible value, ln min(tokens, width); undefined for a minimum of 1."""
+    """Matrix entropy / its largest possible value, ln of the largest possible rank; undefined for a rank of 1."""
     return spectra.energy_entropy / np.where(spectra.size > 1, np.log(np.maximum(spectra.size, 2)), np.nan)
 
 
@@ -202,12 +206,12 @@ def participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
 
 @spectral_metric(
     title="Normalised participation ratio",
-    label="participation ratio / min(tokens, width)",
+    label="participation ratio / its bound",
     bounds=(0, 1),
     homogenization=-1,
 )
 def normalized_participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
-    """Participation ratio / its largest possible value, min(tokens, width)."""
+    """Participation ratio / its largest possible value, the largest possible rank."""
     return participation_ratio(spectra) / spectra.size
 
 

@@ -9,6 +9,12 @@ from transformers import PreTrainedModel
 
 from homogenization.run.errors import HomogenizationError
 
+# fields of configurations whose blocks do what packed texts and one residual stream can't show, and what that is
+_REFUSED = {
+    "altup_num_inputs": "it keeps several residual streams side by side, of which each block changes one",
+    "index_topk": "an indexer chooses the tokens that each token attends to",
+}
+
 TakeStates = Callable[[int, Tensor], None]
 
 
@@ -31,12 +37,17 @@ def blocks_of(network: PreTrainedModel) -> ModuleList:
     config = network.config.get_text_config()
     if getattr(config, "is_encoder_decoder", False):
         raise unsupported(architecture, "an encoder-decoder has two residual streams")
+    for field, reason in _REFUSED.items():
+        if getattr(config, field, None):
+            raise unsupported(architecture, f"{reason} ({field})")
     n_blocks = getattr(config, "num_hidden_layers", None)
     lists = [module for module in network.modules() if isinstance(module, ModuleList) and len(module) == n_blocks]
     inner = {id(module) for outer in lists for module in outer.modules() if module is not outer}
     outermost = [module for module in lists if id(module) not in inner]
     if len(outermost) != 1:
-        raise unsupported(architecture, f"{len(outermost)} lists of {n_blocks} blocks instead of one")
+        others = config is not network.config
+        cure = "; it holds other networks too, so save the one for texts alone (its save_pretrained)" if others else ""
+        raise unsupported(architecture, f"{len(outermost)} lists of {n_blocks} blocks instead of one{cure}")
     return outermost[0]
 
 

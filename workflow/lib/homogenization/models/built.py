@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-ORIGIN_FILE = "origin.txt"  # one line: where weights come from that the workflow has built
+from homogenization.run.made_by import ORIGIN_FILE
+
 BUILT_FILES = {  # files of a model that the workflow builds; the last lists the SHA-256 of the others
     "config": "config.json",
     "weights": "model.safetensors",

@@ -3,12 +3,14 @@
 Every parse of the Snakefile imports it. An architecture that is not named here is judged by the job that loads it.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from homogenization.models.folders import fields_of, header_of
+from homogenization.run.errors import HomogenizationError
 
 # causal decoders -> whether the head is the embedding where config.json does not say
 TIED_BY_DEFAULT = {
@@ -51,12 +53,6 @@ class Declared:
         return self.model_type in ENCODERS
 
     @property
-    def quantised_by(self) -> str:
-        """The method that quantised the weights; empty where they are not quantised."""
-        told = self.fields.get("quantization_config")
-        return str(told.get("quant_method", "unknown")) if isinstance(told, dict) else ""
-
-    @property
     def n_blocks(self) -> int | None:
         """Number of blocks; None where it is not given."""
         return self._number(_N_BLOCKS)
@@ -81,22 +77,20 @@ class Declared:
 def declared_in(folder: Path) -> Declared | None:
     """What the folder of a model declares; None where it has no readable config.json, which its job says."""
     try:
-        fields = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return Declared(fields_of(folder), folder)
+    except HomogenizationError:
         return None
-    return Declared(fields, folder) if isinstance(fields, dict) else None
 
 
 def _tensor_names(folder: Path) -> set[str]:
-    """Names of the tensors in the safetensors files of a folder: each begins with its header, after 8 bytes of size.
+    """Names of the tensors in the safetensors files of a folder.
 
     A file that can't be read counts as one with a head: its job has the better message.
     """
     names: set[str] = set()
     for path in sorted(folder.glob("*.safetensors")):
         try:
-            with path.open("rb") as file:
-                names |= set(json.loads(file.read(int.from_bytes(file.read(8), "little"))))
-        except (OSError, ValueError, MemoryError, OverflowError):
+            names |= header_of(path).keys()
+        except (OSError, ValueError):
             return set(_HEADS)
     return names or set(_HEADS)

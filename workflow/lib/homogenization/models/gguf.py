@@ -3,7 +3,7 @@
 transformers reads the file. What it would read in another sense than llama.cpp, or leave out, is refused here.
 """
 
-import re
+import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,24 +16,42 @@ from typing import Any
 import gguf
 import numpy as np
 import torch
-from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, dequantize
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFValueType, dequantize
+from tokenizers.normalizers import NFC
 from tokenizers.pre_tokenizers import Digits, Sequence
-from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GgufConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 from transformers.integrations.gguf.gguf_conversion_mapping import GGUF_ARCHS
 from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
 from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
 
-from homogenization.models.loading import first_line
+from homogenization.models.gguf_file import BoundedReader, header
+from homogenization.models.loaded import refuse_not_finite
 from homogenization.models.saving import save_model
 from homogenization.models.weights import source_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import full_disk_named
+from homogenization.run.hub import first_line
 
-_MAGIC = b"GGUF"
 _FLOATS = {"F64", "F32", "F16", "BF16"}
+_FLOAT_VALUES = ([GGUFValueType.FLOAT32], [GGUFValueType.FLOAT64])
 # byte-level vocabularies whose texts are split as GPT-2 splits them, which is what transformers does by itself; True:
 # after each digit has been taken apart
 _SPLIT_LIKE_GPT2 = {"gpt-2": False, "smollm": True}
+# what llama.cpp (src/llama-vocab.cpp) does besides: a part of a text that is a token is not merged again, and a text
+# opens with BOS unless the file says otherwise
+_WHOLE_PARTS = frozenset(
+    ("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano", "tekken")
+)
+_COMPOSED = frozenset(
+    ("qwen2", "qwen35")
+)  # their tokenizer.json puts accents on their letters (NFC); llama.cpp does not
 
 
 def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
@@ -61,15 +79,9 @@ def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
         link.parent.mkdir()
         link.symlink_to(path.absolute())
         read = _checked(link, described)
-        network = _network(link, described)
-        taken, held = (sum(sizes) for sizes in (map(torch.numel, network.parameters()), read.sizes))
-        if taken != held:
-            raise HomogenizationError(
-                f"{described} holds {held:,} numbers, and transformers' {type(network).__name__} takes {taken:,} of "
-                "them. Use the model's safetensors."
-            )
+        network = _network(link, described, sum(read.sizes))
         origin = f"{described}, SHA-256 {digest}; {read.quantised}; dequantised to float32"
-        save_model(network, _tokenizer(link, described, read.split), origin, folder)
+        save_model(network, _tokenizer(link, described, read), origin, folder)
 
 
 @contextmanager
@@ -80,7 +92,7 @@ def _read_once() -> Iterator[None]:
     and lists the names for each module: half of all computing of a conversion.
     """
     own = gguf.GGUFReader, gguf.get_tensor_name_map
-    read = cache(gguf.GGUFReader)
+    read = cache(BoundedReader)
     gguf.GGUFReader, gguf.get_tensor_name_map = lambda path: read(str(path)), cache(gguf.get_tensor_name_map)
     try:
         yield
@@ -96,11 +108,13 @@ class _Header:
         sizes: Number of entries of each tensor.
         kinds: Number of tensors of each type.
         split: How a byte-level tokenizer splits texts, by llama.cpp's name; None for other tokenizers.
+        says_bos: Whether the file says if BOS opens a text.
     """
 
     sizes: list[int]
     kinds: Counter[str]
     split: str | None
+    says_bos: bool
 
     @property
     def quantised(self) -> str:
@@ -111,23 +125,16 @@ class _Header:
 
 def _checked(path: Path, described: str) -> _Header:
     """The header, after checks that the file is whole, and that transformers reads it as llama.cpp does."""
-    with path.open("rb") as handle:
-        if handle.read(len(_MAGIC)) != _MAGIC:
-            raise HomogenizationError(f"{described} is no GGUF file: it does not begin with 'GGUF'.")
-    try:
-        reader = gguf.GGUFReader(path)
-    except Exception as error:  # the reader fails anywhere in a damaged file, in many ways
-        unknown = re.search(r"(\d+)\)? is not a valid GGMLQuantizationType", str(error))
-        if unknown:
-            raise _unsupported_kinds(described, [f"number {unknown[1]}"]) from error
-        raise HomogenizationError(
-            f"{described}: damaged or cut short, not a whole GGUF file ({first_line(error)}). Fetch it again."
-        ) from error
+    reader = header(path, described, gguf.GGUFReader)
     metadata = {name: field for name, field in reader.fields.items() if not name.startswith("GGUF.")}
 
     def value(name: str) -> Any:
-        return metadata[name].contents() if name in metadata else None
+        with _named(described, f"damaged, {name} can't be read"):
+            return metadata[name].contents() if name in metadata else None
 
+    for name, field in metadata.items():
+        if field.types in _FLOAT_VALUES and not math.isfinite(number := value(name)):
+            raise HomogenizationError(f"{described}: damaged, {name} is {number}. Fetch it again.")
     parts = value("split.count")
     if parts is not None and parts > 1:
         raise HomogenizationError(
@@ -140,9 +147,18 @@ def _checked(path: Path, described: str) -> _Header:
             f"{described}: transformers can't read the architecture {architecture!r} from GGUF. It reads "
             f"{', '.join(readable)}. Use the model's safetensors."
         )
-    unsupported = {tensor.tensor_type.name for tensor in reader.tensors} - set(_supported_kinds())
+    n_blocks = value(f"{architecture}.block_count")
+    if not isinstance(n_blocks, int) or not 0 < n_blocks <= len(reader.tensors):
+        raise HomogenizationError(
+            f"{described}: damaged, {architecture}.block_count is {n_blocks}, and the file holds {len(reader.tensors)} "
+            "tensors. Fetch it again."
+        )
+    unsupported = sorted({tensor.tensor_type.name for tensor in reader.tensors} - set(_supported_kinds()))
     if unsupported:
-        raise _unsupported_kinds(described, sorted(unsupported))
+        raise HomogenizationError(
+            f"{described}: the quantisation {', '.join(unsupported)} can't be undone. Supported: "
+            f"{', '.join(_supported_kinds())}."
+        )
     scaling = value(f"{architecture}.rope.scaling.type")
     factors = [tensor.name for tensor in reader.tensors if tensor.name.startswith(("rope_freqs", "rope_factors"))]
     if scaling not in (None, "none") or factors:
@@ -159,12 +175,11 @@ def _checked(path: Path, described: str) -> _Header:
             "safetensors."
         )
     kinds = Counter(tensor.tensor_type.name for tensor in reader.tensors)
-    return _Header([int(tensor.n_elements) for tensor in reader.tensors], kinds, split if kind == "gpt2" else None)
-
-
-def _unsupported_kinds(described: str, kinds: list[str]) -> HomogenizationError:
-    return HomogenizationError(
-        f"{described}: the quantisation {', '.join(kinds)} can't be undone. Supported: {', '.join(_supported_kinds())}."
+    return _Header(
+        [int(tensor.n_elements) for tensor in reader.tensors],
+        kinds,
+        split if kind == "gpt2" else None,
+        "tokenizer.ggml.add_bos_token" in metadata,
     )
 
 
@@ -180,46 +195,68 @@ def _supported_kinds() -> list[str]:
     return supported
 
 
-def _network(path: Path, described: str) -> PreTrainedModel:
+def _network(path: Path, described: str, held: int) -> PreTrainedModel:
     """The network with its head in float32, as if it had never been GGUF: transformers refuses to save what has been.
 
-    Its tensors go into a skeleton on the meta device, which has no numbers of its own that could stay.
+    Its tensors go into a skeleton on the meta device, which has no numbers of its own that could stay, and which is not
+    filled where it would take other than the `held` numbers of the file: sizes that are damaged can be immense.
     """
-    try:
+    of_file = {"gguf_file": path.name, "trust_remote_code": False}
+    with _named(described, "transformers can't make a language model of it"):
+        config = AutoConfig.from_pretrained(path.parent, **of_file)
+        with torch.device("meta"):
+            network = AutoModelForCausalLM.from_config(config, dtype=torch.float32, trust_remote_code=False)
+    taken = sum(map(torch.numel, network.parameters()))
+    if taken != held:
+        raise HomogenizationError(
+            f"{described} holds {held:,} numbers, and transformers' {type(network).__name__} takes {taken:,}. "
+            + (
+                "Those that are missing would be random: fetch the whole file again."
+                if taken > held
+                else "The others would be left out: use the model's safetensors."
+            )
+        )
+    with _named(described, "transformers can't make a language model of it"):
         read, loading = AutoModelForCausalLM.from_pretrained(
             path.parent,
-            gguf_file=path.name,
             dtype=torch.float32,
             quantization_config=GgufConfig(dequantize=True),
             output_loading_info=True,
-            trust_remote_code=False,
+            **of_file,
         )
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError, NotImplementedError) as error:
-        raise HomogenizationError(
-            f"{described}: transformers can't make a language model of it ({first_line(error)})."
-        ) from error
-    absent = sorted({*loading["missing_keys"], *loading["mismatched_keys"]})
+    absent = sorted({*loading["missing_keys"], *loading["mismatched_keys"]}, key=str)
     if absent:
         raise HomogenizationError(
             f"{described} lacks {len(absent)} tensors of {type(read).__name__}, such as {absent[0]}; they would be "
             "random. Fetch the whole model."
         )
-    with torch.device("meta"):
-        network = AutoModelForCausalLM.from_config(read.config, dtype=torch.float32, trust_remote_code=False)
+    for name, parameter in read.named_parameters():
+        refuse_not_finite(name, parameter, described)
     network.load_state_dict(read.state_dict(), assign=True)
     network.tie_weights()
     return network
 
 
-def _tokenizer(path: Path, described: str, split: str | None) -> PreTrainedTokenizerBase:
-    """The tokenizer, with the chat template and the choice about BOS that the file states."""
+@contextmanager
+def _named(described: str, problem: str) -> Iterator[None]:
+    """Within, whatever fails is told as a problem of the file: in a damaged one, anything fails in any way."""
     try:
+        yield
+    except Exception as error:
+        raise HomogenizationError(f"{described}: {problem} ({first_line(error)}).") from error
+
+
+def _tokenizer(path: Path, described: str, read: _Header) -> PreTrainedTokenizerBase:
+    """The tokenizer, with the chat template and the choice about BOS that the file states."""
+    with _named(described, "transformers can't read its tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise HomogenizationError(
-            f"{described}: transformers can't read its tokenizer ({first_line(error)})."
-        ) from error
+    backend, split = tokenizer.backend_tokenizer, read.split
     if _SPLIT_LIKE_GPT2.get(split):
-        backend = tokenizer.backend_tokenizer
         backend.pre_tokenizer = Sequence([Digits(individual_digits=True), backend.pre_tokenizer])
+    if split in _COMPOSED:
+        backend.normalizer = NFC()
+    if split in _WHOLE_PARTS:
+        backend.model.ignore_merges = True
+        if not read.says_bos:
+            tokenizer.add_bos_token = True
     return tokenizer

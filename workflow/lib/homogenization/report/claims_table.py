@@ -14,7 +14,7 @@ from homogenization.claims.verdicts import where_the_first_stays
 from homogenization.figures.claims import CONVENTIONS, VERDICTS
 from homogenization.report.page import packed, read_or_empty, render
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
-from homogenization.vocabulary.numbers import share_in_words, significant
+from homogenization.vocabulary.numbers import share_of_range, significant
 from homogenization.vocabulary.verdicts import NOT_TESTED
 
 _ALL_MODELS = "all models"
@@ -143,7 +143,8 @@ def _controls(column: int) -> list[Any]:
 
 
 def _share(row: Row) -> str:
-    return share_in_words(row["share_of_depth"]).replace(" ", "\u00a0") if isfinite(row["share_of_depth"]) else ""
+    share, whole = row["share_of_depth"], row["depth_range"]
+    return share_of_range(share, whole).replace(" ", "\u00a0") if isfinite(share) else ""
 
 
 def _estimate(row: Row) -> str:

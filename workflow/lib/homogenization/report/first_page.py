@@ -21,9 +21,9 @@ from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 from homogenization.tables.summary import SUMMARY_SCHEMA
 from homogenization.vocabulary.changes import MORE_CHANGE
-from homogenization.vocabulary.prose import listed
+from homogenization.vocabulary.prose import listed, where_few
 from homogenization.vocabulary.variants import ORIGINAL
-from homogenization.vocabulary.verdicts import NOT_TESTED
+from homogenization.vocabulary.verdicts import NOT_TESTED, REVIEWS
 
 _SIDE_BY_SIDE = 5  # most models beside each other
 _MOST_MODELS = 10  # with more, a column says what is so in how many
@@ -123,7 +123,7 @@ def first_page(
         claims=Counter(tables["claims"]["verdict"]),
         n_fragile=int(tables["claims"]["fragile"].sum()),
         uncontrolled=_uncontrolled(questions, comparisons, controls, labels),
-        has_shares=any(cell.is_share for question in questions for cell in question.cells.values()),
+        rises=dict.fromkeys(cell.rises for question in questions for cell in question.cells.values() if cell.rises),
     )
 
 
@@ -168,9 +168,9 @@ def together(question: Question, models: Named) -> Shown:
     sized = sorted((cell for cell in cells if isfinite(cell.size)), key=lambda cell: cell.size)
     ends = list(dict.fromkeys(cell.number for cell in (*sized[:1], *sized[-1:])))
     marks = list(dict.fromkeys(mark for cell in cells for mark in cell.marks))
-    return Shown(
-        LOOKS[counts[0][0]], said, (" to ".join(ends),) * bool(ends), " · ".join(f"some {mark}" for mark in marks)
-    )
+    few = where_few(cell.n for cell in cells if cell.counted and cell.unit == REVIEWS)
+    detail = tuple(filter(None, [" to ".join(ends), few]))
+    return Shown(LOOKS[counts[0][0]], said, detail, " · ".join(f"some {mark}" for mark in marks))
 
 
 def _groups(questions: Sequence[Question]) -> dict[str, str]:

@@ -12,12 +12,13 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.claims.statistic import AT_LAYERS, SINCE
+from homogenization.claims.statistic import AT_LAYERS, SINCE, other_view
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.measures.views import VIEWS
+from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.metrics.registry import WITHOUT_FIRST
-from homogenization.vocabulary.numbers import share_in_words, significant
+from homogenization.vocabulary.numbers import share_of_range, signed, significant
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL
 from homogenization.vocabulary.verdicts import (
@@ -57,7 +58,8 @@ _THAN = {
 # what a row needs of a table of claims; of `contrasts` and `depth` it is made
 _USED = (
     *("claim", "statement", "statistic", "model", "metric", "view", "variant", "minus", "layers", "since", "verdict"),
-    *("measured", "fragile", "estimate", "ci_low", "ci_high", "share_of_depth", "n_reviews", "unit", "reason"),
+    *("measured", "fragile", "estimate", "ci_low", "ci_high", "share_of_depth", "depth_range", "n_reviews", "unit"),
+    "reason",
 )
 _RESULT = {"higher": SUPPORTED, "lower": SUPPORTED}  # of a contrast; which of the two, its estimate says
 
@@ -68,8 +70,9 @@ class Cell:
 
     Attributes:
         said: `more alike`, `less alike`, `more`, `less`, `yes`, `no`, `negligible`, `undecided` or `not tested`.
-        size: the one number: a share of what depth does, positive where tokens are more alike, or the estimate.
-        is_share: whether `size` is such a share.
+        size: the one number: a share of what depth does, positive where `rises` says, or the estimate.
+        whole: what depth does, the range that `size` is a share of; NaN where it is none.
+        rises: what a share above 0 means: `more alike`, `more attention` or `a larger number`.
         n: reviews or seeds in it.
         unit: `reviews`, `pools` or `seeds`.
         marks: `fragile`, `unbalanced`, `mixed`: other comparisons of the question are decided otherwise.
@@ -78,7 +81,8 @@ class Cell:
 
     said: str
     size: float = nan
-    is_share: bool = False
+    whole: float = nan
+    rises: str = ""
     n: int = 0
     unit: str = REVIEWS
     marks: tuple[str, ...] = ()
@@ -91,11 +95,10 @@ class Cell:
 
     @property
     def number(self) -> str:
-        """The size in words: `+0.4 %` of depth, `−0.31`; empty where there is none."""
+        """The size in words: `+0.4 % of 0.52`, of depth, or `−0.31`; empty where there is none."""
         if not isfinite(self.size):
             return ""
-        sign = "+" if self.size > 0 else ""
-        return sign + (share_in_words(self.size) if self.is_share else significant(self.size, 2))
+        return signed(share_of_range(self.size, self.whole) if isfinite(self.whole) else significant(self.size, 2))
 
     @property
     def counted(self) -> str:
@@ -203,11 +206,8 @@ def _key(row: Row) -> tuple[str, str | None, str | None, str] | None:
     if statistic in ("net_change", "slope"):
         return (DEPTH, None, None, "") if row["variant"] == ORIGINAL else None
     if statistic == "contrast":
-        first = (describe_metric(metric).views or VIEWS)[0]
-        if row["view"] in (None, first):
-            return TEXTS, *pair, ""
-        without_first = row["view"] in (WITHOUT_FIRST, f"{first}_{WITHOUT_FIRST}")
-        return FIRST_TOKEN, *pair, WITHOUT_FIRST if without_first else row["view"]
+        view = other_view(row)
+        return FIRST_TOKEN if view else TEXTS, *pair, view
     if statistic == "intervention":
         return CAUSES, None, None, row["measured"].removesuffix(f" {AT_LAYERS[row['layers']]}")
     return None
@@ -264,15 +264,22 @@ def _cell(row: Row, group: str, rows: Sequence[Row], unbalanced: bool) -> Cell:
     said = _said(row, group)
     if said == NOT_TESTED:
         return Cell(said, reason=row["reason"] or "no result")
-    is_share = group != DEPTH and isfinite(row["share_of_depth"])
-    size = row["share_of_depth"] if is_share else row["estimate"]
-    if is_share and row["metric"] and row["metric"] != _ATTENTION:
-        size *= describe_metric(row["metric"]).homogenization
+    size, whole, rises = row["estimate"], nan, ""
+    if group != DEPTH and isfinite(row["share_of_depth"]):
+        sign, rises = _upwards(row["metric"])
+        size, whole = sign * row["share_of_depth"], row["depth_range"]
     others = {_said(other, group) for other in rows if other["model"] == row["model"]} - {NOT_TESTED, said}
     marks = {"fragile": row["fragile"], "unbalanced": unbalanced, "mixed": others}
     return Cell(
-        said, size, is_share, row["n_reviews"], row["unit"], tuple(name for name, true in marks.items() if true)
+        said, size, whole, rises, row["n_reviews"], row["unit"], tuple(name for name, true in marks.items() if true)
     )
+
+
+def _upwards(metric: str | None) -> tuple[int, str]:
+    """The sign by which shares of a metric are shown, and what they mean above 0 then."""
+    if metric is None or metric == _ATTRACTION or not describe_metric(metric).homogenization:
+        return 1, "more attention" if metric in ATTENTION_METRICS else "a larger number"
+    return describe_metric(metric).homogenization, MORE
 
 
 def _said(row: Row, group: str) -> str:
@@ -292,7 +299,8 @@ def _at_the_output(contrasts: pl.DataFrame) -> list[Row]:
     return [
         _row(row, "contrast", "mean difference at the output")
         | {"minus": row["minus"], "layers": "output", "estimate": row["mean"]}
-        | {"share_of_depth": _number(row["share_of_depth"]), "reason": row["reason"], "fragile": row["fragile"]}
+        | {name: _number(row[name]) for name in ("share_of_depth", "depth_range")}
+        | {"reason": row["reason"], "fragile": row["fragile"]}
         | {"verdict": _RESULT.get(row["verdict"], row["verdict"])}
         for row in stream.iter_rows(named=True)
     ]
@@ -329,7 +337,7 @@ def headline_metric(names: Collection[str]) -> str | None:
 
 def _row(row: Row, statistic: str, measured: str) -> dict[str, Any]:
     copied = {name: row[name] for name in ("model", "variant", "view", "metric", "n_reviews", "ci_low", "ci_high")}
-    blank = dict.fromkeys(_USED) | {"fragile": False, "share_of_depth": nan, "unit": REVIEWS}
+    blank = dict.fromkeys(_USED) | {"fragile": False, "share_of_depth": nan, "depth_range": nan, "unit": REVIEWS}
     return blank | copied | {"statistic": statistic, "measured": measured}
 
 

@@ -62,17 +62,20 @@ def rows_of_text(
     """
     span = slice(*store.review_offsets[index : index + 2].tolist())
     n, received = span.stop - span.start, store.attention_received()
-    uniform = uniform_attention(n, store.causal)
     shown, square = slice(n_tokens), np.triu_indices(min(n, n_matrix))
     for layer in store.layers:
         gram = TokenGram(store.residual_stream(layer, span).astype(np.float64))
         length = gram.resultants[0]
+        attention = None
+        if received is not None and layer:
+            window = store.attention_windows[layer - 1]
+            attention = (received[layer - 1, span] / uniform_attention(n, store.causal, window))[shown]
         yield {
             "layer": layer,
             "norm": gram.norms[shown],
             "cosine_to_mean": (gram.cosines.sum(axis=1) / length if length else np.zeros(n))[shown],
             "cosine_to_first": gram.cosines[0][shown],
-            "attention": None if received is None or layer == 0 else (received[layer - 1, span] / uniform)[shown],
+            "attention": attention,
             "cosines": gram.cosines[square] if layer in matrix_layers else None,
         }
 

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.regular_files import open_regular
 from homogenization.run.storage import object_of
 
 _SHARED_MEMORY = Path("/dev/shm")  # holds semaphores of processes
@@ -165,7 +166,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 def sha256_of(path: str | Path) -> str:
     """SHA-256 of a file, as 64 hexadecimal digits."""
-    with open(path, "rb") as handle:
+    with open_regular(path) as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, sha256_of
+from homogenization.run.secrets import hide, masked
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -85,7 +86,7 @@ def hub_advice(error: BaseException, page: str, alternative: str) -> str:
         alternative: What to do with files that were downloaded elsewhere.
     """
     from httpx2 import ConnectError, ConnectTimeout, TransportError
-    from huggingface_hub import constants
+    from huggingface_hub import constants, get_token
     from huggingface_hub.errors import (
         FileMetadataError,
         GatedRepoError,
@@ -96,6 +97,8 @@ def hub_advice(error: BaseException, page: str, alternative: str) -> str:
         RepositoryNotFoundError,
         RevisionNotFoundError,
     )
+
+    hide(get_token())  # which may lie in a file
 
     def found(*kinds: type[BaseException]) -> BaseException | None:
         return next((behind for behind in _chain(error) if isinstance(behind, kinds)), None)
@@ -184,5 +187,5 @@ def _status(error: BaseException) -> int:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or the error's type."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    """The first line of an error's message without secrets, or the error's type."""
+    return masked(str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

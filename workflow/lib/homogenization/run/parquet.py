@@ -15,8 +15,8 @@ import polars as pl
 
 from homogenization.run.files import damage, read_bytes, write_csv, written_whole
 from homogenization.run.job import job_record
+from homogenization.run.made_by import METADATA_KEY
 
-METADATA_KEY = "homogenization"
 _CHECKSUM_KEY = "homogenization_checksum"
 _CHECKSUM_MARK = f'"{_CHECKSUM_KEY}": "'.encode()  # precedes the checksum in the file: the metadata are JSON
 _CHECKSUM_DIGITS = 64

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.regular_files import open_regular
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -18,7 +19,8 @@ def read_yaml(path: str | Path) -> Any:
         HomogenizationError: it can't be read, is no YAML, or a mapping has a key twice.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with open_regular(path) as file:
+            text = file.read().decode("utf-8")
         node = yaml.compose(text, Loader=_LOADER)
         content = yaml.load(text, Loader=_LOADER)
     except FileNotFoundError:

@@ -70,6 +70,8 @@ class PackedPass:
             attention received. None for the weights as they are.
         attended: attention module by index of the block, for each block that has attended.
         causal: whether that module's attention is causal, by index of the block.
+        windows: by index of the block, the distance in tokens from which a query no longer sees a key; None for no
+            limit.
     """
 
     architecture: str
@@ -79,8 +81,9 @@ class PackedPass:
     through: Through | None = None
     attended: dict[int, torch.nn.Module] = field(default_factory=dict)
     causal: dict[int, bool] = field(default_factory=dict)
+    windows: dict[int, int | None] = field(default_factory=dict)
 
-    def enter_block(self, module: torch.nn.Module, causal: bool) -> int:
+    def enter_block(self, module: torch.nn.Module, causal: bool, window: int | None) -> int:
         """Record that the attention `module` of a block runs, once in a pass, and return the block's index.
 
         Raises:
@@ -91,7 +94,7 @@ class PackedPass:
             raise unsupported(self.architecture, f"{type(module).__name__} attends outside of the model's blocks")
         if block in self.attended:
             raise unsupported(self.architecture, f"block {block + 1} attends more than once")
-        self.attended[block], self.causal[block] = module, causal
+        self.attended[block], self.causal[block], self.windows[block] = module, causal, window
         return block
 
     def finish(
@@ -200,7 +203,7 @@ def packed_attention(
         raise unsupported(packed_pass.architecture, "its attention goes beyond the text itself")
 
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
-    block = packed_pass.enter_block(module, causal)
+    block = packed_pass.enter_block(module, causal, sliding_window)
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     output = query.new_empty(1, offsets[-1], query.shape[1], value.shape[-1])
     if packed_pass.received is not None:

@@ -1,6 +1,7 @@
 """The check that a packed pass gives the same numbers as transformers' own attention; each model must pass it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
@@ -21,9 +22,16 @@ _PROBE_LENGTHS = (14, 10)
 
 @dataclass(frozen=True)
 class Findings:
-    """Findings of the check: whether attention is causal, and whether a norm follows the last block."""
+    """Findings of the check: who sees whom, and whether a norm follows the last block.
+
+    Attributes:
+        causal: whether a query sees only its own key and earlier ones, in all blocks.
+        attention_windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
+        final_norm: whether a norm follows the last block.
+    """
 
     causal: bool
+    attention_windows: tuple[int | None, ...]
     final_norm: bool
 
 
@@ -71,6 +79,7 @@ def check_against_eager(model: PackedModel, longest: int, record_attention: bool
     """
     probes = _probes(model.network.config.get_text_config(), longest)
     passes = _both_ways(model, probes, record_attention)
+    _refuse_not_finite(model, passes)
     exceeding = any(_difference(ours, eager) > passes.rounding(layer) for _, layer, ours, eager in passes.compared)
     # weights that accelerate offloads lie on the meta device between passes
     at_hand = not any(weight.is_meta for weight in model.network.parameters())
@@ -82,16 +91,19 @@ def check_against_eager(model: PackedModel, longest: int, record_attention: bool
     else:
         _compare(model, passes)
     packed = passes.packed
-    return Findings(packed.packed_pass.is_causal(model.n_blocks), _has_final_norm(model, passes.states[-1], packed))
+    causal = packed.packed_pass.is_causal(model.n_blocks)  # which refuses a block that did not attend
+    attention_windows = tuple(packed.packed_pass.windows[block] for block in range(model.n_blocks))
+    return Findings(causal, attention_windows, _has_final_norm(model, passes.states[-1], packed))
 
 
 def _both_ways(model: PackedModel, probes: list[torch.Tensor], record_attention: bool) -> _Passes:
     """Run the probe packed, and each of its texts by transformers' eager attention."""
     lengths = [len(probe) for probe in probes]
     states: list[torch.Tensor] = []
-    packed = run_packed(
-        model, torch.cat(probes), lengths, record_attention, lambda _, taken: states.append(taken.clone())
-    )
+    with _told(model, "a pass over packed texts", sum(lengths)):
+        packed = run_packed(
+            model, torch.cat(probes), lengths, record_attention, lambda _, taken: states.append(taken.clone())
+        )
     if len(states) != model.n_blocks + 1 or states[0].shape[-1] != model.width:
         raise unsupported(model.architecture, "its residual stream does not pass once through each block")
     compared = []
@@ -116,7 +128,9 @@ def _probes(config: Any, longest: int) -> list[torch.Tensor]:
         lengths.append(min(max(crossed) + 16, longest))
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(config.vocab_size, (sum(lengths),), generator=generator)
-    ids[ids == config.pad_token_id] = (config.pad_token_id or 0) + 1
+    padding = getattr(config, "pad_token_id", None)
+    if padding is not None:
+        ids[ids == padding] = (padding + 1) % config.vocab_size
     return list(ids.split(lengths))
 
 
@@ -139,22 +153,45 @@ def _run_eager(
     hooks = [module.register_forward_hook(sum_columns(block)) for block, module in attention_modules.items()]
     model.network.set_attn_implementation("eager")
     try:
-        with residual_stream_taken(model.blocks, lambda _, taken: states.append(taken.clone())):
+        with (
+            _told(model, "transformers' eager attention", len(token_ids)),
+            residual_stream_taken(model.blocks, lambda _, taken: states.append(taken.clone())),
+        ):
             output = forward(model, token_ids)
-    except (TypeError, ValueError, RuntimeError) as error:
-        if ran_out_of_memory(error):
-            raise HomogenizationError(
-                f"{model.architecture}: memory runs out in the check against transformers' eager attention, in a text "
-                f"of {len(token_ids)} tokens. Give the model more GPUs (gpus), or run it in bfloat16 (dtype)."
-            ) from error
-        if is_of_device(error):
-            raise
-        raise unsupported(model.architecture, f"transformers' eager attention fails ({error})") from error
     finally:
         model.network.set_attn_implementation(PACKED_ATTENTION)
         for hook in hooks:
             hook.remove()
     return states, output.last_hidden_state[0], received
+
+
+def _refuse_not_finite(model: PackedModel, passes: _Passes) -> None:
+    """Refuse numbers that overflow, or stem from damaged weights, before they pass for a fault of the architecture."""
+    dtype = passes.states[0].dtype
+    for what, _, ours, eager in passes.compared:
+        if not (ours.isfinite().all() and eager.isfinite().all()):
+            cause = (
+                f"float16 ends at {torch.finfo(dtype).max:,.0f}. Set dtype: bfloat16 or float32, whose range is wider"
+                if dtype == torch.float16
+                else "config.json or the weights are damaged. Fetch both again, from one place"
+            )
+            raise HomogenizationError(f"{model.architecture}: {what} is not finite in a short text: {cause}.")
+
+
+@contextmanager
+def _told(model: PackedModel, what: str, n_tokens: int) -> Iterator[None]:
+    """A failure in the `with` block, a pass over so many tokens, as the refusal of the architecture."""
+    try:
+        yield
+    except (TypeError, ValueError, AttributeError, RuntimeError) as error:
+        if ran_out_of_memory(error):
+            raise HomogenizationError(
+                f"{model.architecture}: memory runs out in the check, in {what} of {n_tokens} tokens. Give the model "
+                "more GPUs (gpus), or run it in bfloat16 (dtype)."
+            ) from error
+        if is_of_device(error):
+            raise
+        raise unsupported(model.architecture, f"{what} fails ({error})") from error
 
 
 def _compare(model: PackedModel, passes: _Passes) -> None:
@@ -195,7 +232,8 @@ def _has_final_norm(model: PackedModel, last_residual: torch.Tensor, packed: Pas
     if torch.equal(last_hidden_state, last_residual):
         return False
     for module in model.network.modules():
-        if id(module) not in model.block_of and "norm" in type(module).__name__.lower():
+        is_norm = "norm" in type(module).__name__.lower() and not any(module.children())
+        if id(module) not in model.block_of and is_norm:
             with torch.inference_mode():
                 try:
                     normed = module(last_residual[None])[0]

@@ -126,6 +126,7 @@ def read_reviews(
         model.packed.n_blocks,
         model.packed.width,
         findings.causal,
+        findings.attention_windows,
         findings.final_norm,
         record_attention,
         stored_layers,

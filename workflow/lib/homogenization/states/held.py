@@ -22,7 +22,7 @@ class HeldStates:
     Attributes:
         attributes: those of a store: provenance, model, variant, shard.
         review_ids, review_offsets, token_ids, token_offsets: those of all tokens, as in a store.
-        n_blocks, layers, causal: as in a store.
+        n_blocks, layers, causal, attention_windows: as in a store.
         points: names of the points that are held: the layers, and the final norm if the architecture has one.
         dtype: dtype that a store would have, to which states are rounded.
         rows: int64, ascending: the tokens whose states are held.
@@ -41,6 +41,7 @@ class HeldStates:
         self.review_offsets, self.token_ids = tokens.review_offsets, tokens.token_ids
         self.token_offsets = tokens.token_offsets
         self.n_blocks, self.layers, self.causal = shape.n_blocks, list(shape.layers), shape.causal
+        self.attention_windows = shape.attention_windows
         self.points = [layer_name(layer) for layer in shape.layers] + [FINAL_NORM] * shape.final_norm
         self.dtype = torch_dtype(storage_dtype)
         self._shape, self._storage_dtype, self._provenance = shape, storage_dtype, dict(attributes)

@@ -12,7 +12,8 @@ from transformers import AutoModel, AutoModelForCausalLM, PreTrainedModel, PreTr
 from homogenization.models.blocks import unsupported
 from homogenization.models.devices import placement
 from homogenization.models.digests import verified_digests
-from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network, load_tokenizer
+from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network
+from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.states.network import PackedModel, packed_model
 

@@ -9,6 +9,7 @@ import torch
 from transformers import PreTrainedModel
 
 from homogenization.models.blocks import TakeStates, batch_stream_taken, blocks_of
+from homogenization.models.loading import padding_position
 from homogenization.states.attention import PACKED_ATTENTION, PackedPass, Through, attending_to
 from homogenization.states.review_by_review import ReviewByReview
 
@@ -22,12 +23,15 @@ class PackedModel:
         architecture: name of the network's class, for messages and provenance.
         blocks: transformer blocks, in order.
         block_of: the block's index for the `id` of each module inside the blocks.
+        padding: id of padding tokens, and their position, behind which each review begins; None where reviews begin
+            at 0.
     """
 
     network: PreTrainedModel
     architecture: str
     blocks: torch.nn.ModuleList
     block_of: dict[int, int]
+    padding: int | None
 
     @property
     def device(self) -> torch.device:
@@ -76,7 +80,7 @@ def packed_model(network: PreTrainedModel) -> PackedModel:
     block_of = {id(module): index for index, block in enumerate(blocks) for module in block.modules()}
     network.eval()
     network.set_attn_implementation(PACKED_ATTENTION)
-    return PackedModel(network, type(network).__name__, blocks, block_of)
+    return PackedModel(network, type(network).__name__, blocks, block_of, padding_position(network))
 
 
 def run_packed(
@@ -104,7 +108,7 @@ def run_packed(
         take: function called with layer 0 and the residual stream (tokens, width) before the first block, then with
             layer l and the residual stream after block l. It must copy what it keeps.
         through: function that the attention weights of each block pass through before they weigh the values.
-        positions: position of each token, int64 (tokens,); None to count from 0 in each review.
+        positions: position of each token, int64 (tokens,); None to count the tokens of each review.
         gradients: whether operations are recorded for a backward pass.
 
     Raises:
@@ -116,7 +120,7 @@ def run_packed(
         offsets.append(offsets[-1] + length)
     packed_pass = PackedPass(model.architecture, model.block_of, offsets, {} if record_attention else None, through)
     if positions is None:
-        positions = torch.cat([torch.arange(length) for length in lengths])
+        positions = _positions(token_ids, lengths, model.padding)
     one_at_a_time = ReviewByReview(lengths) if device.type == "cpu" and len(lengths) > 1 else nullcontext()
     with attending_to(packed_pass), residual_stream_taken(model.blocks, take), one_at_a_time:
         output = forward(model, token_ids, gradients, position_ids=positions[None].to(device))
@@ -128,6 +132,14 @@ def run_packed(
         packed_pass.all_received(device),
         packed_pass,
     )
+
+
+def _positions(token_ids: Sequence[int], lengths: Sequence[int], padding: int | None) -> torch.Tensor:
+    """The position of each token in its review, int64 (tokens,), as transformers counts them in one text alone."""
+    if padding is None:
+        return torch.cat([torch.arange(length) for length in lengths])
+    counted = (torch.as_tensor(token_ids) != padding).split(list(lengths))
+    return torch.cat([of_review.cumsum(0) * of_review for of_review in counted]) + padding
 
 
 def forward(model: PackedModel, token_ids: Sequence[int], gradients: bool = False, **arguments: torch.Tensor) -> Any:

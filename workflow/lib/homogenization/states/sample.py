@@ -16,6 +16,7 @@ from zarr.storage import ZipStore
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
+from homogenization.run.made_by import mark_zip
 from homogenization.states.store import dimensions, open_store
 from homogenization.vocabulary.points import ATTENTION_RECEIVED
 
@@ -72,6 +73,7 @@ def sample_states(states: str | Path, sample: str | Path, sample_tokens: int, se
                 _write(group, name, values, array)
         finally:
             archive.close()
+        mark_zip(partial, job_record().get("key"))
 
 
 def _write(group: zarr.Group, name: str, values: np.ndarray, like: zarr.Array) -> None:

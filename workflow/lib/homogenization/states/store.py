@@ -19,7 +19,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, gone
 from homogenization.vocabulary.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, layer_name
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16
 # names of the dimensions of arrays, by which other libraries tell them apart
 _DIMENSIONS = {
@@ -52,6 +52,7 @@ class StateStore:
         layers: stored layers of the residual stream, ascending.
         width: width of the residual stream.
         causal: whether attention is causal.
+        attention_windows: by block, the distance in tokens from which a query no longer sees a key; None for no limit.
     """
 
     def __init__(self, path: Path, group: zarr.Group) -> None:
@@ -67,6 +68,7 @@ class StateStore:
         self.layers: list[int] = list(self.attributes["layers"])
         self.width: int = self.attributes["width"]
         self.causal: bool = self.attributes["causal"]
+        self.attention_windows: list[int | None] = list(self.attributes["attention_windows"])
         self._refuse_missing_parts()
         self.review_offsets, self.token_ids, self.positions, self.token_offsets, self.tokens_before_truncation = (
             self.read(name) for name in _TOKEN_ARRAYS

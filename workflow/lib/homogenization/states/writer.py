@@ -24,6 +24,7 @@ from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
+from homogenization.run.made_by import mark_zip
 from homogenization.states.buffers import BufferPool, ChunkBuffer
 from homogenization.states.store import BFLOAT16_BITS, SCHEMA_VERSION, dimensions
 from homogenization.vocabulary.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
@@ -33,11 +34,14 @@ _FLOAT16_MAX = 65_504.0
 
 @dataclass(frozen=True)
 class StoreShape:
-    """Contents of a store: number of blocks, width and stored layers of the residual stream, and optional arrays."""
+    """Contents of a store: blocks and what their queries see, width and stored layers of the residual stream, and
+    optional arrays.
+    """
 
     n_blocks: int
     width: int
     causal: bool
+    attention_windows: tuple[int | None, ...]
     final_norm: bool
     attention_received: bool
     layers: tuple[int, ...]
@@ -254,6 +258,7 @@ def root_attributes(
         "review_ids": list(review_ids),
         **asdict(shape),
         "layers": list(shape.layers),
+        "attention_windows": list(shape.attention_windows),
         "storage_dtype": storage_dtype,
         "extracted_by": job_record(),
         **attributes,
@@ -303,3 +308,4 @@ def written_store(
                 writer.stop()
         finally:
             store.close()
+        mark_zip(partial, job_record().get("key"))

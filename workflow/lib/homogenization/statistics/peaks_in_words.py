@@ -47,11 +47,23 @@ def peaks_table(
 
 
 def _of_metric(extrema: pl.DataFrame, blocks: pl.DataFrame) -> tuple[int, int, list[dict[str, Any]]]:
-    """How many settled peaks and troughs a metric has, and the most prominent one of each kind, with its blocks."""
+    """How many settled peaks and troughs a metric has, and the most prominent one of each kind, with its blocks.
+
+    `beyond` of that one is the highest peak, or the deepest trough, settled or not, where this is another; else None.
+    """
     settled = extrema.filter("settled").sort("prominence", descending=True)
     counts = [settled.filter(kind=kind).height for kind in ("peak", "trough")]
     most_prominent = settled.unique("kind", keep="first", maintain_order=True)
-    return *counts, [row | _around(row, blocks) for row in most_prominent.iter_rows(named=True)]
+    described = [
+        row | {"beyond": _beyond(row, extrema)} | _around(row, blocks) for row in most_prominent.iter_rows(named=True)
+    ]
+    return *counts, described
+
+
+def _beyond(extremum: Mapping[str, Any], extrema: pl.DataFrame) -> dict[str, Any] | None:
+    rises = extremum["kind"] == "peak"
+    first = extrema.filter(kind=extremum["kind"]).sort("height", descending=rises).row(0, named=True)
+    return first if first["layer"] != extremum["layer"] else None
 
 
 def _around(extremum: Mapping[str, Any], blocks: pl.DataFrame) -> dict[str, Any]:

@@ -28,8 +28,8 @@ PREDICTIONS_SCHEMA = {
 }
 _ANSWERED = {  # metric and view of the dial -> as a sentence names them
     ("cosine_anisotropy", "all_tokens"): "the cosine anisotropy of all tokens",
-    ("cosine_anisotropy", "without_first"): "that without the first token",
-    ("normalized_effective_rank", "centred"): "the effective rank of the centred tokens",
+    ("cosine_anisotropy", "without_first"): "the cosine anisotropy without the first token",
+    ("normalized_effective_rank", "centred"): "the normalised effective rank of the centred tokens",
 }
 
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.models.built import with_built_weights
-from homogenization.models.loading import load_tokenizer
+from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import resolve_configuration
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.comparisons import same_texts

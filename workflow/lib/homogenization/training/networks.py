@@ -12,7 +12,8 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 from homogenization.models.blocks import blocks_of
 from homogenization.models.devices import placement
 from homogenization.models.digests import combined_digest, verified_digests
-from homogenization.models.loading import context_of, is_causal, load_config, load_network, load_tokenizer
+from homogenization.models.loading import context_of, is_causal, load_config, load_network
+from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.untrained import position_embeddings
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
@@ -64,21 +65,13 @@ def load_trainable(
         bos: whether a BOS token opens a text: `always`, `never`, or `default` (as the tokenizer does).
 
     Raises:
-        HomogenizationError: the model is quantised, reads texts in both directions, has no head, or a context below
+        HomogenizationError: the model reads texts in both directions, has no head, or a context below
             `max_tokens`; or what `load_network` raises.
     """
     resolved = resolve_weights(weights)
     folder = Path(resolved.folder)
     digests = verified_digests(resolved)
     config = load_config(folder)
-    quantised = getattr(config, "quantization_config", None)
-    if quantised:
-        method = quantised.get("quant_method", "unknown") if isinstance(quantised, dict) else quantised.quant_method
-        raise HomogenizationError(
-            f"{resolved.description}: the weights are "
-            f"quantised ({method}), and rounded numbers can't be trained. Take the model in float32 or bfloat16, or a "
-            "GGUF file, which is dequantised to float32."
-        )
     if not is_causal(config):
         raise HomogenizationError(
             f"{resolved.description}: {config.model_type} reads a text in both directions and predicts no next token. "

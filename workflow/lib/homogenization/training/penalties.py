@@ -21,8 +21,8 @@ Metric = Callable[[Tensor], Tensor]
 
 
 def centred_effective_rank(tokens: Tensor) -> Tensor:
-    """Effective rank of tokens (n, width) minus their mean, over min(n, width)."""
-    return normalized_effective_rank(tokens - tokens.mean(dim=0))
+    """Effective rank of tokens (n, width), n > 1, minus their mean, over min(n - 1, width)."""
+    return normalized_effective_rank(tokens - tokens.mean(dim=0), centred=True)
 
 
 METRICS: dict[str, tuple[Metric, int]] = {  # and the sign of its change when tokens grow alike

@@ -1,5 +1,6 @@
 """A sentence as words and punctuation marks, each with its spacing: punctuation stays correct when words move."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
@@ -100,20 +101,22 @@ def _paired(atoms: list[Atom]) -> list[Atom]:
     """Number matching brackets and quotes; a mark of `EVEN` that touches no word closes a match or otherwise opens."""
     atoms = list(atoms)
     waiting: list[int] = []
+    openers: Counter[str] = Counter()  # the texts of those that wait
     for index, atom in enumerate(atoms):
         if atom.kind not in ("open", "close"):
             continue
         is_loose = atom.text in EVEN and not (atom.clings_left or atom.clings_right)
-        if atom.kind == "close" or is_loose:
-            fitting = [place for place in waiting if _belong(atoms[place].text, atom.text)]
-            if fitting:
-                opener = fitting[-1]
-                del waiting[waiting.index(opener) :]
-                atoms[opener] = replace(atoms[opener], pair=index)
-                atoms[index] = replace(atom, kind="close", pair=index)
-                continue
-        if atom.kind == "open":
+        if (atom.kind == "close" or is_loose) and any(_belong(opener, atom.text) for opener in +openers):
+            while True:
+                opener = waiting.pop()
+                openers[atoms[opener].text] -= 1
+                if _belong(atoms[opener].text, atom.text):
+                    break
+            atoms[opener] = replace(atoms[opener], pair=index)
+            atoms[index] = replace(atom, kind="close", pair=index)
+        elif atom.kind == "open":
             waiting.append(index)
+            openers[atom.text] += 1
     return atoms
 
 

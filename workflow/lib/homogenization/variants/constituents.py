@@ -8,7 +8,7 @@ from itertools import chain, groupby
 
 import polars as pl
 
-from homogenization.corpus.sentences import Chunk, chunks, folded, is_stop_word, sentence_spans, word_spans
+from homogenization.corpus.sentences import Chunk, chunks, folded, is_parsed, is_stop_word, sentence_spans, word_spans
 from homogenization.variants.phrases import Phrase
 
 # the longest constituent that moves as one, in words
@@ -51,6 +51,7 @@ class Sentence:
 
     def __init__(self, text: str, span: tuple[int, int], number: int, tokens: Sequence[Token]):
         self.text, self.span, self.number, self.tokens = text, span, number, tokens
+        self._phrases: dict[tuple[int, int], Phrase | None] = {}
 
     @cached_property
     def chunks(self) -> list[Chunk]:
@@ -69,9 +70,11 @@ class Sentence:
         return [(min(group), max(group)) if max(group) - min(group) + 1 == len(group) else None for group in members]
 
     @property
-    def is_numbered(self) -> bool:
-        """Whether the sentence holds a number of a list ("2."): such a sentence stays as it is."""
-        return any(_LIST_NUMBER.fullmatch(self.text[chunk.start : chunk.end]) for chunk in self.chunks)
+    def stays(self) -> bool:
+        """Whether the sentence stays as it is: it holds a number of a list ("2."), or is too long to be parsed."""
+        return not is_parsed(self.text, *self.span) or any(
+            _LIST_NUMBER.fullmatch(self.text[chunk.start : chunk.end]) for chunk in self.chunks
+        )
 
     @property
     def proper_names(self) -> frozenset[str]:
@@ -85,6 +88,11 @@ class Sentence:
         It is None if they are no whole words between spaces, if other words share their edges, or if a bracket or a
         quote opens in it and does not close.
         """
+        if (first, last) not in self._phrases:
+            self._phrases[first, last] = self._phrase(first, last)
+        return self._phrases[first, last]
+
+    def _phrase(self, first: int, last: int) -> Phrase | None:
         touched = [
             chunk
             for chunk in self.chunks

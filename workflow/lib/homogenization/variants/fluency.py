@@ -15,7 +15,8 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 from homogenization.corpus.sentences import words
 from homogenization.models.devices import placement
 from homogenization.models.digests import verified_digests
-from homogenization.models.loading import context_of, load_config, load_network, load_tokenizer
+from homogenization.models.loading import context_of, load_config, load_network
+from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.schemas import FLUENCY_SCHEMA

@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.corpus.sentences import sentence_spans
+from homogenization.corpus.sentences import LONGEST_PARSED, LONGEST_RUN, is_parsed, sentence_spans
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.job import announce
 from homogenization.variants.schemas import PARSE_SCHEMA
 
 # spaCy's kinds of entities that are names; the others are numbers and dates
@@ -17,14 +18,15 @@ NAMES = frozenset(("PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVE
 
 
 def parse_reviews(reviews: pl.DataFrame, parser: Mapping[str, Any]) -> pl.DataFrame:
-    """Parse each sentence of the reviews by itself.
+    """Parse each sentence of the reviews by itself, unless it is too long (`is_parsed`): such a sentence is told.
 
     Args:
         reviews: Columns review_id, text.
         parser: `package` that carries a spaCy pipeline, and `sha256` of its files or None.
 
     Returns:
-        A row for each token: columns of `PARSE_SCHEMA`, in the order of `reviews`, then in reading order.
+        A row for each token of a sentence that was parsed: columns of `PARSE_SCHEMA`, in the order of `reviews`, then
+        in reading order.
 
     Raises:
         HomogenizationError: the package is not installed, carries no pipeline, or differs from its `sha256`.
@@ -40,11 +42,19 @@ def parse_reviews(reviews: pl.DataFrame, parser: Mapping[str, Any]) -> pl.DataFr
     pipeline = spacy.load(folder, exclude=["lemmatizer"])
     infixes = [*pipeline.Defaults.infixes, r"(?<=\w)[(\[{](?=\w)"]  # "Cooper(the father)"
     pipeline.tokenizer.infix_finditer = spacy.util.compile_infix_regex(infixes).finditer
+    left_out: list[str] = []
     sentences = [
         (name, number, start, text[start:end])
         for name, text in reviews.select("review_id", "text").iter_rows()
         for number, (start, end) in enumerate(sentence_spans(text))
+        if is_parsed(text, start, end) or left_out.append(name)
     ]
+    if left_out:
+        announce(
+            f"parser: {len(left_out)} sentences are not parsed and stay as they are, since they have over "
+            f"{LONGEST_PARSED} characters, or over {LONGEST_RUN} without white space, in the reviews "
+            f"{', '.join(dict.fromkeys(left_out))}."
+        )
     rows = []
     parsed = pipeline.pipe([sentence for *_, sentence in sentences])
     for (name, number, offset, _), doc in zip(sentences, parsed, strict=True):

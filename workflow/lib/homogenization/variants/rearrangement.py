@@ -40,7 +40,12 @@ def draft_of(sentence: Sentence, phrases: list[Phrase], splits: frozenset[int]) 
         phrases: Those that move in it, in reading order, without overlaps.
         splits: First characters of words before which a phrase would split a constituent, as `Sentence.splits` gives
             them; none where that does not matter.
+
+    Returns:
+        Atoms, phrases and layout; without atoms and with an empty layout where there are no phrases.
     """
+    if not phrases:
+        return Draft([], [], Layout([], []))
     atoms, order, lengths, breaks = [], [], [], set()
     for atom in atoms_of(sentence.text, *sentence.span):
         number = _owner(atom, phrases)

@@ -62,13 +62,10 @@ def move_by_rules(
         raise HomogenizationError(f"rewriting: position '{position}' is unknown. Allowed: {allowed}.")
     moving = moving_phrases(sentences, phrases, which)
     text = sentences[0].text if sentences else ""
+    of_sentence = [[phrase for phrase in moving if phrase.sentence == number] for number in range(len(sentences))]
     drafts = [
-        draft_of(
-            sentence,
-            [phrase for phrase in moving if phrase.sentence == number],
-            sentence.splits() if position == "inward" else frozenset(),
-        )
-        for number, sentence in enumerate(sentences)
+        draft_of(sentence, own, sentence.splits() if own and position == "inward" else frozenset())
+        for sentence, own in zip(sentences, of_sentence, strict=True)
     ]
     if position == "inward":
         orders = inward([draft.layout for draft in drafts], POSITIONS[like])
@@ -92,7 +89,7 @@ def moving_phrases(sentences: Sequence[Sentence], phrases: Sequence[Phrase], whi
     """The constituents that move: those of the key phrases, or others that match them; in reading order, apart."""
     keys: list[Phrase] = []
     for phrase in phrases:
-        if sentences[phrase.sentence].is_numbered:
+        if sentences[phrase.sentence].stays:
             continue
         constituent = sentences[phrase.sentence].constituent(phrase.start, phrase.end) or phrase
         if not keys or not overlap(keys[-1], constituent):
@@ -104,7 +101,7 @@ def moving_phrases(sentences: Sequence[Sentence], phrases: Sequence[Phrase], whi
     pool = [
         other
         for sentence in sentences
-        if not sentence.is_numbered
+        if not sentence.stays
         for other in sentence.constituents()
         if not any(overlap(other, key) for key in keys)
     ]

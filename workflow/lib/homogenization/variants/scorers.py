@@ -1,8 +1,10 @@
 """Scorers: they rate how well each phrase of a review represents it."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from math import log
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,6 +77,7 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
     from sklearn.metrics.pairwise import cosine_similarity
 
     from homogenization.models.digests import verified_digests
+    from homogenization.models.loading import first_line
     from homogenization.models.weights import resolve_weights
 
     if weights is None:
@@ -83,7 +86,14 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
         )
     resolved = resolve_weights(weights)
     verified_digests(resolved)
-    encoder = SentenceTransformer(resolved.folder, device="cpu")
+    try:
+        encoder = SentenceTransformer(resolved.folder, device="cpu")
+    except Exception as error:  # each of its modules fails in its own way
+        raise HomogenizationError(
+            f"keyphrases: sentence-transformers can't load {resolved.description} ({first_line(error)}). Choose one of "
+            "its models, or fetch this one again."
+        ) from error
+    _load_as_models_are(encoder, Path(resolved.folder))
     known = set(frequencies["word"])
 
     def score(text: str, terms: Counter[str]) -> dict[str, float]:
@@ -97,6 +107,41 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
         return {term: round(float(cosine), 4) for term, cosine in zip(allowed, cosines, strict=True)}
 
     return score
+
+
+def _load_as_models_are(encoder: Any, folder: Path) -> None:
+    """Give a sentence-transformers model the network and the tokenizer that `models` would read from its folder.
+
+    Its own loader lets tensors that the files lack be random, and its tokenizer can be another than tokenizer.json.
+    """
+    from sentence_transformers.base.modules import Transformer
+    from tokenizers.normalizers import Lowercase, Sequence
+
+    from homogenization.models.loading import known_context, load_network
+    from homogenization.models.tokenizer import load_tokenizer
+
+    transformer = encoder[0]
+    if not isinstance(transformer, Transformer):
+        raise HomogenizationError(
+            f"keyphrases: {folder} begins with the module {type(transformer).__name__}, which is no network of "
+            "transformers. Choose a sentence-transformers model with one, such as all-MiniLM-L6-v2."
+        )
+    modules = folder / "modules.json"
+    place = folder / json.loads(modules.read_text(encoding="utf-8"))[0]["path"] if modules.is_file() else folder
+    network, config = transformer.model, transformer.config
+    transformer.model = load_network(type(network), place, "float32", not_needed=("pooler.",), config=config)
+    tokenizer = load_tokenizer(place)
+    if tokenizer.pad_token is None:
+        raise HomogenizationError(
+            f"keyphrases: the tokenizer in {place} has no padding token, and sentence-transformers reads sentences in "
+            "batches. Name one in its tokenizer_config.json (pad_token)."
+        )
+    limits = (transformer.max_seq_length, known_context(config, tokenizer))
+    tokenizer.model_max_length = min(limit for limit in limits if limit)
+    if transformer.do_lower_case:
+        backend = tokenizer.backend_tokenizer
+        backend.normalizer = Sequence([Lowercase(), *([backend.normalizer] if backend.normalizer else [])])
+    transformer.processor = tokenizer
 
 
 # To add a scorer, write a function (frequencies, n_documents, weights) -> Scorer and put it here

@@ -13,7 +13,7 @@ from homogenization.variants.constituents import Sentence
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.sentence_grammars import Frame, is_at, is_balanced, place_of
 from homogenization.variants.sentence_schemas import SENTENCE_REASONS
-from homogenization.writers.requests import Completion
+from homogenization.writers.requests import Completion, matches
 
 # what a nat per word weighs against BERTScore F1 in the choice: see docs/variants.md
 LOSS_WEIGHT = 0.1
@@ -88,7 +88,7 @@ def judge_sentence(
     text = task.frame.filled(answer)
     ratio = len(words(text)) / len(words(task.text))
     checks = {
-        "malformed": re.fullmatch(regex, answer) and is_balanced(text) and len(sentence_spans(text)) == 1,
+        "malformed": matches(regex, answer) and is_balanced(text) and len(sentence_spans(text)) == 1,
         "identical": words(text) != words(task.text),
         "length": limits["length_ratio"][0] <= ratio <= limits["length_ratio"][1],
         "coverage": place_of(task.term, text) is not None,

@@ -154,7 +154,7 @@ def _phrases_by_sentence(keyphrases: pl.DataFrame) -> dict[str, dict[int, list[t
 
 def _task(sentence: Sentence, phrases: Sequence[tuple[float, Phrase]]) -> Task | None:
     """What is to be done with a sentence; None where no key phrase can move."""
-    if sentence.is_numbered:
+    if sentence.stays:
         return None
     text = sentence.text[slice(*sentence.span)]
     for _, phrase in sorted(phrases, key=lambda scored: (_is_nested(sentence, scored[1]), -scored[0])):

@@ -1,10 +1,10 @@
 """BERTScore of rewritten reviews against their originals, and of unrelated reviews as the baseline."""
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,11 +33,6 @@ class Encoder:
     device: str
 
     @cached_property
-    def _importance(self) -> Mapping[int, float]:
-        """Weights of tokens, as bert-score has them without idf: 0 for the tokens that open and close a text."""
-        return defaultdict(lambda: 1.0, {self.tokenizer.cls_token_id: 0.0, self.tokenizer.sep_token_id: 0.0})
-
-    @cached_property
     def _states_by_text(self) -> dict[str, tuple[Any, Any, Any]]:
         return {}
 
@@ -49,12 +44,17 @@ class Encoder:
             keep: whether to remember them for further calls with this text.
         """
         import torch
-        from bert_score.utils import collate_idf
 
         states = self._states_by_text.get(text)
         if states is None:
             # bert-score's `get_bert_embedding` walks through all modules for each text, an eighth of its time
-            ids, weights, _, mask = collate_idf([text], self.tokenizer, self._importance, device=self.device)
+            limit = self.tokenizer.model_max_length
+            tokens = self.tokenizer(text.strip(), truncation=True, max_length=limit, verbose=False)["input_ids"]
+            ids = torch.tensor([tokens], device=self.device)
+            # without idf: 0 for the tokens that open and close a text
+            around = (self.tokenizer.cls_token_id, self.tokenizer.sep_token_id)
+            weights = torch.tensor([[float(token not in around) for token in tokens]])
+            mask = torch.ones_like(ids)
             with torch.no_grad():
                 states = self.model(ids, attention_mask=mask)[0], mask, weights
             if keep:
@@ -76,38 +76,49 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto") -
     Raises:
         HomogenizationError: the weights are not found or damaged, or the encoder has no such layer.
     """
-    import torch
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    from transformers import AutoModel
     from transformers.utils import logging as transformers_logging
 
     from homogenization.models.devices import choose_device
+    from homogenization.models.loading import first_line, known_context, load_config, load_network
+    from homogenization.models.tokenizer import load_tokenizer
 
     resolved = resolve_weights(encoder)
     verified_digests(resolved)
-    n_blocks = AutoConfig.from_pretrained(resolved.folder).num_hidden_layers
+    folder = Path(resolved.folder)
+    config = load_config(folder)
+    n_blocks = getattr(config, "num_hidden_layers", None)
+    if n_blocks is None:
+        raise HomogenizationError(
+            f"similarity: {resolved.description} ({config.model_type}) holds several networks, or none with blocks "
+            "(num_hidden_layers). Choose an encoder of texts, or save the text model of this one alone."
+        )
     if not 1 <= layer <= n_blocks:
         raise HomogenizationError(
             f"similarity: layer {layer} does not exist in {resolved.description}. Allowed: 1 to {n_blocks}."
         )
-    config = AutoConfig.from_pretrained(resolved.folder, num_hidden_layers=layer)
+    config.num_hidden_layers = layer
+    for name, value in config.to_dict().items():
+        if isinstance(value, list) and len(value) == n_blocks:  # an entry for each block, as for windows of attention
+            setattr(config, name, value[:layer])
     verbosity = transformers_logging.get_verbosity()
     transformers_logging.set_verbosity_error()  # the dropped blocks would be reported as unexpected weights
-    model = AutoModel.from_pretrained(resolved.folder, config=config, dtype=torch.float32, use_safetensors=True)
+    model = load_network(AutoModel, folder, "float32", not_needed=("pooler.",), config=config)
     transformers_logging.set_verbosity(verbosity)
     if config.is_encoder_decoder:
         model = model.encoder
-    tokenizer = AutoTokenizer.from_pretrained(resolved.folder)
-    tokenizer.model_max_length = min(LONGEST_INPUT, _n_positions(model))
+    tokenizer = load_tokenizer(folder)
+    tokenizer.model_max_length = min(LONGEST_INPUT, known_context(config, tokenizer) or LONGEST_INPUT)
     chosen = choose_device(device).type
-    return Encoder(model.eval().to(chosen), tokenizer, chosen)
-
-
-def _n_positions(model: Any) -> int:
-    """Largest number of tokens of the encoder; the RoBERTa family does not use positions up to its padding index."""
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
-            return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
-    return getattr(model.config, "max_position_embeddings", LONGEST_INPUT)
+    loaded = Encoder(model.eval().to(chosen), tokenizer, chosen)
+    try:
+        loaded.states("A text.")
+    except (TypeError, ValueError, AttributeError, IndexError) as error:
+        raise HomogenizationError(
+            f"similarity: {resolved.description} ({config.model_type}) gives no states of a text alone "
+            f"({first_line(error)}). Choose another encoder, such as RoBERTa or MiniLM."
+        ) from error
+    return loaded
 
 
 def bert_scores(encoder: Encoder, candidates: Sequence[str], references: Sequence[str]) -> np.ndarray:

@@ -25,8 +25,21 @@ def probability(value: float) -> str:
 
 
 def share_in_words(share: float) -> str:
-    """A share in percent, to two significant digits and two decimals: `−3.1 %`, `0.03 %`, `120 %`."""
-    percent = round(100 * share, 2) + 0.0  # which makes -0 a 0
+    """A share in percent, to two significant digits and two decimals, rounded once: `−3.1 %`, `0.03 %`, `120 %`."""
+    percent = 100 * share
     if abs(percent) >= 99.5:
         return typeset(f"{percent:.0f} %")
-    return typeset(np.format_float_positional(percent, precision=2, fractional=False, trim="-")) + " %"
+    # below 0.1 %, two decimals are fewer digits than two significant ones
+    number = np.format_float_positional(percent, precision=2, fractional=abs(percent) < 0.1, trim="-")
+    return typeset(number.replace("-0", "0") if float(number) == 0 else number) + " %"
+
+
+def share_of_range(share: float, whole: float) -> str:
+    """A share of what depth does, beside the range that it is of: `−3.1 % of 0.39`."""
+    return f"{share_in_words(share)} of {significant(whole, 2)}"
+
+
+def signed(number: str) -> str:
+    """What begins with a written number, with a plus sign if this is above 0: `+3.1 %`, `−0.2`, `0`."""
+    first = number.split()[0]
+    return number if first.startswith("−") or not set(first) & set("123456789") else f"+{number}"

@@ -1,6 +1,6 @@
 """Sentences made from numbers, by the templates of workflow/report/answers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import isfinite
 from typing import Any
@@ -8,14 +8,15 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 
 from homogenization.vocabulary.numbers import share_in_words, significant
+from homogenization.vocabulary.verdicts import FEW_REVIEWS
 
 
 def write(template: str, **values: Any) -> str:
     """The text that a Jinja template makes of `values`; blanks and line ends in a row are one blank.
 
     Beside what Jinja has, there are the filters `significant` and `share` (`vocabulary.numbers`), `listed`, `sentence`
-    and `plain`, which make a first letter large and small; the function `interval`; and the tests `finite` and
-    `decided`. Numbers are looked up by their column in a row of a table.
+    and `plain`, which make a first letter large and small; the functions `interval` and `where_few`; and the tests
+    `finite` and `decided`. Numbers are looked up by their column in a row of a table.
 
     Raises:
         jinja2.UndefinedError: the template names what is not among `values`.
@@ -26,6 +27,12 @@ def write(template: str, **values: Any) -> str:
 def interval(row: Mapping[str, Any], name: str = "estimate", written: Callable[[float], str] = significant) -> str:
     """A number and the ends of its interval: `0.3 [0.1, 0.5]`; those of an `estimate` are `ci_low` and `ci_high`."""
     return f"{written(row[name])} [{', '.join(written(end) for end in _ends(row, name))}]"
+
+
+def where_few(numbers: Iterable[int], noun: str = "texts") -> str:
+    """How many texts numbers are of, where these are few: `7 texts`, `7 to 60 texts`; else empty."""
+    least, *others = sorted(set(numbers)) or [FEW_REVIEWS]
+    return "" if least >= FEW_REVIEWS else f"{' to '.join(map(str, [least, *others[-1:]]))} {noun}"
 
 
 def is_decided(row: Mapping[str, Any], name: str = "estimate") -> bool:
@@ -53,7 +60,7 @@ _ENVIRONMENT.filters |= {
     "sentence": lambda text: text[:1].upper() + text[1:],
     "plain": lambda text: text[:1].lower() + text[1:],
 }
-_ENVIRONMENT.globals |= {"interval": interval, "share": share_in_words}
+_ENVIRONMENT.globals |= {"interval": interval, "share": share_in_words, "where_few": where_few}
 _ENVIRONMENT.tests |= {"finite": isfinite, "decided": is_decided}
 
 

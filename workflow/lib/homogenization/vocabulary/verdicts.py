@@ -3,4 +3,5 @@
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTED = "supported", "contradicted", "undecided", "not tested"
 NEGLIGIBLE = "negligible"
 STUDY = "the study"  # the column of verdicts on texts or on several models, where there are no others
+FEW_REVIEWS = 16  # below, intervals hold less than they say, and sentences say how many reviews there are
 REVIEWS, POOLS, SEEDS = "reviews", "pools", "seeds"  # what a statistic is taken over

@@ -14,10 +14,12 @@ import openai
 from pydantic import BaseModel, Field, ValidationError
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.writers.requests import Completion, Failure, Request, request_seed
+from homogenization.run.secrets import hide, masked, secrets_of
+from homogenization.writers.requests import Completion, Failure, Request, matches, request_seed
 
 RETRIED_STATUS = (408, 409, 429)  # and 500 and above, the same as the client's
 LONGEST_REASON = 300
+_ELSEWHERE = "x-redirect-elsewhere"  # header in which a response holds the host of a redirect that is not followed
 FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.5, 8.0
 # OpenAI: code context_length_exceeded; vLLM: "maximum context length"; llama.cpp: type exceed_context_size_error
 _CONTEXT = re.compile(r"context.(?:length|size)", re.IGNORECASE)
@@ -75,6 +77,8 @@ class OpenAIWriter:
         self._key_variable = entry["api_key_variable"]
         self._key = _key(self._key_variable)
         base_url = _base_url(entry["base_url"])
+        for secret in (self._key, *secrets_of(base_url)):
+            hide(secret)
         self._server = urlsplit(base_url).netloc.rpartition("@")[2]
         for library in ("openai", "httpx", "httpx2"):  # they log every request
             logging.getLogger(library).setLevel(logging.WARNING)
@@ -83,6 +87,7 @@ class OpenAIWriter:
             api_key=self._key or "none",
             timeout=self._timeout_seconds,
             max_retries=self._max_retries,
+            http_client=openai.DefaultHttpxClient(event_hooks={"response": [_stop_redirect_elsewhere]}),
         )
 
     def complete(self, requests: Sequence[Request]) -> Iterator[tuple[int, Completion | Failure]]:
@@ -124,7 +129,7 @@ class OpenAIWriter:
                 body = self._client.chat.completions.with_raw_response.create(**self._body(request)).content
                 answer = _Answer.model_validate_json(body)
             except ValidationError as error:
-                reason = self._without_key(f"the answer of {self._server} is no chat completion: {error.errors()[0]}")
+                reason = _told(f"the answer of {self._server} is no chat completion: {error.errors()[0]}")
                 if attempt < self._max_retries:
                     delay = min(FIRST_DELAY_SECONDS * 2**attempt, LONGEST_DELAY_SECONDS)
                     time.sleep(delay * (1 - 0.25 * random()))
@@ -134,7 +139,7 @@ class OpenAIWriter:
                 return self._status_failure(error, request)
             except openai.APIConnectionError as error:
                 cause = f"{type(error.__cause__).__name__}: {error.__cause__}"
-                return Failure(self._without_key(f"the connection to {self._server} failed ({cause})"))
+                return Failure(_told(f"the connection to {self._server} failed ({cause})"))
             else:
                 return self._checked(answer, request)
         return Failure(reason)
@@ -143,12 +148,12 @@ class OpenAIWriter:
         """The answer; a failure if it ended against its regular expression. One that was cut off need not match."""
         choice = answer.choices[0]
         text, finish_reason = choice.message.content or "", choice.finish_reason or "unknown"
-        if request.regex is not None and finish_reason != "length" and not re.fullmatch(request.regex, text):
+        if request.regex is not None and finish_reason != "length" and not matches(request.regex, text):
             return Failure(
                 f"the server {self._server} did not enforce the regular expression that it was sent in the dialect "
                 f"{self._dialect}: servers ignore what they do not know; check regex_dialect, and the server's version"
             )
-        return Completion(text, finish_reason, answer.usage or {})
+        return Completion(masked(text), masked(finish_reason), masked(answer.usage or {}))
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The arguments of the client's `create`."""
@@ -180,7 +185,12 @@ class OpenAIWriter:
         Raises:
             HomogenizationError: the server would refuse any other request too.
         """
-        status, message = error.status_code, self._without_key(str(error))
+        status, message = error.status_code, _told(str(error))
+        if elsewhere := error.response.headers.get(_ELSEWHERE):
+            raise HomogenizationError(
+                f"writers: {self._server} answered {status} and sends the request on to {_told(elsewhere)}. It was not "
+                "sent there: key and texts are for the first alone. If you trust the other, give it as base_url."
+            ) from None
         if status >= 500 or status in RETRIED_STATUS:
             return Failure(f"{self._server} answered {status} ({message})")
         if status == 400 and _CONTEXT.search(str(error)):
@@ -203,12 +213,22 @@ class OpenAIWriter:
             )
         raise HomogenizationError(f"writers: {self._server} answered {status} ({message}). {advice}") from None
 
-    def _without_key(self, text: str) -> str:
-        """`text` as one shortened line without the key, which servers repeat when they refuse it."""
-        if self._key:
-            text = text.replace(self._key, "[key]")
-        text = " ".join(text.split())
-        return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + " …"
+
+def _stop_redirect_elsewhere(response: Any) -> None:
+    """Let the client follow a redirect to the host that it asked, and no other; called with each `httpx` response."""
+    if not response.has_redirect_location:
+        return
+    asked, target = response.request.url, response.request.url.join(response.headers["location"])
+    upgraded = asked.host == target.host and (asked.scheme, target.scheme) == ("http", "https")
+    if (asked.scheme, asked.host, asked.port) != (target.scheme, target.host, target.port) and not upgraded:
+        del response.headers["location"]
+        response.headers[_ELSEWHERE] = f"{target.scheme}://{target.netloc.decode().rpartition('@')[2]}"
+
+
+def _told(text: str) -> str:
+    """`text` as one shortened line without the key, which servers repeat when they refuse it."""
+    text = " ".join(masked(text).split())
+    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + " …"
 
 
 def _within_slashes(regex: str) -> str:

@@ -24,13 +24,14 @@ from transformers import (
 )
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from homogenization.models.built import ORIGIN_FILE
 from homogenization.models.devices import placement, ran_out_of_memory
 from homogenization.models.digests import verified_digests
-from homogenization.models.loading import context_of, load_config, load_network, load_tokenizer
+from homogenization.models.loading import context_of, load_config, load_network
 from homogenization.models.source import ResolvedWeights
+from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.made_by import ORIGIN_FILE
 from homogenization.writers.requests import Completion, Failure, Request, request_seed
 from homogenization.writers.sampling import GrammarMask, Grammars, SeededSampling
 

@@ -1,10 +1,13 @@
 """Requests to a language model that writes, its answers, and the protocol of such a writer."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
+
+import polars as pl
 
 # of JSON in the grammars of llguidance: without this limit, a small model can repeat white space for ever
 WHITE_SPACE = {"whitespace_pattern": r"[ \n]?"}
@@ -40,6 +43,19 @@ class Request:
     def form(self) -> dict[str, Any]:
         """The form of the answer as JSON: `schema`, and `regex` where there is one."""
         return {"schema": self.schema} | ({"regex": self.regex} if self.regex is not None else {})
+
+
+def matches(regex: str, text: str) -> bool:
+    """Whether the whole of `text` matches, in time that grows with its length: Python's `re` may try 2^n ways.
+
+    Args:
+        regex: As in `Request`.
+        text: The answer.
+    """
+    try:
+        return pl.select(pl.lit(text).str.contains(rf"\A(?:{regex})\z")).item()
+    except pl.exceptions.ComputeError:  # an automaton of over 10 MB, as for hundreds of words that are no ASCII
+        return re.fullmatch(regex, text) is not None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,199 @@
+"""Sentences from the tables of SmolLM2, MiniLM, Gemma 3 and Qwen2.5 (tests/data/families), against these tables."""
+
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import ROOT
+from homogenization.claims.answers import answers_table
+from homogenization.claims.verdicts import verdicts_table
+from homogenization.figures.claims import _cell
+from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
+from homogenization.report.first_page import first_page
+from homogenization.report.questions import questions_of
+from homogenization.statistics.peaks_in_words import peaks_table
+from homogenization.tables.comparisons import COMPARISONS_SCHEMA
+from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
+from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
+from homogenization.tables.summary import SUMMARY_SCHEMA
+from homogenization.vocabulary.numbers import share_of_range, signed, significant
+from library.statistics.shared import words_of
+
+FOLDER = ROOT / "tests" / "data" / "families"
+TABLES = {file.stem: pl.read_parquet(file) for file in sorted(FOLDER.glob("*.parquet"))}
+MODELS = ["minilm", "smollm2", "gemma", "qwen05"]
+CONTROLS = {"front": {"edge": "front-inward", "key": "front-other"}, "end": {"edge": "end-inward"}}
+VARIANTS = ["original", "front", "front-inward", "end", "end-inward", "front-other"]
+MEV, COSINE = "max_explainable_variance", "cosine_anisotropy"
+NAMES = {"MEV": (MEV, "raw"), "The mean cosine": (COSINE, "all_tokens")}
+
+
+def number(written):
+    return float(written.replace("−", "-").replace("e-", "e-"))
+
+
+def answers(claims):
+    table = answers_table(claims, MODELS, CONTROLS, {}, words_of("claims"), (), 6)
+    return dict(table.rows())
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_extremum_is_called_what_it_is(model):
+    extrema, blocks = TABLES["extrema"], TABLES["extrema_blocks"]
+    said = dict(peaks_table(extrema, blocks, MODELS, [MEV, COSINE], words_of("peaks")).rows())[model]
+    assert not re.search(r"\b(highest|deepest|largest|lowest|greatest)\b", said)
+    of_metrics = re.split(r"(?=\bMEV has|\bThe mean cosine has)", said)[1:]
+    assert len(of_metrics) == len(NAMES)
+    for part in of_metrics:
+        metric, view = next(cell for name, cell in NAMES.items() if part.startswith(name))
+        rows = extrema.filter(model=model, metric=metric, view=view)
+        described = re.findall(
+            r"Its most prominent (peak|trough) is after block (\d+) .*?, at ([\d.]+) (.*?)[.;] ", part
+        )
+        assert {kind for kind, *_ in described} == set(rows.filter("settled")["kind"])
+        for kind, layer, height, rest in described:
+            alike = rows.filter(kind=kind)
+            assert int(layer) == alike.filter("settled").sort("prominence")["layer"][-1]
+            row = alike.filter(layer=int(layer)).row(0, named=True)
+            assert height == significant(row["height"])
+            assert (" texts)" in rest) == (row["n_reviews"] < 16)
+        for layer, word, height in re.findall(r"that after block (\d+) is (higher|lower), ([\d.]+), ", part):
+            kind = {"higher": "peak", "lower": "trough"}[word]
+            alike = rows.filter(kind=kind).sort("height", descending=kind == "peak")
+            assert (int(layer), height) == (alike["layer"][0], significant(alike["height"][0]))
+        outdone = sum(
+            (kind == "peak" and rows.filter(kind=kind)["height"].max() > number(height) + 1e-3)
+            or (kind == "trough" and rows.filter(kind=kind)["height"].min() < number(height) - 1e-3)
+            for kind, _, height, _ in described
+        )
+        assert part.count("that after block") == outdone
+
+
+def test_what_is_higher_than_the_most_prominent_peak_is_in_gemma_and_qwen():
+    table = peaks_table(TABLES["extrema"], TABLES["extrema_blocks"], MODELS, [MEV, COSINE], words_of("peaks"))
+    said = dict(table.rows())
+    assert "most prominent peak is after block 1 " in said["gemma"]
+    assert "that after block 11 is higher, 0.976, but the texts do not settle it" in said["gemma"]
+    assert "most prominent trough is after block 22 " in said["qwen05"]
+    assert "that after block 1 is lower, 0.0929, and less prominent" in said["qwen05"]
+    few = TABLES["extrema"].with_columns(n_reviews=pl.lit(13, dtype=pl.Int64))
+    of_few = peaks_table(few, TABLES["extrema_blocks"], ["gemma"], [MEV], words_of("peaks"))["answer"].item()
+    assert of_few.count("(13 texts)") == 2
+    assert "texts)" not in said["gemma"]
+
+
+def test_the_branches_of_a_block_that_ends_in_norms_keep_their_names():
+    """After the first norm, "that of the feed-forward network" would be a norm."""
+    row = TABLES["extrema"].filter(model="minilm", metric=MEV).row(0, named=True)
+    added = {"attention_addition": 0.1, "norm_1": -0.05, "feed_forward_addition": 0.02, "norm_2": -0.01}
+    schema = TABLES["extrema_blocks"].schema
+    about = {"model": "minilm", "variant": "original", "view": "raw", "metric": MEV, "in_stream": True, "n_reviews": 60}
+    about |= {"layer": row["layer"], "depth": row["depth"], "ci_low": 0.0, "ci_high": 0.0}
+    rows = [about | {"quantity": component, "mean": change} for component, change in added.items()]
+    more = pl.DataFrame(rows, schema=schema)
+    blocks = pl.concat([TABLES["extrema_blocks"], more])
+    said = peaks_table(TABLES["extrema"], blocks, ["minilm"], [MEV], words_of("peaks"))["answer"].item()
+    assert (
+        "In this block, the output of attention adds 0.1, the first norm takes 0.05, the output of the feed-forward "
+        "network adds 0.02, the second norm takes 0.01."
+    ) in said
+
+
+_LARGEST = re.compile(
+    r"the largest difference is ([\d.e−]+) of ([a-z ]+?)( \(raw without first\))? towards (more|less) alike, "
+    r"([\d.]+) % of what depth does, a range of ([\d.]+)"
+)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_largest_difference_has_its_sign_its_metric_its_view_and_its_range(model):
+    claims = TABLES["claims"].filter(model=model, convention="raw", statistic="contrast")
+    likeness = {"normalised effective rank": -1, "maximum explainable variance": 1, "cosine anisotropy": 1}
+    found = _LARGEST.findall(answers(TABLES["claims"])[model])
+    assert found
+    for difference, title, bare, towards, share, whole in found:
+        assert number(share) / 100 * number(whole) == pytest.approx(number(difference), rel=0.15)
+        rows = claims.filter(
+            pl.col("view").eq("raw_without_first") == bool(bare),
+            pl.col("share_of_depth").is_finite(),
+        )
+        alike = [
+            row
+            for row in rows.iter_rows(named=True)
+            if significant(abs(row["estimate"]), 2) == difference
+            and describe_metric(row["metric"]).title.lower().startswith(title)
+            and (row["estimate"] * likeness[title] > 0) == (towards == "more")
+        ]
+        assert alike, (difference, title, towards)
+
+
+def _is_likeness(metric):
+    return metric in METRIC_NAMES and describe_metric(metric).homogenization != 0
+
+
+def test_views_are_not_mixed_in_a_count_and_the_texts_of_a_verdict_are_told_where_they_are_few():
+    said = answers(TABLES["claims"])
+    assert "than in the original in 4 of 4 comparisons" in said["smollm2"]
+    assert "than in the original, without the first token, in 1 of 1 comparison" in said["smollm2"]
+    likeness = [name for name in TABLES["claims"]["metric"].drop_nulls().unique() if _is_likeness(name)]
+    turned = TABLES["claims"].filter("first_decides", pl.col("metric").is_in(likeness), statistic="contrast")
+    assert turned["model"].n_unique() > 1
+    for model, rows in turned.group_by("model"):
+        told = re.findall(r"another verdict in \d+ where the first token stays, in ([\d to]+) texts", said[model[0]])
+        assert {int(n) for each in told for n in each.split(" to ")} <= set(rows["n_same_first"])
+        assert len(told) == rows.n_unique(["layers", "minus"])
+    assert not re.search(r"\d texts;", said["gemma"])
+    few = TABLES["claims"].with_columns(n_reviews=pl.when(pl.col("minus") == "front-inward").then(7).otherwise(60))
+    assert answers(few)["qwen05"].count("7 to 60 texts; the largest") == 2
+
+
+def test_a_few_reviews_are_told_in_a_cell_of_the_board_and_in_words():
+    row = TABLES["claims"].filter("first_decides", pl.col("n_same_first") < 16).row(0, named=True)
+    cell = _cell(row | {"imbalance": None})
+    assert any(f"first (n {row['n_same_first']}): {row['verdict_same_first']}" in line for line in cell.lines)
+    assert any("9 reviews" in line for line in _cell(row | {"imbalance": None, "n_reviews": 9}).lines)
+    words = verdicts_table(pl.DataFrame([row], schema=TABLES["claims"].schema), [row["model"]])[row["model"]].item()
+    assert f", n {row['n_reviews']}" in words
+    assert words.endswith(f"n {row['n_same_first']}")
+
+
+def page(claims=None):
+    empty = {"summary": SUMMARY_SCHEMA, "acceptance": ACCEPTANCE_SCHEMA, "long_texts": LONG_TEXTS_SCHEMA}
+    tables = {name: pl.DataFrame(schema=schema) for name, schema in empty.items()}
+    tables |= {name: TABLES[name] for name in ("claims", "contrasts", "depth")}
+    tables["comparisons"] = TABLES["comparisons"].cast(COMPARISONS_SCHEMA)
+    tables["claims"] = tables["claims"] if claims is None else claims
+    template = (ROOT / "workflow/report/pages/first_page.jinja").read_text("utf-8")
+    pairs = {"models": [(name, name) for name in MODELS], "variants": [(name, name) for name in VARIANTS]}
+    return first_page(tables, **pairs, written=(), controls=CONTROLS, n_texts=60, min_texts=6, template=template)
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_a_share_of_the_first_page_stands_beside_its_range_and_has_the_sign_that_the_legend_says(judged):
+    """By claims, and by the tables where there are none."""
+    claims = TABLES["claims"] if judged else TABLES["claims"].clear()
+    labels = {name: name for name in VARIANTS}
+    questions = questions_of(claims, TABLES["contrasts"], TABLES["depth"], MODELS, labels, (), CONTROLS)
+    shares = [(question, cell) for question in questions for cell in question.cells.values() if np.isfinite(cell.whole)]
+    assert len(shares) > 20
+    for question, cell in shares:
+        assert cell.number == signed(share_of_range(cell.size, cell.whole))
+        assert cell.rises == ("more attention" if "attention" in question.text else "more alike")
+        if cell.said in ("more alike", "less alike", "more", "less"):
+            assert (cell.size > 0) == cell.said.startswith("more"), question.text
+    legend = " ".join(page(claims).split())
+    assert "with the range that it is of; + is more alike" in legend
+    assert "or where a row is not about likeness more attention" in legend
+    assert len(re.findall(r"\d % of [\d.]+", legend)) == len(shares)
+
+
+def test_fragile_is_said_to_be_what_it_is():
+    """Another estimate gives another verdict, or none: no few texts need to carry the mean."""
+    fragile = TABLES["claims"].filter("fragile")
+    assert len(fragile) > 5
+    assert fragile["why_fragile"].str.contains(r"it is (supported|contradicted|negligible|undecided)").all()
+    said = page()
+    assert "few texts carry" not in said
+    assert "by a robust estimate, or without the 5 % of the texts that move it most, the verdict is another" in said

@@ -1,0 +1,114 @@
+"""Rows of a local file of reviews, as the file writes them: no reader guesses a type, or what a missing value is."""
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from homogenization.run.errors import HomogenizationError
+
+
+def read_columns(path: Path, columns: Iterable[str]) -> tuple[list[str], dict[str, list[Any]]]:
+    """Read some columns of a local file whose ending is one of `READERS`.
+
+    A cell of CSV is text, and None where its row is too short. JSON and Parquet keep their own types. A column of
+    Parquet that holds class labels (its metadata have `datasets`' features) gives their names, and None for −1.
+
+    Args:
+        path: The file.
+        columns: Names of columns; those that the file lacks are left out.
+
+    Returns:
+        The names of all columns of the file, and the values by column.
+
+    Raises:
+        HomogenizationError: the file can't be read in its format.
+    """
+    ending = path.suffix.lower()
+    try:
+        return READERS[ending](path, list(dict.fromkeys(columns)))
+    except (OSError, ValueError, csv.Error) as error:  # pyarrow's and json's errors are ValueErrors
+        said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise HomogenizationError(f"corpus: {path} could not be read as {ending[1:]}: {said}.") from error
+
+
+def _of_parquet(path: Path, columns: list[str]) -> tuple[list[str], dict[str, list[Any]]]:
+    import pyarrow.parquet
+
+    schema = pyarrow.parquet.read_schema(path)
+    known = [column for column in columns if column in schema.names]
+    table = pyarrow.parquet.read_table(path, columns=known)
+    features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+    found = {}
+    for column in known:
+        found[column] = table[column].to_pylist()
+        if features.get(column, {}).get("_type") == "ClassLabel":
+            found[column] = class_names(found[column], features[column]["names"])
+    return schema.names, found
+
+
+def class_names(numbers: Iterable[int | None], names: Sequence[str]) -> list[str | None]:
+    """The names of classes by number; −1, or null, marks a row without a label, as `datasets` has it."""
+    return [None if number is None or number < 0 else names[number] for number in numbers]
+
+
+def _of_csv(path: Path, columns: list[str]) -> tuple[list[str], dict[str, list[Any]]]:
+    csv.field_size_limit(sys.maxsize)  # of a text: by default 131,072 characters
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, strict=True)  # a quote that does not close would swallow what follows
+        header = next(rows, [])
+        places = {column: header.index(column) for column in columns if column in header}
+        found: dict[str, list[Any]] = {column: [] for column in places}
+        for row in rows:
+            if len(row) > len(header):
+                raise ValueError(
+                    f"the row that ends in line {rows.line_num} has {len(row)} cells, and the header {len(header)}. "
+                    "Put a text with commas in double quotes"
+                )
+            if row:
+                for column, place in places.items():
+                    found[column].append(row[place] if place < len(row) else None)
+    return header, found
+
+
+def _of_json(path: Path, columns: list[str]) -> tuple[list[str], dict[str, list[Any]]]:
+    names: dict[str, None] = {}
+    found: dict[str, list[Any]] = {column: [] for column in columns}
+    for row in _json_rows(path):
+        if not isinstance(row, dict):
+            raise ValueError(f"a row is no mapping of columns to values, but {json.dumps(row)[:60]}")
+        names.update(dict.fromkeys(row))
+        for column in columns:
+            found[column].append(row.get(column))
+    return list(names), {column: values for column, values in found.items() if column in names}
+
+
+def _json_rows(path: Path) -> Iterator[Any]:
+    """The rows of JSON Lines, of an array of rows, or of a mapping of columns to their values."""
+    with path.open(encoding="utf-8-sig") as file:
+        first = next((line for line in file if line.strip()), "")
+        try:
+            content, rest = json.loads(first), (line for line in file if line.strip())
+        except json.JSONDecodeError:  # a value of several lines
+            content, rest = json.loads(first + file.read()), iter(())
+        if isinstance(content, list):
+            yield from content
+        elif (
+            isinstance(content, dict) and content and all(isinstance(cells, list | dict) for cells in content.values())
+        ):
+            cells = [list(cells.values()) if isinstance(cells, dict) else cells for cells in content.values()]
+            yield from (dict(zip(content, row, strict=True)) for row in zip(*cells, strict=True))
+        else:
+            yield content
+        yield from map(json.loads, rest)
+
+
+# ending of a file -> its reader
+READERS: dict[str, Callable[[Path, list[str]], tuple[list[str], dict[str, list[Any]]]]] = {
+    ".parquet": _of_parquet,
+    ".csv": _of_csv,
+    ".json": _of_json,
+    ".jsonl": _of_json,
+}
