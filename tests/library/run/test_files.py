@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, move_aside, read_csv, read_json, written_together, written_whole
 from homogenization.run.job import job, job_record
 from homogenization.run.parquet import read_table, table_metadata, write_table, write_tables
+from homogenization.run.storage import arguments_of_storage, tell_scripts
 
 TABLE = pl.DataFrame({"review_id": ["a", "b"], "value": [1.0, 2.0]})
 
@@ -324,3 +326,28 @@ def test_a_table_of_other_columns_than_its_schema_is_not_written(tmp_path, colum
     assert not list(tmp_path.iterdir())
     write_tables([right, pl.DataFrame(columns)], [tmp_path / "right.csv", path], [schema, None], {})
     assert read_table(path).equals(pl.DataFrame(columns))
+
+
+def test_a_full_disk_tells_the_room_of_every_place_that_may_be_full(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with pytest.raises(HomogenizationError) as raised, written_whole(tmp_path / "results/a"):
+        raise RuntimeError("zstd: No space left on device (os error 28)")
+    said = str(raised.value)
+    for place in (tmp_path / "results", tmp_path, "/dev/shm"):
+        assert re.search(rf"[\d,]+ MB in {place}\b", said), said
+    assert "export TMPDIR=" in said
+    assert "--shm-size" in said
+
+
+def test_a_damaged_copy_of_an_object_names_the_object(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    tell_scripts(["--default-storage-prefix 's3://b/a b'"], tmp_path)
+    copy, other = tmp_path / "s3/b/results/x.json", tmp_path.parent / "y.json"
+    copy.parent.mkdir(parents=True)
+    for path in (copy, other):
+        path.write_text("{")
+    said = {path: str(damage(path, "cut")) for path in (copy, other)}
+    assert "It is a copy of s3://b/results/x.json. Delete this object in the storage" in said[copy]
+    assert copy.exists()
+    assert "It was moved to" in said[other]
+    assert arguments_of_storage() == ["--default-storage-prefix", "s3://b/a b"]

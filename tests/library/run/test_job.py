@@ -84,3 +84,9 @@ def test_a_log_holds_no_secret(tmp_path):
     assert log[2:4] == ["INFO asked with [key] by http://me:[key]@p", "http://h/?token=[key] EMPTY"]
     assert log[-1] == "ValueError: [key]"
     assert not any("secret-key" in line or "secret+token" in line for line in log)
+
+
+def test_a_full_file_system_is_told_wherever_it_fails(tmp_path):
+    _, _, log = run_job(tmp_path, "raise OSError(28, 'No space left on device', '/dev/shm/x')")
+    assert log[-1].startswith("error: a file system is full ([Errno 28] No space left on device: '/dev/shm/x').")
+    assert "MB in /dev/shm" in log[-1]

@@ -1,7 +1,7 @@
 import pytest
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.yaml_files import read_yaml
+from homogenization.run.yaml_files import read_arguments, read_yaml
 
 
 def written(tmp_path, text):
@@ -34,3 +34,9 @@ def test_what_is_no_yaml_is_named(tmp_path, text):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(HomogenizationError, match=r"none\.yaml: there is no such file"):
         read_yaml(tmp_path / "none.yaml")
+
+
+def test_nested_arguments_have_the_types_of_yaml():
+    given = ["corpus={n_reviews: 6, source: a}", "views=[raw, 1]", "examples=null", "seed=3", "results=x", "claims={a"]
+    assert read_arguments(given) == {"corpus": {"n_reviews": 6, "source": "a"}, "views": ["raw", 1], "examples": None}
+    assert read_arguments(None) == {}

@@ -107,11 +107,12 @@ class Keys(Section):
         if special := sorted(set(results) & set("*?")):
             raise ValueError(f"{results!r}: the name of a folder of results has no {' or '.join(map(repr, special))}")
         if "://" in results:
-            scheme, _, bucket = results.partition("://")
+            scheme, _, place = results.partition("://")
+            bucket, _, folder = place.partition("/")
             raise ValueError(
-                f"{results!r} is an address; name a folder, such as 'results', and call Snakemake with "
-                f"--default-storage-provider {scheme} --default-storage-prefix {scheme}://{bucket.partition('/')[0]}, "
-                "which keeps it there (docs/cluster.md)"
+                f"{results!r} is an address; name a folder alone ({folder or 'results'}), and call Snakemake with "
+                f"--default-storage-provider {'gcs' if scheme == 'gs' else scheme} --default-storage-prefix "
+                f"{scheme}://{bucket}, which keeps the folder there (docs/cluster.md)"
             )
         place, results = Path(results).resolve(), os.path.normpath(results)
         if place != Path(results).resolve():

@@ -33,7 +33,7 @@ from homogenization.run.sections import describe_problems, without_nulls
 from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL, SIDES
 
 # they steer a terminal that shows them; neither tab nor line feed
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Study(Keys):

@@ -8,6 +8,8 @@ from typing import Any
 from homogenization.models.digests import DIGESTS_FILE, list_digests, verified_digests
 from homogenization.models.weights import resolve_weights
 from homogenization.run.files import written_together
+from homogenization.run.job import job_record
+from homogenization.run.made_by import marked
 from homogenization.vocabulary.files import ORIGIN_FILE
 
 
@@ -28,5 +30,5 @@ def carry_weights(weights: Mapping[str, Any], files: Sequence[str], folder: str 
     with written_together(folder, [*names, DIGESTS_FILE]) as partial:
         for file in files:
             shutil.copyfile(file, partial / Path(file).name)
-        (partial / ORIGIN_FILE).write_text(f"{resolved.description}\n", encoding="utf-8")
+        (partial / ORIGIN_FILE).write_text(marked(resolved.description, job_record().get("key")), encoding="utf-8")
         list_digests(partial, names)

@@ -8,7 +8,7 @@ from homogenization.models.built import BUILT_FILES
 from homogenization.models.digests import list_digests
 from homogenization.run.files import written_together
 from homogenization.run.job import job_record
-from homogenization.run.made_by import mark
+from homogenization.run.made_by import marked
 from homogenization.vocabulary.files import ORIGIN_FILE
 
 MODEL_FILES = tuple(BUILT_FILES.values())
@@ -26,6 +26,5 @@ def save_model(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, ori
     with written_together(folder, MODEL_FILES) as partial:
         network.save_pretrained(partial, max_shard_size="1TB")
         tokenizer.save_pretrained(partial, save_jinja_files=False)
-        lines = [origin, *([mark(key)] if (key := job_record().get("key")) else [])]
-        (partial / ORIGIN_FILE).write_text("\n".join([*lines, ""]), encoding="utf-8")
+        (partial / ORIGIN_FILE).write_text(marked(origin, job_record().get("key")), encoding="utf-8")
         list_digests(partial, MODEL_FILES[:-1])

@@ -78,6 +78,11 @@ def mark(key: str) -> str:
     return f"{_MARK}{key}"
 
 
+def marked(text: str, key: str | None) -> str:
+    """A text, and a last line that holds `key`, if there is one."""
+    return "\n".join([text, *([mark(key)] if key else []), ""])
+
+
 def mark_zip(path: str | Path, key: str | None) -> None:
     """Write a key into the comment of a ZIP file."""
     if key is not None:
