@@ -16,6 +16,17 @@ class ScriptError(Exception):
     """The script ended with an error; the message is what it left in its log."""
 
 
+def files_of(named: dict[str, Any]) -> Namedlist:
+    """The files of a rule, one after the other, and by name: one, or several."""
+    files = Namedlist()
+    for name, value in named.items():
+        start = len(files)
+        several = not isinstance(value, str | Path)
+        files.extend(value if several else [value])
+        files._set_name(name, start, len(files) if several else None)
+    return files
+
+
 def run_script(
     script: str,
     log: Path,
@@ -33,6 +44,7 @@ def run_script(
     """
     parts = {"input": input, "output": output, "params": params, "wildcards": wildcards, "resources": resources}
     named = {name: Namedlist(fromdict=values or {}) for name, values in parts.items()}
+    named["input"] = files_of(input)
     log.parent.mkdir(parents=True, exist_ok=True)
     snakemake = SimpleNamespace(rule=script, log=[str(log)], threads=threads, **named)
     root, torch_threads = logging.getLogger(), torch.get_num_threads()

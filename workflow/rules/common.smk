@@ -26,7 +26,6 @@ from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash
 from homogenization.run.digested import DigestedText
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.outdated import remake_outdated
 from homogenization.run.storage import read_beforehand
 from homogenization.run.yaml_files import read_arguments, read_yaml
 from homogenization.writers.prompts import load_prompt

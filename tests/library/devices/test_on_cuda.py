@@ -253,7 +253,9 @@ def written(model: LanguageModel) -> list[np.ndarray]:
 def checked(points: int) -> Transfers:
     """The check against transformers' own attention, once a job: each text, layer and block, in two comparisons."""
     n_texts = 3 if points == POINTS["gemma3"] else 2  # one goes beyond the window
-    return {("states.check:_difference", "number"): 2 * n_texts * (2 * BLOCKS + 2), (FINAL_NORM, "number"): 2}
+    compared = 2 * n_texts * (2 * BLOCKS + 2)
+    waits = {("states.check:_difference", "number"): compared, ("states.check:_refuse_not_finite", "number"): compared}
+    return waits | {(FINAL_NORM, "number"): 2}
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def test_round_trip_with_metadata(tmp_path):
 
 def test_a_table_says_what_made_it(tmp_path):
     snakemake = SimpleNamespace(
-        rule="tabulate", threads=1, params={"code": "0123", "threshold": 0.9}, log=[tmp_path / "log"]
+        rule="tabulate", threads=1, input=[], params={"code": "0123", "threshold": 0.9}, log=[tmp_path / "log"]
     )
     with job(snakemake):
         write_table(TABLE, tmp_path / "table.parquet", {"model": "m"})

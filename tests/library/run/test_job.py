@@ -11,7 +11,7 @@ from conftest import ROOT
 SCRIPT = """
 import atexit, gc
 from types import SimpleNamespace
-snakemake = SimpleNamespace(rule="a_rule", log=["log.txt"], threads=1, params={{}})
+snakemake = SimpleNamespace(rule="a_rule", log=["log.txt"], threads=1, input=[], params={{}})
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.job import job
 atexit.register(print, "Python was taken down")

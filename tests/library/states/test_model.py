@@ -8,7 +8,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from homogenization.models.built import ORIGIN_FILE
 from homogenization.models.devices import choose_device
 from homogenization.models.digests import DIGESTS_FILE, combined_digest, weights_digest
 from homogenization.models.saving import MODEL_FILES
@@ -18,6 +17,7 @@ from homogenization.plan.token_counts import token_counts
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import load_model
 from homogenization.states.network import packed_model
+from homogenization.vocabulary.files import ORIGIN_FILE
 from tiny_models import CONFIGS
 
 LLAMA = {

@@ -17,6 +17,7 @@ from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
+from script import files_of
 
 WORKFLOW = Path(__file__).parents[3] / "workflow"
 SCRIPT = WORKFLOW / "scripts" / "tabulate.py"
@@ -125,7 +126,7 @@ def run_tabulate(folder, module, inputs, outputs, **params):
     """Run the script of the tables of statistics in `folder`, as a rule with these inputs, outputs and parameters."""
     snakemake = SimpleNamespace(
         rule="a_rule",
-        input=Namedlist(fromdict=inputs),
+        input=files_of(inputs),
         output=Namedlist(outputs),
         params=Namedlist(fromdict={"code": "hash", "module": module, **params}),
         log=[str(folder / "log")],

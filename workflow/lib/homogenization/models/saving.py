@@ -8,7 +8,8 @@ from homogenization.models.built import BUILT_FILES
 from homogenization.models.digests import list_digests
 from homogenization.run.files import written_together
 from homogenization.run.job import job_record
-from homogenization.run.made_by import ORIGIN_FILE, marked
+from homogenization.run.made_by import marked
+from homogenization.vocabulary.files import ORIGIN_FILE
 
 MODEL_FILES = tuple(BUILT_FILES.values())
 

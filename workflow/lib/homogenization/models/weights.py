@@ -30,8 +30,8 @@ from homogenization.models.source import (
     within_its_source,
 )
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.made_by import ORIGIN_FILE
 from homogenization.run.sections import ExpandedPath, lies_here, one_path
+from homogenization.vocabulary.files import ORIGIN_FILE
 
 # safetensors only: a pickled checkpoint can run code when it is read
 HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]

@@ -17,9 +17,9 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.digest_cache import sha256_once
+from homogenization.vocabulary.files import ORIGIN_FILE
 
 METADATA_KEY = "homogenization"  # what the metadata of a table stand under
-ORIGIN_FILE = "origin.txt"  # of a model that the workflow has built: where its weights come from, and what made it
 _MARK = "made by "
 _MARKED = re.compile(rb"made by ([0-9a-f]{32})\s*$")
 _TAIL = 100  # bytes

@@ -11,7 +11,8 @@ from typing import Any
 
 from snakemake.logging import logger
 
-from homogenization.run.made_by import ORIGIN_FILE, PLACES, file_key, key_of, marked_key, recorded_key
+from homogenization.run.made_by import PLACES, file_key, key_of, marked_key, recorded_key
+from homogenization.vocabulary.files import ORIGIN_FILE
 
 _SHOWN = 5  # files in a message
 
@@ -45,8 +46,7 @@ def remake_outdated(workflow: Any, config: MutableMapping[str, Any]) -> None:
         waiting = (file for job in dag.needrun_jobs() for file in job.output if Path(file).exists())
         config["outdated"] = sorted({*files, *map(str, waiting)})
 
-    if workflow.is_main_process:
-        workflow._build_dag = build_and_compare
+    workflow._build_dag = build_and_compare
 
 
 def outdated_files(dag: Any) -> list[str]:

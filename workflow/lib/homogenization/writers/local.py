@@ -31,7 +31,7 @@ from homogenization.models.source import ResolvedWeights
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.made_by import ORIGIN_FILE
+from homogenization.vocabulary.files import ORIGIN_FILE
 from homogenization.writers.requests import Completion, Failure, Request, request_seed
 from homogenization.writers.sampling import GrammarMask, Grammars, SeededSampling
 
