@@ -78,7 +78,7 @@ def loaded_rules() -> dict[str, Rule]:
         for name in ("config.json", "model.safetensors", "tokenizer.json"):
             Path(folder, name).write_text("{}")
         # a model of this machine, whose jobs run on others
-        carried = rules_of(SMALL | {"models": {"tiny": {"weights": {"path": folder}}}}, apart=True)
+        carried = rules_of(IN_PASS | {"models": {"tiny": {"weights": {"path": folder}}}}, apart=True)
     rules = [*carried, *(rule for config in (IN_PASS, SMALL, WRITTEN) for rule in rules_of(config))]
     return {rule.name: rule for rule in rules if rule.script is not None}
 
