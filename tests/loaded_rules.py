@@ -11,7 +11,7 @@ import yaml
 from snakemake.api import SnakemakeApi
 from snakemake.iocontainers import Wildcards
 from snakemake.rules import Rule
-from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
+from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings, StorageSettings
 
 from conftest import ROOT, SMALL
 from homogenization.config.study import load_study
@@ -74,13 +74,17 @@ def loaded_rules() -> dict[str, Rule]:
 
     Functions among their parameters answer for the latter: Snakemake keeps one set of global names.
     """
-    return {
-        rule.name: rule for config in (IN_PASS, SMALL, WRITTEN) for rule in rules_of(config) if rule.script is not None
-    }
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("config.json", "model.safetensors", "tokenizer.json"):
+            Path(folder, name).write_text("{}")
+        # a model of this machine, whose jobs run on others
+        carried = rules_of(IN_PASS | {"models": {"tiny": {"weights": {"path": folder}}}}, apart=True)
+    rules = [*carried, *(rule for config in (IN_PASS, SMALL, WRITTEN) for rule in rules_of(config))]
+    return {rule.name: rule for rule in rules if rule.script is not None}
 
 
-def rules_of(config: dict) -> list[Rule]:
-    """The rules of a study, as Snakemake reads them."""
+def rules_of(config: dict, apart: bool = False) -> list[Rule]:
+    """The rules of a study, as Snakemake reads them; `apart` where jobs run on machines that share no files."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file, pytest.MonkeyPatch.context() as patch:
         yaml.safe_dump(config, file)
         file.flush()
@@ -90,6 +94,7 @@ def rules_of(config: dict) -> list[Rule]:
         with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
             workflow = api.workflow(
                 resource_settings=ResourceSettings(),
+                storage_settings=StorageSettings(**({"shared_fs_usage": frozenset()} if apart else {})),
                 config_settings=ConfigSettings(configfiles=[Path(file.name)]),
                 snakefile=ROOT / "Snakefile",
                 workdir=ROOT,

@@ -15,7 +15,8 @@ from pages import DOCS, rows_of
 from tiny_models import CONFIGS, FURTHER
 
 CONFIGURATION = (ROOT / "config/README.md").read_text(encoding="utf-8")
-STAGES = sorted(path.stem for path in (ROOT / "workflow/rules").glob("*.smk") if path.stem != "common")
+NO_STAGES = ("common", "storage")  # rule files without a rule
+STAGES = sorted(path.stem for path in (ROOT / "workflow/rules").glob("*.smk") if path.stem not in NO_STAGES)
 
 
 def names_in(text: str) -> list[str]:

@@ -12,6 +12,7 @@ from loaded_rules import loaded_rules
 SLURM, DEFAULT = ROOT / "profiles/slurm", ROOT / "profiles/default"
 # Slurm jobs of their own: on a GPU, long, or waited for by nothing of their kind
 ALONE = {
+    "carry_weights",  # where no machines share files, and Slurm is not used
     "build_random_model",
     "convert_gguf",
     "fetch_gguf",

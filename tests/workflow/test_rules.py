@@ -138,6 +138,6 @@ def test_nobody_silences_the_linter_on_what_a_script_gets():
 def test_rule_files_and_scripts_are_short():
     lines = {path: len(path.read_text().splitlines()) for path in (*RULE_FILES, *SCRIPTS.glob("*.py"))}
     common = ROOT / "workflow/rules/common.smk"
-    assert lines[common] <= 135
+    assert lines[common] <= 145
     assert sum(lines[path] for path in RULE_FILES if path != common) / len(RULES) <= 21
     assert mean(lines[path] for path in SCRIPTS.glob("*.py")) <= 17

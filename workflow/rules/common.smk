@@ -1,13 +1,10 @@
 # The checked configuration, and functions that all rule files share.
-import json
 import os
 import sys
-from base64 import b64decode, b64encode
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.io import is_flagged
-from snakemake.settings.types import SharedFSUsage
 from snakemake.utils import update_config
 
 HERE = workflow.current_basedir
@@ -29,21 +26,14 @@ from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash
 from homogenization.run.digested import DigestedText
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.storage import tell_scripts
+from homogenization.run.storage import read_beforehand
 from homogenization.run.yaml_files import read_arguments, read_yaml
 from homogenization.writers.prompts import load_prompt
-
-# jobs run on machines that share no files with this one, but a storage
-APART = SharedFSUsage.INPUT_OUTPUT not in workflow.storage_settings.shared_fs_usage
-IN_STORAGE = workflow.storage_settings.default_storage_provider is not None
-BEFOREHAND = f"beforehand_{__name__ or 'study'}"  # an argument of jobs that run apart
 
 try:
     if not __name__:
         # of nested values, Snakemake takes every number for a text
         update_config(config, read_arguments(workflow.config_settings.config_args))
-    beforehand = workflow.config_settings.config.get(BEFOREHAND)
-    config.pop(BEFOREHAND, None)
     # a module's configuration is its parent's
     for file in [] if __name__ else workflow.configfiles:
         read_yaml(os.path.relpath(file))
@@ -53,7 +43,7 @@ try:
         config,
         source=f"{files}, module {__name__}" if __name__ else files,
         in_job=not workflow.is_main_process,
-        beforehand=json.loads(b64decode(beforehand)) if beforehand else {} if APART else None,
+        beforehand=read_beforehand(workflow, config, __name__),
     )
 except HomogenizationError as error:
     raise WorkflowError(str(error)) from None
@@ -65,25 +55,6 @@ for warning in STUDY.warnings if workflow.is_main_process else []:
 def any_of(names):
     """A wildcard constraint: one of `names`; without any, nothing matches."""
     return "|".join(map(re.escape, names)) or "(?!)"
-
-
-if IN_STORAGE and (Path(STUDY.results).is_absolute() or STUDY.results.startswith("..")):
-    raise WorkflowError(
-        f"{files}: results: {STUDY.results!r} leads out of the storage; name a folder below --default-storage-prefix"
-    )
-
-if APART and workflow.is_main_process:
-    logger.warning("Jobs that read texts, folders of models or GGUF files of this machine run on it; others do not.")
-    # what jobs can't read themselves: as an argument of theirs, and with the sources that they get
-    told = b64encode(json.dumps(STUDY.read_beforehand).encode()).decode()
-    workflow.config_settings.config_args = [*(workflow.config_settings.config_args or ()), f"{BEFOREHAND}={told}"]
-    workflow.configfiles.extend(map(Path, STUDY.texts_read))
-
-if IN_STORAGE:
-    spawned = workflow.spawned_job_args_factory
-    arguments = [spawned.get_default_storage_provider_args(), *spawned.get_storage_provider_args()]
-    tell_scripts(arguments + ["--shared-fs-usage none"] * APART, workflow.storage_settings.local_storage_prefix)
-    os.environ.update(spawned.get_storage_provider_envvars())
 
 
 pathvars:
@@ -103,10 +74,6 @@ wildcard_constraints:
     variant=any_of(STUDY.variants),
     metric=any_of(METRIC_NAMES),
     shard=r"\d+",
-
-
-# files in which rows of an earlier run stay; in a storage they are made anew, as Snakemake does not fetch its outputs
-grown = str if IN_STORAGE else update
 
 
 def code(script, *modules):

@@ -26,7 +26,7 @@ rule make_report:
     log:
         "<logs>/make_report.log",
     # where Snakemake's records of the other jobs are
-    localrule: APART
+    localrule: is_apart(workflow)
     conda:
         "../../envs/homogenization.yaml"
     params:

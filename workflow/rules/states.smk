@@ -38,12 +38,12 @@ rule build_random_model:
         "../scripts/build_random_model.py"
 
 
-for carried, source in STUDY.carried.items():
+for number, (carried, source) in enumerate(STUDY.carried.items(), 1):
 
     rule:
         """Copies the files of a model from a folder of this machine to the storage that jobs read."""
         name:
-            f"carry_weights_{carried.rpartition('-')[2]}"
+            "carry_weights" if number == 1 else f"carry_weights_{number}"
         input:
             files=[local(file) for file in source.carried.values()],
         output:

@@ -340,8 +340,14 @@ def test_a_full_disk_tells_the_room_of_every_place_that_may_be_full(tmp_path, mo
 
 
 def test_a_damaged_copy_of_an_object_names_the_object(tmp_path, monkeypatch):
+    factory = SimpleNamespace(
+        get_default_storage_provider_args=lambda: "--default-storage-prefix 's3://b/a b'",
+        get_storage_provider_args=lambda: [],
+        get_storage_provider_envvars=lambda: {},
+    )
+    settings = SimpleNamespace(local_storage_prefix=tmp_path, shared_fs_usage=set())
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    tell_scripts(["--default-storage-prefix 's3://b/a b'"], tmp_path)
+    tell_scripts(SimpleNamespace(spawned_job_args_factory=factory, storage_settings=settings))
     copy, other = tmp_path / "s3/b/results/x.json", tmp_path.parent / "y.json"
     copy.parent.mkdir(parents=True)
     for path in (copy, other):
@@ -350,4 +356,4 @@ def test_a_damaged_copy_of_an_object_names_the_object(tmp_path, monkeypatch):
     assert "It is a copy of s3://b/results/x.json. Delete this object in the storage" in said[copy]
     assert copy.exists()
     assert "It was moved to" in said[other]
-    assert arguments_of_storage() == ["--default-storage-prefix", "s3://b/a b"]
+    assert arguments_of_storage() == ["--default-storage-prefix", "s3://b/a b", "--shared-fs-usage", "none"]

@@ -1,25 +1,58 @@
-"""Results in a storage of objects: what the scripts of jobs inherit of it from the Snakemake that starts them.
+"""Results in a storage of objects, and jobs on machines that share no other files with the one that sends them.
 
-Every parse of the Snakefile imports this module.
+Such a job gets what the sending process read of the files that it lacks as an argument of the command line. Scripts
+inherit from their environment how Snakemake reaches the storage.
 """
 
+import json
 import os
 import shlex
-from collections.abc import Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
+from typing import Any
 
 _ARGUMENTS = "HOMOGENIZATION_STORAGE_ARGUMENTS"
 _FOLDER = "HOMOGENIZATION_STORAGE_FOLDER"
 
 
-def tell_scripts(arguments: Sequence[str], folder: str | Path) -> None:
-    """Let the scripts that this process starts know the storage.
+def is_in_storage(workflow: Any) -> bool:
+    """Whether the results of this run, as Snakemake's object `workflow` has it, lie in a storage."""
+    return workflow.storage_settings.default_storage_provider is not None
+
+
+def is_apart(workflow: Any) -> bool:
+    """Whether jobs run on machines that share no files with the one that sends them."""
+    return "INPUT_OUTPUT" not in {usage.name for usage in workflow.storage_settings.shared_fs_usage}
+
+
+def read_beforehand(workflow: Any, config: MutableMapping[str, Any], module: str) -> Mapping[str, Any] | None:
+    """What the sending process told this job; nothing in the sending process itself, None where files are shared.
 
     Args:
-        arguments: those of Snakemake that reach it, as a shell takes them.
-        folder: where Snakemake puts copies of objects.
+        workflow: Snakemake's object.
+        config: its configuration, which loses the argument.
+        module: name of the module, or empty.
     """
-    os.environ |= {_ARGUMENTS: " ".join(arguments), _FOLDER: os.path.abspath(folder)}
+    config.pop(_key(module), None)
+    told = workflow.config_settings.config.get(_key(module))
+    return json.loads(b64decode(told)) if told else {} if is_apart(workflow) else None
+
+
+def tell_jobs(workflow: Any, module: str, read: Mapping[str, Any], texts: Sequence[str]) -> None:
+    """Let jobs know what was `read`, and send the files `texts` along with the sources of the workflow."""
+    told = b64encode(json.dumps(read).encode()).decode()
+    workflow.config_settings.config_args = [*(workflow.config_settings.config_args or ()), f"{_key(module)}={told}"]
+    workflow.configfiles.extend(map(Path, texts))
+
+
+def tell_scripts(workflow: Any) -> None:
+    """Let scripts that this process starts know how to reach the storage, and where Snakemake copies objects to."""
+    factory = workflow.spawned_job_args_factory
+    arguments = [factory.get_default_storage_provider_args(), *factory.get_storage_provider_args()]
+    arguments += ["--shared-fs-usage none"] * is_apart(workflow)
+    folder = os.path.abspath(workflow.storage_settings.local_storage_prefix)
+    os.environ.update({_ARGUMENTS: " ".join(arguments), _FOLDER: folder, **factory.get_storage_provider_envvars()})
 
 
 def arguments_of_storage() -> list[str]:
@@ -34,3 +67,7 @@ def object_of(path: str | Path) -> str | None:
         return None
     provider, *key = place.relative_to(copies).parts
     return f"{provider}://{'/'.join(key)}"
+
+
+def _key(module: str) -> str:
+    return f"beforehand_{module or 'study'}"
