@@ -118,7 +118,7 @@ def test_the_examples_of_configurations_are_valid(example, monkeypatch, tmp_path
         "data/my_reviews.csv",
     ):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).write_text("review,stars,text,label\na,5,a,b\n")
+        (tmp_path / file).write_text("{}" if file.endswith(".json") else "review,stars,text,label\na,5,a,b\n")
     writers = {}
     for written in blocks("yaml", "writers.md"):
         writers |= yaml.safe_load(written)["writers"]

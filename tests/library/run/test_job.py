@@ -40,7 +40,8 @@ def test_a_finished_job_ends_at_once_with_all_that_it_wrote(tmp_path):
     status, printed, log = run_job(tmp_path, "import pydantic; print('unended', end='')")
     assert (status, printed) == (0, "before the job")
     assert log[0].startswith("INFO rule a_rule, ")
-    assert log[1:] == ["in the job", "unendedINFO imported pydantic"]
+    assert log[1:-1] == ["in the job", "unendedINFO imported pydantic"]
+    assert log[-1].startswith("INFO made by ")
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_errors_of_a_gpu_do_not_refuse_the_model(tmp_path):
     with pytest.raises(torch.AcceleratorError, match="illegal memory access"):
         run(model, EMBEDDED[:3], tmp_path / "states.zarr.zip", 300)
     error = OUT_OF_MEMORY[1]
-    with pytest.raises(HomogenizationError, match=r"memory runs out in the check .* Give the model more GPUs"):
+    with pytest.raises(HomogenizationError, match=r"memory runs out in the check, in .* Give the model more GPUs"):
         run(model, EMBEDDED[:3], tmp_path / "states.zarr.zip", 300)
     error = RuntimeError("no such kernel")
     with pytest.raises(HomogenizationError, match="the model is refused"):
