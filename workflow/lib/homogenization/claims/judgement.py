@@ -19,8 +19,6 @@ from homogenization.inference.resampling import (
     effect_size,
     reviews_for_power,
     sign_flip_p,
-    skewness,
-    too_skewed,
 )
 from homogenization.inference.robust import INFLUENTIAL
 from homogenization.metrics.catalogue import depends_on_length
@@ -75,8 +73,8 @@ CLAIMS_SCHEMA = {
     "since": pl.String,  #: where a `net_change` begins: `input` or `first block`; otherwise null
     "depends_on_length": pl.Boolean,  #: whether the metric changes with the number of tokens alone
     "verdict": pl.String,  #: `supported`, `contradicted`, `negligible`, `undecided` or `not tested`
-    "fragile": pl.Boolean,  #: whether a robust estimate, or fewer reviews, give another verdict, or few are skewed
-    "why_fragile": pl.String,  #: which do, and what they give, or how skewed; null if none
+    "fragile": pl.Boolean,  #: whether a robust estimate, or fewer reviews, give another verdict
+    "why_fragile": pl.String,  #: which do, and what they give; null if none
     "estimate": pl.Float64,  #: the statistic; NaN if not tested
     #: ends of its interval over reviews: Student's t with Hall's correction for means, percentile for the others; over
     #: pools: the same for means, the smallest and the largest of a single pool for the others
@@ -244,10 +242,6 @@ def _verdict(claim: Claim, row: dict[str, Any], measurement: Measurement, settin
         verdict = UNDECIDED if row["q_value"] >= 1 - settings.confidence else SUPPORTED if holds else CONTRADICTED
     is_mean, checks = measurement.values is not None, measurement.checks if verdict != UNDECIDED else {}
     reasons = [_turned(name, check, by(check), is_mean) for name, check in checks.items() if by(check) != verdict]
-    if is_mean and verdict == NEGLIGIBLE:
-        skew = float(skewness(measurement.values[:, None])[0])
-        few = f"{measurement.n} reviews are few for so skewed values (skewness {significant(skew, 2)})"
-        reasons += [few] if too_skewed(measurement.n, skew) else []
     by_same = None if measurement.same_first is None else by(measurement.same_first)
     return {
         "verdict_same_first": by_same,

@@ -7,7 +7,6 @@ sign flips, so that a whole study is a few matrix products, and so that the depe
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -20,9 +19,7 @@ _NO_VARIANCE = 1e-12  # of values whose mean square is 1: they do not vary
 # What differs by less, relative to its size, differs by rounding.
 _TIE = 1e-9
 _MOST_REVIEWS = 10**6
-FEWEST_NEGLIGIBLE = 16  # reviews; with fewer, intervals of skewed differences are too short to call one negligible
-_FEWEST_SKEWED = 60  # the same where differences are strongly skewed
-_SKEWED = 1.0
+FEWEST_NEGLIGIBLE = 16  # reviews; intervals of fewer are too short for skewed differences to be called negligible
 _LARGEST_EFFECT = 1e4  # two reviews find it; far beyond it, scipy's noncentral t is NaN
 
 
@@ -181,11 +178,6 @@ def skewness(values: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         adjusted = third * counts / ((counts - 1) * (counts - 2))
     return np.where((counts > 2) & _varies(values), adjusted, np.nan)
-
-
-def too_skewed(counts: Any, skew: Any) -> Any:
-    """Whether so few values are so skewed that their interval may be too short, of arrays or expressions of Polars."""
-    return (counts < _FEWEST_SKEWED) & (abs(skew) > _SKEWED)
 
 
 def _spread(values: np.ndarray) -> np.ndarray:

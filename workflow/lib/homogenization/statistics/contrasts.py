@@ -20,7 +20,6 @@ from homogenization.inference.resampling import (
     reviews_for_power,
     sign_flips,
     skewness,
-    too_skewed,
 )
 from homogenization.inference.robust import hodges_lehmann, trimmed_mean
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
@@ -48,9 +47,7 @@ CONTRASTS_SCHEMA = {
     #: of 0 (of fewer than 16 reviews this is `undecided`); else `higher` or `lower`: `p_max_t` below
     #: 1 − `contrasts.confidence`; else `undecided`; `not tested`
     "verdict": pl.String,
-    #: whether the interval of `robust` or of `kept` gives another verdict than a decided one, or too few reviews with
-    #: skewed differences are `negligible`
-    "fragile": pl.Boolean,
+    "fragile": pl.Boolean,  #: whether the interval of `robust` or of `kept` gives another verdict than a decided one
     **dict.fromkeys(("mean", "median"), pl.Float64),  #: of the differences; NaN without reviews
     #: ends of the interval of the mean; NaN for fewer than two reviews, also in all later columns
     **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
@@ -164,8 +161,7 @@ def _judged(table: pl.DataFrame, margin: float, alpha: float) -> pl.DataFrame:
         verdict.alias("verdict"), pl.col("metric").is_in(DEPENDS_ON_LENGTH).alias("depends_on_length")
     )
     decided = ~pl.col("verdict").is_in([UNDECIDED, NOT_TESTED])
-    skewed = (pl.col("verdict") == NEGLIGIBLE) & too_skewed(pl.col("n_reviews"), pl.col("skewness"))
-    turned = (robust != pl.col("verdict")) | (kept != pl.col("verdict")) | skewed
+    turned = (robust != pl.col("verdict")) | (kept != pl.col("verdict"))
     return table.with_columns((decided & turned).alias("fragile"))
 
 
