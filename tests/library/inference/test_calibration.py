@@ -1,7 +1,7 @@
 """Intervals and tests hold at 16 reviews, whatever the shape of the differences (docs/statistics.md has the table).
 
-BCa intervals cover 86 % of log-normal means here and miss 12 % on the side of the long tail; flips of the plain t find a
-false layer in 45 % of log-normal studies.
+BCa intervals cover 86 % of log-normal means here and miss 12 % on the side of the long tail; flips of the plain t find
+a false layer in 45 % of log-normal studies.
 """
 
 import numpy as np
