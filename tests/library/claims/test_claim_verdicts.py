@@ -268,7 +268,7 @@ class TestFragile:
 
     def test_q_decides_where_it_says_less_than_the_interval(self):
         values = noise(0) - noise(0).mean()
-        least = -2.3 * values.mean(axis=1).std(ddof=1) / np.sqrt(N_REVIEWS)
+        least = -2.6 * values.mean(axis=1).std(ddof=1) / np.sqrt(N_REVIEWS)
         claims = [claim_of(f"m{number}", level={"metric": RANK}, above=0) for number in range(40)]
         first = claim_of(level={"metric": RANK}, above=least)
         row = judged([first, *claims], evidence_of(metric_rows(values))).row(0, named=True)

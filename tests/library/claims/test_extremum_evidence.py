@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 
 from homogenization.claims.judgement import claims_table, measure
 from homogenization.claims.measurement import KEPT, ROBUST, UnavailableError
+from homogenization.inference.resampling import mean_interval
 from homogenization.statistics.extrema import extrema_table
 from homogenization.vocabulary.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED, UNDECIDED
 from library.statistics.shared import (
@@ -47,8 +47,8 @@ def test_the_prominence_is_the_mean_difference_from_its_base(kind, place, base, 
     measured = found(kind)
     own = sign * (RAW[:, place] - RAW[:, base])
     np.testing.assert_allclose(measured.values, own)
-    reach = stats.t.interval(CONFIDENCE, N_REVIEWS - 1, own.mean(), stats.sem(own))
-    assert (measured.interval.low, measured.interval.high) == pytest.approx(reach, abs=0.01)
+    reach = [end[0] for end in mean_interval(own[:, None], CONFIDENCE)]
+    assert [measured.interval.low, measured.interval.high] == pytest.approx(reach)
     assert set(measured.checks) == {ROBUST, KEPT}
     assert measured.size.depth_range == pytest.approx(np.ptp(np.median(RAW, axis=0)))
 

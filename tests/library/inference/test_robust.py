@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from examples import example_table
-from homogenization.inference.robust import hodges_lehmann, without_influential
+from homogenization.inference.robust import hodges_lehmann, trimmed_mean
 from homogenization.statistics.contrasts import contrast_table
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
 from library.statistics.shared import MARGIN
+from library.statistics.simulated import assert_rate
 
 VALUES = st.lists(st.integers(-50, 50), min_size=1, max_size=40).map(lambda given: np.array(given, dtype=float))
 
@@ -54,26 +55,35 @@ class TestHodgesLehmann:
         assert other == pytest.approx([factor * value + shift for value in expected], nan_ok=True)
 
 
-class TestWithoutInfluential:
+class TestTrimmedMean:
     @given(VALUES)
-    def test_leaves_out_what_lies_farthest_from_the_mean(self, values):
-        order = sorted(range(len(values)), key=lambda place: -abs(values[place] - values.mean()))
-        kept = np.delete(values, order[: -(-len(values) // 20)])
-        estimate, low, high = column(without_influential(values[:, None], 0.9))
-        if not len(kept):
-            assert np.isnan(estimate)
+    def test_by_definition(self, values):
+        """The mean of what stays, with the variance of the winsorised values (Yuen 1974)."""
+        n, cut = len(values), -(-len(values) // 20)
+        kept = n - 2 * cut
+        estimate, low, high = column(trimmed_mean(values[:, None], 0.9))
+        if kept < 1:
+            assert np.isnan([estimate, low, high]).all()
             return
-        assert estimate == pytest.approx(kept.mean())
-        if len(kept) > 1 and kept.std() > 0:
-            interval = stats.t.interval(0.9, len(kept) - 1, kept.mean(), stats.sem(kept))
-            assert (low, high) == pytest.approx(interval)
+        assert estimate == pytest.approx(np.sort(values)[cut : n - cut].mean())
+        if kept > 1:
+            winsorised = np.asarray(stats.mstats.winsorize(values, limits=(cut / n + 1e-9, cut / n + 1e-9)))
+            error = np.sqrt((n - 1) * winsorised.var(ddof=1) / (kept * (kept - 1)))
+            reach = stats.t.ppf(0.95, kept - 1) * error
+            assert (low, high) == pytest.approx((estimate - reach, estimate + reach))
 
     def test_missing_values_neither_count_nor_stay(self):
         values = np.concatenate([np.arange(20.0), [500.0]])
         missing = np.concatenate([values[:4], [np.nan] * 7, values[4:]])
-        found, with_missing = (column(without_influential(v[:, None], 0.95)) for v in (values, missing))
+        found, with_missing = (column(trimmed_mean(v[:, None], 0.95)) for v in (values, missing))
         assert found == with_missing
-        assert found[0] == pytest.approx(np.delete(values, [20, 0]).mean())  # 5 % of 21 are two
+        assert found[0] == pytest.approx(np.arange(2.0, 19).mean())  # 5 % of 21 are two
+
+    @pytest.mark.parametrize("n", [16, 60])
+    def test_its_interval_covers_the_trimmed_mean_of_a_symmetric_distribution(self, n):
+        values = np.random.default_rng(n).standard_t(3, (n, 4000))
+        _, low, high = trimmed_mean(values, 0.95)
+        assert_rate(f"coverage of trimmed means, {n} values", (low <= 0) & (high >= 0), 0.95, slack=0.01)
 
 
 N_REVIEWS, STUDIES = 100, 300
@@ -125,14 +135,14 @@ def significant(table):
 
 
 class TestVerdictsOfSkewedDifferences:
-    @pytest.mark.parametrize(("draw", "least", "most"), [(normal, 0.02, 0.08), (skewed, 0.02, 0.12)])
+    @pytest.mark.parametrize(("draw", "least", "most"), [(normal, 0.02, 0.08), (skewed, 0.0, 0.07)])
     def test_without_an_effect_few_studies_find_one(self, draw, least, most):
         assert least <= len(significant(verdicts(draw))) / STUDIES <= most
 
     def test_what_few_reviews_carry_is_fragile(self):
         found = significant(verdicts(few))
         assert len(found) > 0.2 * STUDIES
-        assert found["fragile"].mean() > 0.75
+        assert found["fragile"].mean() > 0.65
 
     @pytest.mark.parametrize("draw", [normal, skewed])
     def test_what_all_reviews_carry_is_not(self, draw):
@@ -143,7 +153,7 @@ class TestVerdictsOfSkewedDifferences:
     @pytest.mark.parametrize(("draw", "spread"), [(normal, 0.3), (skewed, 0.3), (skewed, -0.3)])
     def test_a_difference_as_large_as_the_margin_is_seldom_negligible(self, draw, spread):
         found = verdicts(draw, depth_range=10.0, mean=0.2, spread=spread)
-        assert (found["verdict"] == "negligible").mean() < 0.07
+        assert (found["verdict"] == "negligible").mean() < 0.06
 
     def test_a_significant_difference_within_the_margin_is_negligible(self):
         found = verdicts(normal, depth_range=10.0, mean=0.1, spread=0.2)

@@ -105,7 +105,7 @@ def consequences(sink_moved=False):
 
 
 def test_harm_has_a_row_for_each_condition_placebos_and_moved_sinks_marked():
-    table = harm_table(consequences(sink_moved=True), ["typo"], DRAWS, CONFIDENCE, SEED)
+    table = harm_table(consequences(sink_moved=True), ["typo"], CONFIDENCE)
     assert table.schema == pl.Schema(HARM_SCHEMA)
     first, *uniform = table.iter_rows(named=True)
     assert (first["pattern"], first["placebo"], first["n_sink_moved"], first["n_reviews"]) == ("first", False, 4, N)
@@ -115,7 +115,7 @@ def test_harm_has_a_row_for_each_condition_placebos_and_moved_sinks_marked():
     assert first["kl"] == pytest.approx(2.0)
     assert first["probe"] == pytest.approx(0.1)
     assert np.isnan([first["shift"], first["rank"], first["cross_entropy"]]).all()
-    without = harm_table(consequences().filter(pl.col("metric") != "kl"), [], DRAWS, CONFIDENCE, SEED)
+    without = harm_table(consequences().filter(pl.col("metric") != "kl"), [], CONFIDENCE)
     assert without["reason"].to_list() == ["the model predicts no next token"] * 3
 
 
@@ -157,7 +157,7 @@ def test_the_shipped_claims_are_judged_or_say_why_not():
 
 
 def test_the_answer_puts_the_strongest_pattern_beside_its_nearest_placebo():
-    harm = harm_table(consequences(), ["typo"], DRAWS, CONFIDENCE, SEED)
+    harm = harm_table(consequences(), ["typo"], CONFIDENCE)
     probes = probes_table(
         readings(original=("log_loss", 0.4)).with_columns(null_log_loss=pl.lit(1.5), correct=pl.lit(0.75)),
         NOTHING_KNOWN, {}, DRAWS, CONFIDENCE, SEED,

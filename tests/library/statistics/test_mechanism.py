@@ -19,7 +19,8 @@ from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA
 from library.statistics.shared import run_tabulate, similarity_rows, words_of
 
 N = 20
-SETTINGS = {"draws": 300, "confidence": 0.95, "seed": 0, "min_reviews": 6}
+LEVEL = {"confidence": 0.95, "min_reviews": 6}
+SETTINGS = {"draws": 300, "seed": 0, **LEVEL}
 COSINES = np.array([-0.3, 0.2, 0.4, 0.1, -0.1])
 SLOPES = np.array([-1.0, 2.0, 1.0, -0.5, -0.2])
 
@@ -75,7 +76,7 @@ def test_without_noise_the_numbers_are_exact_and_a_review_without_a_block_is_lef
     assert output["agreement"] == pytest.approx(0.2)
     assert output["rank_correlation"] == pytest.approx(-after["rank_correlation"])
     assert row_of(table, "predicted", "after_block")["n_reviews"] == N - 1
-    means = delivered_table(rows, **SETTINGS)
+    means = delivered_table(rows, **LEVEL)
     assert means.schema == pl.Schema(DELIVERED_MEANS_SCHEMA)
     assert means["n_reviews"].to_list() == [N, N - 1, N, N, N]
     assert means["predicted"].to_list() == pytest.approx(2 * COSINES)
@@ -109,7 +110,7 @@ def test_a_norm_behind_attention_and_too_few_reviews_are_said():
     assert table["n_positive"].is_null().all()
     reason = "4 reviews have a value; at least 6 are needed"
     assert answer(table) == f"Whether what the first token delivers tells its slope is not tested: {reason}."
-    means = delivered_table(few, **SETTINGS)
+    means = delivered_table(few, **LEVEL)
     assert means.select("reason", "n_reviews").unique().rows() == [(reason, 4)]
     assert means["cosine"].is_nan().all()
 

@@ -14,7 +14,7 @@ from library.statistics.shared import COSINE, metric_rows, run_tabulate, similar
 
 N, N_BLOCKS = 20, 3
 NO_MECHANISM = pl.DataFrame(schema=MECHANISM_SCHEMA)
-SETTINGS = {"draws": 300, "confidence": 0.95, "seed": 0, "min_reviews": 6}
+SETTINGS = {"confidence": 0.95, "min_reviews": 6}
 TEMPLATES = ("first", "second", "self", "previous", "next", "recency_2", "recency_8", "recency_32", "uniform")
 
 

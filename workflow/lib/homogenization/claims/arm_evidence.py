@@ -15,7 +15,7 @@ _CELL = ("layer", "depth")
 
 
 def measure_arms(claim: Claim, evidence: Evidence) -> Measurement:
-    """The difference of two arms, averaged over layers, with Student's interval over seeds.
+    """The difference of two arms, averaged over layers, with its interval over seeds.
 
     Sizes are shares of what depth does to the metric in the models that are subtracted, mean over them.
 
@@ -64,4 +64,4 @@ def _at_equal_loss(claim: Claim, over_reviews: pl.DataFrame, evidence: Evidence)
 def _over_seeds(paired: pl.DataFrame, claim: Claim, subtracted: Sequence[str], evidence: Evidence) -> Measurement:
     by_seed = paired.sort("seed", "layer").group_by("seed", maintain_order=True).agg(pl.mean("value"))
     sizes = [evidence.size(name, claim["view"], claim["metric"]) for name in subtracted]
-    return evidence.mean_with_t_interval(by_seed["value"].to_numpy(), SEEDS, Size(*np.mean(sizes, axis=0).tolist()))
+    return evidence.mean_over(by_seed["value"].to_numpy(), SEEDS, Size(*np.mean(sizes, axis=0).tolist()))

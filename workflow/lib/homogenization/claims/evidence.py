@@ -21,7 +21,7 @@ from homogenization.claims.measurement import (
 )
 from homogenization.inference.layers import LayerValues, depth_ranges, layer_values
 from homogenization.inference.resampling import bootstrap_weights, mean_interval, resampled, sign_flips
-from homogenization.inference.robust import INFLUENTIAL, hodges_lehmann, without_influential
+from homogenization.inference.robust import INFLUENTIAL, hodges_lehmann, trimmed_mean
 from homogenization.run.parquet import read_table
 from homogenization.tables.comparisons import same_texts, too_few_changed, too_few_of_all
 from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
@@ -219,28 +219,28 @@ class Evidence:
         return replace(measurement, n_same_first=len(kept), same_first=interval)
 
     def mean_over_reviews(self, by_review: pl.DataFrame, size: Size = NO_SIZE) -> Measurement:
-        """The mean of `value` over rows, one for each review, with its BCa interval and its checks."""
-        values = _present(by_review)
-        low, high = mean_interval(values[:, None], self.weights(len(values)), self.settings.confidence)
-        interval = Interval(float(values.mean()), float(low[0]), float(high[0]))
-        return self.checked(interval, values, size)
+        """The mean of `value` over rows, one for each review, with its interval and its checks."""
+        return self.mean_of(_present(by_review), size)
 
-    def checked(self, interval: Interval, values: np.ndarray, size: Size = NO_SIZE) -> Measurement:
-        """A statistic that is the mean of `values`, one for each review, with its checks."""
+    def mean_of(self, values: np.ndarray, size: Size = NO_SIZE) -> Measurement:
+        """The mean of `values`, one for each review, with its interval and its checks."""
         checks = {
             ROBUST: _first_cell(hodges_lehmann(values[:, None], self.settings.confidence)),
-            KEPT: _first_cell(without_influential(values[:, None], self.settings.confidence)),
+            KEPT: _first_cell(trimmed_mean(values[:, None], self.settings.confidence)),
         }
-        return Measurement(interval, len(values), REVIEWS, values, checks, size)
+        return Measurement(self._interval(values), len(values), REVIEWS, values, checks, size)
+
+    def _interval(self, values: np.ndarray) -> Interval:
+        bounds = mean_interval(values[:, None], self.settings.confidence)
+        return Interval(float(values.mean()), *(float(bound[0]) for bound in bounds))
 
     def mean_over_pools(self, by_pool: pl.DataFrame, size: Size = NO_SIZE) -> Measurement:
-        """The mean of `value` over rows, one for each pool, with Student's interval; NaN for one pool."""
-        return self.mean_with_t_interval(_present(by_pool), POOLS, size)
+        """The mean of `value` over rows, one for each pool, with its interval; NaN for one pool."""
+        return self.mean_over(_present(by_pool), POOLS, size)
 
-    def mean_with_t_interval(self, values: np.ndarray, unit: str, size: Size) -> Measurement:
-        """The mean of `values`, one for each `unit`, with Student's interval; NaN for one."""
-        interval = without_influential(values[:, None], self.settings.confidence, share=0.0)
-        return Measurement(_first_cell(interval), len(values), unit, size=size)
+    def mean_over(self, values: np.ndarray, unit: str, size: Size) -> Measurement:
+        """The mean of `values`, one for each `unit`, with its interval; NaN for one."""
+        return Measurement(self._interval(values), len(values), unit, size=size)
 
     def over_reviews(self, make: OfReviews, n: int, size: Size = NO_SIZE) -> Measurement:
         """A statistic of `n` reviews that is no mean, with its percentile interval and its check `KEPT`."""

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.claims.evidence import Evidence
-from homogenization.claims.measurement import Claim, Interval, Measurement, Size, UnavailableError
+from homogenization.claims.measurement import Claim, Measurement, Size, UnavailableError
 from homogenization.inference.doses import (
     KL,
     Condition,
@@ -18,8 +18,8 @@ from homogenization.inference.doses import (
     runs_of,
     too_few,
 )
-from homogenization.inference.equal_kl import compare_at_equal_kl, curve_of, moved_at_equal_kl
-from homogenization.inference.resampling import mean_interval, means
+from homogenization.inference.equal_kl import curve_of, less_by_review, moved_at_equal_kl
+from homogenization.inference.resampling import means
 from homogenization.tables.intervened import UNTOUCHED
 from homogenization.vocabulary.numbers import NO_HEAD
 
@@ -74,14 +74,11 @@ def of_condition(claim: Claim, rows: pl.DataFrame, evidence: Evidence, dose: str
     if not counted.any():
         raise UnavailableError(f"no review has a value; another token took over the sink in {moved.sum()} reviews")
     if control and at_kl:
-        interval, values = _at_equal_kl(runs, condition, control, values, evidence, dose)
+        values = _at_equal_kl(runs, condition, control, values, dose)
         moved, counted = moved_at_equal_kl(runs, condition, control, values), ~np.isnan(values[:, 0])
-    else:
-        low, high = mean_interval(values[counted], evidence.weights(counted.sum()), evidence.settings.confidence)
-        interval = Interval(float(values[counted].mean()), float(low[0]), float(high[0]))
     if reason := too_few(int(counted.sum()), evidence.settings.min_reviews):
         raise UnavailableError(reason + (f"; another token took over the sink in {moved.sum()}" if moved.any() else ""))
-    measured = evidence.checked(interval, values[counted, 0], size)
+    measured = evidence.mean_of(values[counted, 0], size)
     note = f"{moved.sum()} of {len(moved)} reviews left out: another token took over the sink"
     return replace(measured, note=note if moved.any() else None)
 
@@ -91,24 +88,22 @@ def size_of(rows: pl.DataFrame) -> Size:
     return Size(*(np.nan if number is None else number for number in rows.select("depth_range", "review_sd").row(0)))
 
 
-def _at_equal_kl(
-    runs: Runs, condition: Condition, control: str, values: np.ndarray, evidence: Evidence, dose: str
-) -> tuple[Interval, np.ndarray]:
+def _at_equal_kl(runs: Runs, condition: Condition, control: str, values: np.ndarray, dose: str) -> np.ndarray:
     _find(runs, control_of(condition, control), any_strength=True)
-    curve, weights = curve_of(runs, condition, control), evidence.weights(len(values))
+    curve = curve_of(runs, condition, control)
     own = means(runs.kl[condition][:, None])[0]
     if dose != _KL and own <= 0:
         raise UnavailableError(f"the {dose} by '{condition.pattern}' is {own:.3g}: tokens do not grow more alike")
     scale = None if dose == _KL else np.positive
-    compared = compare_at_equal_kl(values, runs.kl[condition], curve, weights, evidence.settings.confidence, scale)
-    if np.isnan(compared.estimate[0]):
+    pseudo = less_by_review(values, runs.kl[condition], curve, scale)
+    if np.isnan(pseudo).all():
         reached, unit = means(curve.kl.T).max(), " nats" if dose == _KL else ""
         raise UnavailableError(
             f"{NO_HEAD}, so that a dose has no KL"
             if np.isnan(own)
             else f"the {dose} of '{control}' reaches {reached:.3g}{unit}, that of '{condition.pattern}' is {own:.3g}"
         )
-    return Interval(*(float(bound[0]) for bound in (compared.estimate, compared.low, compared.high))), compared.pseudo
+    return pseudo
 
 
 def _rows_of(claim: Claim, model: str, evidence: Evidence) -> pl.DataFrame:

@@ -13,7 +13,13 @@ from homogenization.claims.measurement import KEPT, ROBUST, Claim, Interval, Mea
 from homogenization.claims.statistics import STATISTICS
 from homogenization.claims.statistics.intervention import dose_in_words
 from homogenization.claims.verdicts import criterion_in_words, verdicts_table
-from homogenization.inference.resampling import benjamini_hochberg, effect_size, reviews_for_power, sign_flip_p
+from homogenization.inference.resampling import (
+    FEWEST_NEGLIGIBLE,
+    benjamini_hochberg,
+    effect_size,
+    reviews_for_power,
+    sign_flip_p,
+)
 from homogenization.inference.robust import INFLUENTIAL
 from homogenization.metrics.catalogue import depends_on_length
 from homogenization.tables.comparisons import too_few_accepted, unchanged_variants
@@ -70,8 +76,8 @@ CLAIMS_SCHEMA = {
     "fragile": pl.Boolean,  #: whether a robust estimate, or fewer reviews, give another verdict
     "why_fragile": pl.String,  #: which do, and what they give; null if none
     "estimate": pl.Float64,  #: the statistic; NaN if not tested
-    #: ends of its interval over reviews: BCa for means, percentile for the others; over pools: Student's t for means,
-    #: the smallest and the largest of a single pool for the others
+    #: ends of its interval over reviews: Student's t with Hall's correction for means, percentile for the others; over
+    #: pools: the same for means, the smallest and the largest of a single pool for the others
     **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
     "measured": pl.String,  #: the quantity that the criterion applies to, in words
     "criterion": pl.String,  #: `> 0.5`, `< 0` or `0.6 to 0.7`
@@ -87,7 +93,9 @@ CLAIMS_SCHEMA = {
     "review_sd": pl.Float64,
     **columns("share_of_depth"),
     **with_ends("robust"),  #: Hodges-Lehmann estimate of a mean; rank correlation; NaN for other statistics
-    **with_ends("kept"),  #: the statistic without the most influential 5 % of the reviews; NaN for places and pools
+    #: the mean without the smallest and the largest 5 %, another statistic without the most influential 5 % of the
+    #: reviews; NaN for places and pools
+    **with_ends("kept"),
     #: the correlation with the first token left out; NaN for other statistics, also in the next two columns
     "without_first": pl.Float64,
     #: ends of the interval of the correlation minus that one
@@ -112,16 +120,19 @@ CLAIMS_SCHEMA = {
 SCHEMAS = CLAIMS_SCHEMA, None, ANSWERS_SCHEMA  # `verdicts` has a column for each model
 _CHECKED = {
     ROBUST: {True: "by the Hodges-Lehmann estimate", False: "by ranks"},
-    KEPT: dict.fromkeys((True, False), f"without the {100 * INFLUENTIAL:.0f} % most influential reviews"),
+    KEPT: {
+        True: f"without the smallest and the largest {100 * INFLUENTIAL:.0f} %",
+        False: f"without the {100 * INFLUENTIAL:.0f} % most influential reviews",
+    },
 }
 
 
 def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evidence) -> pl.DataFrame:
     """Every claim, judged on every model: the table `claims` (`CLAIMS_SCHEMA`), in the order of `claims` and `models`.
 
-    A mean over reviews with a criterion `above` or `below` is tested: each review's value minus the bound, by sign
-    flips of the reviews, two-sided; q is the p corrected for all tests of the table (Benjamini & Hochberg). Elsewhere
-    the interval decides, and p, q, effect size and n_80 are NaN. A claim about the texts alone has one row,
+    A mean over reviews with a criterion `above` or `below` is tested: each review's value minus the bound, by
+    sign flips of the reviews, two-sided; q is the p corrected for all tests of the table (Benjamini & Hochberg).
+    Elsewhere the interval decides, and p, q, effect size and n_80 are NaN. A claim about the texts alone has one row,
     with the model null.
 
     Args:
@@ -223,7 +234,9 @@ def _verdict(claim: Claim, row: dict[str, Any], measurement: Measurement, settin
         return _by_interval(claim, interval, margin, measurement.beyond)
 
     by_interval = verdict = by(measurement.interval)
-    if verdict != NEGLIGIBLE and np.isfinite(row["p_value"]):
+    if verdict == NEGLIGIBLE and measurement.unit == REVIEWS and measurement.n < FEWEST_NEGLIGIBLE:
+        by_interval = verdict = UNDECIDED
+    elif verdict != NEGLIGIBLE and np.isfinite(row["p_value"]):
         estimate = measurement.interval.estimate
         holds = estimate > claim["above"] if "above" in claim else estimate < claim["below"]
         verdict = UNDECIDED if row["q_value"] >= 1 - settings.confidence else SUPPORTED if holds else CONTRADICTED

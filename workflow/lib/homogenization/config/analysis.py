@@ -70,7 +70,7 @@ class Contrasts(Section):
         description="Metrics to contrast; null: those of `metrics` that measure homogenization or attention and "
         "do not grow with the number of tokens alone.",
     )
-    draws: int = Field(10_000, ge=100, description="Bootstrap draws, and sign flips of the permutation test.")
+    draws: int = Field(10_000, ge=100, description="Sign flips of tests, and bootstrap draws of what is no mean.")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="Level of intervals; that of tests is 1 - confidence.")
     margin: float = Field(
         0.02,

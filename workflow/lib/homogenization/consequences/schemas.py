@@ -50,7 +50,7 @@ OUTCOMES_OF_HARM = {
 }
 ENDS = ("", "_low", "_high")
 #: A row for each model and condition: changes from the untouched run, of the originals, review by review. Intervals are
-#: BCa intervals. `_output` is the same after the last block.
+#: those of contrasts. `_output` is the same after the last block.
 HARM_SCHEMA = {
     **columns("model"),
     **condition_columns("kind", "pattern", "blocks", "strength"),

@@ -231,7 +231,7 @@ def _note(
     instead = ", ".join(label for name, label in shown.models if name in set(spread))
     note = (
         f"Line: mean difference Δ in {shown.label} over reviews, each against itself; its look is that of the variant "
-        f"or, below, of the control that is subtracted. Band: {100 * (1 - shown.alpha):.3g} % bootstrap interval; "
+        f"or, below, of the control that is subtracted. Band: {100 * (1 - shown.alpha):.3g} % interval; "
         f"n = {counted(counted_rows['n_reviews'])}. p: sign-flip test, corrected over the layers of a line (max-T). "
         f"{DEPTH_NOTE} One scale: 100 % is the range of the originals' median over the layers of the model"
         f"{f'; in {instead}, where reviews lie further apart than that, their standard deviation' if instead else ''}."

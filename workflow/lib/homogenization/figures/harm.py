@@ -165,7 +165,7 @@ def _note(table: pl.DataFrame) -> str:
     perturbations = ", ".join(table["perturbation"].drop_nulls().unique().sort()).replace("_", " ")
     return (
         "Point: change by a condition from the run with untouched attention, mean over layers and reviews; lines: its "
-        "95 % bootstrap intervals. A pattern's line leads from the untouched run (0, 0) over its "
+        "95 % intervals. A pattern's line leads from the untouched run (0, 0) over its "
         f"strengths{_doses(table)}: the larger the marker, the stronger. Tinted: the side where tokens are more alike. "
         f"Perturbed text: {perturbations or 'none'}. n = {counted(table['n_reviews'])}. A ring marks "
         "conditions in which another token took over the sink in some of them. Scales differ between panels."

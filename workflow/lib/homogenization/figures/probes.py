@@ -39,6 +39,6 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     handles.append(Line2D([], [], color=GREY, ls=(0, (1, 1.5)), label="original, labels permuted"))
     note = (
         "Line: mean over reviews of a logistic regression of pooled states, trained on the originals of other reviews; "
-        f"band: the 95 % bootstrap interval of the original. n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
+        f"band: the 95 % interval of the original. n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
     )
     return finish(figure, shown.title, note, handles)

@@ -41,7 +41,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     label_outer(panels, DEPTH_LABEL, {"shift": "shift (log scale)"})
     note = (
         "Line: distance of the pooled states of a text from those of its original, over the mean distance of that "
-        "original from the others; mean over reviews. Band: its 95 % bootstrap interval. "
+        "original from the others; mean over reviews. Band: its 95 % interval. "
         f"n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
     )
     return finish(figure, shown.title, note, variant_handles(read.texts, styles, set(styles)))

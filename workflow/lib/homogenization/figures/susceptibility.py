@@ -82,6 +82,6 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, styles: dict[str, PatternStyle]
 def _note(table: pl.DataFrame) -> str:
     return (
         "Line: mean over reviews of the derivative of the metric after the last block by the share λ of one block's "
-        "attention that goes to a pattern, at λ = 0; band: its 95 % bootstrap interval, not drawn for controls. Slopes "
+        "attention that goes to a pattern, at λ = 0; band: its 95 % interval, not drawn for controls. Slopes "
         f"of blocks add up to the slope of all. n = {counted(table['n_reviews'])}. Scales differ between panels."
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from homogenization.inference.doses import Condition, Runs, change
-from homogenization.inference.resampling import bca_interval, means, uniform_weights, weighted_means
+from homogenization.inference.resampling import means, uniform_weights, weighted_means
 
 
 @dataclass(frozen=True)
@@ -77,24 +77,6 @@ def _root(kl: np.ndarray) -> np.ndarray:
     return np.sqrt(kl.clip(min=0.0))
 
 
-@dataclass(frozen=True)
-class AtEqualKl:
-    """A comparison with a control at equal KL, by cell.
-
-    Attributes:
-        estimate: (cells,) NaN where the control's curve does not reach the condition's KL.
-        low: (cells,) lower end of the BCa interval.
-        high: (cells,) its upper end.
-        pseudo: (reviews, cells) pseudo-values of the jackknife, one for each review, NaN where it has none. Their mean
-            is the estimate up to its bias; what is said of the mean of reviews holds of them (Tukey 1958).
-    """
-
-    estimate: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    pseudo: np.ndarray
-
-
 def _of_same_reviews(
     changes: np.ndarray, kl: np.ndarray, control: Curve, scale: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, Curve]:
@@ -111,15 +93,13 @@ def _of_same_reviews(
     return np.where(there[:, None], changes, np.nan), np.where(there, kl, np.nan), left
 
 
-def compare_at_equal_kl(
+def less_by_review(
     changes: np.ndarray,
     kl: np.ndarray,
     control: Curve,
-    weights: np.ndarray,
-    confidence: float,
     scale: Callable[[np.ndarray], np.ndarray] | None = None,
-) -> AtEqualKl:
-    """`less_at_equal_kl` of the sample, with its interval and its pseudo-values.
+) -> np.ndarray:
+    """`less_at_equal_kl` as a mean over reviews: what each review adds to it.
 
     A review counts if the condition has it and the control has it at every strength that the comparison reads: with
     others on one side alone, the difference would be one of reviews.
@@ -128,21 +108,20 @@ def compare_at_equal_kl(
         changes: (reviews, cells) changes by the condition.
         kl: (reviews,) KL of the condition.
         control: the control's curve.
-        weights: (draws, reviews) bootstrap weights.
-        confidence: level of the interval, between 0 and 1.
         scale: as in `less_at_equal_kl`; another dose may stand in place of the KL.
+
+    Returns:
+        (reviews, cells) pseudo-values of the jackknife, moved so that their mean is the comparison; what is said of the
+        mean of reviews holds of them (Tukey 1958). NaN in reviews that do not count, and where the control's curve does
+        not reach the condition's KL.
     """
     n = len(kl)
     changes, kl, control = _of_same_reviews(changes, kl, control, scale or _root)
     estimate = less_at_equal_kl(changes, kl, control, uniform_weights(n), scale=scale)[0]
     without = less_at_equal_kl(changes, kl, control, (1 - np.eye(n)) / max(n - 1, 1), True, scale)
-    draws = less_at_equal_kl(changes, kl, control, weights, True, scale)
     present = ~np.isnan(changes)
-    counts = present.sum(axis=0)
-    pseudo = np.where(present & ~np.isnan(estimate), counts * estimate - (counts - 1) * without, np.nan)
-    few = counts < 2
-    low, high = bca_interval(estimate, draws, np.where(present, without, np.nan), confidence)
-    return AtEqualKl(estimate, np.where(few, np.nan, low), np.where(few, np.nan, high), pseudo)
+    pseudo = np.where(present, -(present.sum(axis=0) - 1) * without, np.nan)
+    return pseudo - means(pseudo) + estimate
 
 
 def moved_at_equal_kl(runs: Runs, condition: Condition, pattern: str, pseudo: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Intervals, tests and sample sizes of means over reviews, by resampling the reviews, for many cells at once.
+"""Intervals, tests and sample sizes of means over reviews, and resampling of the reviews, for many cells at once.
 
 A cell has one value for each review: a metric at a layer in a view, or its difference between two variants. `values`
 are (n, cells) float64 with a row for each review, NaN where a review has no value in the cell; NaN values are left out.
@@ -9,12 +9,17 @@ sign flips, so that a whole study is a few matrix products, and so that the depe
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import stdtrit
+
+from homogenization.tables.over_reviews import corrected_t, mean_reach
 
 _NUMBERS_AT_ONCE = 4_000_000  # resampled values in memory: 32 MB per array
-# Resampled values that differ by less, relative to the summed values, are ties up to rounding.
-_TIE = 1e-12
+_NUMBERS_IN_CACHE = 20_000
+_NO_VARIANCE = 1e-12  # of values whose mean square is 1: they do not vary
+# What differs by less, relative to its size, differs by rounding.
+_TIE = 1e-9
 _MOST_REVIEWS = 10**6
+FEWEST_NEGLIGIBLE = 16  # reviews; intervals of fewer are too short for skewed differences to be called negligible
 _LARGEST_EFFECT = 1e4  # two reviews find it; far beyond it, scipy's noncentral t is NaN
 
 
@@ -63,38 +68,6 @@ def weighted_means(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.divide(sums, totals, out=np.full_like(sums, np.nan), where=totals > 0).T
 
 
-def bca_interval(
-    estimate: np.ndarray, draws: np.ndarray, jackknife: np.ndarray, confidence: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Bias-corrected and accelerated bootstrap interval (Efron 1987, the formulas of Efron & Tibshirani 1993, ch. 14).
-
-    Args:
-        estimate: (cells,) statistic of the sample.
-        draws: (draws, cells) statistic of each bootstrap draw; NaN draws are left out.
-        jackknife: (n, cells) statistic without each review in turn; NaN entries are left out.
-        confidence: level of the interval, between 0 and 1.
-
-    Returns:
-        low and high, (cells,); NaN where the estimate or all draws are NaN.
-    """
-    ordered = np.sort(draws, axis=0)
-    counts = (~np.isnan(ordered)).sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        tie = _TIE * np.abs(np.nan_to_num(ordered)).max(axis=0, initial=0.0)
-        below = ((ordered < estimate - tie).sum(axis=0) + (ordered <= estimate + tie).sum(axis=0)) / 2
-        # an estimate beyond all draws would have an infinite correction
-        bias = ndtri((below / counts).clip(0.5 / counts, 1 - 0.5 / counts))
-        influence = np.nan_to_num(means(jackknife) - jackknife)
-        influence /= np.abs(influence).max(axis=0, initial=0.0)
-        acceleration = np.nan_to_num((influence**3).sum(axis=0) / (6 * (influence**2).sum(axis=0) ** 1.5))
-    bounds = []
-    for level in ((1 - confidence) / 2, (1 + confidence) / 2):
-        shifted = bias + ndtri(level)
-        share = ndtr(bias + shifted / (1 - acceleration * shifted))
-        bounds.append(_quantile(ordered, counts, np.where(np.isnan(estimate), np.nan, share)))
-    return bounds[0], bounds[1]
-
-
 def percentile_interval(draws: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     """Percentile bootstrap interval: low and high, (cells,), of `draws` (draws, cells); NaN draws are left out."""
     ordered = np.sort(draws, axis=0)
@@ -134,86 +107,88 @@ def _quantile(ordered: np.ndarray, counts: np.ndarray, share: np.ndarray) -> np.
     return np.where(known, low + (high - low) * (place - lower), np.nan)
 
 
-def mean_interval(values: np.ndarray, weights: np.ndarray, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """BCa bootstrap interval of the mean of each cell.
+def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Interval of the mean of each cell: Student's, which reaches further towards a long tail (`mean_reach`).
 
     Args:
         values: (n, cells), NaN values left out.
-        weights: (draws, n) weights from `bootstrap_weights`.
         confidence: level of the interval, between 0 and 1.
 
     Returns:
         low and high, (cells,); both the mean where all values of a cell are equal, NaN for fewer than two values.
     """
-    low, high = np.empty(values.shape[1]), np.empty(values.shape[1])
-    for cells in _chunks(values.shape[1], len(weights)):
-        low[cells], high[cells] = _mean_interval(values[:, cells], weights, confidence)
-    return low, high
-
-
-def _mean_interval(values: np.ndarray, weights: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    counts, mean = _counts(values), means(values)
-    without = (np.nansum(values, axis=0) - values) / np.where(counts > 1, counts - 1, np.nan)
-    bounds = bca_interval(mean, weighted_means(values, weights), without, confidence)
-    constant, too_few = ~_varies(values), counts < 2
-    low, high = (np.where(too_few, np.nan, np.where(constant, mean, bound)) for bound in bounds)
-    return low, high
+    counts, mean, error = _counts(values), means(values), _standard_error(values)
+    below, above = mean_reach(counts, skewness(values), confidence)
+    return mean - below * error, mean + above * error
 
 
 def sign_flip_p(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
-    """Two-sided p, (cells,), of the null that a cell's mean is 0, by flipping signs of reviews.
-
-    Valid where the differences are symmetric about 0 under the null: swapping the two variants of a review changes
-    nothing.
-
-    Args:
-        values: (n, cells), NaN values left out.
-        flips: (rows, n) signs from `sign_flips`.
-    """
-    p = np.empty(values.shape[1])
-    for cells in _chunks(values.shape[1], len(flips)):
-        chunk = np.nan_to_num(values[:, cells])
-        least = np.abs(chunk.sum(axis=0)) - _TIE * np.abs(chunk).sum(axis=0)
-        p[cells] = (np.abs(chunk.T @ flips.T) >= least[:, None]).mean(axis=1)
-    return np.where(_counts(values) > 1, p, np.nan)
+    """Two-sided p, (cells,), of the null that a cell's mean is 0, by flipping signs of reviews: see `flip_p`."""
+    chunks = _chunks(values.shape[1], len(flips))
+    return np.concatenate([np.empty(0), *(flip_p(values[:, cells], flips)[0] for cells in chunks)])
 
 
-def max_t_p(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
-    """Two-sided p, (cells,), of the null that a cell's mean is 0, corrected for all given cells.
+def flip_p(values: np.ndarray, flips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two-sided p of the null that a cell's mean is 0, and the same corrected for all given cells: (cells,) each.
 
-    Share of the flips whose largest |t| over the cells reaches the cell's own |t| (Westfall & Young 1993, single step).
+    The first is the share of the flips whose |`corrected_t`| reaches that of the values. It is exact where differences
+    are symmetric about 0 under the null: swapping the two variants of a review changes nothing. Where they are skewed,
+    the correction keeps it near its level. The second is the step-down max-T of Westfall & Young (1993): of the largest
+    |`corrected_t`| over the cells that are no more significant, and never below the p of a more significant cell.
     Reviews are flipped in all cells at once, so the correction costs little where neighbouring layers agree.
 
     Args:
-        values: (n, cells), NaN values left out; cells with fewer than two values are left out.
-        flips: (rows, n) signs from `sign_flips`.
+        values: (n, cells), NaN values left out; p is NaN in cells with fewer than two values.
+        flips: (rows, n) signs from `sign_flips`, the first of which change nothing.
     """
+    p = np.full((2, values.shape[1]), np.nan)
+    counted = np.flatnonzero(_counts(values) > 1)
+    size = _flipped_t(values[:, counted], flips)
+    order = np.argsort(size[0])
+    size = size[:, order]
+    least = size[0] - _TIE * (1 + size[0])
+    p[0, counted[order]] = (size >= least).mean(axis=0)
+    reached = (np.maximum.accumulate(size, axis=1, out=size) >= least).mean(axis=0)
+    p[1, counted[order]] = np.maximum.accumulate(reached[::-1])[::-1]
+    return p[0], p[1]
+
+
+def _flipped_t(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
+    """|`corrected_t`| of each cell, each with two values or more, in each flip: (rows, cells)."""
+    counts, present = _counts(values), np.nan_to_num(values)
+    scale = np.sqrt((present**2).sum(axis=0) / counts)
+    scaled = np.divide(present, scale, out=np.zeros_like(present), where=scale > 0)  # their mean square is 1
+    # t = ratio sqrt(n - 1), ratio = mean / sqrt(variance); adjusted as `skewness`
+    adjust = np.sqrt(counts * (counts - 1)) / np.maximum(counts - 2, 1)
+    found = np.empty((len(flips), values.shape[1]))
+    for rows in _chunks(len(flips), values.shape[1], _NUMBERS_IN_CACHE):
+        mean, cube = flips[rows] @ scaled / counts, flips[rows] @ scaled**3 / counts
+        square = mean**2
+        variance = np.maximum(1 - square, _NO_VARIANCE)
+        root = np.sqrt(variance)
+        skew = np.where(variance > _NO_VARIANCE, (cube + mean * (2 * square - 3)) * (adjust / (variance * root)), 0.0)
+        np.abs(corrected_t(mean * (np.sqrt(counts - 1) / root), counts, skew), out=found[rows])
+    return found
+
+
+def skewness(values: np.ndarray) -> np.ndarray:
+    """Adjusted skewness G1 of each cell, (cells,); NaN where fewer than three values, or none that vary."""
     counts = _counts(values)
-    counted = np.flatnonzero(counts > 1)
-    p = np.full(values.shape[1], np.nan)
-    largest = np.zeros(len(flips))
-    for chunk in _chunks(len(counted), len(flips)):
-        cells = counted[chunk]
-        shares = _shares_of_mean(values[:, cells], counts[cells], flips)
-        np.maximum(largest, _squared_t(shares, counts[cells]).max(axis=0), out=largest)
-    own = _shares_of_mean(values[:, counted], counts[counted], np.ones((1, len(values))))
-    least = _squared_t((own - _TIE).clip(min=0.0), counts[counted])[:, 0]
-    p[counted] = (len(flips) - np.searchsorted(np.sort(largest), least)) / len(flips)
-    return p
+    third = np.nansum(((values - means(values)) / np.where(_varies(values), _spread(values), np.nan)) ** 3, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        adjusted = third * counts / ((counts - 1) * (counts - 2))
+    return np.where((counts > 2) & _varies(values), adjusted, np.nan)
 
 
-def _shares_of_mean(values: np.ndarray, counts: np.ndarray, flips: np.ndarray) -> np.ndarray:
-    """Share of the squared mean in the mean square, (cells, rows) in [0, 1]; 0 where all values are 0."""
-    present = np.nan_to_num(values)
-    scale = np.sqrt(counts * (present**2).sum(axis=0))
-    scaled = np.divide(present, scale, out=np.zeros_like(present), where=scale > 0)
-    return ((scaled.T @ flips.T) ** 2).clip(max=1.0)
+def _spread(values: np.ndarray) -> np.ndarray:
+    """Standard deviation (n - 1) of each cell, (cells,): 0 where values do not vary, NaN for fewer than two."""
+    counts = _counts(values)
+    variance = np.nansum((values - means(values)) ** 2, axis=0) / np.where(counts > 1, counts - 1, np.nan)
+    return np.where(_varies(values) | (counts < 2), np.sqrt(variance), 0.0)
 
 
-def _squared_t(shares: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """t^2 = (n - 1) r / (1 - r) with r the share of the squared mean in the mean square; infinite for r = 1."""
-    with np.errstate(divide="ignore"):
-        return (counts - 1)[:, None] * shares / (1 - shares)
+def _standard_error(values: np.ndarray) -> np.ndarray:
+    return _spread(values) / np.sqrt(np.maximum(_counts(values), 1))
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
@@ -229,9 +204,8 @@ def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
 
 def effect_size(values: np.ndarray) -> np.ndarray:
     """Cohen's d_z of each cell, (cells,): mean / standard deviation (n - 1); NaN where the values do not vary."""
-    counts, mean = _counts(values), means(values)
-    variance = np.nansum((values - mean) ** 2, axis=0) / np.where(counts > 1, counts - 1, np.nan)
-    return mean / np.sqrt(np.where(_varies(values), variance, np.nan))
+    spread = _spread(values)
+    return means(values) / np.where(spread > 0, spread, np.nan)
 
 
 def reviews_for_power(effect: np.ndarray, power: float = 0.8, alpha: float = 0.05) -> np.ndarray:
@@ -269,9 +243,9 @@ def _power(size: np.ndarray, n: np.ndarray, alpha: float) -> np.ndarray:
     return nct.sf(critical, n - 1, shift) + nct.sf(critical, n - 1, -shift)
 
 
-def _chunks(n_cells: int, rows: int) -> Iterator[slice]:
-    size = max(1, _NUMBERS_AT_ONCE // max(rows, 1))
-    return (slice(start, start + size) for start in range(0, n_cells, size))
+def _chunks(n: int, rows: int, at_once: int | None = None) -> Iterator[slice]:
+    size = max(1, (at_once or _NUMBERS_AT_ONCE) // max(rows, 1))
+    return (slice(start, start + size) for start in range(0, n, size))
 
 
 def _counts(values: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Whether a few reviews carry a mean: a robust estimate, and the mean without the reviews that move it most.
+"""Whether a few reviews carry a mean: a robust estimate, and the mean without the largest and smallest values.
 
 `values` are (n, cells) float64 as in `resampling`: a row for each review, NaN where a review has no value in the cell.
 """
@@ -8,9 +8,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from homogenization.inference.resampling import means
-
-INFLUENTIAL = 0.05  # share of the reviews that are left out
+INFLUENTIAL = 0.05  # share of the reviews that are left out: at each end of those of a mean
 _EXACT = 60  # most values for which the distribution of the signed-rank statistic is counted out
 
 Estimates = tuple[np.ndarray, np.ndarray, np.ndarray]  # estimate, low and high of each cell
@@ -63,27 +61,30 @@ def _rejected(n: int, alpha: float) -> int:
     return int(np.searchsorted(np.cumsum(chances) / 2.0**n, alpha / 2, "right")) - 1
 
 
-def without_influential(values: np.ndarray, confidence: float, share: float = INFLUENTIAL) -> Estimates:
-    """Mean of each cell without the values that influence it most, which lie farthest from it, with Student's interval.
+def trimmed_mean(values: np.ndarray, confidence: float) -> Estimates:
+    """Mean of each cell without its smallest and its largest 5 %, with the interval of Yuen's test (1974).
 
-    Values on both sides count, so that the mean of a symmetric sample stays where it is.
+    The interval is Student's, with the variance of the winsorised values, in which those that are
+    left out are moved to the next that stay. It estimates the trimmed mean of what the values are drawn from.
 
     Args:
-        values: (n, cells), NaN values left out.
+        values: (n, cells), NaN values left out; `INFLUENTIAL` of them, rounded up, at each end.
         confidence: level of the interval, between 0 and 1.
-        share: share of the values that are left out, rounded up.
 
     Returns:
-        estimate, low and high, (cells,); low and high are NaN where fewer than two values stay.
+        estimate, low and high, (cells,); NaN where no value stays, low and high also where only one does.
     """
-    distance = np.nan_to_num(np.abs(values - means(values)), nan=-1.0)
+    ordered = np.sort(values, axis=0)  # NaN last
     counts = (~np.isnan(values)).sum(axis=0)
-    rank = np.empty(values.shape, dtype=np.int64)
-    np.put_along_axis(rank, np.argsort(-distance, axis=0, kind="stable"), np.arange(len(values))[:, None], axis=0)
-    kept = np.where(rank < np.ceil(share * counts), np.nan, values)
-    n = (~np.isnan(kept)).sum(axis=0)
-    estimate = means(kept)
-    degrees = np.where(n > 1, n - 1, np.nan)
-    error = np.sqrt(np.nansum((kept - estimate) ** 2, axis=0) / degrees / n.clip(1))
-    reach = stdtrit(degrees, (1 + confidence) / 2) * error
+    cut = np.ceil(INFLUENTIAL * counts).astype(np.int64)
+    kept = counts - 2 * cut
+    ends = [np.take_along_axis(ordered, np.clip(at, 0, len(values) - 1)[None], 0) for at in (cut, counts - 1 - cut)]
+    moved = np.where(np.isnan(ordered) | (kept < 1), np.nan, np.clip(ordered, *ends))
+    place = np.arange(len(values))[:, None]
+    stay = (place >= cut) & (place < counts - cut)
+    estimate = np.where(stay, ordered, 0.0).sum(axis=0) / np.where(kept > 0, kept, np.nan)
+    centre = np.nansum(moved, axis=0) / counts.clip(1)
+    squares = np.nansum((moved - centre) ** 2, axis=0)
+    degrees = np.where(kept > 1, kept - 1, np.nan)
+    reach = stdtrit(degrees, (1 + confidence) / 2) * np.sqrt(squares / degrees / kept.clip(1))
     return estimate, estimate - reach, estimate + reach

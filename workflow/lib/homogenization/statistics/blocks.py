@@ -8,7 +8,7 @@ from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 #: A row for each model, variant, quantity, metric, view and layer: what happens in each block. It exists with
 #: `extrema.parquet`. All blocks are in it, so that an extremum can be compared with the others. Intervals are 95 %
-#: Student t intervals; null for positions and secondary sinks.
+#: intervals; null for positions and secondary sinks.
 BLOCKS_SCHEMA = {
     **columns("model", "variant"),
     "layer": pl.Int32,  #: the block that ends there, or the layer after it
@@ -57,7 +57,7 @@ def blocks_table(
     block that ends there, under the component's name, by `view` and `metric` of the stream, with `in_stream` where the
     component stands in the stream, so that these changes sum to that of the block; the mean positional mass of
     its heads; and the share of reviews with a secondary sink, by norm and by attention, between the median blocks in
-    which it is one. Means over reviews have 95 % Student t intervals.
+    which it is one. Means over reviews have 95 % intervals.
 
     Args:
         metrics: tables/metrics.parquet.

@@ -55,6 +55,6 @@ def tabulate(
     changed = shifts_of_changed(readings, similarity)
     shifts = shifts_table(changed, similarity, controls, draws, confidence, seed)
     predictability = predictability_table(metrics, originals, draws, confidence, seed)
-    harm = harm_table(read_table(inputs.consequences), perturbations, draws, confidence, seed)
+    harm = harm_table(read_table(inputs.consequences), perturbations, confidence)
     answers = answers_table(probes, predictability, shifts, harm, models, words)
     return probes, shifts, predictability, harm, answers

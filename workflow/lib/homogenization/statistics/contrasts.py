@@ -10,18 +10,18 @@ import polars as pl
 
 from homogenization.inference.layers import depth_ranges
 from homogenization.inference.resampling import (
+    FEWEST_NEGLIGIBLE,
     benjamini_hochberg,
-    bootstrap_weights,
     effect_size,
-    max_t_p,
+    flip_p,
     mean_interval,
     means,
     medians,
     reviews_for_power,
-    sign_flip_p,
     sign_flips,
+    skewness,
 )
-from homogenization.inference.robust import hodges_lehmann, without_influential
+from homogenization.inference.robust import hodges_lehmann, trimmed_mean
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table
@@ -33,8 +33,8 @@ from homogenization.vocabulary.verdicts import NEGLIGIBLE, NOT_TESTED, UNDECIDED
 
 #: A row for each model, contrast, point, layer, view and metric, sorted by these. Differences are variant − minus,
 #: review by review, over the reviews that are accepted in both and whose two texts differ. A contrast that is not
-#: tested has rows with a reason, and NaN for every estimate, p and q. Intervals of means are BCa bootstrap intervals at
-#: `contrasts.confidence`.
+#: tested has rows with a reason, and NaN for every estimate, p and q. Intervals of means are Student's with Hall's
+#: correction ([statistics](statistics.md#contrasts)) at `contrasts.confidence`.
 CONTRASTS_SCHEMA = {
     **columns("model", "variant", "minus", "point", "layer", "depth", "view", "metric"),
     "depends_on_length": pl.Boolean,  #: whether the metric changes with the number of tokens alone
@@ -44,7 +44,8 @@ CONTRASTS_SCHEMA = {
     #: reviews whose two texts differ / reviews accepted in both and read by the model; NaN without any
     "share_changed": pl.Float64,
     #: `negligible`: the interval lies within `contrasts.margin` × `depth_range`, or × `review_sd` where that is larger,
-    #: of 0; else `higher` or `lower`: `p_max_t` below 1 − `contrasts.confidence`; else `undecided`; `not tested`
+    #: of 0 (of fewer than 16 reviews this is `undecided`); else `higher` or `lower`: `p_max_t` below
+    #: 1 − `contrasts.confidence`; else `undecided`; `not tested`
     "verdict": pl.String,
     "fragile": pl.Boolean,  #: whether the interval of `robust` or of `kept` gives another verdict than a decided one
     **dict.fromkeys(("mean", "median"), pl.Float64),  #: of the differences; NaN without reviews
@@ -59,12 +60,14 @@ CONTRASTS_SCHEMA = {
     #: Hodges-Lehmann estimate of the difference; its interval is from the signed-rank test, NaN for fewer than six
     #: reviews
     **with_ends("robust"),
-    #: mean difference without the 5 % of the reviews that lie farthest from the mean; its interval is Student's t
+    #: mean difference without the smallest and the largest 5 % of the differences; its interval is that of Yuen's test
     **with_ends("kept"),
     "effect_size": pl.Float64,  #: Cohen's d_z: mean / standard deviation of the differences; NaN where all are equal
+    "skewness": pl.Float64,  #: of the differences, adjusted (G1); NaN where all are equal
     "p_value": pl.Float64,  #: two-sided sign-flip permutation test of mean 0
     "q_value": pl.Float64,  #: false-discovery rate over all tests of the model; what is not tested is no part of them
-    "p_max_t": pl.Float64,  #: p corrected over the layers of the residual stream; equals `p_value` for `final_norm`
+    #: p corrected over the layers of the residual stream; equals `p_value` for `final_norm`
+    "p_max_t": pl.Float64,
     "n_80": pl.Float64,  #: reviews for 80 % power; infinite above 10⁶, NaN without an effect size
     #: mean difference on `contrasts.common_tokens` tokens, and the ends of its interval; NaN where not computed
     **dict.fromkeys(("mean_common", "ci_low_common", "ci_high_common"), pl.Float64),
@@ -85,8 +88,7 @@ _KEYS = ("model", "variant", "minus", "point", "layer", "view", "metric")
 # Relative uncertainty of values from float64 singular values: the same tokens in another order differ by rounding.
 _PRECISION = 1e-9
 
-# contrasts of the same number of reviews share their draws
-_weights = lru_cache(maxsize=2)(bootstrap_weights)
+# contrasts of the same number of reviews share their flips
 _flips = lru_cache(maxsize=2)(sign_flips)
 
 
@@ -115,9 +117,9 @@ def contrast_table(
         names: metrics to contrast; those that `metrics` lacks are left out.
         margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which a
             difference is negligible.
-        draws: number of bootstrap draws, and of sign flips.
+        draws: number of sign flips.
         confidence: level of the intervals; sample sizes are for a test at the level 1 - confidence.
-        seed: seed of draws and flips, the same for every model.
+        seed: seed of the flips, the same for every model.
         openings: the table `opening_tokens`; None where first tokens are not known.
 
     Returns:
@@ -150,7 +152,7 @@ def _judged(table: pl.DataFrame, margin: float, alpha: float) -> pl.DataFrame:
         pl.when(pl.col("reason").is_not_null())
         .then(pl.lit(NOT_TESTED))
         .when(found == NEGLIGIBLE)
-        .then(found)
+        .then(pl.when(pl.col("n_reviews") >= FEWEST_NEGLIGIBLE).then(found).otherwise(pl.lit(UNDECIDED)))
         .when(decides)
         .then(direction)
         .otherwise(pl.lit(UNDECIDED))
@@ -207,16 +209,14 @@ def _contrasts_of_model(
                 reason = f"{n_reviews} of {n_changed} accepted reviews read by {model}; at least {n_needed} are needed"
         columns = {"n_reviews": np.full(len(cells), n_reviews)}
         if reason is None:
-            weights, flips = _weights(len(reviews), draws, seed), _flips(len(reviews), draws, seed)
             values = _differences(*(_matrix(rows, reviews, cells) for rows in pair))
             drawn = [_matrix(on_common[name,], reviews, cells) for name in (variant, minus) if (name,) in on_common]
-            columns = _numbers(values, cells, weights, flips, confidence)
-            columns |= _on_common_length(drawn, weights, confidence, len(cells))
+            columns = _numbers(values, cells, _flips(len(reviews), draws, seed), confidence)
+            columns |= _on_common_length(drawn, confidence, values.shape)
             stay = openings is not None and reviews_whose_first_token_stays(openings, model, (variant, minus))
             if isinstance(stay, list):
                 stays = reviews["review_id"].is_in(stay).to_numpy()
-                drawn_again = _weights(stays.sum(), draws, seed) if n_needed <= stays.sum() < len(stays) else None
-                columns |= _where_the_first_stays(values, stays, columns, drawn_again, confidence)
+                columns |= _where_the_first_stays(values[stays], n_needed, confidence)
         parts.append(
             cells.with_columns(
                 pl.lit(model).alias("model"),
@@ -234,14 +234,12 @@ def _contrasts_of_model(
     return table.with_columns(q_values).select(*CONTRASTS_SCHEMA).cast(CONTRASTS_SCHEMA)
 
 
-def _numbers(
-    values: np.ndarray, cells: pl.DataFrame, weights: np.ndarray, flips: np.ndarray, confidence: float
-) -> dict[str, np.ndarray]:
+def _numbers(values: np.ndarray, cells: pl.DataFrame, flips: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
     """The columns of the differences `values` (reviews, cells), without q."""
-    low, high = mean_interval(values, weights, confidence)
+    low, high = mean_interval(values, confidence)
     effect = effect_size(values)
     robust = zip(("robust", "robust_low", "robust_high"), hodges_lehmann(values, confidence), strict=True)
-    kept = zip(("kept", "kept_low", "kept_high"), without_influential(values, confidence), strict=True)
+    kept = zip(("kept", "kept_low", "kept_high"), trimmed_mean(values, confidence), strict=True)
     return {
         "n_reviews": (~np.isnan(values)).sum(axis=0),
         "mean": means(values),
@@ -251,8 +249,8 @@ def _numbers(
         **dict(robust),
         **dict(kept),
         "effect_size": effect,
-        "p_value": sign_flip_p(values, flips),
-        "p_max_t": _family_p(values, cells, flips),
+        "skewness": skewness(values),
+        **_tests(values, cells, flips),
         "n_80": reviews_for_power(effect, power=0.8, alpha=1 - confidence),
     }
 
@@ -272,52 +270,34 @@ def _differences(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.where(same, 0.0, difference)
 
 
-def _family_p(values: np.ndarray, cells: pl.DataFrame, flips: np.ndarray) -> np.ndarray:
-    """(cells,) p corrected over the layers of the same point, view and metric."""
-    p = np.empty(len(cells))
+def _tests(values: np.ndarray, cells: pl.DataFrame, flips: np.ndarray) -> dict[str, np.ndarray]:
+    """The p of each cell, (cells,), and the same corrected over the layers of the same point, view and metric."""
+    p = np.empty((2, len(cells)))
     for family in cells.group_by(_FAMILY).agg(pl.col("cell"))["cell"]:
-        p[family.to_numpy()] = max_t_p(values[:, family.to_numpy()], flips)
-    return p
+        p[:, family.to_numpy()] = flip_p(values[:, family.to_numpy()], flips)
+    return {"p_value": p[0], "p_max_t": p[1]}
 
 
 def _on_common_length(
-    matrices: Sequence[np.ndarray], weights: np.ndarray, confidence: float, n_cells: int
+    matrices: Sequence[np.ndarray], confidence: float, shape: tuple[int, int]
 ) -> dict[str, np.ndarray | pl.Series]:
     """The columns `_common` of the matrices of both variants: NaN and null where no review has both values."""
-    values = np.full((weights.shape[1], n_cells), np.nan)
-    if len(matrices) == 2:
-        values = _differences(*matrices)
-    counts = (~np.isnan(values)).sum(axis=0)
-    counted = np.flatnonzero(counts)
-    low, high = np.full(n_cells, np.nan), np.full(n_cells, np.nan)
-    low[counted], high[counted] = mean_interval(values[:, counted], weights, confidence)
+    values = _differences(*matrices) if len(matrices) == 2 else np.full(shape, np.nan)
+    low, high = mean_interval(values, confidence)
     return {
         "mean_common": means(values),
         "ci_low_common": low,
         "ci_high_common": high,
-        "n_common": pl.Series(counts).replace(0, None),
+        "n_common": pl.Series((~np.isnan(values)).sum(axis=0)).replace(0, None),
     }
 
 
-def _where_the_first_stays(
-    values: np.ndarray,
-    stays: np.ndarray,
-    of_all: dict[str, np.ndarray | pl.Series],
-    weights: np.ndarray | None,
-    confidence: float,
-) -> dict[str, np.ndarray]:
-    """The columns `_same_first`, of the reviews (reviews,) that `stays` marks; those of all reviews where all do.
-
-    `weights` are those of these reviews; None where these are all, or too few for numbers.
-    """
-    numbers = dict.fromkeys(("mean", "ci_low", "ci_high"), np.full(values.shape[1], np.nan))
-    if stays.all():
-        numbers = {name: of_all[name] for name in numbers}
-    elif weights is not None:
-        low, high = mean_interval(values[stays], weights, confidence)
-        numbers = {"mean": means(values[stays]), "ci_low": low, "ci_high": high}
-    count = (~np.isnan(values[stays])).sum(axis=0)
-    return {"n_same_first": count, **{f"{name}_same_first": column for name, column in numbers.items()}}
+def _where_the_first_stays(values: np.ndarray, least: int, confidence: float) -> dict[str, np.ndarray]:
+    """The columns `_same_first` of differences of reviews whose first token stays; NaN for fewer than `least`."""
+    numbers = [means(values), *mean_interval(values, confidence)]
+    numbers = [np.where(len(values) >= least, column, np.nan) for column in numbers]
+    names = (f"{name}_same_first" for name in ("mean", "ci_low", "ci_high"))
+    return {"n_same_first": (~np.isnan(values)).sum(axis=0), **dict(zip(names, numbers, strict=True))}
 
 
 def tabulate(
@@ -342,9 +322,9 @@ def tabulate(
         min_reviews: fewest reviews, accepted in both variants with texts that differ, with which a contrast is tested.
         margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which a
             difference is negligible.
-        draws: number of bootstrap draws, and of sign flips.
+        draws: number of sign flips.
         confidence: level of the intervals.
-        seed: seed of draws and flips.
+        seed: seed of the flips.
     """
     balance = read_csv(inputs.balance, BALANCE_SCHEMA) if inputs.balance else None
     similarity = read_table(inputs.similarity)

@@ -27,8 +27,8 @@ from homogenization.run.parquet import read_table
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import REGIONS, RESIDUAL_STREAM
 
-#: A row for each model, variant, view, metric and statistic, along the residual stream. Intervals are BCa intervals
-#: over reviews.
+#: A row for each model, variant, view, metric and statistic, along the residual stream. Intervals are those of
+#: [contrasts](#contrastsparquet) over reviews.
 DEPTH_SCHEMA = {
     **columns("model", "variant", "view", "metric"),
     #: `slope`; `net_change`, `net_change_after_first`: value at the output minus that before the first block, and minus
@@ -49,7 +49,7 @@ SCHEMAS = (DEPTH_SCHEMA,)
 def depth_table(metrics: pl.DataFrame, names: Sequence[str], draws: int, confidence: float, seed: int) -> pl.DataFrame:
     """Every statistic of change over depth along the residual stream: the table `depth` (`DEPTH_SCHEMA`).
 
-    Each review has its slope, net changes and rates: estimates are their means over reviews, with BCa intervals.
+    Each review has its slope, net changes and rates: estimates are their means over reviews, with their intervals.
     `steepest` is found in the mean over reviews, and its interval spans the steps that the draws find. An estimate
     without a value is NaN.
 
@@ -83,7 +83,7 @@ def _rows_of_job(job: LayerValues, draws: int, confidence: float, seed: int) -> 
     values = np.stack(list(by_review.values()), axis=-1).transpose(1, 0, 2).reshape(len(job.review_ids), -1)
     counts = (~np.isnan(values)).sum(axis=0)
     means = weighted_means(values, uniform_weights(len(values)))[0]
-    summary = np.stack([counts, means, *mean_interval(values, weights, confidence)], axis=-1)
+    summary = np.stack([counts, means, *mean_interval(values, confidence)], axis=-1)
     rows = []
     for cell, (view, metric) in enumerate(job.cells):
         of_cell = summary[cell * len(by_review) : (cell + 1) * len(by_review)].tolist()

@@ -7,7 +7,7 @@ import polars as pl
 
 from homogenization.consequences.schemas import ENDS, HARM_SCHEMA, OUTCOMES_OF_HARM
 from homogenization.inference.doses import CONTROLS, Condition, Runs, change, runs_of
-from homogenization.inference.resampling import bootstrap_weights, mean_interval, means
+from homogenization.inference.resampling import mean_interval, means
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.vocabulary.consequences import SHIFT
 from homogenization.vocabulary.numbers import NO_HEAD
@@ -19,9 +19,7 @@ def is_placebo(kind: str, pattern: str | None) -> bool:
     return pattern in CONTROLS.get(kind, ())
 
 
-def harm_table(
-    consequences: pl.DataFrame, perturbations: Sequence[str], draws: int, confidence: float, seed: int
-) -> pl.DataFrame:
+def harm_table(consequences: pl.DataFrame, perturbations: Sequence[str], confidence: float) -> pl.DataFrame:
     """The change from the untouched run by each condition, review by review, on the originals: `HARM_SCHEMA`.
 
     All reviews count, those in which another token took over the sink too; `n_sink_moved` counts these. KL and shift
@@ -30,9 +28,7 @@ def harm_table(
     Args:
         consequences: tables/consequences.parquet.
         perturbations: names of the perturbed texts.
-        draws: number of bootstrap draws.
-        confidence: level of the BCa intervals.
-        seed: seed of the draws.
+        confidence: level of the intervals.
     """
     rows = []
     perturbation = perturbations[0] if perturbations else None
@@ -60,8 +56,7 @@ def harm_table(
                 "reason": NO_HEAD if np.isnan(by_outcome["kl"]).all() else None,
             }
             for name, values in by_outcome.items():
-                weights = bootstrap_weights(len(values), draws, seed)
-                low, high = mean_interval(values[:, None], weights, confidence)
+                low, high = mean_interval(values[:, None], confidence)
                 numbers = (float(means(values[:, None])[0]), float(low[0]), float(high[0]))
                 row |= {f"{name}{end}": number for end, number in zip(ENDS, numbers, strict=True)}
             rows.append(row)

@@ -24,10 +24,9 @@ from homogenization.inference.doses import (
     runs_of,
     too_few,
 )
-from homogenization.inference.equal_kl import compare_at_equal_kl, curve_of, moved_at_equal_kl
+from homogenization.inference.equal_kl import curve_of, less_by_review, moved_at_equal_kl
 from homogenization.inference.resampling import (
     benjamini_hochberg,
-    bootstrap_weights,
     mean_interval,
     means,
     sign_flip_p,
@@ -77,7 +76,6 @@ _SLOPE_CELL = ("block", "layer", "view", "metric")
 
 
 class _Draws(NamedTuple):
-    weights: np.ndarray
     flips: np.ndarray
     confidence: float
     min_reviews: int
@@ -91,9 +89,9 @@ def effects_table(intervened: pl.DataFrame, draws: int, confidence: float, seed:
 
     Args:
         intervened: the table `intervened`.
-        draws: number of bootstrap draws, and of sign flips, which all rows of a model and variant share.
+        draws: number of sign flips, which all rows of a model and variant share.
         confidence: level of the intervals, between 0 and 1.
-        seed: seed of the draws and flips.
+        seed: seed of the flips.
         min_reviews: fewest reviews with which an effect is tested.
     """
     parts = [pl.DataFrame(schema=EFFECTS_SCHEMA)]
@@ -108,7 +106,7 @@ def effects_table(intervened: pl.DataFrame, draws: int, confidence: float, seed:
 
 
 def _draws(n: int, draws: int, confidence: float, seed: int, min_reviews: int) -> _Draws:
-    return _Draws(bootstrap_weights(n, draws, seed), sign_flips(n, draws, seed), confidence, min_reviews)
+    return _Draws(sign_flips(n, draws, seed), confidence, min_reviews)
 
 
 def _estimands(runs: Runs, drawn: _Draws) -> Iterator[dict[str, Any]]:
@@ -146,31 +144,22 @@ def _row(
 
 
 def _of_mean(values: np.ndarray, drawn: _Draws, reason: str | None = None) -> dict[str, np.ndarray]:
-    """Mean over reviews of `values` (reviews, cells), its BCa interval and its p; `reason`: why it is not tested."""
-    low, high = mean_interval(values, drawn.weights, drawn.confidence)
-    return _tested_numbers({"estimate": means(values), "ci_low": low, "ci_high": high}, values, drawn, reason)
+    """Mean over reviews of `values` (reviews, cells), its interval, p, number of reviews, and why it is not tested.
+
+    NaN for what is not tested, for lack of reviews or for the `reason` that is given.
+    """
+    n_reviews = (~np.isnan(values)).sum(axis=0)
+    reasons = np.array([reason or too_few(n, drawn.min_reviews) for n in n_reviews.tolist()], dtype=object)
+    numbers = means(values), *mean_interval(values, drawn.confidence), sign_flip_p(values, drawn.flips)
+    tested = [np.where(np.equal(reasons, None), column, np.nan) for column in numbers]
+    named = dict(zip(("estimate", "ci_low", "ci_high", "p_value"), tested, strict=True))
+    return named | {"n_reviews": n_reviews, "reason": reasons}
 
 
 def _at_equal_kl(runs: Runs, condition: Condition, control: str, drawn: _Draws) -> dict[str, np.ndarray]:
-    changes, kl, curve = change(runs, condition), runs.kl[condition], curve_of(runs, condition, control)
-    compared = compare_at_equal_kl(changes, kl, curve, drawn.weights, drawn.confidence)
-    bounds = {"estimate": compared.estimate, "ci_low": compared.low, "ci_high": compared.high}
-    moved = moved_at_equal_kl(runs, condition, control, compared.pseudo)
-    return _tested_numbers(bounds, compared.pseudo, drawn) | {"n_sink_moved": moved.sum()}
-
-
-def _tested_numbers(
-    bounds: dict[str, np.ndarray], values: np.ndarray, drawn: _Draws, reason: str | None = None
-) -> dict[str, np.ndarray]:
-    """`bounds` with number of reviews, p and reason; NaN for what is not tested."""
-    n_reviews = (~np.isnan(values)).sum(axis=0)
-    reasons = np.array([reason or too_few(n, drawn.min_reviews) for n in n_reviews.tolist()], dtype=object)
-    numbers = bounds | {"p_value": sign_flip_p(values, drawn.flips)}
-    tested = np.equal(reasons, None)
-    return {name: np.where(tested, column, np.nan) for name, column in numbers.items()} | {
-        "n_reviews": n_reviews,
-        "reason": reasons,
-    }
+    pseudo = less_by_review(change(runs, condition), runs.kl[condition], curve_of(runs, condition, control))
+    moved = moved_at_equal_kl(runs, condition, control, pseudo)
+    return _of_mean(pseudo, drawn) | {"n_sink_moved": moved.sum()}
 
 
 def slopes_table(
@@ -185,9 +174,9 @@ def slopes_table(
         slopes: slopes of all jobs (`SLOPES_SCHEMA`).
         intervened: the table `intervened`, which says what depth does to each metric, and whether a norm follows
             attention.
-        draws: number of bootstrap draws, and of sign flips, which all rows of a model and variant share.
+        draws: number of sign flips, which all rows of a model and variant share.
         confidence: level of the intervals, between 0 and 1.
-        seed: seed of the draws and flips.
+        seed: seed of the flips.
         min_reviews: fewest reviews with which a slope is tested.
     """
     normed = set(intervened.filter("branch_norm")["model"])
@@ -268,9 +257,9 @@ def tabulate(
     Args:
         inputs: files of the tables `intervened` and `similarity`, and `slopes`, the files of slopes of all
             jobs, none where the study computes no slopes.
-        draws: number of bootstrap draws, and of sign flips.
+        draws: number of sign flips.
         confidence: level of the intervals.
-        seed: seed of draws and flips.
+        seed: seed of the flips.
         min_reviews: fewest reviews with which an effect or a slope is tested.
     """
     of_jobs = [pl.DataFrame(schema=SLOPES_SCHEMA), *map(read_table, inputs.slopes)]

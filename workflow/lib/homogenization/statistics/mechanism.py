@@ -28,7 +28,7 @@ DELIVERED_MEANS_SCHEMA = {
     **columns("model", "variant", "block"),
     **condition_columns("pattern"),
     **columns("n_reviews"),
-    #: as in the [files of jobs](#files-of-jobs), mean over reviews, with the BCa
+    #: as in the [files of jobs](#files-of-jobs), mean over reviews, with its
     #: interval over reviews
     **with_ends(*DELIVERED_NUMBERS),
     **condition_columns("reason"),
@@ -37,10 +37,8 @@ SCHEMAS = DELIVERED_MEANS_SCHEMA, MECHANISM_SCHEMA
 _TESTED = tuple(f"{name}{end}" for name in ("agreement", "rank_correlation") for end in ENDS)
 
 
-def delivered_table(
-    delivered: pl.DataFrame, draws: int, confidence: float, seed: int, min_reviews: int
-) -> pl.DataFrame:
-    """Means over reviews by block and pattern, with BCa intervals: `DELIVERED_MEANS_SCHEMA`, sorted by its keys.
+def delivered_table(delivered: pl.DataFrame, confidence: float, min_reviews: int) -> pl.DataFrame:
+    """Means over reviews by block and pattern, with their intervals: `DELIVERED_MEANS_SCHEMA`, sorted by its keys.
 
     Args:
         delivered: rows of all jobs (`DELIVERED_SCHEMA`).
@@ -52,7 +50,7 @@ def delivered_table(
     parts = [pl.DataFrame(schema=DELIVERED_MEANS_SCHEMA)]
     for names, blocks, values in _by_run(delivered):
         flat = np.concatenate([values[name] for name in DELIVERED_NUMBERS], axis=1)
-        bounds = means(flat), *mean_interval(flat, bootstrap_weights(len(flat), draws, seed), confidence)
+        bounds = means(flat), *mean_interval(flat, confidence)
         n_reviews = (~np.isnan(values["predicted"])).sum(axis=0)
         tested = np.tile(n_reviews >= min_reviews, len(DELIVERED_NUMBERS))
         bounds = [np.where(tested, bound, np.nan) for bound in bounds]
@@ -143,5 +141,5 @@ def tabulate(
     """
     of_jobs = [pl.DataFrame(schema=DELIVERED_SCHEMA), *map(read_table, inputs.delivered)]
     delivered = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
-    settings = (draws, confidence, seed, min_reviews)
-    return delivered_table(delivered, *settings), mechanism_table(delivered, *settings)
+    means_of_blocks = delivered_table(delivered, confidence, min_reviews)
+    return means_of_blocks, mechanism_table(delivered, draws, confidence, seed, min_reviews)

@@ -1,14 +1,13 @@
 """The tables `probes` and `shifts`: what is read of pooled states, layer by layer, with intervals over reviews."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from homogenization.inference.resampling import (
     benjamini_hochberg,
-    bootstrap_weights,
     mean_interval,
     means,
     sign_flip_p,
@@ -28,7 +27,7 @@ _NUMBERS = {
     **columns("q_value"),
 }
 #: A row for each model, condition, text (`variant`), quantity, comparison and layer
-#: ([consequences](consequences.md#what-is-measured)). Intervals are BCa intervals.
+#: ([consequences](consequences.md#what-is-measured)).
 PROBES_SCHEMA = {
     **_KEYS,
     #: `log_loss` in nats, `accuracy`, and the same with permuted labels: `null_log_loss`, `null_accuracy`, of the
@@ -40,7 +39,7 @@ PROBES_SCHEMA = {
     **_NUMBERS,
 }
 #: A row for each model, condition, text (`variant`), comparison and layer, over the texts that differ from their
-#: original. Intervals are BCa intervals.
+#: original.
 SHIFTS_SCHEMA = {
     **_KEYS,
     #: null for the shift itself; what is subtracted: a perturbed text or a control, in the same condition, or
@@ -57,14 +56,6 @@ QUANTITIES = {  # column of the readings -> quantity of the table
 COMPARED = "log_loss"  # the quantity that is compared
 
 _Key = tuple[tuple, str]  # condition and variant
-
-
-class Draws(NamedTuple):
-    """Bootstrap weights, sign flips, and the level of intervals."""
-
-    weights: np.ndarray
-    flips: np.ndarray
-    confidence: float
 
 
 def with_condition(rows: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
@@ -92,9 +83,9 @@ def probes_table(
         readings: `POOLED_READINGS_SCHEMA` with the columns of `CONDITION`.
         similarity: tables/similarity.parquet.
         controls: by variant and role, the name of its control.
-        draws: number of bootstrap draws and of sign flips.
+        draws: number of sign flips.
         confidence: level of the intervals.
-        seed: seed of the draws.
+        seed: seed of the flips.
     """
     parts = [pl.DataFrame(schema=PROBES_SCHEMA)]
     for column, quantity in QUANTITIES.items():
@@ -144,19 +135,18 @@ def _by_layer(
         values, layers = matrices(of_model, column)
         added = matrices(of_model, in_scales)[0] if in_scales else None
         reviews = of_model["review_id"].unique().sort()
-        n = len(reviews)
-        drawn = Draws(bootstrap_weights(n, draws, seed), sign_flips(n, draws, seed), confidence)
+        tested = sign_flips(len(reviews), draws, seed), confidence
         for key in values:
             condition, variant = key
             labels = {"model": model, "variant": variant, **dict(zip(CONDITION, condition, strict=True))}
             (own,) = _together(values, added, key)
-            parts.append(_rows(layers, labels, own, None, drawn))
+            parts.append(_rows(layers, labels, own, None, *tested))
             for minus, other in _compared(values, key, controls, always):
                 difference = np.subtract(*_together(values, added, key, other))
                 if other[1] != variant:
                     same = same_texts(similarity, variant, other[1])["review_id"]
                     difference[reviews.is_in(same.implode()).to_numpy()] = np.nan
-                parts.append(_rows(layers, labels, difference, minus, drawn))
+                parts.append(_rows(layers, labels, difference, minus, *tested))
     table = pl.concat(parts)
     keys = [*_KEYS, "minus", "layer"]
     return table.filter(pl.col("n_reviews") > 0).sort(keys, nulls_last=False)
@@ -214,11 +204,16 @@ def _compared(
 
 
 def _rows(
-    layers: pl.DataFrame, labels: Mapping[str, Any], values: np.ndarray, minus: str | None, drawn: Draws
+    layers: pl.DataFrame,
+    labels: Mapping[str, Any],
+    values: np.ndarray,
+    minus: str | None,
+    flips: np.ndarray,
+    confidence: float,
 ) -> pl.DataFrame:
-    low, high = mean_interval(values, drawn.weights, drawn.confidence)
+    low, high = mean_interval(values, confidence)
     numbers = {"n_reviews": (~np.isnan(values)).sum(axis=0), "estimate": means(values), "ci_low": low, "ci_high": high}
-    p = sign_flip_p(values, drawn.flips) if minus is not None else np.full(len(layers), np.nan)
+    p = sign_flip_p(values, flips) if minus is not None else np.full(len(layers), np.nan)
     names = {name: pl.lit(value) for name, value in {**labels, "minus": minus}.items()}
     table = layers.with_columns(**names, p_value=pl.Series(p), q_value=pl.lit(np.nan)).with_columns(
         pl.Series(name, column) for name, column in numbers.items()

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.inference.doses import too_few
-from homogenization.inference.resampling import bootstrap_weights, mean_interval, means
+from homogenization.inference.resampling import mean_interval, means
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.parquet import read_table
@@ -68,23 +68,19 @@ def predictions_table(
     slopes: pl.DataFrame,
     positional: pl.DataFrame,
     metrics: pl.DataFrame,
-    draws: int,
     confidence: float,
-    seed: int,
     min_reviews: int,
 ) -> pl.DataFrame:
     """What doses predict of a variant's effect after a layer, what is measured, and the difference.
 
-    All three are means over the reviews that have slopes and both measured values, with BCa intervals over these
+    All three are means over the reviews that have slopes and both measured values, with intervals over these
     reviews; the doses are those of all reviews, and count as known.
 
     Args:
         slopes: slopes of all jobs (`SLOPES_SCHEMA`); those of originals count.
         positional: tables/positional.parquet.
         metrics: tables/metrics.parquet, whose reviews of a variant are the accepted ones.
-        draws: number of bootstrap draws.
         confidence: level of the intervals, between 0 and 1.
-        seed: seed of the draws.
         min_reviews: fewest reviews with which an effect is tested.
 
     Returns:
@@ -113,7 +109,7 @@ def predictions_table(
             by_review.partition_by("metric", "view", "layer", as_dict=True).items()
         ):
             values = of_cell.sort("review_id").select(NUMBERS).to_numpy()
-            low, high = mean_interval(values, bootstrap_weights(len(values), draws, seed), confidence)
+            low, high = mean_interval(values, confidence)
             reason = too_few(len(values), min_reviews)
             bounds = np.stack([means(values), low, high], axis=1).ravel() * (np.nan if reason else 1)
             names = {"model": model, "variant": variant, "view": view, "metric": metric, "layer": layer}
@@ -150,7 +146,7 @@ def _by_review(slopes: pl.DataFrame, doses: pl.DataFrame, metrics: pl.DataFrame,
     )
 
 
-def tabulate(inputs: Any, draws: int, confidence: float, seed: int, min_reviews: int) -> pl.DataFrame:
+def tabulate(inputs: Any, confidence: float, min_reviews: int) -> pl.DataFrame:
     """The table `predictions`, without variants of which too few texts are changed.
 
     Doses are those of all texts of a variant together.
@@ -158,9 +154,7 @@ def tabulate(inputs: Any, draws: int, confidence: float, seed: int, min_reviews:
     Args:
         inputs: files of the tables `metrics`, `positional` and `similarity`, and `slopes`, the files of slopes of all
             jobs.
-        draws: number of bootstrap draws.
         confidence: level of the intervals.
-        seed: seed of the draws.
         min_reviews: fewest reviews with which an effect is tested.
     """
     of_jobs = [pl.DataFrame(schema=SLOPES_SCHEMA), *map(read_table, inputs.slopes)]
@@ -171,4 +165,4 @@ def tabulate(inputs: Any, draws: int, confidence: float, seed: int, min_reviews:
         if reason := too_few_of_all(similarity, variant, ORIGINAL):
             logging.warning("the effect of %s is not predicted: %s", variant, reason)
             positional = positional.filter(pl.col("variant") != variant)
-    return predictions_table(slopes, positional, metrics, draws, confidence, seed, min_reviews)
+    return predictions_table(slopes, positional, metrics, confidence, min_reviews)

@@ -10,7 +10,7 @@ NUMBERS = ("predicted", "measured", "unexplained")
 INTERVALS = tuple(f"{name}{end}" for name in NUMBERS for end in ("", "_low", "_high"))
 #: A row for each variant, metric and view of which both slopes and the positions of attention are measured
 #: ([how](causes.md#what-the-dial-predicts-of-a-variant)), if nine in ten of its texts differ from their originals.
-#: Intervals are BCa intervals over reviews.
+#: Intervals are intervals over reviews.
 PREDICTIONS_SCHEMA = {
     **columns("model", "variant"),
     **condition_columns("view"),

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from homogenization.inference.resampling import mean_interval
 from homogenization.run.parquet import read_table
 from homogenization.tables.arms import AT_LOSS
-from homogenization.tables.over_reviews import t_factor
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 from homogenization.vocabulary.prose import write
@@ -33,7 +33,7 @@ _OF_ARMS = ("mean", "ci_low", "ci_high", "lowest", "highest", "n_seeds")  # colu
 
 
 class OverSeeds(NamedTuple):
-    """A number of each seed: mean, Student's 95 % interval (NaN for one seed), and range; how many seeds."""
+    """A number of each seed: mean, its 95 % interval (NaN for one seed), and range; how many seeds."""
 
     mean: float
     low: float
@@ -46,9 +46,8 @@ class OverSeeds(NamedTuple):
     def of(cls, values: pl.Series) -> "OverSeeds":
         """Over a value of each seed, at least one."""
         own = np.sort(values.to_numpy())
-        reach = float(t_factor(len(own)) * own.std(ddof=1)) if len(own) > 1 else np.nan
-        mean = float(own.mean())
-        return cls(mean, mean - reach, mean + reach, float(own[0]), float(own[-1]), len(own))
+        low, high = mean_interval(own[:, None])
+        return cls(float(own.mean()), float(low[0]), float(high[0]), float(own[0]), float(own[-1]), len(own))
 
 
 def training_answers(

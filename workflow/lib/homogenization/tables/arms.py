@@ -4,17 +4,16 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from homogenization.run.parquet import read_table
-from homogenization.tables.over_reviews import t_factor
+from homogenization.tables.over_reviews import with_interval
 from homogenization.vocabulary.columns import columns
 
 AT_STEP, AT_LOSS = "step", "loss"
 _CELL = ("variant", "point", "layer", "depth", "view", "metric")
 #: A row for each arm, or arm minus another, step or equal loss, and cell of `summary.parquet`. A value is that of a
-#: seed: the mean over reviews. Intervals are 95 % Student t intervals over seeds.
+#: seed: the mean over reviews. Intervals are at 95 % over seeds: of fewer than eight, Student's.
 ARMS_SCHEMA = {
     **columns("arm"),
     #: arm or model that is subtracted, of the same seed and step where it has seeds; null for an arm by itself
@@ -141,7 +140,7 @@ def arms_table(
     """The table `arms` (`ARMS_SCHEMA`), sorted by its keys: each arm, and each pair, over seeds.
 
     Pairs of arms with snapshots are compared after equal steps, and where they have learnt as much. The interval is
-    Student's 95 % interval over seeds, NaN for one seed.
+    a 95 % interval over seeds (`mean_reach`), NaN for one seed.
 
     Args:
         summary: the table `summary`.
@@ -169,12 +168,11 @@ def arms_table(
             value.min().alias("lowest"),
             value.max().alias("highest"),
             value.sort().std().alias("std"),
+            value.sort().skew(bias=False).alias("_skewness"),
         )
         .sort(keys)
     )
-    reach = over_seeds["std"].fill_null(np.nan) * pl.Series(t_factor(over_seeds["n_seeds"].to_numpy()))
-    mean = over_seeds["mean"]
-    return over_seeds.with_columns(ci_low=mean - reach, ci_high=mean + reach).select(
+    return with_interval(over_seeds, over_seeds["n_seeds"]).select(
         pl.col(name).cast(dtype) for name, dtype in ARMS_SCHEMA.items()
     )
 

@@ -9,7 +9,7 @@ from homogenization.tables.over_reviews import keep_accepted, summarise
 from homogenization.vocabulary.columns import columns
 
 #: A row for each model, variant, block and bin of relative position, without the first token. It is absent with
-#: `states.record_attention: false`. Intervals are 95 % Student t intervals over reviews.
+#: `states.record_attention: false`. Intervals are 95 % intervals over reviews.
 ATTENTION_PROFILE_SCHEMA = {
     **columns("model", "variant"),
     "layer": pl.Int32,  #: the block, from 1
@@ -27,7 +27,7 @@ _GROUP = ("model", "variant", "layer", "depth", "bin", "relative_position")
 
 
 def attention_profiles(attention: pl.DataFrame) -> pl.DataFrame:
-    """Mean received attention by relative position, with its 95 % t interval over reviews.
+    """Mean received attention by relative position, with its 95 % interval over reviews.
 
     Every review has the same weight; a review without tokens in a bin is left out of that bin.
 

@@ -442,7 +442,7 @@ _ENTRIES = (
         files=(File("predictions.csv", "variants' effects, predicted and measured", "Causes"),),
         reads=("metrics", "similarity", "positional"),
         inputs=_slopes_read,
-        params=_resampling_of_effects,
+        params=lambda study: study.contrasts.params("confidence", "min_reviews"),
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
         when=lambda study: study.predicted_models,
     ),

@@ -29,7 +29,7 @@ INTERVENED_BY_REVIEW_SCHEMA = {
     "depth_range": pl.Float64,  #: range over the layers of the median over reviews of the untouched run
     "review_sd": pl.Float64,  #: median over the layers of its standard deviation over reviews; null for one review
 }
-#: A row for each condition, layer, metric and view: means over all reviews with their 95 % Student t intervals. They
+#: A row for each condition, layer, metric and view: means over all reviews with their 95 % intervals. They
 #: describe; a review whose sink moved counts too, and nothing is tested.
 INTERVENED_LAYERS_SCHEMA = {
     **columns("model", "variant"),
@@ -87,7 +87,7 @@ def by_layer(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFrame:
     """Each condition's change of each metric at each layer, minus the untouched run: `INTERVENED_LAYERS_SCHEMA`.
 
     The rows of `untouched` have the metric itself. Means are over all reviews, those whose sink moved too, with their
-    95 % Student t intervals.
+    95 % intervals.
 
     Args:
         intervened: rows of a model and variant (`INTERVENED_SCHEMA`).

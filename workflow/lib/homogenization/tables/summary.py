@@ -9,7 +9,8 @@ from homogenization.tables.over_reviews import summarise
 from homogenization.vocabulary.columns import columns
 
 _GROUP = ("model", "variant", "point", "layer", "depth", "view", "metric")
-#: The mean of `metrics.parquet` over reviews; `summary.csv` holds the same. Intervals are 95 % Student t intervals.
+#: The mean of `metrics.parquet` over reviews; `summary.csv` holds the same. Intervals are at 95 %, as those of
+#: [contrasts](statistics.md#contrasts).
 SUMMARY_SCHEMA = {
     **columns(*_GROUP),
     "n_reviews": pl.Int64,  #: reviews whose value is not NaN
@@ -22,7 +23,7 @@ SCHEMAS = SUMMARY_SCHEMA, SUMMARY_SCHEMA
 
 
 def summary_table(metrics: pl.DataFrame) -> pl.DataFrame:
-    """Mean, spread and 95 % t interval over reviews of every metric: the table `summary`, sorted by its keys."""
+    """Mean, spread and 95 % interval over reviews of every metric: the table `summary`, sorted by its keys."""
     return summarise(metrics, _GROUP, "value").sort(_GROUP)
 
 
