@@ -185,7 +185,7 @@ def test_a_share_of_the_first_page_stands_beside_its_range_and_has_the_sign_that
             assert (cell.size > 0) == cell.said.startswith("more"), question.text
     legend = " ".join(page(claims).split())
     assert "with the range that it is of; + is more alike" in legend
-    assert "or where a row is not about likeness more attention" in legend
+    assert "more alike, or, where a row is not about likeness, more attention" in legend
     assert len(re.findall(r"\d % of [\d.]+", legend)) == len(shares)
 
 

@@ -169,6 +169,9 @@ def test_the_answer_puts_the_strongest_pattern_beside_its_nearest_placebo():
     assert "with permuted labels 1.5 nats" in answer
     assert "`typo` 10 % and 110 %" in answer
     assert "3 of 3 conditions make tokens more alike" in answer
-    assert "The strongest that is no placebo is `first 0.2` (dial, blocks: all): cosine 0.2 [" in answer
+    assert "the one that does so most is `first 0.2` (dial, blocks: all): cosine 0.2 [" in answer
+    few = harm.with_columns(n_reviews=pl.lit(7, dtype=pl.Int64))
+    (of_few,) = answers_table(probes, nothing, shifts, few, ["m"], words_of("consequences"))["answer"]
+    assert "`first 0.2` (dial, blocks: all) (7 texts): cosine 0.2 [" in of_few
     assert "The placebo nearest to it in likeness is `uniform 0." in answer
     assert COSINE not in answer

@@ -44,3 +44,9 @@ def test_a_list_in_words(names, words):
 def test_every_template_belongs_to_tables():
     templates = {path.stem for path in (ROOT / "workflow/report/answers").glob("*.jinja")}
     assert templates == {tables.words for tables in _ENTRIES} - {""}
+
+
+def test_the_number_of_texts_is_told_where_it_is_small():
+    assert write("{{ where_few([13, 7, 60]) }}|{{ where_few([7, 7]) }}|{{ where_few([16]) }}|{{ where_few([]) }}") == (
+        "7 to 60 texts|7 texts||"
+    )
