@@ -87,7 +87,7 @@ def own_model(project, edit) -> str:
 
 def test_a_model_without_safetensors(finished):
     target = own_model(finished, lambda folder: (folder / "model.safetensors").rename(folder / "model.bin"))
-    assert "no *.safetensors file" in finished.fails(target)
+    assert "lacks *.safetensors" in finished.fails(target)
 
 
 def test_non_finite_states(finished):

@@ -320,9 +320,10 @@ def test_other_results_that_choose_the_same_examples_read_none_again(finished):
     assert pl.read_parquet(tables[0])["tokens"].list.len().max() == 20
 
 
-def test_draws_and_confidence_rerun_statistics_alone(finished):
-    finished.config["contrasts"]["draws"] = 300
-    reruns(finished, {**STATISTICS, **EFFECTS, **HARM})
+@pytest.mark.parametrize(("key", "value", "unread"), [("draws", 300, {"predict_variants"}), ("confidence", 0.9, set())])
+def test_draws_and_confidence_rerun_statistics_alone(finished, key, value, unread):
+    finished.config["contrasts"][key] = value
+    reruns(finished, {rule: 1 for rule in {**STATISTICS, **EFFECTS, **HARM} if rule not in unread})
 
 
 def test_another_variant_taken_apart_runs_alone(finished):

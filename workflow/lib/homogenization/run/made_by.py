@@ -55,7 +55,7 @@ def recorded_key(path: str | Path) -> str | None:
     """
     path = Path(path)
     if path.suffix not in PLACES:
-        return marked_key(path.with_name(ORIGIN_FILE))
+        return _key_of_folder(path)
     try:
         return PLACES[path.suffix](path)
     except (OSError, ValueError, TypeError, AttributeError, pl.exceptions.PolarsError):
@@ -97,7 +97,12 @@ def _key_of_table(path: Path) -> str | None:
 
 def _key_of_json(path: Path) -> str | None:
     # a model's JSON is not of ours, and large
-    return marked_key(path.with_name(ORIGIN_FILE)) or json.loads(path.read_bytes()).get("made_by", {}).get("key")
+    return _key_of_folder(path) or json.loads(path.read_bytes()).get("made_by", {}).get("key")
+
+
+def _key_of_folder(path: Path) -> str | None:
+    # the state of a training lies in a folder of its own in that of its model
+    return marked_key(path.with_name(ORIGIN_FILE)) or marked_key(path.parent.with_name(ORIGIN_FILE))
 
 
 # how to read the key of a file that has a place for it, by its suffix
