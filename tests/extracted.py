@@ -47,3 +47,8 @@ def write_in_threads(monkeypatch):
         return written_store(*arguments[:-1], writing_threads=2)
 
     monkeypatch.setattr("homogenization.states.extraction.written_store", with_threads)
+
+
+def pack_reviews_together(monkeypatch):
+    """Let a pass on the CPU read several reviews, as one on another device does."""
+    monkeypatch.setattr("homogenization.states.packs.gains_from_packs", lambda device: True)

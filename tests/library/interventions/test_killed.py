@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 from conftest import ROOT
+from extracted import pack_reviews_together
 from homogenization.interventions import intervened
 from homogenization.interventions.conditions import conditions_of
 from homogenization.interventions.finished import Finished
@@ -145,6 +146,7 @@ def test_what_other_code_has_found_is_not_taken(tmp_path, monkeypatch):
 
 def test_threads_beside_a_gpu_find_the_same_and_keep_it(tmp_path, monkeypatch):
     """Forced here on a CPU; more reviews in a pass than threads, more conditions than wait."""
+    pack_reviews_together(monkeypatch)
     entry = saved(tmp_path / "model", "llama")
     inputs, outputs, params = arguments(tmp_path, entry, "interventions")
     params["model"]["token_budget"] = 4096

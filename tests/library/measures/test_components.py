@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoModel
 
+from extracted import pack_reviews_together
 from homogenization.measures.alignment import TOKEN_VIEWS
 from homogenization.measures.blocks import find_layout
 from homogenization.measures.components import COMPONENT_STATES_SCHEMA
@@ -193,7 +194,8 @@ def test_states_that_are_not_finite_name_block_point_and_review():
         measure(model, texts)
 
 
-def test_memory_that_runs_out_halves_the_pass_and_changes_nothing(caplog):
+def test_memory_that_runs_out_halves_the_pass_and_changes_nothing(caplog, monkeypatch):
+    pack_reviews_together(monkeypatch)
     model = tiny(CONFIGS["llama"])
     texts = [beginning(model.tokenizer, text, 64) for text in EMBEDDED[:5]]
     whole, _ = measure(model, texts, 300)

@@ -29,7 +29,10 @@ class Model(Section):
         "this model.",
     )
     token_budget: int = Field(
-        2048, ge=1, description="Most tokens per pass; whole reviews are packed up to it. Halves when memory runs out."
+        2048,
+        ge=1,
+        description="Most tokens per pass; whole reviews are packed up to it. Halves when memory runs out. On a CPU, "
+        "reviews pass one by one.",
     )
     gpus: int = Field(
         1, ge=1, exclude=True, description="GPUs of a job; the blocks are spread over them. Nothing reruns."

@@ -1,7 +1,7 @@
 """One forward pass over reviews packed end to end, which hands over the residual stream of each layer."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ from transformers import PreTrainedModel
 from homogenization.models.blocks import TakeStates, batch_stream_taken, blocks_of
 from homogenization.models.loading import padding_position
 from homogenization.states.attention import PACKED_ATTENTION, PackedPass, Through, attending_to
-from homogenization.states.review_by_review import ReviewByReview
 
 
 @dataclass(frozen=True)
@@ -95,10 +94,7 @@ def run_packed(
 ) -> PassResult:
     """Run `model` over reviews that lie end to end.
 
-    On the CPU, the numbers of a review are bit for bit those of a pass over this review alone with the same number of
-    threads. This holds for models that multiply matrices only in linear layers and attention; a mixture of experts
-    multiplies the tokens of several reviews together. On other devices the numbers are equal up to the rounding of the
-    dtype.
+    The numbers of a review are those of a pass over this review alone, up to the rounding of the dtype.
 
     Args:
         model: transformer to run.
@@ -121,8 +117,7 @@ def run_packed(
     packed_pass = PackedPass(model.architecture, model.block_of, offsets, {} if record_attention else None, through)
     if positions is None:
         positions = _positions(token_ids, lengths, model.padding)
-    one_at_a_time = ReviewByReview(lengths) if device.type == "cpu" and len(lengths) > 1 else nullcontext()
-    with attending_to(packed_pass), residual_stream_taken(model.blocks, take), one_at_a_time:
+    with attending_to(packed_pass), residual_stream_taken(model.blocks, take):
         output = forward(model, token_ids, gradients, position_ids=positions[None].to(device))
     packed_pass.is_causal(model.n_blocks)
     last, logits = (getattr(output, name, None) for name in ("last_hidden_state", "logits"))
