@@ -5,9 +5,8 @@ include: "workflow/Snakefile"
 # Snakemake takes no default target from a file that it includes.
 workflow.default_target = "all"
 
-from homogenization.run.scheduling import count_lying_stores, lift_rate_limit
+from homogenization.run.scheduling import lift_rate_limit
 
 
 onstart:
     lift_rate_limit(workflow)
-    count_lying_stores(workflow)

@@ -20,11 +20,13 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from homogenization.corpus.cleaning import clean_text
-from homogenization.measures import spectra
+from homogenization.measures.reviews import measured
+from homogenization.measures.spectra import Spectra
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.states.extraction import extract
 from homogenization.states.model import load_model
 from homogenization.states.store import open_store
+from homogenization.states.stream import stream
 
 MODEL = {
     "name": "minilm",
@@ -65,7 +67,7 @@ def decompose(path: str) -> tuple[pl.DataFrame, float]:
     """The table of singular values of one store, with one BLAS thread as in a job, and the seconds it took."""
     started = time.perf_counter()
     with threadpool_limits(1), open_store(path) as store:
-        return spectra.measure(store, VIEWS), time.perf_counter() - started
+        return measured(Spectra(store, VIEWS))[0], time.perf_counter() - started
 
 
 def workflow_route(shards: list[list[str]], folder: Path, pool: ProcessPoolExecutor) -> dict:
@@ -95,13 +97,12 @@ def workflow_route(shards: list[list[str]], folder: Path, pool: ProcessPoolExecu
 
 def time_in_decompositions(paths: list[str]) -> float:
     """Seconds that Gram matrices and eigenvalues alone take, over all stores, in one process with one thread."""
-    from homogenization.measures.reviews import iterate_reviews
     from homogenization.measures.spectra import singular_values
 
     seconds = 0.0
     for path in paths:
         with threadpool_limits(1), open_store(path) as store:
-            for _, tokens in iterate_reviews(store):
+            for _, tokens in (of_review for block in stream(store) for of_review in block.reviews(store)):
                 started = time.perf_counter()
                 singular_values(tokens, VIEWS)
                 seconds += time.perf_counter() - started

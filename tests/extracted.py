@@ -8,8 +8,11 @@ from transformers import PreTrainedTokenizerFast
 from conftest import ROOT
 from homogenization.models.untrained import train_tokenizer
 from homogenization.states.extraction import extract
+from homogenization.states.held import HeldStates
+from homogenization.states.long_texts import Texts
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import packed_model
+from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
 from homogenization.states.writer import written_store
 from tiny_models import network
@@ -22,6 +25,14 @@ def run(model, texts, path, token_budget=2048, record_attention=True, dtype="aut
     review_ids = [f"r{index}" for index in range(len(texts))]
     settings = (token_budget, dtype, chunk_tokens, record_attention, layers)
     return extract(model, review_ids, texts, path, IDENTITY, *settings)
+
+
+def held(model, texts, token_budget=2048, record_attention=True, dtype="auto", layers=None):
+    """States that the model is about to read."""
+    texts = Texts([f"r{index}" for index in range(len(texts))], texts)
+    return HeldStates(
+        Reading(model, texts, IDENTITY, token_budget, record_attention=record_attention, layers=layers), dtype
+    )
 
 
 def read(path):

@@ -4,8 +4,9 @@ import numpy as np
 import torch
 
 from homogenization.models.tokens import Tokens
-from homogenization.states.writer import StoreShape, written_store
-from homogenization.vocabulary.points import FINAL_NORM, layer_name
+from homogenization.states.stream import Block, StoreShape
+from homogenization.states.writer import written_store
+from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 
 ATTRIBUTES = {"model": "tiny", "variant": "front", "shard": "002"}
 N_BLOCKS = 2
@@ -44,9 +45,9 @@ def write(
         while start < states.shape[1]:
             stop = start + pieces[turn % len(pieces)]
             for layer, of_layer in enumerate(states):
-                writer.append(layer_name(layer), start, torch.as_tensor(of_layer[start:stop]))
+                writer.add(Block(RESIDUAL_STREAM, layer, start, torch.as_tensor(of_layer[start:stop])))
             if final_norm is not None:
-                writer.append(FINAL_NORM, start, torch.as_tensor(final_norm[start:stop]))
+                writer.add(Block(FINAL_NORM, 0, start, torch.as_tensor(final_norm[start:stop])))
             start, turn = stop, turn + 1
         if received is not None:
             writer.write_attention(received)

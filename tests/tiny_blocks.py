@@ -10,8 +10,10 @@ from transformers import PreTrainedTokenizerFast
 from conftest import ROOT
 from homogenization.measures.components import component_states
 from homogenization.models.untrained import train_tokenizer
+from homogenization.states.long_texts import Texts
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import packed_model
+from homogenization.states.reading import Reading
 from tiny_models import _GROUPED, CONFIGS, network
 
 NETWORKS = CONFIGS | {
@@ -32,7 +34,8 @@ BEHIND = ("post_attention_layernorm", "post_feedforward_layernorm")  # norms beh
 
 
 def measure(model, texts, token_budget=2048):
-    return component_states(model, [f"r{index}" for index in range(len(texts))], texts, IDENTITY, token_budget)
+    texts = Texts([f"r{index}" for index in range(len(texts))], texts)
+    return component_states(Reading(model, texts, IDENTITY, token_budget, record_attention=False))
 
 
 @cache

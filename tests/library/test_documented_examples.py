@@ -14,13 +14,16 @@ from homogenization.claims.statistics import STATISTICS
 from homogenization.config.claims import Claim, load_claims
 from homogenization.config.study import load_study
 from homogenization.corpus.sentences import words
+from homogenization.measures.reviews import measured
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.spectral import SpectrumBatch
+from homogenization.states.store import open_store
 from homogenization.variants.keyphrases import candidates, key_phrases
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import move_by_rules
 from homogenization.vocabulary.variants import RULE_POSITIONS
 from pages import DOCS
+from stored import LENGTHS, write
 from unparsed import unparsed
 
 CLAIMS_PAGE = (DOCS / "claims.md").read_text(encoding="utf-8")
@@ -65,6 +68,20 @@ def test_the_example_of_a_view_works(monkeypatch):
         spread = kept[:, :4] - kept[:, :4].mean(axis=0)
         expected = np.linalg.svd(spread / spread.std(axis=0), compute_uv=False)
         np.testing.assert_allclose(spectra[name][:4], expected, rtol=1e-10)
+
+
+def test_the_example_of_a_measure_works(tmp_path):
+    (code,) = blocks('python title="measures.lengths"')
+    names = {}
+    exec(compile(code, "docs/extending.md", "exec"), names)
+    states = np.random.default_rng(0).normal(size=(2, sum(LENGTHS), 5)).astype(np.float32)
+    write(tmp_path / "s.zarr.zip", states, LENGTHS)
+    with open_store(tmp_path / "s.zarr.zip") as store:
+        (table,) = measured(names["Lengths"](store))
+    assert dict(table.schema) == names["LENGTHS_SCHEMA"]
+    norms = np.linalg.norm(states.astype(np.float64), axis=2)
+    starts = np.cumsum([0, *LENGTHS])[:-1]
+    np.testing.assert_allclose(table["longest"], np.maximum.reduceat(norms, starts, axis=1).ravel())
 
 
 def test_the_example_of_a_position_works(monkeypatch):

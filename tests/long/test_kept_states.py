@@ -1,7 +1,6 @@
 """States that are not kept: a job measures them while its model reads, and the models run again for another measure."""
 
 import shutil
-import threading
 from unittest.mock import ANY
 
 import polars as pl
@@ -116,27 +115,3 @@ def test_stores_of_a_finished_study_may_go_by_hand_and_another_road_measures_aga
 def test_samples_are_part_of_the_whole_and_rerun_nothing_else(finished):
     finished.config["states"] = {"sample_tokens": 5}
     assert finished.planned() == {"sample_states": 4, "make_report": 1}
-
-
-def test_stores_do_not_pile_up_beyond_the_limit(project):
-    """Four stores, each of which takes all of `store_mb`, are made and measured one after the other."""
-    # a measure that reads a store, as one's own does
-    project.edit("workflow/lib/homogenization/measures/catalogue.py", "in_pass=True", "in_pass=False")
-    project.config |= dict.fromkeys(WITHOUT_STATES)
-    project.config |= {"states": {"keep": False}, "positional": None, "corpus": SMALL["corpus"] | {"shard_size": 3}}
-    wanted = [f"results/{name}/tiny/original/00{n}.parquet" for n in range(4) for name in ("geometry", "pooled")]
-    most, stop = [], threading.Event()
-
-    def watch():
-        while not stop.wait(0.05):
-            most.append(len([*(project.folder / "results/states").glob("*/*/*.zarr.zip")]))
-
-    watching = threading.Thread(target=watch)
-    watching.start()
-    try:
-        project.make("--cores", "3", "--resources", "store_mb=1", "--", *wanted)
-    finally:
-        stop.set()
-        watching.join()
-    assert max(most) == 1
-    assert all((project.folder / name).exists() for name in wanted)

@@ -16,7 +16,6 @@ for measure in [] if IN_PASS else made_measures(STUDY):
             *(f"<results>/{path}" for path in measure.paths),
         log:
             f"<logs>/{measure.name}/{{model}}/{{variant}}/{{shard}}.log",
-        priority: BEFORE_STORES
         conda:
             "../../envs/homogenization.yaml"
         resources:

@@ -1,12 +1,5 @@
 # Reviews -> the residual stream after every block, and the attention that each token receives.
-from homogenization.measures.catalogue import measured_in_pass
-
-IN_PASS = measured_in_pass(STUDY)  # states are measured while a model reads (measure_states), and no store is written
-# files of an extraction: unless the configuration keeps them, they are deleted after the last job that reads them
-kept_if_asked = str if STUDY.states.keep else temp
-
-# a store that is deleted is measured before the next one is made; one that is kept leaves the GPU its turn
-BEFORE_STORES = 0 if STUDY.states.keep else 1
+IN_PASS = not STUDY.states.keep  # states are measured while a model reads (measure_states), and no store is written
 
 
 rule build_random_model:
@@ -111,8 +104,8 @@ if not IN_PASS:
             original="<results>/corpus/{shard}.parquet",
             weights=weights_of,
         output:
-            states=kept_if_asked("<results>/states/{model}/{variant}/{shard}.zarr.zip"),
-            run=kept_if_asked("<results>/states/{model}/{variant}/{shard}.json"),
+            states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
+            run="<results>/states/{model}/{variant}/{shard}.json",
         log:
             "<logs>/states/{model}/{variant}/{shard}.log",
         cache: "omit-software"
@@ -126,12 +119,6 @@ if not IN_PASS:
                 model_of(wildcards), STUDY.corpus.shard_size, attempt
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
-            store_mb=lambda wildcards: ask.store_resource(
-                model_of(wildcards),
-                STUDY.states,
-                STUDY.corpus.shard_size,
-                workflow.global_resources.get("store_mb").value,
-            ),
         params:
             # the key of the between-workflow cache holds parameters, not wildcards
             code=code("extract_states"),
@@ -150,7 +137,6 @@ if not IN_PASS:
             sample="<results>/samples/{model}/{variant}/{shard}.zarr.zip",
         log:
             "<logs>/samples/{model}/{variant}/{shard}.log",
-        priority: BEFORE_STORES
         conda:
             "../../envs/homogenization.yaml"
         params:

@@ -2,21 +2,11 @@
 
 from homogenization.run.job import job
 from homogenization.measures.components import component_states
-from homogenization.models.built import with_built_weights
-from homogenization.run.parquet import read_table, write_table
-from homogenization.states.long_texts import with_originals
-from homogenization.states.model import load_model
+from homogenization.run.parquet import write_table
+from homogenization.states.reading import reading_of_job
 
 with job(snakemake):
-    reviews = with_originals(read_table(snakemake.input.variant), read_table(snakemake.input.original))
-    model = snakemake.params.model
-    identity = {"model": model["name"], "variant": snakemake.params.variant, "shard": snakemake.params.shard}
-    table, metadata = component_states(
-        load_model(with_built_weights(model, snakemake.input.get("weights", [])), snakemake.resources.get("gpu", 0)),
-        reviews["review_id"].to_list(),
-        reviews["text"].to_list(),
-        identity,
-        model["token_budget"],
-        reviews["original"].to_list(),
-    )
+    gpus = snakemake.resources.get("gpu", 0)
+    reading = reading_of_job(snakemake.input, snakemake.params, gpus, record_attention=False)
+    table, metadata = component_states(reading)
     write_table(table, snakemake.output.components, metadata)

@@ -1,14 +1,12 @@
-"""Measure the states of one model, variant and shard, with the function `measure` of a library module."""
-
-from importlib import import_module
+"""Measure the states of one model, variant and shard, with a measure of the catalogue."""
 
 from homogenization.run.job import arguments, job
-from homogenization.measures.reviews import provenance
+from homogenization.measures.reviews import class_of, measured, provenance
 from homogenization.run.parquet import write_tables
 from homogenization.states.store import open_store
 
 with job(snakemake), open_store(snakemake.input.states) as store:
-    module = import_module(f"homogenization.{snakemake.params.module}")
     chosen = arguments(snakemake)
+    measure = class_of(snakemake.params.module.removeprefix("measures."))
     made_by = {**chosen, "states": provenance(store)}
-    write_tables(module.measure(store, **chosen), snakemake.output, module.SCHEMAS, made_by)
+    write_tables(measured(measure(store, **chosen)), snakemake.output, measure.schemas, made_by)

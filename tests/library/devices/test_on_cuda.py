@@ -34,16 +34,7 @@ from homogenization.interventions.conditions import (
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.schedule import Pack
 from homogenization.interventions.templates import templates_of_reviews
-from homogenization.measures import (
-    batched_alignment,
-    common_length,
-    device_mauve,
-    geometry,
-    in_pass,
-    mauve,
-    pooled,
-    spectra,
-)
+from homogenization.measures import batched_alignment, device_mauve, in_pass
 from homogenization.measures.alignment import NUMBERS
 from homogenization.measures.components import component_states
 from homogenization.measures.mauve import MAX_ITERATIONS
@@ -52,9 +43,11 @@ from homogenization.measures.positional_pass import positional_sums
 from homogenization.states import attention
 from homogenization.states.attention import QUERY_CHUNK, PackedPass
 from homogenization.states.extraction import extract
-from homogenization.states.long_texts import windows
+from homogenization.states.held import HeldStates
+from homogenization.states.long_texts import Texts, windows
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import packed_model, run_packed
+from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
 from homogenization.training import loop
 from homogenization.training.loop import Loop
@@ -150,16 +143,17 @@ def stored(model: LanguageModel) -> list[np.ndarray]:
 
 
 def measured(model: LanguageModel, n_texts: int = 2) -> list[np.ndarray]:
-    table, _ = component_states(model, IDS[:n_texts], TEXTS[:n_texts], IDENTITY, 2048)
+    texts = Texts(IDS[:n_texts], TEXTS[:n_texts])
+    table, _ = component_states(Reading(model, texts, IDENTITY, 2048, record_attention=False))
     return [table.select(*NUMBERS).to_numpy()]
 
 
 IN_PASS = {
-    "spectra": (spectra, {"views": ["raw", "centred_without_first"]}),
-    "geometry": (geometry, {}),
-    "common_length": (common_length, {"n_tokens": 12, "draws": 2, "seed": 0, "views": ["unit"]}),
-    "pooled": (pooled, {}),
-    "mauve": (mauve, {"n_tokens": 30, "seeds": [0, 1]}),
+    "spectra": {"views": ["raw", "centred_without_first"]},
+    "geometry": {},
+    "common_length": {"n_tokens": 12, "draws": 2, "seed": 0, "views": ["unit"]},
+    "pooled": {},
+    "mauve": {"n_tokens": 30, "seeds": [0, 1]},
 }
 
 
@@ -168,7 +162,8 @@ def in_the_pass(model: LanguageModel) -> list[np.ndarray]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(in_pass, "HELD_BYTES", 0)
         patched.setattr(device_mauve, "is_fast", lambda device: True)  # the same arithmetic on both
-        *_, tables = in_pass.measure_in_pass(model, IDS, TEXTS, IDENTITY, 2048, "float32", True, IN_PASS)
+        reading = Reading(model, Texts(IDS, TEXTS), IDENTITY, 2048, record_attention=True)
+        _, tables = in_pass.measure_in_pass(HeldStates(reading, "float32"), IN_PASS)
     of_all = [table for of_measure in tables.values() for table in of_measure]
     lists = [table[name].explode() for table in of_all for name in table.columns if name == "singular_values"]
     return [table.select(cs.float()).to_numpy() for table in of_all] + [values.to_numpy() for values in lists]
@@ -179,7 +174,8 @@ def by_position(model: LanguageModel) -> list[np.ndarray]:
 
 
 def _positional(model: LanguageModel):
-    return positional_sums(model, IDS, TEXTS, {name: rank for rank, name in enumerate(IDS)}, IDENTITY, 2048)[0]
+    reading = Reading(model, Texts(IDS, TEXTS), IDENTITY, 2048, record_attention=True)
+    return positional_sums(reading, {name: rank for rank, name in enumerate(IDS)})[0]
 
 
 @cache
@@ -278,7 +274,7 @@ STAGES = {
         stored,
         lambda points: {
             **checked(points),
-            ("states.extraction:_run_pack", "copy"): 1,
+            ("states.reading:Reading.stream.run_pack", "copy"): 1,
             # states and extremes of each layer and the final norm, chunk by chunk
             ("states.buffers:ChunkBuffer.fill", "copy beside"): 2 * CHUNKS * (BLOCKS + 2),
             ("states.buffers:ChunkBuffer.wait", "wait"): CHUNKS * (BLOCKS + 2),
@@ -296,9 +292,9 @@ STAGES = {
         in_the_pass,
         lambda points: {
             **checked(points),
-            ("states.extraction:_run_pack", "copy"): 2,  # attention received, in each walk
+            ("states.reading:Reading.stream.run_pack", "copy"): 2,  # attention received, in each walk
             ("states.writer:refuse_unstorable", "number"): 2 * 2 * (BLOCKS + 2),
-            ("states.held:HeldStates.fill", "copy"): BLOCKS + 2,
+            ("states.held:HeldStates._fill", "copy"): BLOCKS + 2,
             # here the mean is long beside the shortest token, and products of the tokens as they are follow, one by one
             ("measures.device_tokens:on_device", "copy"): (1 + 3 * len(IDS)) * (BLOCKS + 2),
             ("measures.device_tokens:tokens_of", "copy"): BLOCKS + 2,  # a review with more tokens than the width

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from homogenization.measures.attention import (
     ATTENTION_SCHEMA,
+    Attention,
     attention_profile,
     check_sum,
-    measure,
     position_bins,
     uniform_attention,
 )
 from homogenization.measures.position_cells import seen_keys
+from homogenization.measures.reviews import measured
 from homogenization.measures.sinks import attention_excess
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.report.tokens import rows_of_text
@@ -147,7 +148,7 @@ def test_uniform_attention_of_a_network_has_no_excess_whatever_its_windows(name,
     texts = [" ".join(EMBEDDED[:3]), "Short."]
     extract(model, list("ab"), texts, tmp_path / "s.zarr.zip", STATES, 400, "float32", 1000, True)
     with open_store(tmp_path / "s.zarr.zip") as store:
-        table, windows = measure(store), store.attention_windows
+        (table,), windows = measured(Attention(store)), store.attention_windows
         of_first = store.attention_received()[:, : store.review_offsets[1]]
         sinks = attention_excess(of_first, store.causal, windows)
         shown = [row["attention"] for row in rows_of_text(store, 0, 150, 1, ())]
@@ -235,7 +236,7 @@ class Store:
 
 
 def test_table():
-    table = measure(Store(), n_bins=5)
+    (table,) = measured(Attention(Store(), n_bins=5))
     assert dict(table.schema) == ATTENTION_SCHEMA
     assert table.select("model", "variant", "layer", "depth").unique(maintain_order=True).rows() == [
         ("m", "front", 1, 0.5),
@@ -255,4 +256,4 @@ def test_no_attention_in_the_store():
             return None
 
     with pytest.raises(HomogenizationError, match="record_attention: true"):
-        measure(Silent())
+        measured(Attention(Silent()))

@@ -12,19 +12,21 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy import stats
 
-from homogenization.measures import geometry, spectra
-from homogenization.measures.common_length import drawn_positions, measure
+from homogenization.measures.common_length import CommonLength, drawn_positions
+from homogenization.measures.geometry import Geometry
+from homogenization.measures.reviews import measured
+from homogenization.measures.spectra import Spectra
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.states.store import layer_name
-from homogenization.states.writer import StoreShape, written_store
+from homogenization.states.stream import Block, StoreShape
+from homogenization.states.writer import written_store
 from homogenization.tables.common_length import mean_over_draws, tabulate
 from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_reviews
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
-from homogenization.vocabulary.points import ALL_TOKENS
+from homogenization.vocabulary.points import ALL_TOKENS, RESIDUAL_STREAM
 from script import run_script
 
 LENGTHS = {"long": 40, "short": 9, "exact": 12, "longer": 61}
@@ -59,7 +61,7 @@ def store_of(lengths=LENGTHS, order=None, scale_of_layer=None, width=WIDTH):
 
 
 def common(store, metrics=METRICS, views=("raw", "unit_without_first"), n_tokens=N_TOKENS, draws=DRAWS, seed=SEED):
-    return mean_over_draws(*measure(store, n_tokens, draws, seed, views), metrics)
+    return mean_over_draws(*measured(CommonLength(store, n_tokens, draws, seed, views)), metrics)
 
 
 class TestPositions:
@@ -131,7 +133,10 @@ def test_only_accepted_reviews(tmp_path):
     scores = {"variant": "front", "precision": 1.0, "recall": 1.0, "f1": 1.0}
     rows = [{**scores, "review_id": name, "accepted": name != "exact"} for name in LENGTHS]
     files = {name: str(tmp_path / name) for name in ("spectra", "geometry", "similarity")}
-    made = *measure(store_of(), N_TOKENS, DRAWS, SEED, ["raw"]), pl.DataFrame(rows, schema=SIMILARITY_SCHEMA)
+    made = (
+        *measured(CommonLength(store_of(), N_TOKENS, DRAWS, SEED, ["raw"])),
+        pl.DataFrame(rows, schema=SIMILARITY_SCHEMA),
+    )
     for path, table in zip(files.values(), made, strict=True):
         write_table(table, path)
     inputs = {"spectra": [files["spectra"]], "geometry": [files["geometry"]], "similarity": files["similarity"]}
@@ -142,7 +147,7 @@ def test_only_accepted_reviews(tmp_path):
 def test_review_of_that_very_length_has_the_metrics_of_the_study():
     """Every metric, through the tables that the study itself makes."""
     store = store_of()
-    study = metrics_of_reviews(spectra.measure(store, VIEWS), geometry.measure(store), None, METRIC_NAMES)
+    study = metrics_of_reviews(*measured(Spectra(store, VIEWS)), *measured(Geometry(store)), None, METRIC_NAMES)
     study = study.filter(review_id="exact")
     table = common(store, metrics=METRIC_NAMES, views=VIEWS).filter(review_id="exact")
     both = table.join(study, on=KEYS, how="full", suffix="_study")
@@ -180,7 +185,7 @@ def test_length_alone_no_longer_shows():
     lengths = {f"review{index}": 30 + 2 * index for index in range(30)}
     store = store_of(lengths, width=64)
     table = common(store, ["effective_rank"], ["raw"], n_tokens=30).filter(layer=0)
-    measures = spectra.measure(store, ["raw"]), geometry.measure(store)
+    measures = *measured(Spectra(store, ["raw"])), *measured(Geometry(store))
     whole = metrics_of_reviews(*measures, None, ["effective_rank"]).filter(layer=0)
     counts = list(lengths.values())
     assert stats.spearmanr(counts, whole["value"]).statistic > 0.95
@@ -222,7 +227,7 @@ def test_scripts(tmp_path):
         path, StoreShape(1, WIDTH, True, (None,), False, False, (0, 1)), ["a", "b"], tokens, attributes, "float32", 8
     ) as writer:
         for layer in (0, 1):
-            writer.append(layer_name(layer), 0, states * (1 + layer))
+            writer.add(Block(RESIDUAL_STREAM, layer, 0, states * (1 + layer)))
     spectra, geometry, similarity, table = (str(tmp_path / name) for name in ("s", "g", "similarity", "table"))
     chosen = {"n_tokens": 8, "draws": 2, "seed": SEED, "views": ["raw"]}
     measures = {"spectra": spectra, "geometry": geometry}

@@ -1,13 +1,11 @@
 """MAUVE by products of matrices on a device, here on the CPU: components, clusters and values of the other road."""
 
-from functools import partial
-
 import numpy as np
 import polars as pl
 import pytest
 import torch
 
-from extracted import EMBEDDED, IDENTITY, tiny
+from extracted import EMBEDDED, held, tiny
 from homogenization.measures import device_mauve, mauve
 from homogenization.measures.in_pass import measure_in_pass
 from homogenization.run.errors import HomogenizationError
@@ -71,13 +69,16 @@ def test_equal_rows_are_of_one_kind(dtype):
 def test_values_are_those_of_the_other_road(monkeypatch, architecture, together):
     model = tiny(CONFIGS[architecture])
     texts = [beginning(model.tokenizer, text, 60) for text in EMBEDDED[:6]]
-    ids = [f"r{index}" for index in range(len(texts))]
-    measures = {"mauve": (mauve, {"n_tokens": 60, "seeds": list(range(6))})}
-    of = partial(measure_in_pass, model, ids, texts, IDENTITY, 2048, "auto", False, measures, [0, 1, 3])
-    expected = of()[2]["mauve"][0]
+
+    def values():
+        states = held(model, texts, record_attention=False, layers=[0, 1, 3])
+        _, tables = measure_in_pass(states, {"mauve": {"n_tokens": 60, "seeds": list(range(6))}})
+        return tables["mauve"][0]
+
+    expected = values()
     monkeypatch.setattr(device_mauve, "is_fast", lambda device: True)
     monkeypatch.setattr(device_mauve, "_BYTES", together)
-    found = of()[2]["mauve"][0]
+    found = values()
     assert found.drop("mauve").equals(expected.drop("mauve"))
     assert len(found) == 6 * 4
     # rounding sends few k-means to another optimum

@@ -2,22 +2,14 @@
 
 import pytest
 
-from homogenization.measures import (
-    attention,
-    common_length,
-    components,
-    geometry,
-    mauve,
-    pooled,
-    positional,
-    positional_pass,
-    sinks,
-    spectra,
-)
+from homogenization.measures import components, positional, positional_pass
+from homogenization.measures.reviews import class_of, measured
 from homogenization.measures.views import VIEWS
 from homogenization.models.untrained import build_random_model
 from homogenization.states.extraction import extract
+from homogenization.states.long_texts import Texts
 from homogenization.states.model import load_model
+from homogenization.states.reading import Reading
 from homogenization.states.sample import sample_states
 from homogenization.states.store import open_store
 
@@ -31,13 +23,13 @@ LLAMA = {
     "max_position_embeddings": 64,
 }
 MEASURES = {
-    "spectra": (lambda store: [spectra.measure(store, sorted(VIEWS))], [spectra.SPECTRA_SCHEMA]),
-    "geometry": (lambda store: [geometry.measure(store)], [geometry.GEOMETRY_SCHEMA]),
-    "attention": (lambda store: [attention.measure(store)], [attention.ATTENTION_SCHEMA]),
-    "pooled": (lambda store: [pooled.measure(store)], [pooled.POOLED_SCHEMA]),
-    "mauve": (lambda store: [mauve.measure(store, 20, [0, 1])], [mauve.MAUVE_SCHEMA]),
-    "sinks": (lambda store: [sinks.measure(store)], [sinks.SINKS_SCHEMA]),
-    "common_length": (lambda store: common_length.measure(store, 16, 2, 0, ["raw"]), None),
+    "spectra": [sorted(VIEWS)],
+    "geometry": [],
+    "attention": [],
+    "pooled": [],
+    "mauve": [20, [0, 1]],
+    "sinks": [],
+    "common_length": [16, 2, 0, ["raw"]],
 }
 
 
@@ -61,24 +53,26 @@ def stores(model, request, tmp_path_factory):
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_measures_of_nothing_are_empty_tables(stores, name):
-    measure, schemas = MEASURES[name]
+    measure = class_of(name)
     for path in stores:
         with open_store(path) as store:
             assert store.residual_stream(2).shape == store.final_norm().shape == (0, 16)
-            for table, schema in zip(measure(store), schemas or [None] * 2, strict=True):
+            for table, schema in zip(measured(measure(store, *MEASURES[name])), measure.schemas, strict=True):
                 assert table.is_empty()
-                assert schema is None or dict(table.schema) == schema
+                assert dict(table.schema) == schema
 
 
 def test_components_of_nothing_are_an_empty_table(model):
-    table, metadata = components.component_states(model, [], [], IDENTITY, 512)
+    table, metadata = components.component_states(Reading(model, Texts([], []), IDENTITY, 512, record_attention=False))
     assert table.is_empty()
     assert dict(table.schema) == components.COMPONENT_STATES_SCHEMA
     assert "attention" in metadata["components"]
 
 
 def test_positional_sums_of_nothing_are_an_empty_table(model):
-    table, metadata = positional_pass.positional_sums(model, [], [], {}, IDENTITY, 512)
+    table, metadata = positional_pass.positional_sums(
+        Reading(model, Texts([], []), IDENTITY, 512, record_attention=True), {}
+    )
     assert table.is_empty()
     assert dict(table.schema) == positional.POSITIONAL_SUMS_SCHEMA
     assert metadata["n_reviews"] == 0

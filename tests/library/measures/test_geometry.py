@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from homogenization.measures.geometry import GEOMETRY_SCHEMA, measure, token_geometry
+from homogenization.measures.geometry import GEOMETRY_SCHEMA, Geometry, token_geometry
+from homogenization.measures.reviews import measured
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.tables.metrics import registered_values
 
@@ -147,7 +148,7 @@ def test_table():
         def final_norm(self, tokens):
             return None
 
-    table = measure(Store(), n_bins=10)
+    (table,) = measured(Geometry(Store(), n_bins=10))
     assert dict(table.schema) == GEOMETRY_SCHEMA
     assert table["n_tokens"].to_list() == [2, 3]
     assert table["first_token"].to_list() == [7, 9]

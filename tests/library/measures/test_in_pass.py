@@ -9,28 +9,30 @@ import pytest
 import torch
 from polars.testing import assert_frame_equal
 
-from extracted import EMBEDDED, IDENTITY, pack_reviews_together, run, tiny
-from homogenization.measures import attention, common_length, geometry, in_pass, mauve, pooled, sinks, spectra
+from extracted import EMBEDDED, held, pack_reviews_together, run, tiny
+from homogenization.measures import in_pass, pooled
 from homogenization.measures.catalogue import MEASURES
 from homogenization.measures.device_tokens import on_device
 from homogenization.measures.geometry import geometry_of
 from homogenization.measures.in_pass import Sample, measure_in_pass
+from homogenization.measures.reviews import class_of, measured
 from homogenization.measures.spectra import spectra_of
 from homogenization.measures.views import VIEWS, TokenGram
 from homogenization.measures.workers import Workers
 from homogenization.run.errors import HomogenizationError
+from homogenization.states.held import HeldStates
 from homogenization.states.sample import sample_states
 from homogenization.states.store import open_store
 from tiny_models import CONFIGS, beginning
 
-MODULES = {
-    "spectra": (spectra, {"views": sorted(VIEWS)}),
-    "geometry": (geometry, {"n_bins": 40}),
-    "attention": (attention, {"n_bins": 20}),
-    "pooled": (pooled, {}),
-    "mauve": (mauve, {"n_tokens": 60, "seeds": [0, 1], "scale": 5.0}),
-    "common_length": (common_length, {"n_tokens": 24, "draws": 2, "seed": 3, "views": ["raw", "unit_without_first"]}),
-    "sinks": (sinks, {}),
+PARAMS = {
+    "spectra": {"views": sorted(VIEWS)},
+    "geometry": {"n_bins": 40},
+    "attention": {"n_bins": 20},
+    "pooled": {},
+    "mauve": {"n_tokens": 60, "seeds": [0, 1], "scale": 5.0},
+    "common_length": {"n_tokens": 24, "draws": 2, "seed": 3, "views": ["raw", "unit_without_first"]},
+    "sinks": {},
 }
 ARCHITECTURES = ("llama", "gemma2", "qwen2_sliding", "gpt2", "bert")
 
@@ -44,17 +46,15 @@ def over_store(model, texts, path, **settings):
     """Every table, and what else a job leaves, by the road over a store."""
     record = run(model, texts, path, **settings)
     with open_store(path) as store:
-        tables = {name: module.measure(store, **params) for name, (module, params) in MODULES.items()}
-        return (
-            record,
-            store.attributes,
-            {name: [of] if isinstance(of, pl.DataFrame) else of for name, of in tables.items()},
-        )
+        tables = {name: measured(class_of(name)(store, **params)) for name, params in PARAMS.items()}
+        return record, store.attributes, tables
 
 
-def in_the_pass(model, texts, token_budget=2048, dtype="auto", layers=None, modules=MODULES, **more):
-    review_ids = [f"r{index}" for index in range(len(texts))]
-    return measure_in_pass(model, review_ids, texts, IDENTITY, token_budget, dtype, True, modules, layers, **more)
+def in_the_pass(model, texts, measures=PARAMS, sample=None, workers=None, **settings):
+    """The record, the attributes that a store would have, and every table."""
+    states = held(model, texts, **settings)
+    record, tables = measure_in_pass(states, measures, sample, workers)
+    return record, states.attributes, tables
 
 
 def assert_same(found, expected, rounded=()):
@@ -108,15 +108,14 @@ def test_a_pass_that_runs_out_of_memory_counts_once(tmp_path, monkeypatch):
     pack_reviews_together(monkeypatch)
     failures = []
 
-    def failing(taker, take, point, start, states):
-        if len(states) > 70 and point.endswith("002"):
-            failures.append(len(states))
-            take(taker, point, start, states[:-64])  # an earlier part is through
+    def failing(states, take, block):
+        take(states, block)  # it is through
+        if len(block.states) > 70 and block.layer == 2:
+            failures.append(len(block.states))
             raise torch.OutOfMemoryError("CUDA out of memory")
-        take(taker, point, start, states)
 
-    append = in_pass._Taker.append
-    monkeypatch.setattr(in_pass._Taker, "append", lambda taker, *of: failing(taker, append, *of))
+    add = HeldStates.add
+    monkeypatch.setattr(HeldStates, "add", lambda states, block: failing(states, add, block))
     record, _, found = in_the_pass(model, texts_of(model), dtype="float32")
     assert len(failures) >= 2
     assert record["token_budget"] < 128
@@ -129,7 +128,7 @@ def test_a_sample_is_that_of_the_store(tmp_path):
     run(model, texts, tmp_path / "s.zarr.zip")
     sample_states(tmp_path / "s.zarr.zip", tmp_path / "expected.zarr.zip", 4, seed=7)
     sample = Sample(tmp_path / "found.zarr.zip", 4, 7, 100)
-    in_the_pass(model, texts, modules={"attention": MODULES["attention"]}, sample=sample)
+    in_the_pass(model, texts, measures={"attention": PARAMS["attention"]}, sample=sample)
     with open_store(tmp_path / "found.zarr.zip") as found, open_store(tmp_path / "expected.zarr.zip") as expected:
         assert found.attributes == expected.attributes
         names = {name for name, _ in expected.stored_arrays()}
@@ -153,15 +152,15 @@ def test_workers_find_the_same_and_their_faults_end_the_job(monkeypatch):
         assert_same(found, expected, rounded={"pooled"})
         assert list(workers.each(str, range(9))) == list(map(str, range(9)))
         with pytest.raises(KeyError, match="no view"):
-            in_the_pass(model, texts_of(model), modules={"spectra": (spectra, {"views": ["no view"]})}, workers=workers)
+            in_the_pass(model, texts_of(model), measures={"spectra": {"views": ["no view"]}}, workers=workers)
     finally:
         workers.close()
 
 
 def test_no_review_gives_empty_tables():
     *_, found = in_the_pass(tiny(CONFIGS["llama"]), [])
-    for name, (module, _) in MODULES.items():
-        for table, schema in zip(found[name], module.SCHEMAS, strict=True):
+    for name in PARAMS:
+        for table, schema in zip(found[name], class_of(name).schemas, strict=True):
             assert table.is_empty()
             assert dict(table.schema) == schema
 
@@ -175,10 +174,8 @@ def test_states_that_a_store_refuses_are_refused():
         in_the_pass(model, texts_of(model)[:1], dtype="float16")
 
 
-def test_measures_of_the_catalogue_that_say_so_can_be_taken_in_the_pass():
-    assert {name for name, measure in MEASURES.items() if measure.in_pass} == MODULES.keys()
-    for module, _ in MODULES.values():
-        assert hasattr(module, "begin") != hasattr(module, "rows")
+def test_all_measures_of_the_catalogue_are_compared_here():
+    assert MEASURES.keys() == PARAMS.keys()
 
 
 def test_pooled_tokens_are_added_up_by_torch_as_by_numpy():

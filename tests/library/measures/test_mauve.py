@@ -16,15 +16,16 @@ from conftest import ROOT
 from homogenization.measures.directions import unit_rows
 from homogenization.measures.mauve import (
     MAUVE_SCHEMA,
+    Mauve,
     clustered,
     draw_halves,
     frontier_area,
     kinds_of,
     mauve,
-    measure,
     principal_components,
     quantise,
 )
+from homogenization.measures.reviews import measured
 from homogenization.models.untrained import train_tokenizer
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.extraction import extract
@@ -169,7 +170,7 @@ class Store:
 
 
 def test_table():
-    table = measure(Store(), n_tokens=150, seeds=[3, 4])
+    (table,) = measured(Mauve(Store(), n_tokens=150, seeds=[3, 4]))
     assert dict(table.schema) == MAUVE_SCHEMA
     assert set(table.select("layer_from", "layer_to", "kind").rows()) == {
         (0, 0, "null"),
@@ -193,7 +194,8 @@ def test_layers_that_do_not_follow_one_another_are_not_compared():
     class SomeLayers(Store):
         layers = (0, 2, 3)
 
-    pairs = measure(SomeLayers(), n_tokens=150, seeds=[3, 4]).select("layer_from", "layer_to", "kind")
+    (table,) = measured(Mauve(SomeLayers(), n_tokens=150, seeds=[3, 4]))
+    pairs = table.select("layer_from", "layer_to", "kind")
     assert set(pairs.rows()) == {(0, 0, "null"), (2, 2, "null"), (2, 3, "consecutive"), (3, 3, "null")}
 
 
@@ -205,7 +207,7 @@ def test_states_that_are_not_finite_are_refused():
             return states
 
     with pytest.raises(HomogenizationError, match="layer 0: states that are not finite"):
-        measure(Overflown(), n_tokens=None, seeds=[0])
+        measured(Mauve(Overflown(), n_tokens=None, seeds=[0]))
 
 
 @pytest.fixture(scope="module")

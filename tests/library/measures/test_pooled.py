@@ -9,13 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.measures import pooled as module
-from homogenization.measures.pooled import POOLED_SCHEMA, measure
+from homogenization.measures.pooled import POOLED_SCHEMA, Pooled
+from homogenization.measures.reviews import measured
 from homogenization.metrics.spectral import SpectrumBatch, evaluate
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
 from homogenization.tables.pooled import OF_PAIRS, POOLED_METRICS_SCHEMA, SPECTRAL, tabulate
 
 VIEWS = ("pooled", "pooled_without_first", "pooled_centred", "pooled_centred_without_first")
+
+
+def measure(states):
+    """The table of pooled tokens."""
+    (table,) = measured(Pooled(states))
+    return table
 
 
 class Store:

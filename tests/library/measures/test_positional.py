@@ -14,7 +14,8 @@ from homogenization.measures.positional import HEAD_SUMS, KEYS, PositionalSums, 
 from homogenization.measures.positional_pass import add_attention, positional_sums
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.attention import AttentionMap
-from homogenization.states.long_texts import windows
+from homogenization.states.long_texts import Texts, windows
+from homogenization.states.reading import Reading
 from tiny_blocks import EMBEDDED, IDENTITY, NETWORKS, tiny
 from tiny_models import WINDOW, network, reference
 
@@ -23,9 +24,9 @@ RANKS = (4, 7, 6, 9)
 
 
 def sums_of(model, reviews=slice(None), token_budget=2048):
-    return positional_sums(
-        model, IDS[reviews], EMBEDDED[:4][reviews], dict(zip(IDS, RANKS, strict=True)), IDENTITY, token_budget
-    )
+    texts = Texts(IDS[reviews], EMBEDDED[:4][reviews])
+    reading = Reading(model, texts, IDENTITY, token_budget, record_attention=True)
+    return positional_sums(reading, dict(zip(IDS, RANKS, strict=True)))
 
 
 def plain_cell(query, key):

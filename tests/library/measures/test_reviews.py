@@ -4,9 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from homogenization.measures import reviews
-from homogenization.measures.reviews import iterate_reviews, measured_table, provenance, with_origin
+from homogenization.measures.reviews import measured_table, provenance, with_origin
 from homogenization.run.errors import HomogenizationError
+from homogenization.states import stream as module
+from homogenization.states.stream import stream
 
 SCHEMA = {
     "model": pl.String,
@@ -32,8 +33,12 @@ def store_of(states=None):
     )
 
 
+def reviews_of(store):
+    return [of_review for block in stream(store) for of_review in block.reviews(store)]
+
+
 def test_every_review_at_every_point_and_layer():
-    found = [(*place.values(), tokens.tolist()) for place, tokens in iterate_reviews(store_of())]
+    found = [(*place.values(), tokens.tolist()) for place, tokens in reviews_of(store_of())]
     assert found == [
         ("a", "residual_stream", 0, 1, 2, [[0, 1]]),
         ("b", "residual_stream", 0, 2, 2, [[2, 3], [4, 5]]),
@@ -46,7 +51,7 @@ def test_every_review_at_every_point_and_layer():
 
 def test_a_block_of_reviews_is_in_memory_whatever_the_number_of_reviews(monkeypatch):
     """Reviews go whole into blocks of at most 7 tokens here; the review of 9 has a block to itself."""
-    monkeypatch.setattr(reviews, "_BLOCK_TOKENS", 7)
+    monkeypatch.setattr(module, "_BLOCK_TOKENS", 7)
     lengths = [3, 4, 1, 2, 9, 7]
     offsets = np.cumsum([0, *lengths])
     states = np.random.default_rng(0).standard_normal((offsets[-1], 2)).astype(np.float32)
@@ -59,7 +64,7 @@ def test_a_block_of_reviews_is_in_memory_whatever_the_number_of_reviews(monkeypa
     names = list("abcdef")
     store = SimpleNamespace(review_ids=names, review_offsets=offsets, n_blocks=1, layers=[1])
     store.residual_stream, store.final_norm = residual_stream, lambda tokens: None
-    found = [(place["review_id"], tokens.tolist()) for place, tokens in iterate_reviews(store)]
+    found = [(place["review_id"], tokens.tolist()) for place, tokens in reviews_of(store)]
     expected = np.split(states, offsets[1:-1])
     assert found == [(name, tokens.tolist()) for name, tokens in zip(names, expected, strict=True)]
     assert read == [(0, 7), (7, 10), (10, 19), (19, 26)]
@@ -68,7 +73,7 @@ def test_a_block_of_reviews_is_in_memory_whatever_the_number_of_reviews(monkeypa
 def test_states_that_are_not_finite_are_refused():
     states = np.array([[1, 2], [3, 4], [np.nan, 6]], dtype=np.float32)
     with pytest.raises(HomogenizationError, match=r"review b: .* residual_stream, layer 0.* bfloat16 or float32"):
-        list(iterate_reviews(store_of(states)))
+        list(stream(store_of(states)))
 
 
 def test_a_table_says_what_it_is_of():

@@ -6,11 +6,12 @@ import pytest
 
 from homogenization.measures.attention import uniform_attention
 from homogenization.measures.massive import norm_excess
+from homogenization.measures.reviews import measured
 from homogenization.measures.sinks import (
     SINKS_SCHEMA,
     THRESHOLD,
+    Sinks,
     attention_excess,
-    measure,
     secondary_sinks,
 )
 from homogenization.states.extraction import extract
@@ -93,7 +94,7 @@ def test_a_store_gives_the_sinks_of_its_arrays_with_their_place_in_the_text(
     texts[1] = model.tokenizer.bos_token
     extract(model, list("abc"), texts, tmp_path / "s.zarr.zip", IDENTITY, 64, "float32", 1000, recorded)
     with open_store(tmp_path / "s.zarr.zip") as store:
-        table = measure(store)
+        (table,) = measured(Sinks(store))
         received = store.attention_received()
         expected = []
         for index, review_id in enumerate("abc"):

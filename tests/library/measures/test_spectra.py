@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homogenization.measures import views
-from homogenization.measures.spectra import SPECTRA_SCHEMA, measure, singular_values
+from homogenization.measures.reviews import measured
+from homogenization.measures.spectra import SPECTRA_SCHEMA, Spectra, singular_values
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.run.errors import HomogenizationError
@@ -286,7 +287,7 @@ class FakeStore(SimpleNamespace):
 
 
 def test_table():
-    table = measure(FakeStore(), ["raw", "unit_without_first"])
+    (table,) = measured(Spectra(FakeStore(), ["raw", "unit_without_first"]))
     assert dict(table.schema) == SPECTRA_SCHEMA
     assert table.select("point", "layer").unique(maintain_order=True).rows() == [
         ("residual_stream", 0),
@@ -309,4 +310,4 @@ def test_states_that_are_not_finite_are_refused():
             return states[tokens]
 
     with pytest.raises(HomogenizationError, match=r"review b: .* residual_stream, layer 1.* bfloat16 or float32"):
-        measure(Overflown(), ["raw"])
+        measured(Spectra(Overflown(), ["raw"]))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from conftest import ROOT, SMALL
-from homogenization.config.models import Model, States
+from homogenization.config.models import Model
 from homogenization.config.study import load_study
 from homogenization.models import weights as sources
 from homogenization.models.source import Source
@@ -29,8 +29,6 @@ from homogenization.plan.resources import (
     gpus,
     measuring_memory,
     measuring_runtime,
-    store_resource,
-    store_size,
     writer_memory,
     writer_runtime,
 )
@@ -271,35 +269,6 @@ def test_extraction_asks_for_what_models_of_gigabytes_have_taken(billions, pages
     # a full pass and a full chunk come on top
     full = pages + anonymous + 5 * 4096 * 18944 * 2e-9 + 4096 * 3584 * (30 if billions > 3 else 12) * 2e-9
     assert full < asked <= 1.3 * full
-
-
-@pytest.mark.parametrize(
-    ("billions", "points", "width"),
-    [
-        (0.124, 14, 768),
-        (0.268, 20, 640),
-        (0.49, 26, 896),
-        (1.5, 30, 1536),
-        (7.5, 34, 4096),
-        (8.5, 30, 3072),
-        (69.5, 82, 8192),
-    ],
-)
-def test_the_size_of_a_store_follows_from_that_of_the_model(billions, points, width):
-    for stored_as, n_bytes in (("auto", 2), ("float32", 4)):
-        size = store_size(entry(billions, "bfloat16"), stored_as, 1000)
-        assert size == pytest.approx(1000 * 500 * points * width * n_bytes / 1e6, rel=0.85)
-        assert size >= 0.9 * 1000 * 500 * points * width * n_bytes / 1e6
-
-
-def test_a_store_that_is_deleted_takes_of_the_limit_what_there_is():
-    model = entry(0.5, "bfloat16")
-    deleted, kept = (States(keep=keep) for keep in (False, True))
-    size = store_size(model, "auto", 100)
-    assert store_resource(model, deleted, 100, None) == size
-    assert store_resource(model, deleted, 100, size + 1) == size
-    assert store_resource(model, deleted, 100, size - 1) == size - 1
-    assert store_resource(model, kept, 100, size) == store_resource(model, kept, 100, None) == 0
 
 
 # (billions, arrays of states, width) of models that exist

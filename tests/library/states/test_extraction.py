@@ -15,7 +15,6 @@ from transformers import AutoModel
 from extracted import EMBEDDED, IDENTITY, pack_reviews_together, read, run, tiny, write_in_threads
 from homogenization.config.models import Model
 from homogenization.corpus.sentences import sentence_spans, words
-from homogenization.measures.reviews import iterate_reviews
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.untrained import build_random_model
 from homogenization.models.weights import resolve_weights
@@ -24,6 +23,7 @@ from homogenization.states.extraction import extract
 from homogenization.states.long_texts import windows
 from homogenization.states.model import load_model
 from homogenization.states.store import open_store
+from homogenization.states.stream import stream
 from script import run_script
 from tiny_models import CONFIGS, REFUSED, reference
 
@@ -232,7 +232,11 @@ def test_some_layers_alone_are_stored(tmp_path):
         np.testing.assert_array_equal(store.residual_stream(3), states[3])
         np.testing.assert_array_equal(store.final_norm(), final_norm)
         np.testing.assert_array_equal(store.attention_received(), received)
-        points = list(dict.fromkeys((place["point"], place["layer"]) for place, _ in iterate_reviews(store)))
+        points = list(
+            dict.fromkeys(
+                (place["point"], place["layer"]) for block in stream(store) for place, _ in block.reviews(store)
+            )
+        )
     assert points == [("residual_stream", 1), ("residual_stream", 3), ("final_norm", 3)]
 
 

@@ -15,8 +15,9 @@ from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.sample import sample_states, sampled_positions, sampled_rows
 from homogenization.states.store import open_store
-from homogenization.states.writer import StoreShape, written_store
-from homogenization.vocabulary.points import FINAL_NORM, layer_name
+from homogenization.states.stream import Block, StoreShape
+from homogenization.states.writer import written_store
+from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM, layer_name
 
 LENGTHS = [30, 1, 4, 17]
 LAYERS = (0, 2, 3)
@@ -35,8 +36,8 @@ def write_full(path, dtype="float32", lengths=LENGTHS, optional=True, seed=0):
     names = [f"review{index}" for index in range(len(lengths))]
     attributes = {"model": "tiny", "variant": "front", "shard": "002", "revision": None}
     with written_store(path, shape, names, tokens, attributes, dtype, 8) as writer:
-        for point in [*map(layer_name, LAYERS), *([FINAL_NORM] if optional else [])]:
-            writer.append(point, 0, torch.from_numpy(rng.normal(size=(n, WIDTH)).astype(np.float32)))
+        for point in [*((RESIDUAL_STREAM, layer) for layer in LAYERS), *([(FINAL_NORM, 3)] if optional else [])]:
+            writer.add(Block(*point, 0, torch.from_numpy(rng.normal(size=(n, WIDTH)).astype(np.float32))))
         if optional:
             writer.write_attention(rng.random((3, n), dtype=np.float32))
     return path

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from homogenization.measures.reviews import iterate_reviews
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.store import open_store
-from homogenization.states.writer import StoreShape, written_store
-from homogenization.vocabulary.points import layer_name
+from homogenization.states.stream import Block, StoreShape, stream
+from homogenization.states.writer import written_store
+from homogenization.vocabulary.points import RESIDUAL_STREAM
 from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, tokens_of, write
 
 
@@ -92,7 +92,7 @@ def test_bfloat16_comes_back_bit_for_bit(tmp_path_factory, bits):
     states = torch.from_numpy(bits).view(torch.bfloat16)
     shape = StoreShape(0, 4, False, (), False, False, (0,))
     with written_store(path, shape, ["r"], tokens_of([21]), ATTRIBUTES, "bfloat16", 8) as writer:
-        writer.append(layer_name(0), 0, states[0])
+        writer.add(Block(RESIDUAL_STREAM, 0, 0, states[0]))
     with open_store(path) as store:
         back = store.residual_stream(0)
     assert back.dtype == np.float32
@@ -142,11 +142,11 @@ def test_layers_may_be_left_out(tmp_path, states):
     shape = StoreShape(N_BLOCKS, 4, True, (4, None), False, False, (0, 2))
     with written_store(tmp_path / "s.zarr.zip", shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 8) as writer:
         for layer in (0, 2):
-            writer.append(layer_name(layer), 0, torch.as_tensor(states[layer]))
+            writer.add(Block(RESIDUAL_STREAM, layer, 0, torch.as_tensor(states[layer])))
     with open_store(tmp_path / "s.zarr.zip") as store:
         assert (store.layers, store.n_blocks) == ([0, 2], 2)
         np.testing.assert_array_equal(store.residual_stream(2), states[2])
-        found = [(place["point"], place["layer"]) for place, _ in iterate_reviews(store)]
+        found = [(place["point"], place["layer"]) for block in stream(store) for place, _ in block.reviews(store)]
     assert found == [("residual_stream", 0), ("residual_stream", 2)]
 
 
@@ -160,10 +160,10 @@ def test_passes_that_are_begun_anew_change_nothing(tmp_path_factory, pieces, bac
         for piece in [*pieces, 21]:
             start = max(0, start - back)
             for layer in (0, 1):
-                writer.append(layer_name(layer), start, states[layer, start : start + piece])
+                writer.add(Block(RESIDUAL_STREAM, layer, start, states[layer, start : start + piece]))
             start = min(start + piece, 21)
         for layer in (0, 1):
-            writer.append(layer_name(layer), 0, states[layer])
+            writer.add(Block(RESIDUAL_STREAM, layer, 0, states[layer]))
     with open_store(path) as store:
         np.testing.assert_array_equal(np.stack([store.residual_stream(layer) for layer in (0, 1)]), states)
 
@@ -174,7 +174,7 @@ def test_tokens_that_are_left_out_are_a_fault(tmp_path, states):
         pytest.raises(RuntimeError, match="tokens 0 to 3 were left out"),
         written_store(tmp_path / "s.zarr.zip", shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 8) as writer,
     ):
-        writer.append(layer_name(0), 3, torch.as_tensor(states[0, 3:]))
+        writer.add(Block(RESIDUAL_STREAM, 0, 3, torch.as_tensor(states[0, 3:])))
 
 
 def test_states_of_some_tokens_alone_make_no_store(tmp_path, states):

@@ -14,7 +14,9 @@ from homogenization.measures.positional import PositionalSums
 from homogenization.measures.positional_pass import add_attention, positional_sums
 from homogenization.run.parquet import write_table
 from homogenization.states.attention import AttentionMap
+from homogenization.states.long_texts import Texts
 from homogenization.states.model import load_model
+from homogenization.states.reading import Reading
 from homogenization.tables.positional import (
     POSITIONAL_SCHEMA,
     TEMPLATES_SCHEMA,
@@ -110,7 +112,10 @@ def test_a_trained_model_is_as_positional_with_its_words_in_random_order(stories
     ranks = {f"r{index}": index for index in range(len(texts))}
     masses, nulls = [], []
     for chosen in (texts, shuffled):
-        sums, _ = positional_sums(model, list(ranks), chosen, ranks, {"model": "m", "variant": "v"}, 512)
+        sums, _ = positional_sums(
+            Reading(model, Texts(list(ranks), chosen), {"model": "m", "variant": "v"}, 512, record_attention=True),
+            ranks,
+        )
         found = PositionalSums.of_table(sums)
         numbers = [head_numbers(found.by_head[block], found.by_position[block]) for block in range(5)]
         masses.append([block["positional_mass"].mean() for block in numbers])

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from homogenization.measures.reviews import TokenStates, measured_table
+from homogenization.measures.reviews import Each, TokenMeasure, measured_table
 from homogenization.run.errors import HomogenizationError
+from homogenization.states.stream import TokenStates
 from homogenization.vocabulary.columns import columns
 
 # Relative: rows of a softmax that was rounded to bfloat16 sum to 1 within 2^-9.
@@ -32,7 +33,6 @@ ATTENTION_SCHEMA = {
     "uniform": pl.List(pl.Float64),  #: the same under uniform attention
     "tokens": pl.List(pl.Int64),  #: tokens in each bin
 }
-SCHEMAS = (ATTENTION_SCHEMA,)
 
 
 class AttendingStates(TokenStates, Protocol):
@@ -132,23 +132,27 @@ def check_sum(received: np.ndarray, review_id: str, layer: int) -> None:
         )
 
 
-def rows(_states: TokenStates, n_bins: int = 20) -> np.ndarray:
-    """The tokens whose states `measure` reads: none."""
-    return np.empty(0, dtype=np.int64)
+@dataclass(frozen=True)
+class Attention(TokenMeasure):
+    """Profiles of every review and layer (1 .. blocks): the table `ATTENTION_SCHEMA`. It reads no states of tokens."""
 
+    schemas = (ATTENTION_SCHEMA,)
+    states: AttendingStates
+    n_bins: int = 20
 
-def measure(store: AttendingStates, n_bins: int = 20) -> pl.DataFrame:
-    """Profiles of every review and layer (1 .. blocks) of a store: the table `attention` (`ATTENTION_SCHEMA`).
+    def tables(self, each: Each) -> tuple[pl.DataFrame]:
+        """The table.
 
-    Raises:
-        HomogenizationError: the store holds no received attention, or sums that are not the number of tokens.
-    """
-    attention = store.attention_received()
-    if attention is None:
-        raise HomogenizationError(
-            "the store holds no received attention; set 'record_attention: true' for the states and extract them again"
-        )
-    return measured_table(_rows(store, attention, n_bins), store, ATTENTION_SCHEMA)
+        Raises:
+            HomogenizationError: attention was not recorded, or sums are not the number of tokens.
+        """
+        attention = self.states.attention_received()
+        if attention is None:
+            raise HomogenizationError(
+                "the store holds no received attention; set 'record_attention: true' for the states and extract them "
+                "again"
+            )
+        return (measured_table(_rows(self.states, attention, self.n_bins), self.states, ATTENTION_SCHEMA),)
 
 
 def _rows(store: AttendingStates, attention: np.ndarray, n_bins: int) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """What is measured of the states of a study: the rule of each measure, its parameters, and when a study has it.
 
-To add a measure, add one entry here and a module of its name beside this one with its schemas and a function `measure`.
+To add a measure, add one entry here and a module of its name beside this one with one class (`measures.reviews`).
 This module is pure data that the Snakefile reads, so it imports nothing.
 """
 
@@ -16,12 +16,10 @@ class Measure:
     Attributes:
         name: name of its module, of its folder in results and, after `compute_`, of its rule.
         does: what the rule does, for `snakemake --list-rules`.
-        parts: ends of the names of its files, in the order in which `measure` returns the tables; "" for a single one.
-        params: parameters of `measure` for a study.
+        parts: ends of the names of its files, in the order of its tables; "" for a single one.
+        params: parameters of its class for a study.
         minutes: run time of an attempt; None: that of the profile.
         when: test whether a study (`config.study.Study`) has it.
-        in_pass: whether it can be taken while a model reads, without a store of states: its module has a function
-            `begin` or `rows` (`measures.in_pass`).
         variants: the variants that a study measures while its models read; the files of others are empty then.
     """
 
@@ -31,7 +29,6 @@ class Measure:
     params: Callable[[Any], Mapping[str, Any]] = lambda study: {}
     minutes: int | None = None
     when: Callable[[Any], Any] = lambda study: True
-    in_pass: bool = False
     variants: Callable[[Any], Collection[str]] = lambda study: study.variants
 
     @property
@@ -46,26 +43,22 @@ _ENTRIES = (
         does="Singular values of every review, layer and view.",
         params=lambda study: {"views": sorted(study.views)},
         minutes=240,
-        in_pass=True,
     ),
     Measure(
         name="geometry",
         does="Norms, directions and cosines of the tokens of every review and layer.",
         params=lambda study: {"n_bins": 40},
-        in_pass=True,
     ),
     Measure(
         name="attention",
         does="Profiles of the attention that tokens receive, for every review and layer.",
         params=lambda study: {"n_bins": 20},
         when=lambda study: study.states.record_attention,
-        in_pass=True,
     ),
     Measure(
         name="pooled",
         does="Singular values and cosines of the tokens of all reviews of a shard together.",
         minutes=240,
-        in_pass=True,
         variants=lambda study: study.pooled.variants,
     ),
     Measure(
@@ -77,7 +70,6 @@ _ENTRIES = (
             "scale": study.mauve.scale,
         },
         minutes=240,
-        in_pass=True,
         variants=lambda study: study.mauve_variants,
     ),
     Measure(
@@ -92,13 +84,11 @@ _ENTRIES = (
         },
         minutes=240,
         when=lambda study: study.common_tokens,
-        in_pass=True,
     ),
     Measure(
         name="sinks",
         does="The tokens besides the first that draw attention, are massive or long, and from which block to which.",
         when=lambda study: study.positional_jobs,
-        in_pass=True,
     ),
 )
 MEASURES = {measure.name: measure for measure in _ENTRIES}
@@ -107,11 +97,6 @@ MEASURES = {measure.name: measure for measure in _ENTRIES}
 def made_measures(study: Any) -> list[Measure]:
     """The measures that `study` has."""
     return [measure for measure in MEASURES.values() if measure.when(study)]
-
-
-def measured_in_pass(study: Any) -> bool:
-    """Whether no store of states is written: it is not kept, and every measure can be taken while a model reads."""
-    return not study.states.keep and all(measure.in_pass for measure in made_measures(study))
 
 
 def taken_of(study: Any, variant: str) -> dict[str, Mapping[str, Any]]:

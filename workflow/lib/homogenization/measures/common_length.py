@@ -15,17 +15,13 @@ import numpy as np
 import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
-from homogenization.measures import geometry, spectra
-from homogenization.measures.geometry import IdentifiedStates
-from homogenization.measures.reviews import OfReview, fed
+from homogenization.measures.geometry import GEOMETRY_SCHEMA, Geometry, IdentifiedStates
+from homogenization.measures.reviews import OfReview, ReviewMeasure
+from homogenization.measures.spectra import SPECTRA_SCHEMA, Spectra
 from homogenization.measures.views import TokenGram
 
 _SEPARATOR = "/"  # between a review and the number of its draw; names of reviews are hexadecimal digits
 _DRAW = {"review_id": pl.String, "draw": pl.Int32}
-SCHEMAS = tuple(
-    {"model": pl.String, "variant": pl.String} | _DRAW | schema
-    for schema in (spectra.SPECTRA_SCHEMA, geometry.GEOMETRY_SCHEMA)
-)
 
 
 def drawn_positions(review_id: str, n_available: int, n_tokens: int, draw: int, seed: int) -> np.ndarray:
@@ -57,16 +53,19 @@ class _Subsets:
     token_ids: np.ndarray
 
 
-class CommonLength:
-    """Singular values and geometry of random subsets of the reviews: a `ReviewMeasure` with their two tables.
+class CommonLength(ReviewMeasure):
+    """Singular values and geometry of `draws` subsets of `n_tokens` tokens of each review that has so many: two tables.
 
-    Attributes:
-        positions: by review that is long enough, the positions of the tokens of each draw.
+    Their columns are those of `SPECTRA_SCHEMA` and `GEOMETRY_SCHEMA`, with the number of the `draw` after `review_id`.
     """
 
+    schemas = tuple(
+        {"model": pl.String, "variant": pl.String} | _DRAW | schema for schema in (SPECTRA_SCHEMA, GEOMETRY_SCHEMA)
+    )
+
     def __init__(self, states: IdentifiedStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]) -> None:
-        """Draw `draws` subsets of `n_tokens` tokens of each review that has at least so many."""
-        self.positions: dict[str, list[np.ndarray]] = {}
+        self.states = states
+        self.subsets: dict[str, list[np.ndarray]] = {}
         names, first = [], []
         for review_id, start, length in zip(
             states.review_ids, states.review_offsets[:-1], np.diff(states.review_offsets).tolist(), strict=True
@@ -74,20 +73,20 @@ class CommonLength:
             if length >= n_tokens:
                 names += [f"{review_id}{_SEPARATOR}{draw}" for draw in range(draws)]
                 first += [start] * draws
-                self.positions[review_id] = [
+                self.subsets[review_id] = [
                     drawn_positions(review_id, length, n_tokens, draw, seed) for draw in range(draws)
                 ]
         # the first token is the first of each subset; no other is asked for
         token_ids = np.repeat(states.token_ids[np.array(first, dtype=np.int64)], n_tokens)
         offsets = np.arange(len(names) + 1, dtype=np.int64) * n_tokens
         subsets = _Subsets(states.attributes, states.n_blocks, states.layers, names, offsets, token_ids)
-        self._parts = spectra.begin(subsets, views), geometry.begin(subsets)
-        print(f"{len(self.positions)} of {len(states.review_ids)} reviews have at least {n_tokens} tokens", flush=True)
+        self._parts = Spectra(subsets, views), Geometry(subsets)
+        print(f"{len(self.subsets)} of {len(states.review_ids)} reviews have at least {n_tokens} tokens", flush=True)
 
     def of_review(self, place: Mapping[str, Any]) -> OfReview:
         """What both measures find in each subset of one review; None for a review that is too short."""
         subsets = []
-        for draw, positions in enumerate(self.positions.get(place["review_id"], ())):
+        for draw, positions in enumerate(self.subsets.get(place["review_id"], ())):
             name = f"{place['review_id']}{_SEPARATOR}{draw}"
             of_draw = {**place, "review_id": name, "n_tokens": len(positions)}
             subsets.append((positions, [part.of_review(of_draw) for part in self._parts]))
@@ -103,24 +102,6 @@ class CommonLength:
 def _of_subsets(subsets: Sequence[tuple[np.ndarray, Sequence[OfReview]]], gram: TokenGram) -> list[tuple] | None:
     drawn = ((gram.subset(positions), parts) for positions, parts in subsets)
     return [tuple(part(subset) for part in parts) for subset, parts in drawn] or None
-
-
-def begin(states: IdentifiedStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]) -> CommonLength:
-    """The measure of `states`, to be fed with their reviews."""
-    return CommonLength(states, n_tokens, draws, seed, views)
-
-
-def measure(
-    store: IdentifiedStates, n_tokens: int, draws: int, seed: int, views: Sequence[str]
-) -> tuple[pl.DataFrame, ...]:
-    """The tables `spectra` and `geometry` of `draws` subsets of `n_tokens` tokens of each long enough review.
-
-    Their columns are those of `SPECTRA_SCHEMA` and `GEOMETRY_SCHEMA`, with the number of the `draw` after `review_id`.
-
-    Raises:
-        HomogenizationError: states that are not finite.
-    """
-    return tuple(fed(begin(store, n_tokens, draws, seed, views), store))
 
 
 def _with_draws(table: pl.DataFrame) -> pl.DataFrame:

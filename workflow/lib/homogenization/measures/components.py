@@ -13,11 +13,9 @@ from homogenization.measures.blocks import Layout, check_sums, find_layout, poin
 from homogenization.measures.reviews import with_origin
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.check import check_against_eager
-from homogenization.states.long_texts import windows
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import run_packed
-from homogenization.states.packs import run_packs
+from homogenization.states.reading import Reading
 from homogenization.vocabulary.columns import columns
 
 #: A row for each block, point, view and review of the shard, in this order. The metadata contain `layout` (the kind of
@@ -37,54 +35,38 @@ COMPONENT_STATES_SCHEMA = {
 }
 
 
-def component_states(
-    model: LanguageModel,
-    review_ids: Sequence[str],
-    texts: Sequence[str],
-    identity: Mapping[str, str],
-    token_budget: int,
-    originals: Sequence[str] | None = None,
-) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Run `model` over reviews and measure the tokens at every point of every block.
+def component_states(reading: Reading) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Let a model read, and measure the tokens at every point of every block.
 
     Args:
-        model: model to run, with its tokenizer.
-        review_ids: names of the reviews.
-        texts: texts of the reviews, in the same order.
-        identity: `model`, `variant` and `shard`, for the table, provenance and messages.
-        token_budget: most tokens of the whole reviews in a forward pass; a longer review passes alone. Where memory
-            runs out, the budget halves for the rest of the run.
-        originals: original texts, in the same order, which decide where a long review is cut; None where the texts are
-            the originals.
+        reading: what the model reads.
 
     Returns:
         The table (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and review; and its
         metadata: `layout`, `components` (the points before and after each), `states` (provenance).
 
     Raises:
-        HomogenizationError: an architecture that can't be honoured or whose components can't be told apart, states that
-            are not finite, a review that does not fit into memory.
+        HomogenizationError: components that can't be told apart, states that are not finite, a review that does not fit
+            into memory.
     """
+    model, review_ids, tokens, identity = reading.model, reading.review_ids, reading.tokens, reading.identity
     layout = find_layout(model.packed)
-    read = windows(model, review_ids, texts, originals)
-    review_ids, tokens = read.review_ids, read.tokens
-    check_against_eager(model.packed, int(tokens.lengths.max(initial=0)), record_attention=False)
     if len(review_ids):
         check_sums(model.packed, layout, tokens.token_ids[: tokens.review_offsets[1]])
     points = {point: index for index, point in enumerate(layout.points)}
     shape = (model.packed.n_blocks, len(points), len(TOKEN_VIEWS), len(NUMBERS), len(review_ids))
     numbers = np.full(shape, np.nan)
 
-    def run_pack(pack: range) -> None:
+    def run_pack(pack: range, _token_ids: Sequence[int], _lengths: Sequence[int]) -> None:
         for keys, measured in _measure(model, layout, tokens, pack, review_ids, identity):
             for (layer, point), of_point in zip(keys, measured, strict=True):
                 numbers[layer - 1, points[point], ..., pack.start : pack.stop] = of_point
 
-    run_packs(model.packed.device, tokens.lengths.tolist(), token_budget, run_pack)
+    reading.packs(run_pack)
     table = _table(numbers, list(points), review_ids, tokens.lengths, model.packed.width)
     table = with_origin(table, identity, model.packed.n_blocks).select(*COMPONENT_STATES_SCHEMA)
     components = {name: list(before_and_after) for name, before_and_after in layout.components.items()}
-    provenance = {**model.provenance, **identity, "n_blocks": model.packed.n_blocks}
+    provenance = {**reading.provenance, "n_blocks": model.packed.n_blocks}
     return table, {"layout": layout.name, "components": components, "states": provenance}
 
 

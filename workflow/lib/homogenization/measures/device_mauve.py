@@ -24,6 +24,7 @@ from homogenization.measures.mauve import (
     EXPLAINED_VARIANCE,
     MAX_ITERATIONS,
     Halves,
+    Mauve,
     drawn_centres,
     frontier_area,
     leading_components,
@@ -31,10 +32,11 @@ from homogenization.measures.mauve import (
     pairs_of,
     union,
 )
-from homogenization.measures.reviews import OVERFLOW, Each
+from homogenization.measures.reviews import Each
 from homogenization.models.devices import ran_out_of_memory
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.held import HeldStates
+from homogenization.states.stream import OVERFLOW
 
 _FAST_IN_FLOAT64 = {(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)}  # compute capabilities: P100, V100, A100, H100, B200
 _STEPS = 4  # of subspace iteration
@@ -82,6 +84,16 @@ class _Space:
     basis: torch.Tensor
     is_held: np.ndarray
     problems: Sequence[tuple[np.ndarray, float]]
+
+
+class DeviceMauve(Mauve):
+    """MAUVE of states of which a fast device computes the values."""
+
+    states: HeldStates
+
+    def values(self, n_clusters: int, each: Each) -> Iterator[tuple[dict[str, Any], float]]:
+        """What tells each pair of clouds apart, and its MAUVE."""
+        return values(self.states, self.states.device, each, self.halves, n_clusters, self.scale)
 
 
 def values(

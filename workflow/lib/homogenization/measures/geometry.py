@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from homogenization.measures.reviews import OfReview, TokenStates, fed, measured_table
+from homogenization.measures.reviews import OfReview, ReviewMeasure, measured_table
 from homogenization.measures.views import TokenGram
+from homogenization.states.stream import TokenStates
 from homogenization.vocabulary.columns import columns
 
 
@@ -59,7 +60,6 @@ GEOMETRY_SCHEMA = {
     "cosine_histogram": pl.List(pl.Int64),  #: pairs in 40 equal bins on [−1, 1]
     "cosine_histogram_without_first": pl.List(pl.Int64),  #: pairs of the rest
 }
-SCHEMAS = (GEOMETRY_SCHEMA,)
 
 
 def token_geometry(tokens: np.ndarray, n_bins: int = 40) -> dict[str, float | np.ndarray]:
@@ -137,11 +137,12 @@ def _histograms(cosines: np.ndarray, n_bins: int) -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Geometry:
-    """Geometry of every review, point and layer: a `ReviewMeasure` with the table `GEOMETRY_SCHEMA`."""
+class Geometry(ReviewMeasure):
+    """Geometry of every review, point and layer: the table `GEOMETRY_SCHEMA`."""
 
+    schemas = (GEOMETRY_SCHEMA,)
     states: IdentifiedStates
-    n_bins: int
+    n_bins: int = 40
 
     @cached_property
     def first_tokens(self) -> dict[str, int]:
@@ -160,18 +161,3 @@ class Geometry:
 
 def _row(place: Mapping[str, Any], n_bins: int, gram: TokenGram) -> dict[str, Any]:
     return {**place, **geometry_of(gram, n_bins)}
-
-
-def begin(states: IdentifiedStates, n_bins: int = 40) -> Geometry:
-    """The measure of `states`, to be fed with their reviews."""
-    return Geometry(states, n_bins)
-
-
-def measure(store: IdentifiedStates, n_bins: int = 40) -> pl.DataFrame:
-    """Geometry of every review, point and layer of a store: the table `geometry` (`GEOMETRY_SCHEMA`).
-
-    Raises:
-        HomogenizationError: states that are not finite.
-    """
-    (table,) = fed(begin(store, n_bins), store)
-    return table

@@ -6,7 +6,7 @@ one distribution give .94 to .97 rather than 1, and values vary with the seed: c
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,9 @@ from scipy.linalg import LinAlgError, eigh
 from sklearn.cluster import KMeans
 
 from homogenization.measures.directions import unit_rows
-from homogenization.measures.reviews import OVERFLOW, Each, TokenStates, measured_table
+from homogenization.measures.reviews import Each, TokenMeasure, measured_table
 from homogenization.run.errors import HomogenizationError
+from homogenization.states.stream import OVERFLOW, TokenStates
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.variants import ORIGINAL
 
@@ -37,12 +38,9 @@ MAUVE_SCHEMA = {
     "n_tokens": pl.Int64,  #: tokens of each side
     "n_clusters": pl.Int64,  #: clusters of both together
 }
-SCHEMAS = (MAUVE_SCHEMA,)
 # layers, kind, seed, and unit rows of two clouds
 Pair = tuple[int, int, str, int, np.ndarray, np.ndarray]
 Halves = dict[int, tuple[np.ndarray, np.ndarray]]  # drawn tokens by seed
-# of drawn tokens, clusters and scale: what tells each pair of clouds apart, and its MAUVE
-Values = Callable[[Halves, int, float], Iterable[tuple[dict[str, Any], float]]]
 
 
 def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0, n_points: int = 25) -> float:
@@ -181,59 +179,51 @@ def draw_halves(n_available: int, n_tokens: int | None, seed: int) -> tuple[np.n
     return np.sort(drawn[:size]), np.sort(drawn[size:])
 
 
-def rows(states: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0) -> np.ndarray:
-    """The tokens that `measure` reads of states with these lengths, int64, ascending."""
-    return union(_halves(states, n_tokens, seeds))
-
-
-def measure(
-    store: TokenStates,
-    n_tokens: int | None,
-    seeds: Sequence[int],
-    scale: float = 5.0,
-    each: Each = map,
-    values: Values | None = None,
-) -> pl.DataFrame:
-    """MAUVE from each layer to the next and its split-half null, for each seed: the table `mauve` (`MAUVE_SCHEMA`).
+class Mauve(TokenMeasure):
+    """MAUVE from each layer to the next and its split-half null, for each seed: the table `MAUVE_SCHEMA`.
 
     Two disjoint halves A and B of tokens are drawn for each seed. `consecutive`: layer l of A against layer l + 1 of B,
     where both are stored; `null`: layer l of A against layer l of B. So the two differ in the layer alone. Depth is
-    that of `layer_to`.
+    that of `layer_to`. A rewritten variant of which the shard has too few tokens, because few of its reviews were
+    rewritten, has no row.
 
     Args:
-        store: states of one shard.
+        states: states of one shard.
         n_tokens: tokens in a half; fewer where the shard has less than twice as many; None for half of the shard.
         seeds: seeds of the drawn tokens and of the cluster centres.
         scale: scaling factor c of the divergences.
-        each: calls a function of each of many arguments and gives the results in their order, as `map` does.
-        values: computes all pairs of clouds at once (`measures.device_mauve`); None: each pair by itself.
-
-    Returns:
-        No row for a rewritten variant of which the shard has too few tokens, because few of its reviews were rewritten.
 
     Raises:
         HomogenizationError: originals with fewer than 20 tokens in a half, or states that are not finite.
     """
-    table = measured_table(_rows(store, n_tokens, seeds, scale, each, values), store, MAUVE_SCHEMA, "layer_to")
-    return table.sort("layer_from", "layer_to", "seed")
 
+    schemas = (MAUVE_SCHEMA,)
 
-def _rows(
-    store: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float, each: Each, values: Values | None
-) -> Iterator[dict[str, Any]]:
-    halves = _halves(store, n_tokens, seeds)
-    if not halves:
-        logging.warning("MAUVE: left out, since this shard of the variant has %d tokens", store.review_offsets[-1])
-        return
-    size = len(next(iter(halves.values()))[0])
-    n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))
-    if values is None:
-        found = each(partial(of_pair, n_clusters=n_clusters, scale=scale), pairs_of(store, halves))
-    else:
-        found = values(halves, n_clusters, scale)
-    for pair, value in found:
-        print("layer {layer_from} to {layer_to}, seed {seed}, {kind}: ".format(**pair) + f"{value:.4f}", flush=True)
-        yield {**pair, "mauve": value, "n_tokens": size, "n_clusters": n_clusters}
+    def __init__(self, states: TokenStates, n_tokens: int | None, seeds: Sequence[int], scale: float = 5.0) -> None:
+        self.states, self.scale = states, scale
+        self.halves = _halves(states, n_tokens, seeds)
+        self.rows = union(self.halves)
+
+    def tables(self, each: Each) -> tuple[pl.DataFrame]:
+        """The table."""
+        table = measured_table(self._rows(each), self.states, MAUVE_SCHEMA, "layer_to")
+        return (table.sort("layer_from", "layer_to", "seed"),)
+
+    def values(self, n_clusters: int, each: Each) -> Iterable[tuple[dict[str, Any], float]]:
+        """What tells each pair of clouds apart, and its MAUVE."""
+        pairs = pairs_of(self.states, self.halves)
+        return each(partial(of_pair, n_clusters=n_clusters, scale=self.scale), pairs)
+
+    def _rows(self, each: Each) -> Iterator[dict[str, Any]]:
+        if not self.halves:
+            n_tokens = self.states.review_offsets[-1]
+            logging.warning("MAUVE: left out, since this shard of the variant has %d tokens", n_tokens)
+            return
+        size = len(next(iter(self.halves.values()))[0])
+        n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))
+        for pair, value in self.values(n_clusters, each):
+            print("layer {layer_from} to {layer_to}, seed {seed}, {kind}: ".format(**pair) + f"{value:.4f}", flush=True)
+            yield {**pair, "mauve": value, "n_tokens": size, "n_clusters": n_clusters}
 
 
 def of_pair(pair: Pair, n_clusters: int, scale: float) -> tuple[dict[str, Any], float]:

@@ -4,8 +4,8 @@ Some papers pool tokens over texts before they measure how alike they are. This 
 whatever text they are from; the measures of single reviews ask how alike the tokens of one text are.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -16,10 +16,11 @@ import polars as pl
 from homogenization.measures.directions import unit_rows
 from homogenization.measures.eigenvalues import symmetric_eigenvalues
 from homogenization.measures.geometry import token_geometry
-from homogenization.measures.reviews import OVERFLOW, Each, TokenStates, measured_table
+from homogenization.measures.reviews import Each, TokenMeasure, measured_table
 from homogenization.measures.views import look_of
 from homogenization.metrics.gram import roots_of
 from homogenization.run.errors import HomogenizationError
+from homogenization.states.stream import OVERFLOW, Block, TokenStates
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 
@@ -40,18 +41,12 @@ POOLED_SCHEMA = {
     "cosine_histogram": pl.List(pl.Int64),  #: pairs in equal bins on [−1, 1]; empty in the views without `centred`
     "singular_values": pl.List(pl.Float64),  #: descending; empty in the views without `centred`
 }
-SCHEMAS = (POOLED_SCHEMA,)
 # tokens, which of them are the first of a review, which are drawn for the distribution of cosines
-Block = tuple[np.ndarray, np.ndarray, np.ndarray]
+Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def rows(states: TokenStates) -> np.ndarray:
-    """The tokens whose states `measure` reads: all, int64."""
-    return np.arange(int(states.review_offsets[-1]))
-
-
-def measure(store: TokenStates, each: Each = map) -> pl.DataFrame:
-    """Pooled tokens at every point and layer of a store: the table `pooled` of one job (`POOLED_SCHEMA`).
+class Pooled(TokenMeasure):
+    """Pooled tokens at every point and layer: the table `POOLED_SCHEMA` of one job.
 
     Views are `pooled` (tokens as they are) and `pooled_centred` (minus the mean of all tokens of the view), each with
     all tokens and, as `..._without_first`, without the first token of each review. Cosine anisotropy is the mean
@@ -60,28 +55,73 @@ def measure(store: TokenStates, each: Each = map) -> pl.DataFrame:
     drawn at random, the same at every layer. A view of fewer than two tokens has no row.
 
     Args:
-        store: states of one shard.
-        each: calls a function of each of many arguments and gives the results in their order, as `map` does; here for
-            the singular values and cosines of a view.
+        states: states of one shard.
 
     Raises:
         HomogenizationError: states that are not finite.
     """
-    return table_of(_sums_of_points(store), store, each)
+
+    schemas = (POOLED_SCHEMA,)
+
+    def __init__(self, states: TokenStates) -> None:
+        self.states = states
+        self.rows = np.arange(int(states.review_offsets[-1]))
+        self._sums: dict[tuple[str, int], Sums] | None = None
+
+    def walks(self) -> tuple["_Walk", "_Walk"]:
+        """The walk for the means, and the one for the sums around them."""
+        is_first, is_drawn = marks(self.states)
+        means: dict[tuple[str, int], Means] = {}
+        sums = self._sums = {}
+
+        def add_to_means(place: tuple[str, int], tokens: Any, part: slice) -> None:
+            means.setdefault(place, Means()).add(tokens, is_first[part])
+
+        def add_to_sums(place: tuple[str, int], tokens: Any, part: slice) -> None:
+            if means[place].n_tokens > 1:
+                sums.setdefault(place, Sums(means[place])).add(tokens, is_first[part], is_drawn[part])
+
+        return _Walk(add_to_means), _Walk(add_to_sums)
+
+    def tables(self, each: Each) -> tuple[pl.DataFrame]:
+        """The table; singular values and cosines of a view are one piece of the work that `each` shares out."""
+        places: deque[dict[str, Any]] = deque()
+
+        def clouds() -> Iterator[_Cloud]:
+            for point, layer, of_point in self._sums_of_points():
+                for cloud in of_point.clouds():
+                    places.append({"shard": self.states.attributes["shard"], "layer": layer, "point": point})
+                    yield cloud
+
+        rows = ({**places.popleft(), **columns_of_cloud} for columns_of_cloud in each(_measured, clouds()))
+        return (measured_table(rows, self.states, POOLED_SCHEMA),)
+
+    def _sums_of_points(self) -> Iterator[tuple[str, int, "Sums"]]:
+        if self._sums is None:
+            yield from _sums_of_points(self.states)
+            return
+        for place in list(self._sums):  # one point after another gives back what it holds of the device's memory
+            yield *place, self._sums.pop(place)
 
 
-def table_of(sums: Iterable[tuple[str, int, "Sums"]], states: TokenStates, each: Each) -> pl.DataFrame:
-    """The table `pooled` of sums with their points and layers; `each` as in `measure`."""
-    places: deque[dict[str, Any]] = deque()
+class _Walk:
+    """A consumer of all tokens, each once at every point, as float64 where they lie: on CUDA, or as arrays of numpy."""
 
-    def clouds() -> Iterator[_Cloud]:
-        for point, layer, of_point in sums:
-            for cloud in of_point.clouds():
-                places.append({"shard": states.attributes["shard"], "layer": layer, "point": point})
-                yield cloud
+    def __init__(self, take: Callable[[tuple[str, int], Any, slice], None]) -> None:
+        self._take = take
+        self._taken: Counter[tuple[str, int]] = Counter()
 
-    rows = ({**places.popleft(), **columns_of_cloud} for columns_of_cloud in each(_measured, clouds()))
-    return measured_table(rows, states, POOLED_SCHEMA)
+    def add(self, block: Block) -> None:
+        """Take the tokens that have not come before."""
+        place = block.point, block.layer
+        start = self._taken[place]
+        if block.start > start:
+            raise RuntimeError(f"{place}: the states of tokens {start} to {block.start} were left out")
+        states = block.states[start - block.start :]
+        if len(states):
+            tokens = states.double() if states.is_cuda else states.float().cpu().numpy().astype(np.float64)
+            self._take(place, tokens, slice(start, start + len(states)))
+            self._taken[place] += len(states)
 
 
 def _sums_of_points(store: TokenStates) -> Iterator[tuple[str, int, "Sums"]]:
@@ -107,7 +147,7 @@ def marks(states: TokenStates) -> tuple[np.ndarray, np.ndarray]:
 
 def _blocks(
     read: Callable[[slice], np.ndarray], is_first: np.ndarray, is_drawn: np.ndarray, where: str
-) -> Iterator[Block]:
+) -> Iterator[Part]:
     """Yield the tokens in parts: float64 (n, width), bool (n,), bool (n,)."""
     for start in range(0, len(is_first), _BLOCK_TOKENS):
         block = slice(start, min(start + _BLOCK_TOKENS, len(is_first)))
@@ -117,7 +157,7 @@ def _blocks(
         yield tokens, is_first[block], is_drawn[block]
 
 
-def pooled(blocks: Callable[[], Iterator[Block]]) -> Iterator[dict[str, Any]]:
+def pooled(blocks: Callable[[], Iterator[Part]]) -> Iterator[dict[str, Any]]:
     """Yield the columns from view on, of each view of pooled tokens.
 
     Args:
@@ -127,7 +167,7 @@ def pooled(blocks: Callable[[], Iterator[Block]]) -> Iterator[dict[str, Any]]:
     return map(_measured, () if sums is None else sums.clouds())
 
 
-def _sums(blocks: Callable[[], Iterator[Block]]) -> "Sums | None":
+def _sums(blocks: Callable[[], Iterator[Part]]) -> "Sums | None":
     """The sums of two walks over the tokens; None where there are fewer than two."""
     means = Means()
     for tokens, is_first, _ in blocks():

@@ -19,60 +19,39 @@ from homogenization.measures.position_cells import (
 )
 from homogenization.measures.positional import HEAD_SUMS, POSITION_SUMS, PositionalSums
 from homogenization.states.attention import AttentionMap
-from homogenization.states.check import check_against_eager
-from homogenization.states.long_texts import windows
-from homogenization.states.model import LanguageModel
 from homogenization.states.network import run_packed
-from homogenization.states.packs import run_packs
+from homogenization.states.reading import Reading
 
 
-def positional_sums(
-    model: LanguageModel,
-    review_ids: Sequence[str],
-    texts: Sequence[str],
-    ranks: Mapping[str, int],
-    identity: Mapping[str, str],
-    token_budget: int,
-    originals: Sequence[str] | None = None,
-) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Run `model` over reviews and sum their attention by cells.
+def positional_sums(reading: Reading, ranks: Mapping[str, int]) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Let a model read, and sum its attention by cells.
 
     Args:
-        model: model to run, with its tokenizer.
-        review_ids: names of the reviews.
-        texts: texts of the reviews, in the same order.
+        reading: what the model reads, with attention recorded in its check.
         ranks: rank of each review in the sample, by name.
-        identity: `model`, `variant` and `shard`, for the table and provenance.
-        token_budget: most tokens of the whole reviews in a forward pass; a longer review passes alone.
-        originals: original texts, in the same order, which decide where a long review is cut; None where the texts are
-            the originals.
 
     Returns:
         The table (`POSITIONAL_SUMS_SCHEMA`), and its metadata: `n_reviews`, `states` (provenance).
 
     Raises:
-        HomogenizationError: an architecture that can't be honoured, a review that does not fit into memory.
+        HomogenizationError: a review does not fit into memory.
     """
-    read = windows(model, review_ids, texts, originals)
-    check_against_eager(model.packed, int(read.tokens.lengths.max(initial=0)), record_attention=True)
-    sums = PositionalSums()
+    sums, packed = PositionalSums(), reading.model.packed
 
-    def run_pack(pack: range) -> None:
+    def run_pack(pack: range, token_ids: Sequence[int], lengths: Sequence[int]) -> None:
         of_pack = PositionalSums()  # of its own: a pass that runs out of memory leaves nothing behind
-        pack_ranks = [ranks[read.review_ids[review]] for review in pack]
+        pack_ranks = [ranks[reading.review_ids[review]] for review in pack]
 
         def through(attention: AttentionMap) -> torch.Tensor:
             add_attention(of_pack, attention, pack_ranks[attention.review])
             return attention.weights
 
-        lengths = read.tokens.lengths[pack.start : pack.stop].tolist()
-        token_ids = read.tokens.token_ids[read.tokens.span(pack)]
-        run_packed(model.packed, token_ids, lengths, False, lambda _layer, _states: None, through)
+        run_packed(packed, token_ids, lengths, False, lambda _layer, _states: None, through)
         sums.add(of_pack)
 
-    run_packs(model.packed.device, read.tokens.lengths.tolist(), token_budget, run_pack)
-    provenance = {**model.provenance, **identity, "n_blocks": model.packed.n_blocks}
-    return sums.table(identity), {"n_reviews": len(read.review_ids), "states": provenance}
+    reading.packs(run_pack)
+    provenance = {**reading.provenance, "n_blocks": packed.n_blocks}
+    return sums.table(reading.identity), {"n_reviews": len(reading.review_ids), "states": provenance}
 
 
 def add_attention(sums: PositionalSums, attention: AttentionMap, rank: int) -> None:

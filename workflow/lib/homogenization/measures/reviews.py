@@ -1,76 +1,17 @@
-"""Iteration over the token matrices of every review, point and layer, and the tables that measures make of them."""
+"""What a measure is, how the stream of states passes through measures, and the tables that they make."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, Protocol
+from concurrent.futures import Future
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from homogenization.measures.views import TokenGram
-from homogenization.run.errors import HomogenizationError
-from homogenization.vocabulary.points import ALL_TOKENS, FINAL_NORM, RESIDUAL_STREAM
-
-_BLOCK_TOKENS = 16_384  # 0.27 GB of float32 at a width of 4,096; a chunk of the store at each end is read twice
-
-OVERFLOW = (
-    "float16 overflows at 65504: set 'dtype' of this model and of 'states' to bfloat16 or float32; its states are then "
-    "extracted again."
-)
-
-
-class TokenStates(Protocol):
-    """The states of one model, variant and shard, as measures read them. A store of states is one.
-
-    Attributes:
-        attributes: provenance of the states, with `model` and `variant`.
-        review_ids: names of the reviews.
-        review_offsets: int64 (reviews + 1,), where each review's tokens begin and end.
-        n_blocks: blocks of the model.
-        layers: the layers of the residual stream that can be read, ascending.
-    """
-
-    attributes: Mapping[str, Any]
-    review_ids: Sequence[str]
-    review_offsets: np.ndarray
-    n_blocks: int
-    layers: Sequence[int]
-
-    def residual_stream(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray:
-        """The residual stream (tokens, width), float32, of these tokens: layer 0 before the first block, l after l."""
-
-    def final_norm(self, tokens: slice | np.ndarray = ALL_TOKENS) -> np.ndarray | None:
-        """The states after the final norm (tokens, width), float32; None where there are none."""
-
-
-def iterate_reviews(store: TokenStates) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
-    """Yield (place, tokens) of every review at every point and layer; a few reviews at one layer are in memory.
-
-    `tokens` are (n, width), float32; `place` holds the columns review_id, point, layer, n_tokens and width of a table.
-    Layer 0 is the residual stream after the embedding, layer l after block l; those that are stored are read. The
-    state after the final norm, where it was stored, comes last, with the number of blocks as its layer.
-
-    Raises:
-        HomogenizationError: a value is not finite.
-    """
-    readers = [(RESIDUAL_STREAM, layer, partial(store.residual_stream, layer)) for layer in store.layers]
-    for point, layer, read in [*readers, (FINAL_NORM, store.n_blocks, store.final_norm)]:
-        for reviews in _blocks(store.review_offsets):
-            offsets = store.review_offsets[reviews.start : reviews.stop + 1]
-            states = read(slice(int(offsets[0]), int(offsets[-1])))
-            if states is None:
-                return
-            for index, tokens in zip(reviews, np.split(states, offsets[1:-1] - offsets[0]), strict=True):
-                review_id = store.review_ids[index]
-                if not np.isfinite(tokens).all():
-                    raise HomogenizationError(
-                        f"review {review_id}: the states at {point}, layer {layer}, are not all finite. {OVERFLOW}"
-                    )
-                n_tokens, width = tokens.shape
-                place = {"review_id": review_id, "point": point, "layer": layer, "n_tokens": n_tokens, "width": width}
-                yield place, tokens
-        print(f"{point}, layer {layer}: {len(store.review_ids)} reviews", flush=True)
-
+from homogenization.states.stream import Block, Consumer, TokenStates, stream
+from homogenization.vocabulary.points import FINAL_NORM
 
 # what a measure finds in the tokens of one review; it can be pickled, and so can what it finds
 OfReview = Callable[[TokenGram], Any]
@@ -78,37 +19,149 @@ OfReview = Callable[[TokenGram], Any]
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
-class ReviewMeasure(Protocol):
-    """A measure of single reviews, each at one point and layer: of a store, or while a model reads.
+class TokenMeasure:
+    """A measure of some tokens of all reviews, or of what is known of them. A measure of the catalogue is a subclass.
 
-    A module has it where it has a function `begin(states, **params)`, with `TokenStates` of which no state is read.
+    It is made from `TokenStates` before any state is there.
+
+    Attributes:
+        schemas: columns of its tables, in their order.
+        states: the states that it measures.
+        rows: int64, ascending: the tokens whose states `tables` reads.
     """
+
+    schemas: ClassVar[Sequence[Mapping[str, Any]]]
+    states: TokenStates
+    rows: np.ndarray = np.empty(0, dtype=np.int64)
+
+    def walks(self) -> Sequence[Consumer]:
+        """Who takes all states in the place of `rows`, one walk after another, where these are too many to be kept."""
+        return ()
+
+    def tables(self, each: Each) -> Sequence[pl.DataFrame]:
+        """The tables, once all states are there; `each` shares work out."""
+        raise NotImplementedError
+
+
+class ReviewMeasure:
+    """A measure of single reviews, each at one point and layer. A measure of the catalogue is a subclass.
+
+    It is made from `TokenStates` before any state is there.
+
+    Attributes:
+        schemas: columns of its tables, in their order.
+        states: the states that it measures.
+        subsets: by review, the positions of tokens that are measured as a review of their own, (tokens,) int64 each.
+    """
+
+    schemas: ClassVar[Sequence[Mapping[str, Any]]]
+    states: TokenStates
+    subsets: Mapping[str, Sequence[np.ndarray]] = MappingProxyType({})
 
     def of_review(self, place: Mapping[str, Any]) -> OfReview:
-        """What it finds in a review at a place (`iterate_reviews`); None where it wants nothing of it."""
+        """What it finds in a review at a place (`Block.reviews`), which is None where it wants nothing of it."""
+        raise NotImplementedError
 
     def tables(self, found: Iterable[Any]) -> Sequence[pl.DataFrame]:
-        """The tables, from what was found in all reviews, in the order of `iterate_reviews`."""
+        """The tables, from what was found in all reviews: point by point, in the order of the reviews."""
+        raise NotImplementedError
 
 
-def fed(measure: ReviewMeasure, store: TokenStates) -> Sequence[pl.DataFrame]:
-    """The tables of `measure` over all reviews of `store`.
+Measure = TokenMeasure | ReviewMeasure
+
+
+def class_of(measure: str) -> type[Measure]:
+    """The class of a measure of the catalogue: that of the module of its name, with this name in CamelCase."""
+    return getattr(import_module(f"homogenization.measures.{measure}"), measure.title().replace("_", ""))
+
+
+class Inline:
+    """Does work where it is handed on; `measures.workers.Workers` share it out.
+
+    Attributes:
+        number: number of processes.
+    """
+
+    number = 0
+    each = staticmethod(map)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+        """The result of a function."""
+        done: Future = Future()
+        done.set_result(function(*arguments))
+        return done
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+class Reviews:
+    """The consumer for measures of single reviews: they share the inner products of the tokens of each.
+
+    Args:
+        states: what is known of the states.
+        measures: the measures, by name.
+        grams: makes a `TokenGram` of the states of each of some reviews, which has the subsets of each.
+        workers: who measures: `Inline` or `measures.workers.Workers`.
+    """
+
+    def __init__(
+        self,
+        states: TokenStates,
+        measures: Mapping[str, ReviewMeasure],
+        grams: Callable[[Sequence[Any], Sequence[Sequence[np.ndarray]]], Iterable[TokenGram]],
+        workers: Any,
+    ) -> None:
+        self._states, self._measures, self._grams, self._workers = states, dict(measures), grams, workers
+        self._found: dict[tuple[int, str, int], Future] = {}  # by layer, point and first token
+
+    def add(self, block: Block) -> None:
+        """Measure the reviews of a block."""
+        places, reviews = zip(*block.reviews(self._states), strict=True)
+        wanted = [{name: of.of_review(place) for name, of in self._measures.items()} for place in places]
+        subsets = [
+            [positions for of in self._measures.values() for positions in of.subsets.get(place["review_id"], ())]
+            for place in places
+        ]
+        grams = self._grams(reviews, subsets)
+        key = (block.point == FINAL_NORM, block.layer, block.start)
+        self._found[key] = self._workers.submit(_found, wanted, list(grams) if self._workers.number else grams)
+
+    def wait(self) -> None:
+        """Wait until all reviews are measured; raises what failed."""
+        for part in self._found.values():
+            part.result()
+
+    def tables(self, name: str) -> Sequence[pl.DataFrame]:
+        """The tables of one measure, after all blocks."""
+        parts = (self._found[key].result() for key in sorted(self._found))
+        found = (of_review[name] for part in parts for of_review in part)
+        return self._measures[name].tables(one for one in found if one is not None)
+
+
+def _in_memory(reviews: Sequence[np.ndarray], _subsets: Any) -> Iterator[TokenGram]:
+    return (TokenGram(states.astype(np.float64)) for states in reviews)
+
+
+def _found(wanted: Sequence[Mapping[str, OfReview]], reviews: Iterable[TokenGram]) -> list[dict[str, Any]]:
+    """What all measures find in some reviews at one place; in a worker."""
+    return [
+        {name: of(tokens) for name, of in of_review.items()} for of_review, tokens in zip(wanted, reviews, strict=True)
+    ]
+
+
+def measured(measure: Measure) -> Sequence[pl.DataFrame]:
+    """The tables of a measure of a store, or of other states that are at hand.
 
     Raises:
-        HomogenizationError: a value is not finite.
+        HomogenizationError: a value is not finite; and as the measure does.
     """
-    found = (measure.of_review(place)(TokenGram(tokens.astype(np.float64))) for place, tokens in iterate_reviews(store))
-    return measure.tables(one for one in found if one is not None)
-
-
-def _blocks(review_offsets: np.ndarray) -> Iterator[range]:
-    """Consecutive reviews of at most `_BLOCK_TOKENS` tokens in all, or one that is longer."""
-    first, n_reviews = 0, len(review_offsets) - 1
-    while first < n_reviews:
-        fits = int(np.searchsorted(review_offsets, review_offsets[first] + _BLOCK_TOKENS, side="right")) - 1
-        last = max(fits, first + 1)
-        yield range(first, last)
-        first = last
+    if isinstance(measure, TokenMeasure):
+        return measure.tables(map)
+    reviews = Reviews(measure.states, {"": measure}, _in_memory, Inline())
+    for block in stream(measure.states):
+        reviews.add(block)
+    return reviews.tables("")
 
 
 def measured_table(

@@ -17,7 +17,7 @@ import polars as pl
 
 from homogenization.measures.attention import AttendingStates, uniform_attention
 from homogenization.measures.massive import are_massive, norm_excess
-from homogenization.measures.reviews import OfReview, fed
+from homogenization.measures.reviews import OfReview, ReviewMeasure
 from homogenization.measures.views import TokenGram
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import RESIDUAL_STREAM
@@ -36,7 +36,6 @@ SINKS_SCHEMA = {
     "n_blocks": pl.Int32,  #: blocks in which it is one
     "peak": pl.Float64,  #: largest excess
 }
-SCHEMAS = (SINKS_SCHEMA,)
 
 
 class LocatedStates(AttendingStates, Protocol):
@@ -111,9 +110,10 @@ def secondary_sinks(
 
 
 @dataclass(frozen=True)
-class Sinks:
-    """Secondary sinks of every review: a `ReviewMeasure` with the table `SINKS_SCHEMA`."""
+class Sinks(ReviewMeasure):
+    """Secondary sinks of every review: the table `SINKS_SCHEMA`."""
 
+    schemas = (SINKS_SCHEMA,)
     states: LocatedStates
 
     def of_review(self, place: Mapping[str, Any]) -> OfReview:
@@ -150,18 +150,3 @@ class Sinks:
 
 def _norms(place: Mapping[str, Any], gram: TokenGram) -> tuple[str, int, np.ndarray] | None:
     return (place["review_id"], place["layer"], gram.norms) if place["point"] == RESIDUAL_STREAM else None
-
-
-def begin(states: LocatedStates) -> Sinks:
-    """The measure of `states`, to be fed with their reviews."""
-    return Sinks(states)
-
-
-def measure(store: LocatedStates) -> pl.DataFrame:
-    """Secondary sinks of every review of a store (`SINKS_SCHEMA`); a review without any has one row of nulls.
-
-    Raises:
-        HomogenizationError: states that are not finite.
-    """
-    (table,) = fed(begin(store), store)
-    return table

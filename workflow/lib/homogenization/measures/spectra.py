@@ -15,10 +15,11 @@ import numpy as np
 import polars as pl
 
 from homogenization.measures.eigenvalues import symmetric_eigenvalues
-from homogenization.measures.reviews import OfReview, TokenStates, fed, measured_table
+from homogenization.measures.reviews import OfReview, ReviewMeasure, measured_table
 from homogenization.measures.tridiagonal import tridiagonal_forms
 from homogenization.measures.views import Look, TokenGram, look_of
 from homogenization.metrics.gram import roots_of
+from homogenization.states.stream import TokenStates
 from homogenization.vocabulary.columns import columns
 
 #: A row for each review, point, layer and view.
@@ -26,7 +27,6 @@ SPECTRA_SCHEMA = {
     **columns("model", "variant", "review_id", "point", "layer", "depth", "view", "n_tokens", "width"),
     "singular_values": pl.List(pl.Float64),  #: descending
 }
-SCHEMAS = (SPECTRA_SCHEMA,)
 
 
 def singular_values(tokens: np.ndarray, views: Sequence[str]) -> dict[str, np.ndarray]:
@@ -71,9 +71,10 @@ def _eigenvalues(look: Look, gram: TokenGram, wanted: Sequence[bool]) -> list[np
 
 
 @dataclass(frozen=True)
-class Spectra:
-    """Singular values of every review, point, layer and view: a `ReviewMeasure` with the table `SPECTRA_SCHEMA`."""
+class Spectra(ReviewMeasure):
+    """Singular values of every review, point, layer and view: the table `SPECTRA_SCHEMA`."""
 
+    schemas = (SPECTRA_SCHEMA,)
     states: TokenStates
     views: Sequence[str]
 
@@ -88,18 +89,3 @@ class Spectra:
 
 def _rows(place: Mapping[str, Any], views: Sequence[str], gram: TokenGram) -> list[dict[str, Any]]:
     return [{**place, "view": view, "singular_values": values} for view, values in spectra_of(gram, views).items()]
-
-
-def begin(states: TokenStates, views: Sequence[str]) -> Spectra:
-    """The measure of `states`, to be fed with their reviews."""
-    return Spectra(states, views)
-
-
-def measure(store: TokenStates, views: Sequence[str]) -> pl.DataFrame:
-    """Singular values of every review, point, layer and view of a store: the table `spectra` (`SPECTRA_SCHEMA`).
-
-    Raises:
-        HomogenizationError: states that are not finite.
-    """
-    (table,) = fed(begin(store, views), store)
-    return table

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
+from homogenization.measures.reviews import Inline
 from homogenization.run.errors import HomogenizationError
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -27,7 +28,7 @@ _ALIGNED = 64  # bytes
 
 
 class Workers:
-    """Processes that measure reviews beside a model on another device than the CPU; with none, the caller measures.
+    """Processes that measure reviews beside a model on another device than the CPU.
 
     LAPACK's functions hold Python's lock, so that threads would wait for each other. The processes are forked, so they
     are made before the model is loaded. Arrays are handed on in memory that they share: a pipe takes three times as
@@ -36,24 +37,18 @@ class Workers:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        n_blocks = max(1, number * _WAITING)
         # pages that nobody has written take no memory
-        self._blocks = [mmap.mmap(-1, _BLOCK_BYTES) for _ in range(n_blocks if number else 0)]
-        self._free = list(range(n_blocks))
-        self._places = BoundedSemaphore(n_blocks)
-        self._pool = ProcessPoolExecutor(number, get_context("fork"), _begin, (self._blocks,)) if number else None
-        if self._pool is not None:
-            self._pool.submit(os.getpid).result()
+        self._blocks = [mmap.mmap(-1, _BLOCK_BYTES) for _ in range(number * _WAITING)]
+        self._free = list(range(len(self._blocks)))
+        self._places = BoundedSemaphore(len(self._blocks))
+        self._pool = ProcessPoolExecutor(number, get_context("fork"), _begin, (self._blocks,))
+        self._pool.submit(os.getpid).result()
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
         """The future result of a function; it waits while too many are under way.
 
         In the process, arrays among the arguments lie in memory that is used again after the function has ended.
         """
-        if self._pool is None:
-            done: Future = Future()
-            done.set_result(function(*arguments))
-            return done
         self._places.acquire()
         block = self._free.pop()  # the one that was used last: few blocks ever take memory
         try:
@@ -85,8 +80,7 @@ class Workers:
 
     def close(self) -> None:
         """End the processes."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        self._pool.shutdown(cancel_futures=True)
 
 
 _blocks_here: Sequence[mmap.mmap] = ()  # in a worker
@@ -124,7 +118,7 @@ def _called(function: Callable[..., Any], block: int, packed: bytes, places: lis
 
 
 @contextmanager
-def workers_beside(device: str, threads: int) -> Iterator[Workers]:
+def workers_beside(device: str, threads: int) -> Iterator[Workers | Inline]:
     """Workers for a model on `device` (as configured): a thread fewer than the job has on CUDA, and none elsewhere.
 
     On the CPU, the thread that runs the model measures: the numbers are then those over a store.
@@ -133,7 +127,7 @@ def workers_beside(device: str, threads: int) -> Iterator[Workers]:
         HomogenizationError: the system ended one of them.
     """
     on_gpu = device in ("auto", "cuda") and torch.cuda.is_available()
-    workers = Workers(threads - 1 if on_gpu else 0)
+    workers = Workers(threads - 1) if on_gpu and threads > 1 else Inline()
     try:
         yield workers
     except BrokenProcessPool as error:

@@ -13,7 +13,7 @@ from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
 from homogenization.plan.text import aligned, count, three_digits
 from homogenization.states.attention import QUERY_CHUNK
-from homogenization.states.extraction import chosen_layers
+from homogenization.states.stream import chosen_layers
 
 #: What extraction will take: a row for each model, and a total. `snakemake plan` makes it ([plan](plan.md)); it is not
 #: part of a run. `plan.txt` is the same for readers, with the next table.

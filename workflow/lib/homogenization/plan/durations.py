@@ -15,7 +15,7 @@ from homogenization.plan.costs import TOTAL, matrix_operations, store_bytes
 from homogenization.plan.measures import pairs_of_clouds, seconds_in_pass, works_of_job
 from homogenization.plan.text import aligned, count, duration, three_digits
 from homogenization.plan.works import component_seconds, mauve_on_gpu, written_bytes
-from homogenization.states.extraction import chosen_layers
+from homogenization.states.stream import chosen_layers
 
 #: What the jobs that load a model will take, at the rates of `hardware`: a row for the states of each model, for its
 #: components where blocks are taken apart, for its attention by position, for its interventions and consequences, for

@@ -24,7 +24,7 @@ from homogenization.plan.works import (
     spectra_work,
     written_bytes,
 )
-from homogenization.states.extraction import chosen_layers
+from homogenization.states.stream import chosen_layers
 
 #: What the measures of states will take on processor cores: a row for each model and measure, and a total.
 MEASURES_SCHEMA = {

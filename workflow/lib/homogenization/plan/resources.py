@@ -60,31 +60,6 @@ def extraction_memory(model: Any, attempt: int) -> int:
     return _memory(model, chunks, attempt)
 
 
-def store_size(model: Any, stored_as: str, n_reviews: int) -> int:
-    """Size of a store in MB: 500 tokens of each review, and for each the numbers of all points.
-
-    Args:
-        model: An entry of `models`: `weights`, `billions`, `dtype` (as it is run) and `device`.
-        stored_as: dtype of the states, or `auto` for the model's own.
-        n_reviews: Reviews of the job.
-    """
-    size = BYTES[model.dtype if stored_as == "auto" else stored_as]
-    return math.ceil(n_reviews * _TOKENS_A_REVIEW * _numbers_of_a_token(model) * size / 1e6)
-
-
-def store_resource(model: Any, states: Any, n_reviews: int, limit: int | None) -> int:
-    """What a store that is deleted takes of the resource `store_mb`: at most all of it, so that one can be made.
-
-    Args:
-        model: An entry of `models`.
-        states: The section `states`; a store that is kept takes nothing.
-        n_reviews: Reviews of the job.
-        limit: All of the resource; None for no limit.
-    """
-    size = 0 if states.keep else store_size(model, states.dtype, n_reviews)
-    return size if limit is None else min(size, limit)
-
-
 def _numbers_of_a_token(model: Any) -> float:
     """About the stored numbers of a token: points x width, which grow as billions of parameters to the power 2/3."""
     return _NUMBERS * max(_billions(model), 0.01) ** (2 / 3)

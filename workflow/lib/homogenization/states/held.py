@@ -1,9 +1,8 @@
 """States in main memory while a model reads: those of chosen tokens, read as a store is, and written as a sample."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -11,60 +10,82 @@ import torch
 from homogenization.models.dtypes import torch_dtype
 from homogenization.models.tokens import Tokens
 from homogenization.run.job import job_record
+from homogenization.states.reading import Reading
 from homogenization.states.sample import sampled_rows
-from homogenization.states.writer import StoreShape, root_attributes, written_store
-from homogenization.vocabulary.points import ALL_TOKENS, FINAL_NORM, layer_name
+from homogenization.states.stream import Block, Consumer
+from homogenization.states.writer import identity_of, refuse_unstorable, root_attributes, written_store
+from homogenization.vocabulary.points import ALL_TOKENS, FINAL_NORM, RESIDUAL_STREAM, layer_name
 
 
 class HeldStates:
     """What a store would tell, with the states of chosen tokens alone. States are read as float32.
 
     Attributes:
+        reading: what the model reads.
         attributes: those of a store: provenance, model, variant, shard.
         review_ids, review_offsets, token_ids, token_offsets: those of all tokens, as in a store.
         n_blocks, layers, causal, attention_windows: as in a store.
-        points: names of the points that are held: the layers, and the final norm if the architecture has one.
         dtype: dtype that a store would have, to which states are rounded.
+        device: the model's device.
         rows: int64, ascending: the tokens whose states are held.
     """
 
-    def __init__(
-        self,
-        shape: StoreShape,
-        review_ids: Sequence[str],
-        tokens: Tokens,
-        attributes: Mapping[str, Any],
-        storage_dtype: str,
-    ) -> None:
-        self.attributes = root_attributes(shape, review_ids, attributes, storage_dtype)
-        self.review_ids, self.tokens = list(review_ids), tokens
+    def __init__(self, reading: Reading, storage_dtype: str) -> None:
+        """Take what is known before the model reads, and the dtype: float32, float16, bfloat16, or auto for its own."""
+        shape, tokens = reading.shape, reading.tokens
+        storage_dtype = reading.provenance["dtype"] if storage_dtype == "auto" else storage_dtype
+        self.attributes = root_attributes(shape, reading.review_ids, reading.provenance, storage_dtype)
+        self.review_ids, self.tokens = list(reading.review_ids), tokens
         self.review_offsets, self.token_ids = tokens.review_offsets, tokens.token_ids
         self.token_offsets = tokens.token_offsets
         self.n_blocks, self.layers, self.causal = shape.n_blocks, list(shape.layers), shape.causal
         self.attention_windows = shape.attention_windows
-        self.points = [layer_name(layer) for layer in shape.layers] + [FINAL_NORM] * shape.final_norm
-        self.dtype = torch_dtype(storage_dtype)
-        self._shape, self._storage_dtype, self._provenance = shape, storage_dtype, dict(attributes)
-        self._received: np.ndarray | None = None
+        self.dtype, self.device = torch_dtype(storage_dtype), reading.model.packed.device
+        self.reading, self._shape, self._storage_dtype = reading, shape, storage_dtype
+        self._points = [layer_name(layer) for layer in shape.layers] + [FINAL_NORM] * shape.final_norm
+        self._consumers: Sequence[Consumer] = ()
         self.hold(np.empty(0, dtype=np.int64))
+
+    def stream(self, consumers: Sequence[Consumer], rows: np.ndarray | None = None) -> None:
+        """Let the model read, and hand its states to `consumers` as a store would give them.
+
+        Args:
+            consumers: who takes them, in the dtype of a store.
+            rows: int64, ascending: the tokens whose states are held afterwards; None for those that are held.
+
+        Raises:
+            HomogenizationError: states that a store refuses; a review does not fit into memory; and as consumers do.
+        """
+        if rows is not None:
+            self.hold(rows)
+        self._consumers = consumers
+        self.reading.stream([self])
+
+    def add(self, block: Block) -> None:
+        """Take the states of a block: hold those of `rows`, and hand all on in the dtype of a store."""
+        about = (block.array, block.start, self.review_ids, self.tokens, identity_of(self.attributes))
+        refuse_unstorable(block.states, self.dtype, *about)
+        block = block._replace(states=block.states.to(self.dtype))
+        self._fill(block)
+        for consumer in self._consumers:
+            consumer.add(block)
 
     def hold(self, rows: np.ndarray) -> None:
         """Make room for the states of the tokens `rows`, int64, ascending, at every point."""
         self.rows = rows
         # made in no pass, but filled in one
-        self._states = {point: torch.empty(len(rows), self._shape.width, dtype=self.dtype) for point in self.points}
+        self._states = {point: torch.empty(len(rows), self._shape.width, dtype=self.dtype) for point in self._points}
 
     @property
     def bytes_of_token(self) -> int:
         """Bytes that the states of one token take at all points."""
-        return len(self.points) * self._shape.width * self.dtype.itemsize
+        return len(self._points) * self._shape.width * self.dtype.itemsize
 
-    def fill(self, point: str, start: int, states: torch.Tensor) -> None:
-        """Take those of `rows` from the states (tokens, width), in `dtype`, of the tokens from number `start` on."""
-        first, last = np.searchsorted(self.rows, [start, start + len(states)]).tolist()
+    def _fill(self, block: Block) -> None:
+        first, last = np.searchsorted(self.rows, [block.start, block.start + len(block.states)]).tolist()
         if first < last:
-            places = torch.from_numpy(self.rows[first:last] - start).to(states.device)
-            self._states[point][first:last] = states[places].to("cpu")
+            places = torch.from_numpy(self.rows[first:last] - block.start).to(block.states.device)
+            self._states[block.array][first:last] = block.states[places].to("cpu")
 
     def sampled(self, sample_tokens: int, seed: int) -> np.ndarray:
         """The tokens of a sample, int64, ascending."""
@@ -84,11 +105,7 @@ class HeldStates:
 
     def attention_received(self) -> np.ndarray | None:
         """Attention received, float32 (blocks, tokens), of all tokens; None where it was not recorded."""
-        return self._received
-
-    def keep_attention(self, received: np.ndarray) -> None:
-        """Take the attention received, float32 (blocks, tokens), of all tokens."""
-        self._received = received
+        return self.reading.received
 
     def write_sample(self, path: str | Path, sample_tokens: int, seed: int, chunk_tokens: int) -> None:
         """Write the sample that `states.sample.sample_states` would write of a store with these states.
@@ -104,13 +121,15 @@ class HeldStates:
             self.tokens.tokens_before_truncation,
             self.tokens.positions[rows],
         )
-        attributes = {**self._provenance, "sampled_tokens": sample_tokens, "sampled_by": job_record()}
+        attributes = {**self.reading.provenance, "sampled_tokens": sample_tokens, "sampled_by": job_record()}
         about = (self._shape, self.review_ids, tokens, attributes, self._storage_dtype, chunk_tokens)
         with written_store(path, *about) as writer:
-            for point in self.points:
-                writer.append(point, 0, self._held(point, rows))
-            if self._received is not None:
-                writer.write_attention(self._received[:, rows])
+            for layer in self.layers:
+                writer.add(Block(RESIDUAL_STREAM, layer, 0, self.stored(layer, rows)))
+            if self._shape.final_norm:
+                writer.add(Block(FINAL_NORM, self.n_blocks, 0, self._held(FINAL_NORM, rows)))
+            if (received := self.attention_received()) is not None:
+                writer.write_attention(received[:, rows])
 
     def _held(self, point: str, tokens: slice | np.ndarray) -> torch.Tensor:
         wanted = np.arange(len(self.token_ids))[tokens] if isinstance(tokens, slice) else tokens

@@ -19,6 +19,7 @@ from transformers import PreTrainedTokenizerBase
 from homogenization.corpus.sentences import sentence_spans, word_spans, words
 from homogenization.models.tokens import Tokens, tokenize
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.parquet import read_table
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,27 @@ class Reader(Protocol):
     bos: str
     max_tokens: int
     long_texts: str
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Reviews of one variant.
+
+    Attributes:
+        review_ids: their names.
+        texts: their texts in this variant, in the same order.
+        originals: their original texts, in the same order; None where `texts` are the originals.
+    """
+
+    review_ids: Sequence[str]
+    texts: Sequence[str]
+    originals: Sequence[str] | None = None
+
+    @classmethod
+    def of_files(cls, variant: str, original: str) -> "Texts":
+        """The reviews in a file of a variant, with those of the same names in a file of originals."""
+        reviews = with_originals(read_table(variant), read_table(original))
+        return cls(*(reviews[name].to_list() for name in ("review_id", "text", "original")))
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,10 @@ further passes. On the CPU such threads would slow the model by the time that th
 """
 
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,32 +26,14 @@ from homogenization.run.job import job_record
 from homogenization.run.made_by import mark_zip
 from homogenization.states.buffers import BufferPool, ChunkBuffer
 from homogenization.states.store import BFLOAT16_BITS, SCHEMA_VERSION, dimensions
+from homogenization.states.stream import Block, StoreShape
 from homogenization.vocabulary.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
 
 _FLOAT16_MAX = 65_504.0
 
 
-@dataclass(frozen=True)
-class StoreShape:
-    """Contents of a store: blocks and what their queries see, width and stored layers of the residual stream, and
-    optional arrays.
-    """
-
-    n_blocks: int
-    width: int
-    causal: bool
-    attention_windows: tuple[int | None, ...]
-    final_norm: bool
-    attention_received: bool
-    layers: tuple[int, ...]
-
-
 class StateWriter:
-    """Takes states layer by layer, in the order of the tokens, and writes each chunk when it is full.
-
-    Attributes:
-        seconds: number of seconds for which `append` and `write_attention` waited for the file.
-    """
+    """A consumer that writes each chunk of a point when it is full."""
 
     def __init__(
         self,
@@ -65,7 +46,6 @@ class StateWriter:
         chunk_tokens: int,
         writing_threads: int,
     ) -> None:
-        self.seconds = 0.0
         self._group, self._shape, self._review_ids, self._tokens = group, shape, review_ids, tokens
         self._identity = identity
         self._n_tokens = len(tokens.token_ids)
@@ -82,19 +62,17 @@ class StateWriter:
         self._pool = BufferPool(self._new_buffer, len(points) * (2 if writing_threads else 1))
         self._being_written: list[Future[None]] = []
 
-    def append(self, point: str, start: int, states: torch.Tensor) -> None:
-        """Add the states (tokens, width) of the tokens from number `start` on at `point`.
-
-        States that are there already, from a pass that was broken off, stay unchanged.
+    def add(self, block: Block) -> None:
+        """Add the states of a block; those that are there already, from a pass that was broken off, stay unchanged.
 
         Raises:
             HomogenizationError: states are not finite, or the storage dtype can't hold them. With writing threads, a
                 later call may raise this error, and the one for a full disk.
         """
-        filled = self._filled[point]
-        if start > filled:
-            raise RuntimeError(f"{point}: the states of tokens {filled} to {start} were left out")
-        states = states[filled - start :]
+        point, filled = block.array, self._filled[block.array]
+        if block.start > filled:
+            raise RuntimeError(f"{point}: the states of tokens {filled} to {block.start} were left out")
+        states = block.states[filled - block.start :]
         if self._threads is None and len(states):
             self._refuse_unstorable(point, filled, states)
         while len(states):
@@ -146,9 +124,7 @@ class StateWriter:
 
     def _free_buffer(self, pinned: bool) -> ChunkBuffer:
         """Wait for a free buffer; raises the errors of the writing threads so far."""
-        started = time.perf_counter()
         buffer = self._pool.take(pinned)
-        self.seconds += time.perf_counter() - started
         for chunk in [*filter(Future.done, self._being_written)]:
             self._being_written.remove(chunk)
             chunk.result()
@@ -160,13 +136,11 @@ class StateWriter:
         if self._threads is not None:
             chunk = self._threads.submit(self._check_and_write, point, start, n, buffer)
             self._being_written.append(chunk)
-            # after the chunk is done: who takes the buffer hears of its error
+            # after the chunk is done: the next to take the buffer raises its error
             chunk.add_done_callback(lambda _: self._pool.give_back(buffer))
             return
-        started = time.perf_counter()
         self._write_chunk(point, start, buffer.states[:n])
         self._pool.give_back(buffer)
-        self.seconds += time.perf_counter() - started
 
     def _check_and_write(self, point: str, start: int, n: int, buffer: ChunkBuffer) -> None:
         """In a thread: wait for the states, check them and write them."""
@@ -189,7 +163,6 @@ class StateWriter:
         )
 
     def _write_array(self, name: str, values: np.ndarray, chunks: tuple[int, ...] | None = None) -> None:
-        started = time.perf_counter()
         array = self._group.create_array(
             name,
             shape=values.shape,
@@ -200,7 +173,6 @@ class StateWriter:
             config={"write_empty_chunks": True},
         )
         array[...] = values
-        self.seconds += time.perf_counter() - started
 
     def _write_chunk(self, point: str, start: int, states: torch.Tensor) -> None:
         bits = states.view(torch.uint16) if states.dtype == torch.bfloat16 else states
@@ -289,7 +261,7 @@ def written_store(
         writing_threads: number of separate threads that write, for a model on a device other than the CPU; 0 for none.
 
     Raises:
-        HomogenizationError: the disk is full, or `StateWriter.append` refuses states.
+        HomogenizationError: the disk is full, or `StateWriter.add` refuses states.
     """
     root = root_attributes(shape, review_ids, attributes, storage_dtype)
     identity = identity_of(attributes)

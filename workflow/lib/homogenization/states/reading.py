@@ -1,0 +1,160 @@
+"""A model reads reviews: the source of a stream of hidden states, and of whatever else its passes show."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from homogenization.models.built import with_built_weights
+from homogenization.models.digests import combined_digest
+from homogenization.run.usage import peak_device_memory_mb, peak_memory_mb
+from homogenization.states.check import check_against_eager
+from homogenization.states.long_texts import Texts, windows
+from homogenization.states.model import LanguageModel, load_model
+from homogenization.states.network import run_packed
+from homogenization.states.packs import run_packs
+from homogenization.states.stream import Block, Consumer, StoreShape, chosen_layers
+from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
+
+
+class Reading:
+    """Reviews of one variant that a model reads, once it has passed the check of its architecture.
+
+    Attributes:
+        model: language model that reads.
+        identity: `model`, `variant` and `shard`.
+        review_ids, tokens: what is read.
+        shape: contents of a store of the states.
+        provenance: that of the model, and `identity`.
+        token_budget: largest number of tokens in a forward pass over whole reviews; where memory runs out, it halves.
+        received: attention received, float32 (blocks, tokens), after a walk that recorded it; else None.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        texts: Texts,
+        identity: Mapping[str, str],
+        token_budget: int,
+        *,
+        record_attention: bool,
+        layers: Sequence[int] | None = None,
+    ) -> None:
+        """Take the arguments of `extract`.
+
+        Raises:
+            HomogenizationError: the architecture can't be honoured, no original is short enough, or the model lacks a
+                layer of `layers`.
+        """
+        self._started = self._read_through = time.perf_counter()
+        self.model, self.identity, self.token_budget = model, dict(identity), token_budget
+        packed = model.packed
+        stored_layers = chosen_layers(layers, packed.n_blocks, identity.get("model", packed.architecture))
+        self._read = windows(model, texts.review_ids, texts.texts, texts.originals)
+        self.review_ids, self.tokens = self._read.review_ids, self._read.tokens
+        findings = check_against_eager(packed, int(self.tokens.lengths.max(initial=0)), record_attention)
+        self.shape = StoreShape(
+            packed.n_blocks,
+            packed.width,
+            findings.causal,
+            findings.attention_windows,
+            findings.final_norm,
+            record_attention,
+            stored_layers,
+        )
+        self.provenance = {**model.provenance, **identity}
+        self.received: np.ndarray | None = None
+        self._seconds_passing = self._seconds_waited = 0.0
+
+    def packs(self, run_pack: Callable[[range, Sequence[int], Sequence[int]], None]) -> None:
+        """Call `run_pack` with the reviews of each pass, in order, their token ids and their lengths.
+
+        Raises:
+            HomogenizationError: a review does not fit into memory.
+        """
+        lengths = self.tokens.lengths.tolist()
+
+        def run(pack: range) -> None:
+            run_pack(pack, self.tokens.token_ids[self.tokens.span(pack)], lengths[pack.start : pack.stop])
+
+        self.token_budget = run_packs(self.model.packed.device, lengths, self.token_budget, run)
+
+    def stream(self, consumers: Sequence[Consumer]) -> None:
+        """Read all reviews and hand each block of their states to `consumers`, in the order of the tokens.
+
+        Raises:
+            HomogenizationError: a review does not fit into memory; and as consumers do.
+        """
+        shape = self.shape
+        received = np.empty((shape.n_blocks, len(self.tokens.token_ids)), dtype=np.float32)
+
+        def hand_on(block: Block) -> None:
+            began = time.perf_counter()
+            for consumer in consumers:
+                consumer.add(block)
+            self._seconds_waited += time.perf_counter() - began
+
+        def run_pack(pack: range, token_ids: Sequence[int], lengths: Sequence[int]) -> None:
+            span = self.tokens.span(pack)
+
+            def take(layer: int, states: torch.Tensor) -> None:
+                if layer in shape.layers:
+                    hand_on(Block(RESIDUAL_STREAM, layer, span.start, states))
+
+            result = run_packed(self.model.packed, token_ids, lengths, shape.attention_received, take)
+            if shape.final_norm:
+                hand_on(Block(FINAL_NORM, shape.n_blocks, span.start, result.last_hidden_state))
+            if result.received is not None:
+                received[:, span] = result.received.cpu()
+
+        began = time.perf_counter()
+        self.packs(run_pack)
+        self._read_through = time.perf_counter()
+        self._seconds_passing += self._read_through - began
+        if shape.attention_received:
+            self.received = received
+
+    def record(self) -> dict[str, Any]:
+        """The run record, as `extract` gives it, once all is written."""
+        ended = time.perf_counter()
+        n_tokens, total = len(self.tokens.token_ids), ended - self._started
+        digests = self.model.provenance.get("weights_sha256")
+        return {
+            **self.identity,
+            "n_reviews": len(self.review_ids),
+            "n_tokens": n_tokens,
+            "n_cut": self._read.n_cut,
+            "n_left_out": self._read.n_left_out,
+            "n_tokens_cut_off": self._read.n_tokens_cut_off,
+            "max_tokens": self.model.max_tokens,
+            "seconds_total": total,
+            "seconds_forward": self._seconds_passing - self._seconds_waited,
+            "seconds_write": self._seconds_waited + ended - self._read_through,
+            "tokens_per_second": n_tokens / total,
+            "token_budget": self.token_budget,
+            "peak_memory_mb": peak_memory_mb(),
+            "peak_device_memory_mb": peak_device_memory_mb(),
+            "device": str(self.model.packed.device),
+            "dtype": self.model.provenance["dtype"],
+            "weights_digest": combined_digest(digests) if digests else None,
+        }
+
+
+def reading_of_job(inputs: Any, params: Any, gpus: int, **options: Any) -> Reading:
+    """The reviews that a job reads with the model that it names.
+
+    Args:
+        inputs: files: `variant` and `original`; `weights`, those of a model that the workflow has built, or none.
+        params: parameters of the rule: `model`, the entry; `variant`; `shard`.
+        gpus: number of the job's GPUs.
+        options: further arguments of `Reading`.
+
+    Raises:
+        HomogenizationError: as in `load_model` and `Reading`.
+    """
+    entry, identity = params.model, {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
+    texts = Texts.of_files(inputs.variant, inputs.original)
+    model = load_model(with_built_weights(entry, inputs.get("weights", [])), gpus)
+    return Reading(model, texts, identity, entry["token_budget"], **options)
