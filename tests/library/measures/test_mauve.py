@@ -13,7 +13,6 @@ from sklearn.decomposition import PCA
 from transformers import PreTrainedTokenizerFast
 
 from conftest import ROOT
-from homogenization.measures.directions import unit_rows
 from homogenization.measures.mauve import (
     MAUVE_SCHEMA,
     clustered,
@@ -25,6 +24,7 @@ from homogenization.measures.mauve import (
     principal_components,
     quantise,
 )
+from homogenization.metrics.cosines import unit_rows
 from homogenization.models.untrained import train_tokenizer
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.extraction import extract

@@ -15,8 +15,8 @@ import polars as pl
 from scipy.linalg import LinAlgError, eigh
 from sklearn.cluster import KMeans
 
-from homogenization.measures.directions import unit_rows
 from homogenization.measures.reviews import OVERFLOW, Each, TokenStates, measured_table
+from homogenization.metrics.cosines import unit_rows
 from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.variants import ORIGINAL

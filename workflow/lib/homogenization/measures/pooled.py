@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.measures.directions import unit_rows
 from homogenization.measures.eigenvalues import symmetric_eigenvalues
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.reviews import OVERFLOW, Each, TokenStates, measured_table
 from homogenization.measures.views import look_of
+from homogenization.metrics.cosines import unit_rows
 from homogenization.metrics.gram import roots_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.columns import columns

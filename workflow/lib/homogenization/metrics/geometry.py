@@ -8,6 +8,7 @@ It imports numpy alone, because every parse of the Snakefile reads the names.
 
 import numpy as np
 
+from homogenization.metrics.cosines import mean_of_pairs
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST, Columns, Metric, registrar
 
 GEOMETRY_METRICS: dict[str, Metric] = {}
@@ -38,9 +39,9 @@ def cosine_anisotropy(columns: Columns, view: str) -> np.ndarray:
     than two tokens.
     """
     n = columns["n_tokens"] - (view == WITHOUT_FIRST)
+    n = np.where(n > 1, n, np.nan)
     length = _of_view(columns, "resultant_length", view)
-    directed = _of_view(columns, "n_directed", view)
-    return (n * length**2 - directed / np.maximum(n, 1)) / np.where(n > 1, n - 1, np.nan)
+    return mean_of_pairs((n * length) ** 2, _of_view(columns, "n_directed", view), n)
 
 
 @geometry_metric(
