@@ -305,10 +305,10 @@ STAGES = {
             ("measures.device_tokens:on_device", "copy"): BLOCKS + 2,
             ("measures.device_tokens:_without_tokens", "copy"): 3 * len(IDS) * (BLOCKS + 2),
             ("measures.device_tokens:tokens_of", "copy"): BLOCKS + 2,  # a review with more tokens than the width
-            # first and drawn tokens, sums, and 3 numbers of each of 4 views
-            ("measures.pooled:_on_host", "copy"): (1 + 2 + 2 + 3 * 4) * (BLOCKS + 2),
-            ("measures.device_mauve:_tokens", "number"): BLOCKS + 1,
-            ("measures.device_mauve:_kinds", "copy"): BLOCKS + 1,
+            # first and drawn tokens, sums, and 2 numbers of each of 4 views
+            ("measures.pooled:_on_host", "copy"): (1 + 2 + 2 + 2 * 4) * (BLOCKS + 2),
+            ("measures.mauve:_unit", "number"): 2 * (2 * BLOCKS + 1),
+            ("measures.mauve:hashes", "copy"): BLOCKS + 1,
             # of the pairs of a layer with itself, and with the one before
             ("measures.device_mauve:_space", "copy"): 3 * (2 * BLOCKS + 1),
             ("measures.device_mauve:k_means", "number"): MAX_ITERATIONS * (2 * BLOCKS + 1),
