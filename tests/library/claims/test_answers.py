@@ -20,7 +20,8 @@ def claim(statistic, metric, verdict, estimate, minus=None, share=np.nan, **more
 
 def answer(*rows, unchanged=(), controls=CONTROLS):
     claims = pl.DataFrame(rows, infer_schema_length=None)
-    return answers_table(claims, ["m"], controls, DOSES, words_of("claims"), unchanged, 10)["answer"].item()
+    still = {"unchanged": unchanged, "min_reviews": 10}
+    return answers_table(claims, ["m"], controls, DOSES, words_of("claims"), **still)["answer"].item()
 
 
 NOT_TESTED_FIRST = (

@@ -5,15 +5,13 @@ Every parse of the Snakefile imports this module and the package `claims.statist
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from homogenization.claims.measurement import Claim, Measurement
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
-from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.run.errors import nearest
 from homogenization.run.sections import Name, Section, one_of
 from homogenization.vocabulary.variants import CONTROL_ROLES
@@ -30,14 +28,6 @@ AT_LAYERS = {  # layers that are averaged -> where a mean is taken
     "output": "at the output",
 }
 SINCE = {"input": (0, "at the input"), "first block": (1, "after the first block")}  # -> layer, in words
-
-
-def other_view(row: Mapping[str, Any]) -> str:
-    """The view of a row with `metric` and `view`, where it is not the metric's first: `without_first`, or its name."""
-    first = (describe_metric(row["metric"]).views or VIEWS)[0]
-    if row["view"] in (None, first, ALL_TOKENS):
-        return ""
-    return WITHOUT_FIRST if row["view"] == f"{first}_{WITHOUT_FIRST}" else row["view"]
 
 
 def _metric(name: str) -> str:

@@ -14,7 +14,8 @@ from homogenization.claims.verdicts import where_the_first_stays
 from homogenization.figures.claims import CONVENTIONS, VERDICTS
 from homogenization.report.page import packed, read_or_empty, render
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
-from homogenization.vocabulary.numbers import share_of_range, significant
+from homogenization.vocabulary.numbers import share_of_range
+from homogenization.vocabulary.prose import interval
 from homogenization.vocabulary.verdicts import NOT_TESTED
 
 _ALL_MODELS = "all models"
@@ -71,7 +72,7 @@ def claims_page(
                 mark for mark, holds in (("fragile", row["fragile"]), ("unbalanced", detail["imbalance"])) if holds
             ),
             _share(row),
-            _estimate(row),
+            interval(row),
             row["n_reviews"],
             *(_sortable(row[name]) for name in _NUMBERS.values()),
         )
@@ -145,13 +146,6 @@ def _controls(column: int) -> list[Any]:
 def _share(row: Row) -> str:
     share, whole = row["share_of_depth"], row["depth_range"]
     return share_of_range(share, whole).replace(" ", "\u00a0") if isfinite(share) else ""
-
-
-def _estimate(row: Row) -> str:
-    estimate = significant(row["estimate"])
-    if not isfinite(row["ci_low"]):
-        return estimate
-    return f"{estimate} [{significant(row['ci_low'])}, {significant(row['ci_high'])}]"
 
 
 def _sortable(value: float) -> float | None:

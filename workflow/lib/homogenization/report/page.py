@@ -8,14 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, StrictUndefined
 
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table
-from homogenization.vocabulary.numbers import probability, share_in_words, significant
-
-_ENVIRONMENT = Environment(undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-_ENVIRONMENT.filters |= {"significant": significant, "share": share_in_words, "probability": probability}
+from homogenization.vocabulary.prose import compiled
 
 # the report holds a page as base64, in which the scripts of a library and their data take a third of a megabyte each
 _PACKED = """<!doctype html>
@@ -42,14 +38,12 @@ def packed(page: str) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """The page that a Jinja template makes of `values`, which it escapes.
-
-    Beside what Jinja has, there are the filters `significant`, `share` and `probability` (`vocabulary.numbers`).
+    """The page that a Jinja template makes of `values`, which it escapes, with all that `vocabulary.prose.write` has.
 
     Raises:
         jinja2.UndefinedError: the template names what is not among `values`.
     """
-    return _ENVIRONMENT.from_string(template).render(values)
+    return compiled(template, autoescape=True).render(values)
 
 
 def read_or_empty(inputs: Mapping[str, Any], name: str, schema: Mapping[str, Any]) -> pl.DataFrame:
