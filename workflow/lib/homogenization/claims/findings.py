@@ -5,8 +5,7 @@ from dataclasses import dataclass, fields
 from math import isfinite, nan
 from typing import Any
 
-from homogenization.claims.statistic import AT_LAYERS, SINCE
-from homogenization.measures.views import VIEWS
+from homogenization.claims.statistic import AT_LAYERS, SINCE, views_of
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
@@ -99,7 +98,7 @@ class Finding:
     @property
     def other_view(self) -> str:
         """The view, where it is not the metric's first: `without_first`, or its name."""
-        first = (describe_metric(self.metric).views or VIEWS)[0]
+        first = views_of(self.metric)[0]
         if self.view in (None, first, ALL_TOKENS):
             return ""
         return WITHOUT_FIRST if self.view == f"{first}_{WITHOUT_FIRST}" else self.view

@@ -30,6 +30,11 @@ AT_LAYERS = {  # layers that are averaged -> where a mean is taken
 SINCE = {"input": (0, "at the input"), "first block": (1, "after the first block")}  # -> layer, in words
 
 
+def views_of(metric: str) -> tuple[str, ...]:
+    """The views of a metric, its first one first: a metric of the spectrum has every view."""
+    return describe_metric(metric).views or tuple(VIEWS)
+
+
 def _metric(name: str) -> str:
     one_of(METRIC_NAMES)([name])
     return name
@@ -96,7 +101,7 @@ class OfMetric(Statistic):
         if "metric" not in info.data:
             return view
         metric = info.data["metric"]
-        allowed = describe_metric(metric).views or VIEWS
+        allowed = views_of(metric)
         if view is not None and view not in allowed:
             raise ValueError(f"{metric} has no view {view!r}{nearest(view, allowed)}; allowed: {', '.join(allowed)}")
         return view or allowed[0]
@@ -135,4 +140,4 @@ class AtLayers(OfMetric, OverLayers):
 def without_first(claim: Claim) -> Claim | None:
     """The claim with the first token left out of its metric; None where it is already, or there is no such view."""
     view = "without_first" if claim["view"] == "all_tokens" else f"{claim['view']}_without_first"
-    return {**claim, "view": view} if view in (describe_metric(claim["metric"]).views or VIEWS) else None
+    return {**claim, "view": view} if view in views_of(claim["metric"]) else None

@@ -20,7 +20,6 @@ from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 from homogenization.tables.summary import SUMMARY_SCHEMA
-from homogenization.vocabulary.changes import MORE_CHANGE
 from homogenization.vocabulary.prose import listed, where_few
 from homogenization.vocabulary.variants import ORIGINAL
 from homogenization.vocabulary.verdicts import NOT_TESTED, REVIEWS
@@ -104,7 +103,6 @@ def first_page(
         min_texts=min_texts,
         accepted=_accepted(tables["acceptance"], labels),
         not_tested=_not_tested(comparisons, labels),
-        more_change=MORE_CHANGE,
         cleaned=cleaned,
         long_texts=_long_texts(tables["long_texts"], dict(models)),
         claims=Counter(tables["claims"]["verdict"]),
@@ -177,7 +175,7 @@ def _not_tested(comparisons: pl.DataFrame, labels: Mapping[str, str]) -> list[tu
     by_reason: dict[str, list[str]] = {}
     for row in comparisons.filter(~pl.col("tested")).iter_rows(named=True):
         pair = " against ".join(labels.get(row[side], row[side]) for side in ("variant", "minus"))
-        by_reason.setdefault(row["reason"].removesuffix(f". {MORE_CHANGE}"), []).append(pair)
+        by_reason.setdefault(row["reason"], []).append(pair)
     return [(listed(pairs), reason) for reason, pairs in by_reason.items()]
 
 

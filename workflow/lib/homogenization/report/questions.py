@@ -13,8 +13,8 @@ from typing import NamedTuple
 import polars as pl
 
 from homogenization.claims.findings import ATTENTION, OVER_DEPTH, STATED, Finding, findings, grouped, is_alike
+from homogenization.claims.statistic import views_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
-from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.metrics.registry import WITHOUT_FIRST
 from homogenization.vocabulary.points import RESIDUAL_STREAM
@@ -217,7 +217,7 @@ def _of_tables(tables: Mapping[str, pl.DataFrame], controls: Controls) -> list[F
 def _headline_first(table: pl.DataFrame) -> list[dict]:
     """Rows in the first view of their metric; those of the headline metric stand first."""
     names = table["metric"].unique().to_list()
-    views = {name: (describe_metric(name).views or VIEWS)[0] for name in names}
+    views = {name: views_of(name)[0] for name in names}
     first = pl.col("metric").replace_strict(views, default=None, return_dtype=pl.String)
     headline = headline_metric(names)
     rows = table.filter(pl.col("view") == first)
