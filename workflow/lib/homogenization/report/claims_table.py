@@ -13,7 +13,8 @@ from homogenization.claims.findings import grouped
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.verdicts import where_the_first_stays
 from homogenization.figures.claims import CONVENTIONS, VERDICTS
-from homogenization.report.page import packed, read_or_empty, render
+from homogenization.report.page import packed, render
+from homogenization.run.parquet import read_or_empty
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.vocabulary.numbers import share_of_range
 from homogenization.vocabulary.prose import interval

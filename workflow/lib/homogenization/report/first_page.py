@@ -11,9 +11,9 @@ from homogenization.claims.findings import LOOKS, Finding
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.figures.claims import VERDICTS
 from homogenization.report.depth_curve import depth_curve
-from homogenization.report.page import read_or_empty, render
+from homogenization.report.page import render
 from homogenization.report.questions import Question, questions_of
-from homogenization.run.parquet import table_metadata
+from homogenization.run.parquet import read_or_empty, table_metadata
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA

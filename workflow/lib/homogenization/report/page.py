@@ -3,14 +3,8 @@
 import base64
 import re
 import zlib
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from homogenization.run.files import read_csv
-from homogenization.run.parquet import read_table
 from homogenization.vocabulary.prose import compiled
 
 # the report holds a page as base64, in which the scripts of a library and their data take a third of a megabyte each
@@ -44,11 +38,3 @@ def render(template: str, **values: Any) -> str:
         jinja2.UndefinedError: the template names what is not among `values`.
     """
     return compiled(template, autoescape=True).render(values)
-
-
-def read_or_empty(inputs: Mapping[str, Any], name: str, schema: Mapping[str, Any]) -> pl.DataFrame:
-    """The table `name` of a rule's inputs, Parquet or CSV; one without rows where the study does not make it."""
-    path = inputs.get(name)
-    if not path:
-        return pl.DataFrame(schema=schema)
-    return read_csv(path, dict(schema)) if Path(str(path)).suffix == ".csv" else read_table(path)
