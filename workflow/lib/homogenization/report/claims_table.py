@@ -37,6 +37,7 @@ def make(inputs: Mapping[str, Any], **shown: Any) -> str:
 def claims_page(
     claims: pl.DataFrame,
     comparisons: pl.DataFrame,
+    *,
     models: Sequence[Sequence[str]],
     variants: Sequence[Sequence[str]],
     template: str,

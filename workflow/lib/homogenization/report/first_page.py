@@ -64,6 +64,7 @@ def make(inputs: Mapping[str, Any], **shown: Any) -> str:
 
 def first_page(
     tables: Mapping[str, pl.DataFrame],
+    *,
     models: Named,
     variants: Named,
     written: Sequence[str],
