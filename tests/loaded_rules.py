@@ -109,8 +109,8 @@ def script_of(rule: Rule) -> Path:
 
 def named_modules(rule: Rule) -> list[str]:
     """The module that the script of a rule imports by name, where it does, and those that this one imports so."""
-    if measures := value_of(rule.params.get("measures")):
-        return [f"measures.{name}" for name in measures]
+    if rule.params.get("measures"):
+        return [f"measures.{name}" for name, _ in rule.output.items() if name not in ("run", "sample")]
     module = value_of(rule.params.get("module"))
     statistics = {claim["statistic"] for claim in rule.params.get("claims", ())}
     return [] if module is None else [module, *sorted(f"claims.statistics.{name}" for name in statistics)]

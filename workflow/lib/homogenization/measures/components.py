@@ -1,6 +1,8 @@
 """A pass of reviews through a model that measures how alike tokens are at every point of every block."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,14 +10,15 @@ import polars as pl
 import torch
 
 from homogenization.measures.alignment import NUMBERS, TOKEN_VIEWS, token_alignment
-from homogenization.measures.batched_alignment import BatchedAlignment
-from homogenization.measures.blocks import Layout, check_sums, find_layout, points_taken
-from homogenization.measures.reviews import with_origin
-from homogenization.models.tokens import Tokens
+from homogenization.measures.blocks import check_sums, find_layout, points_taken
+from homogenization.measures.device_tokens import tokens_of
+from homogenization.measures.reviews import Inline, OfReview, ReviewMeasure, Reviews, with_origin
+from homogenization.measures.views import TokenGram
+from homogenization.measures.workers import Workers
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.model import LanguageModel
 from homogenization.states.network import run_packed
 from homogenization.states.reading import Reading
+from homogenization.states.stream import Block
 from homogenization.vocabulary.columns import columns
 
 #: A row for each block, point, view and review of the shard, in this order. The metadata contain `layout` (the kind of
@@ -35,94 +38,36 @@ COMPONENT_STATES_SCHEMA = {
 }
 
 
-def component_states(reading: Reading) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Let a model read, and measure the tokens at every point of every block.
+@dataclass(frozen=True)
+class Components(ReviewMeasure):
+    """How alike the tokens of every review are at every point of every block: the table `COMPONENT_STATES_SCHEMA`.
 
-    Args:
-        reading: what the model reads.
-
-    Returns:
-        The table (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and review; and its
-        metadata: `layout`, `components` (the points before and after each), `states` (provenance).
-
-    Raises:
-        HomogenizationError: components that can't be told apart, states that are not finite, a review that does not fit
-            into memory.
+    Attributes:
+        points: names of the points of a block, in its order.
     """
-    model, review_ids, tokens, identity = reading.model, reading.review_ids, reading.tokens, reading.identity
-    layout = find_layout(model.packed)
-    if len(review_ids):
-        check_sums(model.packed, layout, tokens.token_ids[: tokens.review_offsets[1]])
-    points = {point: index for index, point in enumerate(layout.points)}
-    shape = (model.packed.n_blocks, len(points), len(TOKEN_VIEWS), len(NUMBERS), len(review_ids))
-    numbers = np.full(shape, np.nan)
 
-    def run_pack(pack: range, _token_ids: Sequence[int], _lengths: Sequence[int]) -> None:
-        for keys, measured in _measure(model, layout, tokens, pack, review_ids, identity):
-            for (layer, point), of_point in zip(keys, measured, strict=True):
-                numbers[layer - 1, points[point], ..., pack.start : pack.stop] = of_point
+    schemas = (COMPONENT_STATES_SCHEMA,)
+    states: Reading
+    points: Sequence[str]
 
-    reading.packs(run_pack)
-    table = _table(numbers, list(points), review_ids, tokens.lengths, model.packed.width)
-    table = with_origin(table, identity, model.packed.n_blocks).select(*COMPONENT_STATES_SCHEMA)
-    components = {name: list(before_and_after) for name, before_and_after in layout.components.items()}
-    provenance = {**reading.provenance, "n_blocks": model.packed.n_blocks}
-    return table, {"layout": layout.name, "components": components, "states": provenance}
+    def of_review(self, place: Mapping[str, Any]) -> OfReview:
+        """Layer, point, review, and its numbers (views, numbers) there."""
+        return partial(_alignment, (place["layer"], place["point"], place["review_id"]))
 
-
-def _measure(
-    model: LanguageModel,
-    layout: Layout,
-    tokens: Tokens,
-    pack: range,
-    review_ids: Sequence[str],
-    identity: Mapping[str, str],
-) -> list[tuple[list[tuple[int, str]], np.ndarray]]:
-    """`token_alignment` from one forward pass over the reviews of `pack`: layers and points, and their numbers.
-
-    A GPU is read back at the end alone, once for flags and once for numbers; each GPU has its own blocks.
-    """
-    span = tokens.span(pack)
-    lengths = tokens.lengths[pack.start : pack.stop].tolist()
-    measured: list[tuple[list[tuple[int, str]], np.ndarray]] = []
-    on_devices: dict[torch.device, tuple[BatchedAlignment, list[tuple[int, str]], list[torch.Tensor]]] = {}
-
-    def take(layer: int, point: str, states: torch.Tensor) -> None:
-        finite = torch.isfinite(states).all(dim=1)
-        if not _is_gpu(states.device):
-            refuse_overflow([(layer, point)], finite[None])
-            measured.append(([(layer, point)], token_alignment(states, lengths).numpy()[None]))
-            return
-        if states.device not in on_devices:
-            on_devices[states.device] = BatchedAlignment(lengths, states.device), [], []
-        batches, keys, flags = on_devices[states.device]
-        batches.add(states)
-        keys.append((layer, point))
-        flags.append(finite)
-
-    def refuse_overflow(keys: Sequence[tuple[int, str]], finite: torch.Tensor) -> None:
-        """Refuse points of which a token is not finite, by flags (points, tokens) in memory."""
-        for (layer, point), of_tokens in zip(keys, finite, strict=True):
-            if not of_tokens.all():
-                token = span.start + int(of_tokens.int().argmin())
-                review = review_ids[np.searchsorted(tokens.review_offsets, token, side="right") - 1]
-                raise HomogenizationError(
-                    f"{', '.join(f'{name} {value}' for name, value in identity.items())}, review {review}: {point} of "
-                    f"block {layer} is not finite. float16 overflows at 65504: set 'dtype' of this model to bfloat16 "
-                    "or float32."
-                )
-
-    with points_taken(model.packed, layout, take):
-        run_packed(model.packed, tokens.token_ids[span], lengths, False, lambda _layer, _states: None)
-    for batches, keys, flags in on_devices.values():
-        refuse_overflow(keys, torch.stack(flags).cpu())
-        measured.append((keys, batches.numbers().cpu().numpy()))
-    return measured
+    def tables(self, found: Iterable[tuple[int, str, str, np.ndarray]]) -> tuple[pl.DataFrame]:
+        """The table, by layer, point, view and review."""
+        states, review_ids = self.states, self.states.review_ids
+        shape = (states.n_blocks, len(self.points), len(TOKEN_VIEWS), len(NUMBERS), len(review_ids))
+        numbers = np.full(shape, np.nan)
+        of_point, of_review = ({name: at for at, name in enumerate(names)} for names in (self.points, review_ids))
+        for layer, point, review_id, of_views in found:
+            numbers[layer - 1, of_point[point], :, :, of_review[review_id]] = of_views
+        table = _table(numbers, self.points, review_ids, states.tokens.lengths, states.shape.width)
+        return (with_origin(table, states.attributes, states.n_blocks).select(*COMPONENT_STATES_SCHEMA),)
 
 
-def _is_gpu(device: torch.device) -> bool:
-    """Whether a device has float64 and likes all reviews at once."""
-    return device.type == "cuda"
+def _alignment(place: tuple[int, str, str], gram: TokenGram) -> tuple[int, str, str, np.ndarray]:
+    return *place, token_alignment(gram)
 
 
 def _table(
@@ -142,3 +87,54 @@ def _table(
         **{name: numbers[:, :, :, index].ravel() for index, name in enumerate(NUMBERS)},
     }
     return pl.DataFrame(columns).cast({name: COMPONENT_STATES_SCHEMA[name] for name in columns})
+
+
+def component_states(reading: Reading, workers: Workers | Inline | None = None) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Let a model read, and measure the tokens at every point of every block.
+
+    Args:
+        reading: what the model reads.
+        workers: who measures reviews; None: the caller.
+
+    Returns:
+        The table (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and review; and its
+        metadata: `layout`, `components` (the points before and after each), `states` (provenance).
+
+    Raises:
+        HomogenizationError: components that can't be told apart, states that are not finite, a review that does not fit
+            into memory.
+    """
+    packed, tokens = reading.model.packed, reading.tokens
+    layout = find_layout(packed)
+    if len(reading.review_ids):
+        check_sums(packed, layout, tokens.token_ids[: tokens.review_offsets[1]])
+    measure = Components(reading, list(layout.points))
+    reviews = Reviews(reading, {"components": measure}, tokens_of, workers or Inline())
+
+    def run_pack(pack: range, token_ids: Sequence[int], lengths: Sequence[int]) -> None:
+        start = tokens.span(pack).start
+
+        def take(layer: int, point: str, states: torch.Tensor) -> None:
+            _refuse_overflow(reading, Block(point, layer, start, states))
+            reviews.add(Block(point, layer, start, states))
+
+        with points_taken(packed, layout, take):
+            run_packed(packed, token_ids, lengths, False, lambda _layer, _states: None)
+
+    reading.packs(run_pack)
+    (table,) = reviews.tables("components")
+    components = {name: list(before_and_after) for name, before_and_after in layout.components.items()}
+    provenance = {**reading.attributes, "n_blocks": packed.n_blocks}
+    return table, {"layout": layout.name, "components": components, "states": provenance}
+
+
+def _refuse_overflow(reading: Reading, block: Block) -> None:
+    finite = torch.isfinite(block.states).all(dim=1)
+    if not finite.all():
+        token = block.start + int(finite.int().argmin())
+        review = reading.review_ids[np.searchsorted(reading.review_offsets, token, side="right") - 1]
+        where = ", ".join(f"{name} {value}" for name, value in reading.identity.items())
+        raise HomogenizationError(
+            f"{where}, review {review}: {block.point} of block {block.layer} is not finite. float16 overflows at "
+            "65504: set 'dtype' of this model to bfloat16 or float32."
+        )

@@ -10,6 +10,7 @@ was taken by then counts once.
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -105,10 +106,7 @@ def measure_in_pass(
     made = {name: (faster.get(name) or class_of(name))(states, **params) for name, params in measures.items()}
     of_tokens = {name: measure for name, measure in made.items() if isinstance(measure, TokenMeasure)}
     of_reviews = {name: measure for name, measure in made.items() if isinstance(measure, ReviewMeasure)}
-    rows = [np.empty(0, dtype=np.int64)]
-    if sample is not None:
-        rows.append(states.sampled(sample.sample_tokens, sample.seed))
-    walked = {}
+    rows, walked = [np.empty(0, dtype=np.int64)], {}
     for name, measure in of_tokens.items():
         at_hand = states.device.type != "cuda" and len(measure.rows) * states.bytes_of_token <= HELD_BYTES
         if walks := () if at_hand else measure.walks():
@@ -119,12 +117,13 @@ def measure_in_pass(
     *before, last = zip(*walked.values(), strict=True) if walked else [()]
     for consumers in before:
         states.stream(consumers)
-    # a walk comes last, since it can't take a block twice
-    states.stream([reviews, *last], np.unique(np.concatenate(rows)))
+    sampled = states.sampled(sample.path, sample.sample_tokens, sample.seed, sample.chunk_tokens) if sample else None
+    with sampled or nullcontext() as sampler:
+        # a walk comes last, since it can't take a block twice
+        consumers = [reviews, *([sampler] if sampler else []), *last]
+        states.stream(consumers, np.unique(np.concatenate(rows)))
     reviews.wait()
     record = states.reading.record()
-    if sample is not None:
-        states.write_sample(sample.path, sample.sample_tokens, sample.seed, sample.chunk_tokens)
     tables = {name: lambda _each, name=name: reviews.tables(name) for name in of_reviews}
     tables |= {name: measure.tables for name, measure in of_tokens.items()}
     return record, _shared_out(tables, walked, workers)

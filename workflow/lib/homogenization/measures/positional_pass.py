@@ -50,7 +50,7 @@ def positional_sums(reading: Reading, ranks: Mapping[str, int]) -> tuple[pl.Data
         sums.add(of_pack)
 
     reading.packs(run_pack)
-    provenance = {**reading.provenance, "n_blocks": packed.n_blocks}
+    provenance = {**reading.attributes, "n_blocks": packed.n_blocks}
     return sums.table(reading.identity), {"n_reviews": len(reading.review_ids), "states": provenance}
 
 

@@ -113,7 +113,7 @@ class Reviews:
         workers: Any,
     ) -> None:
         self._states, self._measures, self._grams, self._workers = states, dict(measures), grams, workers
-        self._found: dict[tuple[int, str, int], Future] = {}  # by layer, point and first token
+        self._found: dict[tuple[bool, int, str, int], Future] = {}  # by place, the final norm last, and first token
 
     def add(self, block: Block) -> None:
         """Measure the reviews of a block."""
@@ -124,7 +124,7 @@ class Reviews:
             for place in places
         ]
         grams = self._grams(reviews, subsets)
-        key = (block.point == FINAL_NORM, block.layer, block.start)
+        key = block.point == FINAL_NORM, block.layer, block.point, block.start
         self._found[key] = self._workers.submit(_found, wanted, list(grams) if self._workers.number else grams)
 
     def wait(self) -> None:

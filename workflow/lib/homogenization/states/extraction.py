@@ -64,7 +64,7 @@ def extract(
         layers=layers,
     )
     writing_threads = 0 if model.packed.device.type == "cpu" else torch.get_num_threads()
-    about = (path, reading.shape, reading.review_ids, reading.tokens, reading.provenance, stored_as)
+    about = (path, reading.shape, reading.review_ids, reading.tokens, reading.attributes, stored_as)
     with written_store(*about, chunk_tokens, writing_threads) as writer:
         reading.stream([writer])
         if reading.received is not None:

@@ -1,6 +1,7 @@
-"""States in main memory while a model reads: those of chosen tokens, read as a store is, and written as a sample."""
+"""States in main memory while a model reads: those of chosen tokens, read as a store is; and a sample of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from homogenization.states.reading import Reading
 from homogenization.states.sample import sampled_rows
 from homogenization.states.stream import Block, Consumer
 from homogenization.states.writer import identity_of, refuse_unstorable, root_attributes, written_store
-from homogenization.vocabulary.points import ALL_TOKENS, FINAL_NORM, RESIDUAL_STREAM, layer_name
+from homogenization.vocabulary.points import ALL_TOKENS, FINAL_NORM, layer_name
 
 
 class HeldStates:
@@ -33,8 +34,8 @@ class HeldStates:
     def __init__(self, reading: Reading, storage_dtype: str) -> None:
         """Take what is known before the model reads, and the dtype: float32, float16, bfloat16, or auto for its own."""
         shape, tokens = reading.shape, reading.tokens
-        storage_dtype = reading.provenance["dtype"] if storage_dtype == "auto" else storage_dtype
-        self.attributes = root_attributes(shape, reading.review_ids, reading.provenance, storage_dtype)
+        storage_dtype = reading.attributes["dtype"] if storage_dtype == "auto" else storage_dtype
+        self.attributes = root_attributes(shape, reading.review_ids, reading.attributes, storage_dtype)
         self.review_ids, self.tokens = list(reading.review_ids), tokens
         self.review_offsets, self.token_ids = tokens.review_offsets, tokens.token_ids
         self.token_offsets = tokens.token_offsets
@@ -66,7 +67,9 @@ class HeldStates:
         about = (block.array, block.start, self.review_ids, self.tokens, identity_of(self.attributes))
         refuse_unstorable(block.states, self.dtype, *about)
         block = block._replace(states=block.states.to(self.dtype))
-        self._fill(block)
+        if chosen := _chosen(block, self.rows):
+            held = self._states[block.array]
+            held[chosen.start : chosen.start + len(chosen.states)] = chosen.states.to("cpu")
         for consumer in self._consumers:
             consumer.add(block)
 
@@ -80,16 +83,6 @@ class HeldStates:
     def bytes_of_token(self) -> int:
         """Bytes that the states of one token take at all points."""
         return len(self._points) * self._shape.width * self.dtype.itemsize
-
-    def _fill(self, block: Block) -> None:
-        first, last = np.searchsorted(self.rows, [block.start, block.start + len(block.states)]).tolist()
-        if first < last:
-            places = torch.from_numpy(self.rows[first:last] - block.start).to(block.states.device)
-            self._states[block.array][first:last] = block.states[places].to("cpu")
-
-    def sampled(self, sample_tokens: int, seed: int) -> np.ndarray:
-        """The tokens of a sample, int64, ascending."""
-        return sampled_rows(self.review_ids, self.review_offsets, sample_tokens, seed)[0]
 
     def stored(self, layer: int, tokens: slice | np.ndarray = ALL_TOKENS) -> torch.Tensor:
         """The residual stream (tokens, width) of tokens that are held, in the dtype of a store."""
@@ -107,8 +100,9 @@ class HeldStates:
         """Attention received, float32 (blocks, tokens), of all tokens; None where it was not recorded."""
         return self.reading.received
 
-    def write_sample(self, path: str | Path, sample_tokens: int, seed: int, chunk_tokens: int) -> None:
-        """Write the sample that `states.sample.sample_states` would write of a store with these states.
+    @contextmanager
+    def sampled(self, path: str | Path, sample_tokens: int, seed: int, chunk_tokens: int) -> Iterator[Consumer]:
+        """Yield the consumer that writes the sample that `states.sample.sample_states` would write of a store.
 
         Raises:
             HomogenizationError: the disk is full.
@@ -121,13 +115,10 @@ class HeldStates:
             self.tokens.tokens_before_truncation,
             self.tokens.positions[rows],
         )
-        attributes = {**self.reading.provenance, "sampled_tokens": sample_tokens, "sampled_by": job_record()}
+        attributes = {**self.reading.attributes, "sampled_tokens": sample_tokens, "sampled_by": job_record()}
         about = (self._shape, self.review_ids, tokens, attributes, self._storage_dtype, chunk_tokens)
         with written_store(path, *about) as writer:
-            for layer in self.layers:
-                writer.add(Block(RESIDUAL_STREAM, layer, 0, self.stored(layer, rows)))
-            if self._shape.final_norm:
-                writer.add(Block(FINAL_NORM, self.n_blocks, 0, self._held(FINAL_NORM, rows)))
+            yield _Sampler(writer, rows)
             if (received := self.attention_received()) is not None:
                 writer.write_attention(received[:, rows])
 
@@ -137,6 +128,28 @@ class HeldStates:
         if len(wanted) and (places.max() == len(self.rows) or (self.rows[places] != wanted).any()):
             raise ValueError(f"{point}: states of tokens that are not held")
         return self._states[point][torch.from_numpy(places)]
+
+
+@dataclass(frozen=True)
+class _Sampler:
+    """Hands on the tokens `rows`, int64, ascending."""
+
+    consumer: Consumer
+    rows: np.ndarray
+
+    def add(self, block: Block) -> None:
+        """Hand on those of a block, numbered among `rows`."""
+        if chosen := _chosen(block, self.rows):
+            self.consumer.add(chosen)
+
+
+def _chosen(block: Block, rows: np.ndarray) -> Block | None:
+    """The tokens of a block that are among `rows`, numbered among them; None without any."""
+    first, last = np.searchsorted(rows, [block.start, block.start + len(block.states)]).tolist()
+    if first == last:
+        return None
+    places = torch.from_numpy(rows[first:last] - block.start).to(block.states.device)
+    return block._replace(start=first, states=block.states[places])
 
 
 @dataclass(frozen=True)

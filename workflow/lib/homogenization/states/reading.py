@@ -27,7 +27,8 @@ class Reading:
         identity: `model`, `variant` and `shard`.
         review_ids, tokens: what is read.
         shape: contents of a store of the states.
-        provenance: that of the model, and `identity`.
+        attributes: provenance of the model, and `identity`.
+        n_blocks, review_offsets: as in a store.
         token_budget: largest number of tokens in a forward pass over whole reviews; where memory runs out, it halves.
         received: attention received, float32 (blocks, tokens), after a walk that recorded it; else None.
     """
@@ -64,7 +65,8 @@ class Reading:
             record_attention,
             stored_layers,
         )
-        self.provenance = {**model.provenance, **identity}
+        self.attributes, self.n_blocks = {**model.provenance, **identity}, packed.n_blocks
+        self.review_offsets = self.tokens.review_offsets
         self.received: np.ndarray | None = None
         self._seconds_passing = self._seconds_waited = 0.0
 
