@@ -148,7 +148,7 @@ if STUDY.examples:
             reviews=STUDY.examples.reviews,
             choice=None if STUDY.examples.reviews else STUDY.example_choice,
             sizes=STUDY.examples.params("tokens", "matrix_tokens", "matrix_layers"),
-            storage=STUDY.states.params("dtype", "chunk_tokens", "layers", "record_attention"),
+            storage=STUDY.states.params("dtype", "layers", "record_attention"),
         script:
             "../scripts/read_examples.py"
 

@@ -27,7 +27,6 @@ from homogenization.run.parquet import write_tables
 from homogenization.states.held import HeldStates
 from homogenization.states.long_texts import Texts
 from homogenization.states.model import LanguageModel
-from homogenization.states.reading import Reading
 
 HELD_BYTES = 4_000_000_000  # of the tokens of a measure; more than that, and the model reads twice on the CPU too
 _LEFT = 4  # a worker of so many, and at least one, is left to other measures while some decompose pooled tokens
@@ -62,11 +61,9 @@ def measure_shard(
     Raises:
         HomogenizationError: as in `Reading` and in the measures; states that a store refuses.
     """
-    options = dict(params.storage)
-    dtype = options.pop("dtype")
     identity = {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
     texts = Texts.of_files(inputs.variant, inputs.original)
-    states = HeldStates(Reading(model, texts, identity, params.model["token_budget"], **options), dtype)
+    states = HeldStates.of_texts(model, texts, params.model, identity, **params.storage)
     sample = Sample(files["sample"], *params.sample) if files.get("sample") else None
     record, tables = measure_in_pass(states, params.measures, sample, workers)
     made_by = {name: value for name, value in states.attributes.items() if name != "review_ids"}

@@ -1,9 +1,7 @@
 """A model reads the few reviews that a page shows, in every variant of the page."""
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,13 +22,12 @@ from homogenization.report.tokens import (
 )
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, read_tables, table_metadata, write_tables
-from homogenization.states.extraction import extract
-from homogenization.states.long_texts import with_originals
+from homogenization.states.held import HeldStates
+from homogenization.states.long_texts import Texts, with_originals
 from homogenization.states.model import LanguageModel
-from homogenization.states.store import StateStore, open_store
 
 Row = dict[str, Any]
-Texts = Mapping[str, pl.DataFrame]  # by variant: review_id, text, original
+OfVariants = Mapping[str, pl.DataFrame]  # by variant: review_id, text, original
 
 
 def read_examples(load: Callable[[], LanguageModel], inputs: Any, params: Any, files: Sequence[str]) -> None:
@@ -44,8 +41,8 @@ def read_examples(load: Callable[[], LanguageModel], inputs: Any, params: Any, f
         inputs: files: `corpus` and `keyphrases`, one for each shard; `variants`, one for each variant and shard;
             `weights`; `metrics` and `similarity`, which may be empty where reviews are named.
         params: parameters of the rule: `code`; `model`, the entry; `variants`, in the order of their files; `reviews`,
-            or None; `choice`, the further arguments of `chosen_reviews`; `sizes`, those of `sizes`; `storage`, those of
-            `extract`.
+            or None; `choice`, the further arguments of `chosen_reviews`; `sizes`, those of `sizes`; `storage`, the
+            dtype of a store and further arguments of `Reading`.
         files: files to write, which may be there.
 
     Raises:
@@ -65,7 +62,7 @@ def read_examples(load: Callable[[], LanguageModel], inputs: Any, params: Any, f
         of_texts, of_tokens = map(read_table, files)
         of_texts = of_texts.drop("choice", "difference")
     else:
-        of_texts, of_tokens = _read(load(), texts, terms, params, Path(files[0]).parent)
+        of_texts, of_tokens = _read(load(), texts, terms, params)
     of_texts = chosen.join(of_texts, on="review_id", maintain_order="left_right").select(*EXAMPLE_TEXTS_SCHEMA)
     write_tables([of_texts, of_tokens], files, SCHEMAS, {"stamp": stamp})
 
@@ -92,7 +89,7 @@ def _texts_of(variant: pl.DataFrame, chosen: pl.DataFrame, originals: pl.DataFra
     return with_originals(texts, originals).sort("review_id")
 
 
-def _stamp(texts: Texts, terms: Mapping[str, Sequence[str]], params: Any, weights: Sequence[str]) -> str:
+def _stamp(texts: OfVariants, terms: Mapping[str, Sequence[str]], params: Any, weights: Sequence[str]) -> str:
     """A hash of all that the rows depend on, but for why a review is shown."""
     stats = [Path(file).stat() for file in weights]
     read = {name: of.rows() for name, of in texts.items()}
@@ -102,54 +99,48 @@ def _stamp(texts: Texts, terms: Mapping[str, Sequence[str]], params: Any, weight
 
 
 def _read(
-    model: LanguageModel, texts: Texts, terms: Mapping[str, Sequence[str]], params: Any, folder: Path
+    model: LanguageModel, texts: OfVariants, terms: Mapping[str, Sequence[str]], params: Any
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables, the first without why a review is shown; the states of one variant at a time are in `folder`."""
+    """The tables, the first without why a review is shown; the states of one variant at a time are in memory."""
     n_texts = sum(map(len, texts.values()))
     of_texts: list[Row] = []
     of_tokens: list[Row] = []
     for variant, reviews in texts.items():
         if not reviews.is_empty():
-            with _states(model, reviews, variant, params, folder) as store:
-                shown = sizes(n_texts, store.layers, **params.sizes)
-                for text, tokens in _rows(model, store, reviews, terms, shown):
-                    of_texts.append(text)
-                    of_tokens += tokens
+            states = _states(model, reviews, variant, params)
+            shown = sizes(n_texts, states.layers, **params.sizes)
+            for text, tokens in _rows(model, states, reviews, terms, shown):
+                of_texts.append(text)
+                of_tokens += tokens
     schema = {name: kind for name, kind in EXAMPLE_TEXTS_SCHEMA.items() if name not in ("choice", "difference")}
     return pl.DataFrame(of_texts, schema), pl.DataFrame(of_tokens, EXAMPLE_TOKENS_SCHEMA)
 
 
-@contextmanager
-def _states(
-    model: LanguageModel, reviews: pl.DataFrame, variant: str, params: Any, folder: Path
-) -> Iterator[StateStore]:
-    """The store of the states of these texts, while it is there."""
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        path = Path(place, "states.zarr.zip")
-        identity = {"model": params.model["name"], "variant": variant, "shard": "examples"}
-        review_ids, of_variant, originals = (reviews[name].to_list() for name in ("review_id", "text", "original"))
-        options = {"token_budget": params.model["token_budget"], "originals": originals, **params.storage}
-        extract(model, review_ids, of_variant, path, identity, **options)
-        with open_store(path) as store:
-            yield store
+def _states(model: LanguageModel, reviews: pl.DataFrame, variant: str, params: Any) -> HeldStates:
+    """The states of these texts."""
+    texts = Texts(*(reviews[name].to_list() for name in ("review_id", "text", "original")))
+    identity = {"model": params.model["name"], "variant": variant, "shard": "examples"}
+    states = HeldStates.of_texts(model, texts, params.model, identity, **params.storage)
+    states.stream((), np.arange(len(states.token_ids)))
+    return states
 
 
 def _rows(
     model: LanguageModel,
-    store: StateStore,
+    states: HeldStates,
     reviews: pl.DataFrame,
     terms: Mapping[str, Sequence[str]],
     shown: tuple[int, int, list[int]],
 ) -> Iterator[tuple[Row, list[Row]]]:
     """The row of each text that the model reads, and those of its layers."""
     texts = dict(reviews.select("review_id", "text").rows())
-    for index, review_id in enumerate(store.review_ids):
-        first, stop = store.review_offsets[index : index + 2].tolist()
+    for index, review_id in enumerate(states.review_ids):
+        first, stop = states.review_offsets[index : index + 2].tolist()
         span = slice(first, min(stop, first + shown[0]))
-        offsets, text = store.token_offsets[span], texts[review_id]
+        offsets, text = states.token_offsets[span], texts[review_id]
         outside = offsets[:, 1] == 0
-        names = model.tokenizer.convert_ids_to_tokens(store.token_ids[span].tolist())
-        keys = {"model": store.model, "variant": store.variant, "review_id": review_id}
+        names = model.tokenizer.convert_ids_to_tokens(states.token_ids[span].tolist())
+        keys = {**{name: states.attributes[name] for name in ("model", "variant")}, "review_id": review_id}
         row = {
             **keys,
             "n_tokens": stop - first,
@@ -157,4 +148,4 @@ def _rows(
             "outside": outside.tolist(),
             "in_phrase": in_phrases(offsets, phrase_spans(text, terms.get(review_id, ()))),
         }
-        yield row, [{**keys, **of_layer} for of_layer in rows_of_text(store, index, *shown)]
+        yield row, [{**keys, **of_layer} for of_layer in rows_of_text(states, index, *shown)]

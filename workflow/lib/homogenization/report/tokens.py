@@ -8,10 +8,9 @@ import numpy as np
 import polars as pl
 
 from homogenization.corpus.sentences import folded, word_spans
-from homogenization.measures.attention import uniform_attention
+from homogenization.measures.attention import AttendingStates, uniform_attention
 from homogenization.measures.views import TokenGram
 from homogenization.report.examples import MEASURES
-from homogenization.states.store import StateStore
 from homogenization.vocabulary.columns import columns
 
 #: A row for each text of a review that is shown; a variant that has no text of it, or one that the model does not read,
@@ -49,27 +48,27 @@ PAGE_BYTES = 2_000_000  # of numbers, a byte each: as base64, with words and scr
 
 
 def rows_of_text(
-    store: StateStore, index: int, n_tokens: int, n_matrix: int, matrix_layers: Collection[int]
+    states: AttendingStates, index: int, n_tokens: int, n_matrix: int, matrix_layers: Collection[int]
 ) -> Iterator[dict[str, Any]]:
     """The rows of one text, without model, variant and review, as `EXAMPLE_TOKENS_SCHEMA` describes them.
 
     Args:
-        store: the states.
-        index: number of the text in the store.
+        states: the states.
+        index: number of the text among them.
         n_tokens: most tokens that are shown.
         n_matrix: most tokens in the matrix of cosines.
         matrix_layers: layers that have one.
     """
-    span = slice(*store.review_offsets[index : index + 2].tolist())
-    n, received = span.stop - span.start, store.attention_received()
+    span = slice(*states.review_offsets[index : index + 2].tolist())
+    n, received = span.stop - span.start, states.attention_received()
     shown, square = slice(n_tokens), np.triu_indices(min(n, n_matrix))
-    for layer in store.layers:
-        gram = TokenGram(store.residual_stream(layer, span).astype(np.float64))
+    for layer in states.layers:
+        gram = TokenGram(states.residual_stream(layer, span).astype(np.float64))
         length = gram.resultants[0]
         attention = None
         if received is not None and layer:
-            window = store.attention_windows[layer - 1]
-            attention = (received[layer - 1, span] / uniform_attention(n, store.causal, window))[shown]
+            window = states.attention_windows[layer - 1]
+            attention = (received[layer - 1, span] / uniform_attention(n, states.causal, window))[shown]
         yield {
             "layer": layer,
             "norm": gram.norms[shown],

@@ -1,9 +1,10 @@
 """States in main memory while a model reads: those of chosen tokens, read as a store is; and a sample of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +12,8 @@ import torch
 from homogenization.models.dtypes import torch_dtype
 from homogenization.models.tokens import Tokens
 from homogenization.run.job import job_record
+from homogenization.states.long_texts import Texts
+from homogenization.states.model import LanguageModel
 from homogenization.states.reading import Reading
 from homogenization.states.sample import sampled_rows
 from homogenization.states.stream import Block, Consumer
@@ -46,6 +49,25 @@ class HeldStates:
         self._points = [layer_name(layer) for layer in shape.layers] + [FINAL_NORM] * shape.final_norm
         self._consumers: Sequence[Consumer] = ()
         self.hold(np.empty(0, dtype=np.int64))
+
+    @classmethod
+    def of_texts(
+        cls, model: LanguageModel, texts: Texts, entry: Mapping[str, Any], identity: Mapping[str, str], **storage: Any
+    ) -> "HeldStates":
+        """The states of texts that a model is about to read.
+
+        Args:
+            model: language model.
+            texts: the texts.
+            entry: entry of `models`: `token_budget`.
+            identity: `model`, `variant` and `shard`.
+            storage: `dtype` of a store, and the further arguments of `Reading`.
+
+        Raises:
+            HomogenizationError: as in `Reading`.
+        """
+        dtype = storage.pop("dtype")
+        return cls(Reading(model, texts, identity, entry["token_budget"], **storage), dtype)
 
     def stream(self, consumers: Sequence[Consumer], rows: np.ndarray | None = None) -> None:
         """Let the model read, and hand its states to `consumers` as a store would give them.
