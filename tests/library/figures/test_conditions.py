@@ -6,7 +6,7 @@ import pytest
 from drawings import line, texts
 from library.figures.changed_tables import N_CHANGED as N
 from library.figures.changed_tables import not_tested
-from library.figures.examples import drawn, figure_of, require_refusal, tables_of
+from library.figures.examples import drawn, figure_of, tables_of
 
 
 def panel(row, column):
@@ -66,10 +66,6 @@ def test_reviews_that_are_too_long_are_counted_and_rounding_is_no_damage():
     lanes = [label.get_text() for label in axes[0].get_yticklabels()]
     assert lanes[-1] == f"positions constant\n5 of {N} too long"
     assert [text.get_text() for text in axes[2].texts].count("0") == 1
-
-
-def test_it_refuses_what_the_table_lacks():
-    require_refusal("conditions", "no rows for metric 'stable_rank'", metric="stable_rank")
 
 
 def test_conditions_that_are_not_tested_have_no_point_and_are_counted():

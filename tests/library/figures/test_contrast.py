@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from drawings import LONG, MODELS, VARIANTS, as_svg, line, named, require_room, texts
+from drawings import MODELS, VARIANTS, line, texts
 from homogenization.figures.style import variant_styles
 from library.figures import examples
 from library.figures.example_tables import DEEPER, OF_DEPTH, PAIRS, contrasts_table, difference
@@ -139,33 +139,11 @@ def test_missing_values_are_named_and_rounding_errors_are_flat():
     assert line(figure.axes[0], "front filled").get_xdata().size == 0
 
 
-@pytest.mark.parametrize("n_models", [1, 2, 5])
-def test_long_names_and_titles_fit(n_models):
-    blocks = {f"{LONG}-{index}": 3 for index in range(n_models)}
-    variants = [["original", LONG if n_models < 3 else "Original"], ["front", LONG], ["fifth", "Fifth"]]
-    pairs = [["front", "original"], ["fifth", "original"]]
-    table = contrasts_table(blocks, pairs, views=["raw_without_first"])
-    title = "A long title " * 20
-    require_room(
-        figure_of(
-            table, view="raw_without_first", variants=variants, models=named(blocks), contrasts=pairs, title=title
-        )
-    )
-
-
 def test_markers_shrink_where_layers_are_many():
     deep = figure_of(contrasts_table({"alpha": 90}, PAIRS[:1]), models=MODELS[:1], contrasts=PAIRS[:1])
     spacing = np.diff(deep.axes[0].transData.transform([[0, 0], [1 / 90, 0]])[:, 0])[0] * 72 / deep.dpi
     assert line(deep.axes[0], "front filled").get_markersize() < 1.3 * spacing
 
 
-def test_it_draws_its_own_metric_pairs_and_models_alone():
-    other = contrasts_table(metric="stable_rank").with_columns(pl.col("mean") + 100)
-    all_of_it = pl.concat([contrasts_table(), other, contrasts_table(pairs=[["end", "front"]])])
-    part = {"models": MODELS[:1]}
-    assert as_svg(figure_of(all_of_it, **part)) == as_svg(figure_of(contrasts_table({"alpha": 8}), **part))
-
-
-def test_a_table_without_metric_or_pairs_is_refused():
-    require_refusal("contrast", "participation_ratio", metric="participation_ratio")
+def test_a_table_without_the_pairs_is_refused():
     require_refusal("contrast", examples.CONTRASTED, contrasts=[["scattered", "end"]])

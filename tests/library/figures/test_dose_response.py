@@ -7,7 +7,7 @@ import pytest
 from dosed import STRENGTHS
 from drawings import line, texts
 from library.figures.changed_tables import EFFECTS, not_tested
-from library.figures.examples import drawn, figure_of, require_refusal, tables_of
+from library.figures.examples import drawn, figure_of, tables_of
 
 FIGURE = "dose_response"
 
@@ -90,10 +90,6 @@ def test_three_models_with_two_ranges_fit_on_a_page():
     }
     models = [[f"alpha{number}", f"Model {number}"] for number in range(3)]
     assert figure_of(FIGURE, more, models=models).get_figheight() < 17
-
-
-def test_it_refuses_what_the_table_lacks():
-    require_refusal(FIGURE, "no rows for metric 'stable_rank'", metric="stable_rank")
 
 
 def test_too_few_reviews_are_said_in_every_panel():

@@ -12,25 +12,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from homogenization.figures.panels import counted, finish
+from homogenization.figures.grammar import finish
 from homogenization.figures.shown import Named, Shown, Tables, require_rows
-from homogenization.figures.style import DARK, GREY, house_style
-from homogenization.figures.words import short_number
+from homogenization.figures.style import DARK, GREY, NOTE, RULE, VERDICTS
+from homogenization.figures.words import counted, short_number
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.vocabulary.changes import MORE_CHANGE
 from homogenization.vocabulary.numbers import probability, share_in_words, signed
 from homogenization.vocabulary.prose import where_few
-from homogenization.vocabulary.verdicts import (
-    CONTRADICTED,
-    NEGLIGIBLE,
-    NOT_TESTED,
-    POOLS,
-    REVIEWS,
-    SEEDS,
-    STUDY,
-    SUPPORTED,
-    UNDECIDED,
-)
+from homogenization.vocabulary.verdicts import NOT_TESTED, POOLS, REVIEWS, SEEDS, STUDY
 
 _CLAIMS = {  # columns of tables/claims.csv that the board shows
     **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),
@@ -48,22 +38,6 @@ COLUMNS = {
 }
 
 
-@dataclass(frozen=True)
-class Look:
-    """The look of a verdict; verdicts differ by sign, darkness and colour."""
-
-    sign: str
-    colour: str
-    ink: str
-
-
-VERDICTS = {
-    SUPPORTED: Look("✓", "#00558c", "white"),
-    CONTRADICTED: Look("✗", "#f5a54a", DARK),
-    NEGLIGIBLE: Look("≈", "#7a96a3", "black"),
-    UNDECIDED: Look("?", "#dedede", DARK),
-    NOT_TESTED: Look("–", "white", GREY),
-}
 CONVENTIONS = {"raw": "text by text", "thesis": "pooled"}
 _SIGNED = ("contrast", "slope", "net_change", "component", "correlation", "intervention", "arms")
 
@@ -110,15 +84,11 @@ class _Cell:
         return _NUMBER_LINE + _DETAIL_LINE * len(self.lines)
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The board of the source `shown.claims_of` from the table claims, whose order it keeps.
 
     A claim whose model is null has one cell for all models; where all are, the board has one column. A claim without a
     row for a model was not tested in it. The table comparisons says which controls are out of balance.
-
-    Raises:
-        HomogenizationError: the table holds no claim of this source.
     """
     claims, models = tables["claims"], shown.models
     table = claims.filter(source=shown.claims_of)
@@ -141,7 +111,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     top = header_height
     for row in rows:
         if row.statement:
-            axes.hlines(top, 0, _CLAIM_WIDTH + len(models) * _CELL_WIDTH, color="#cccccc", lw=0.6)
+            axes.hlines(top, 0, _CLAIM_WIDTH + len(models) * _CELL_WIDTH, color=RULE, lw=0.6)
         _draw_row(axes, row, top, models)
         top += row.height
     handles = [
@@ -293,7 +263,7 @@ def _write_header(axes: Axes, table: pl.DataFrame, models: Named, headers: Seque
         axes.text(centre, height - _HEADER_LINE - 0.08, header, ha="center", va="bottom", fontsize=9, weight="bold")
         verdicts = table.filter(pl.col("model").eq_missing(model))["verdict"].to_list()
         tally = "  ".join(f"{look.sign} {verdicts.count(name)}" for name, look in VERDICTS.items() if name in verdicts)
-        axes.text(centre, height - 0.06, tally, ha="center", va="bottom", fontsize=8, color="#444444")
+        axes.text(centre, height - 0.06, tally, ha="center", va="bottom", fontsize=8, color=NOTE)
 
 
 def _draw_row(axes: Axes, row: _Row, top: float, models: Named) -> None:
@@ -315,7 +285,7 @@ def _draw_cell(axes: Axes, cell: _Cell, left: float, top: float, width: float, h
     """A box with the verdict's sign, the number and the lines below it."""
     look = VERDICTS[cell.verdict]
     box = (left + _GAP / 2, top + _GAP / 2), width - _GAP, height - _GAP
-    dashed = {"ec": "#bbbbbb", "ls": (0, (3, 2))} if cell.verdict == NOT_TESTED else {"ec": look.colour}
+    dashed = {"ec": RULE, "ls": (0, (3, 2))} if cell.verdict == NOT_TESTED else {"ec": look.colour}
     axes.add_patch(Rectangle(*box, fc=look.colour, lw=0.8, label=cell.verdict, **dashed))
     middle, centre = top + height / 2, left + width / 2
     text = {"ha": "center", "color": look.ink, "va": "center"}

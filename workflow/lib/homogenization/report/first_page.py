@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.claims.judgement import CLAIMS_SCHEMA
-from homogenization.figures.claims import VERDICTS
+from homogenization.figures.style import VERDICTS
 from homogenization.report.depth_curve import depth_curve
 from homogenization.report.page import read_or_empty, render
 from homogenization.report.questions import LOOKS, Cell, Question, questions_of

@@ -10,11 +10,13 @@ from typing import Any
 import polars as pl
 from jinja2 import Environment, StrictUndefined
 
+from homogenization.figures.style import COLOURS
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table
 from homogenization.vocabulary.numbers import probability, share_in_words, significant
 
 _ENVIRONMENT = Environment(undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+_ENVIRONMENT.globals["colours"] = COLOURS
 _ENVIRONMENT.filters |= {"significant": significant, "share": share_in_words, "probability": probability}
 
 # the report holds a page as base64, in which the scripts of a library and their data take a third of a megabyte each
@@ -44,7 +46,8 @@ def packed(page: str) -> str:
 def render(template: str, **values: Any) -> str:
     """The page that a Jinja template makes of `values`, which it escapes.
 
-    Beside what Jinja has, there are the filters `significant`, `share` and `probability` (`vocabulary.numbers`).
+    Beside what Jinja has, there are the filters `significant`, `share` and `probability` (`vocabulary.numbers`), and
+    `colours` by name (`figures.style`).
 
     Raises:
         jinja2.UndefinedError: the template names what is not among `values`.
