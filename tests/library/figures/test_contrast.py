@@ -103,23 +103,6 @@ def test_it_uses_the_colours_of_all_variants():
     assert line(figure.axes[0], "sixth").get_color() == variant_styles(variants)["sixth"].colour
 
 
-@pytest.mark.parametrize(("sign", "edge"), [(1, 1), (-1, 0)])
-def test_it_tints_the_side_of_homogenization_and_shows_both(sign, edge):
-    table = contrasts_table(pairs=PAIRS[:1], views=["raw"])
-    for axes in figure_of(table, homogenization=sign, contrasts=PAIRS[:1]).axes:
-        tint = next(patch for patch in axes.patches if patch.get_label() == "more alike")
-        ends = sorted([tint.get_y(), tint.get_y() + tint.get_height()])
-        assert ends[1 - edge] == 0
-        assert ends[edge] == pytest.approx(axes.get_ylim()[edge])
-        assert axes.get_ylim()[0] < 0 < axes.get_ylim()[1]
-
-
-def test_it_tints_no_side_of_a_metric_that_goes_neither_way():
-    neither = figure_of(contrasts_table(pairs=PAIRS[:1], views=["raw"]), homogenization=0, contrasts=PAIRS[:1])
-    assert not any(patch.get_label() == "more alike" for patch in neither.axes[0].patches)
-    assert "more alike" not in texts(neither)
-
-
 def test_without_common_length_or_final_norm_it_does_not_speak_of_them():
     table = contrasts_table().filter(pl.col("point") == "residual_stream")
     table = table.with_columns(mean_common=pl.lit(None, pl.Float64), n_common=pl.lit(None, pl.Int64))

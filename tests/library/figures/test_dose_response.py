@@ -58,14 +58,6 @@ def test_only_patterns_that_are_no_control_have_bands():
     assert len(panel(0, 0).collections) == 1
 
 
-def test_the_side_of_homogenization_is_tinted():
-    def tinted(figure):
-        return [patch.get_bbox().height for axes in figure.axes for patch in axes.patches]
-
-    assert tinted(drawn(FIGURE))
-    assert not tinted(figure_of(FIGURE, homogenization=0))
-
-
 def test_each_range_of_blocks_has_a_row_in_one_view():
     np.testing.assert_allclose(line(panel(1, 0), "first").get_ydata(), [0, 9], atol=1e-9)
     assert len(drawn(FIGURE).axes) == 12

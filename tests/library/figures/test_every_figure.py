@@ -106,6 +106,18 @@ def test_tables_without_its_rows_are_refused(name):
         require_refusal(name, "no rows for metric 'nothing'", metric="nothing")
 
 
+@pytest.mark.parametrize("name", [name for name in FIGURES if "homogenization" in FIGURES[name].shows])
+def test_the_side_on_which_tokens_are_more_alike_is_tinted_where_a_metric_has_one(name):
+    def tinted(figure):
+        return [patch for axes in figure.axes for patch in axes.patches if patch.get_label() == "more alike"]
+
+    assert tinted(drawn(name))
+    assert "more alike" in texts(drawn(name))
+    neither = figure_of(name, homogenization=0)
+    assert not tinted(neither)
+    assert "more alike" not in texts(neither)
+
+
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_is_the_rows_of_a_table(name):
     panel, label, table, x, y, wanted = LINES[name]
