@@ -30,7 +30,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     panels = Panels(("variant", reviews.variants), ("model", shown.models), height=2.3, share_y=True)
     colours = sns.color_palette(DIVERGING, as_cmap=True).with_extremes(bad=EMPTY)
     meshes: dict[str, QuadMesh] = {}
-    for ((model, _), axes), (_, rows) in zip(panels.axes.items(), panels.of(table), strict=True):
+    for (model, _), axes, rows in panels.parts(table):
         axes.grid(False)
         if rows.is_empty():
             mark_empty(axes, "no attention")

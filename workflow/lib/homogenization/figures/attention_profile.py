@@ -22,7 +22,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     blocks = {model: _chosen_blocks(table.filter(model=model)["layer"]) for model, _ in shown.models}
     columns = [(str(index), "") for index in range(max(map(len, blocks.values())))]
     panels = Panels(("", columns), ("model", shown.models), height=2.3, most_columns=len(_FRACTIONS), share_y=True)
-    for ((model, column), axes), (_, of_model) in zip(panels.axes.items(), panels.of(table), strict=True):
+    for (model, column), axes, of_model in panels.parts(table):
         if int(column) >= len(blocks[model]):  # a model with fewer blocks leaves panels empty
             if column == "0":
                 mark_empty(axes, "no attention", ticks=False)

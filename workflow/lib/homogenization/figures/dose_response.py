@@ -74,7 +74,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         share_y=True,
     )
     doses_of = {}
-    for ((row, column), axes), (_, of_panel) in zip(panels.axes.items(), panels.of(table), strict=True):
+    for (row, column), axes, of_panel in panels.parts(table):
         kind = columns[column][1]
         doses_of[row, column] = kind, "kl" if kind == "dial" and of_panel["kl"].is_not_null().any() else "strength"
         _draw_panel(axes, of_panel, doses_of[row, column][1], styles)

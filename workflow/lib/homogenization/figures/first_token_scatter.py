@@ -42,7 +42,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     rows = [(view, label) for view, label in VIEWS.items() if (points["view"] == view).any()]
     panels = Panels(("model", shown.models), ("view", rows), height=2.9, most_columns=3)
     coloured = None
-    for ((view, model), axes), (_, of_panel) in zip(panels.axes.items(), panels.of(points), strict=True):
+    for (view, model), axes, of_panel in panels.parts(points):
         _set_scales(axes, points.filter(model=model))
         if of_panel.is_empty():
             mark_empty(axes)

@@ -88,11 +88,16 @@ class Panels:
                         # it takes room unless the place is empty anyway
                         _label_row(axes, textwrap.fill(row_label, int(height * 11)), len(block) == width)
 
+    def parts(self, table: pl.DataFrame) -> Iterator[tuple[tuple[str, str], Axes, pl.DataFrame]]:
+        """Each panel by its row and column, with its rows of `table`, which may lack the column of a facet."""
+        for place, axes in self.axes.items():
+            told = dict(zip((self._row, self._column), place, strict=True))
+            own = {column: value for column, value in told.items() if column in table.columns}
+            yield place, axes, table.filter(**own)
+
     def of(self, table: pl.DataFrame) -> Iterator[tuple[Axes, pl.DataFrame]]:
-        """Each panel with its rows of `table`, which need not have the columns of both facets."""
-        for (row, column), axes in self.axes.items():
-            told = {self._row: row, self._column: column}
-            yield axes, table.filter(**{name: value for name, value in told.items() if name in table.columns})
+        """Each panel with its rows of `table` (`parts`)."""
+        return ((axes, rows) for _, axes, rows in self.parts(table))
 
     def lines(self, table: pl.DataFrame, styles: Mapping[str, LineStyle], **look: Any) -> None:
         """Draw the lines of `table` in their panels, as `draw_lines` does."""
@@ -117,7 +122,7 @@ class Panels:
             y: column of the values.
             logarithmic: values of the rows of panels with logarithmic axes.
         """
-        for ((row, _), axes), (_, rows) in zip(self.axes.items(), self.of(table), strict=True):
+        for (row, _), axes, rows in self.parts(table):
             if not rows[y].is_finite().any():
                 mark_empty(axes)
             elif row in logarithmic:

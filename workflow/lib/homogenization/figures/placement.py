@@ -26,7 +26,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     styles = variant_styles(shown.variants)
     panels = Panels(("variant", moved), height=3.0, share_y=True)
     placed = table.drop_nulls(["original_position", "position"])
-    for ((_, name), axes), (_, rows) in zip(panels.axes.items(), panels.of(placed), strict=True):
+    for (_, name), axes, rows in panels.parts(placed):
         if rows.is_empty():
             mark_empty(axes, "no key phrases")
             continue

@@ -24,7 +24,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     styles = variant_styles(variants)
     panels = Panels(("", [*_HEAT.items(), (_MEANS, "Mean over heads")]), ("model", models), height=3.0)
     heat = []
-    for ((model, column), axes), (_, rows) in zip(panels.axes.items(), panels.of(table), strict=True):
+    for (model, column), axes, rows in panels.parts(table):
         if column == _MEANS:
             _draw_means(axes, rows, styles)
         else:
