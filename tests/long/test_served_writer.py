@@ -20,13 +20,13 @@ from polars.testing import assert_frame_equal
 from conftest import ROOT
 from homogenization.config.texts import Parser
 from homogenization.corpus.cleaning import clean_text
-from homogenization.variants.candidates import REVIEW_SCHEMA
+from homogenization.variants.by_review import REVIEW_SCHEMA, Reviews
 from homogenization.variants.frequencies import count_document_frequencies
 from homogenization.variants.keyphrases import extract_keyphrases
-from homogenization.variants.llm_rewriting import rewrite_with_llm
+from homogenization.variants.llm_rewriting import Assignment, Shard, rewrite_with_llm
 from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.scorers import make_scorer
-from homogenization.writers.answers import RequestStore
+from homogenization.writers.answers import Author, RequestStore
 from homogenization.writers.backends import make_writer
 from homogenization.writers.prompts import load_prompt
 from homogenization.writers.requests import Request, Writer
@@ -127,11 +127,16 @@ def asking(server: Server, **changes) -> Writer:
 def test_a_server_rewrites_reviews_and_is_asked_nothing_twice(server, reviews, keyphrases, tmp_path, variant):
     prompt = load_prompt(ROOT / PROMPTS[variant])
     position = "front" if variant == "front" else None
-    store = RequestStore(tmp_path)
     before = server.n_requests
-    rewritten, candidates, _ = rewrite_with_llm(
-        reviews, keyphrases, variant, asking(server), store, prompt, position, LENIENT, None
-    )
+
+    def rewrite():
+        author = Author(asking(server), RequestStore(tmp_path), prompt)
+        return rewrite_with_llm(
+            Reviews(Shard(reviews, keyphrases), Assignment(variant, author, position, LENIENT)), None
+        )
+
+    made = rewrite()
+    rewritten, candidates = made["variant"], made["candidates"]
     assert server.n_requests - before == len(candidates) == len(list(tmp_path.rglob("*.json")))
     # every review is accounted for: rewritten, or refused as often as it may be asked
     passed = candidates.filter(pl.col("reason").is_null())
@@ -146,11 +151,8 @@ def test_a_server_rewrites_reviews_and_is_asked_nothing_twice(server, reviews, k
     assert not candidates["reason"].drop_nulls().is_empty()
     # a new writer, as in a job that is tried again
     after = server.n_requests
-    again = rewrite_with_llm(
-        reviews, keyphrases, variant, asking(server), RequestStore(tmp_path), prompt, position, LENIENT, None
-    )
-    assert_frame_equal(again[0], rewritten)
-    assert_frame_equal(again[1], candidates)
+    for name, table in rewrite().items():
+        assert_frame_equal(table, made[name])
     assert server.n_requests == after
 
 
@@ -161,7 +163,8 @@ def test_another_prompt_or_revision_is_asked_anew_and_more_candidates_alone(serv
         before = server.n_requests
         filters = LENIENT | changes.pop("filters", {})
         writer = asking(server, **changes)
-        rewrite_with_llm(reviews[:4], keyphrases, "paraphrase", writer, store, prompt, None, filters, None)
+        assignment = Assignment("paraphrase", Author(writer, store, prompt), None, filters)
+        rewrite_with_llm(Reviews(Shard(reviews[:4], keyphrases), assignment), None)
         return server.n_requests - before
 
     assert requests_of(prompt) >= 4

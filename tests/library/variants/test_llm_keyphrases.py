@@ -17,7 +17,7 @@ from homogenization.variants.llm_keyphrases import (
     ranked_scorer,
 )
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
-from homogenization.writers.answers import RequestStore
+from homogenization.writers.answers import Author, RequestStore
 from homogenization.writers.endpoint import OpenAIWriter
 
 PROMPT = {"version": 1, "system": "At most $max_phrases.", "user": "$review"}
@@ -32,7 +32,8 @@ REVIEWS = pl.DataFrame(
 
 def extracted(server, folder, reviews=REVIEWS, max_phrases=3, n_candidates=2):
     writer = OpenAIWriter({**ENTRY, "base_url": server.base_url, "max_retries": 0}, 0)
-    return extract_keyphrases_with_llm(reviews, writer, RequestStore(folder), PROMPT, max_phrases, (1, 3), n_candidates)
+    author = Author(writer, RequestStore(folder), PROMPT)
+    return extract_keyphrases_with_llm(reviews, author, max_phrases, (1, 3), n_candidates)
 
 
 def listed(**by_word):
