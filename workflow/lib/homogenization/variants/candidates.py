@@ -52,32 +52,6 @@ def first_failed(checks: Mapping[str, bool]) -> str | None:
     return next((name for name, holds in checks.items() if not holds), None)
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """How candidates are measured that passed all other filters.
-
-    Attributes:
-        score: Scorer of similarity; None: it is not measured.
-        loss_per_word: Loss of a text; None: it is not measured.
-        min_f1: Least F1; None: every candidate passes.
-    """
-
-    score: Score | None = None
-    loss_per_word: LossPerWord | None = None
-    min_f1: float | None = None
-
-    def scored(self, candidates: Sequence[Candidate], originals: Sequence[str]) -> list[Candidate]:
-        """The candidates, each with its original: those that passed with their measurements, and judged by F1."""
-        passed = [number for number, candidate in enumerate(candidates) if candidate.reason is None]
-        texts = [candidates[number].text for number in passed]
-        scores = self.score(texts, [originals[number] for number in passed]) if self.score else [None] * len(passed)
-        losses = {text: self.loss_per_word(text) for text in texts} if self.loss_per_word else {}
-        scored = list(candidates)
-        for number, row in zip(passed, scores, strict=True):
-            scored[number] = with_scores(candidates[number], row, losses.get(candidates[number].text), self.min_f1)
-        return scored
-
-
 def with_scores(
     candidate: Candidate, scores: Sequence[float] | None, loss_per_word: float | None, min_f1: float | None
 ) -> Candidate:
@@ -86,3 +60,29 @@ def with_scores(
     measured = replace(candidate, scores=triple, loss_per_word=loss_per_word)
     is_unlike = min_f1 is not None and measured.f1 is not None and not measured.f1 >= min_f1
     return replace(measured, reason="similarity" if is_unlike else None)
+
+
+def scored(
+    candidates: Sequence[Candidate],
+    originals: Sequence[str],
+    score: Score | None,
+    loss_per_word: LossPerWord | None,
+    min_f1: float | None,
+) -> list[Candidate]:
+    """The candidates; those that passed all other filters are measured against their originals, and judged by F1.
+
+    Args:
+        candidates: Candidates without scores.
+        originals: What each is offered for.
+        score: Scorer of similarity; None: it is not measured.
+        loss_per_word: Loss of a text; None: it is not measured.
+        min_f1: Least F1; None: every candidate passes.
+    """
+    passed = [number for number, candidate in enumerate(candidates) if candidate.reason is None]
+    texts = [candidates[number].text for number in passed]
+    scores = score(texts, [originals[number] for number in passed]) if score else [None] * len(passed)
+    losses = {text: loss_per_word(text) for text in texts} if loss_per_word else {}
+    found = list(candidates)
+    for number, text, row in zip(passed, texts, scores, strict=True):
+        found[number] = with_scores(candidates[number], row, losses.get(text), min_f1)
+    return found

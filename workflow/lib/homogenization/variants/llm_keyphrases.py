@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from homogenization.corpus.sentences import words
 from homogenization.variants.keyphrases import Scorer, candidates, key_phrases, keyphrase_table
-from homogenization.variants.phrases import Phrase
+from homogenization.variants.phrases import Phrase, term_of
 from homogenization.writers.answers import Author, Proposal, ask_in_rounds, passed
 from homogenization.writers.prompts import render
 from homogenization.writers.requests import Completion, Request
@@ -84,7 +83,7 @@ def extract_keyphrases_with_llm(
         text, listed = texts[proposal.task], _listed(proposal.completion)
         literal = candidates(text, ngram_range)
         terms = {phrase.term for phrase in literal}
-        n_dropped = sum(_term(phrase) not in terms for phrase in listed or [])
+        n_dropped = sum(term_of(phrase) not in terms for phrase in listed or [])
         return _Choice(listed, n_dropped, key_phrases(text, literal, ranked_scorer(listed or []), max_phrases))
 
     judged = ask_in_rounds(
@@ -110,7 +109,7 @@ def ranked_scorer(phrases: Sequence[str]) -> Scorer:
     """A scorer by rank in a list, best first; terms that are not in the list get no score."""
     ranks: dict[str, int] = {}
     for phrase in phrases:
-        ranks.setdefault(_term(phrase), len(ranks))
+        ranks.setdefault(term_of(phrase), len(ranks))
 
     def score(text: str, terms: Counter[str]) -> dict[str, float]:
         return {term: 1 / (1 + rank) for term, rank in ranks.items() if term in terms}
@@ -124,8 +123,3 @@ def _listed(answer: Completion) -> list[str] | None:
         return _Answer.model_validate_json(answer.text).key_phrases
     except ValidationError:
         return None
-
-
-def _term(phrase: str) -> str:
-    """The folded words of a phrase, as in `Phrase.term`."""
-    return " ".join(words(phrase))

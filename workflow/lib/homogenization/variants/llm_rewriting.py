@@ -4,14 +4,13 @@ import logging
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import polars as pl
 
-from homogenization.variants.candidates import Candidate, LossPerWord, Score, Scoring
-from homogenization.variants.phrases import Placement
-from homogenization.variants.schemas import VARIANT_SCHEMA
+from homogenization.variants.candidates import Candidate, LossPerWord, Score, scored
+from homogenization.variants.phrases import Placement, variant_table
 from homogenization.writers.answers import Author, Proposal, ask_in_rounds, passed
 from homogenization.writers.requests import Request
 
@@ -128,20 +127,15 @@ def rewrite_with_llm(unit: Unit, score: Score | None) -> dict[str, pl.DataFrame]
             can succeed.
     """
     variant, author, reviews = unit.assignment.variant, unit.assignment.author, unit.shard.reviews
-    scoring = Scoring(score, unit.loss_per_word, unit.assignment.filters["min_f1"])
 
     def judge(proposals: Sequence[Proposal]) -> list[Candidate]:
-        return scoring.scored([unit.judged(one) for one in proposals], [one.task.text for one in proposals])
+        candidates, originals = [unit.judged(one) for one in proposals], [one.task.text for one in proposals]
+        return scored(candidates, originals, score, unit.loss_per_word, unit.assignment.filters["min_f1"])
 
     asked = ask_in_rounds(author, unit.tasks, unit.requests, judge, rounds=unit.rounds, n_reviews=len(reviews))
     judged = {task: [candidate for _, candidate in of_task] for task, of_task in asked.items()}
     taken = {task: unit.best(found) for task, of_task in asked.items() if (found := passed(of_task))}
-    labels = dict(reviews.select("review_id", "label").iter_rows())
     rewritten, tables = unit.put_together(judged, taken)
-    rows = [
-        (variant, name, text, labels[name], [asdict(placement) for placement in placements])
-        for name, text, placements in rewritten
-    ]
     candidates = [
         {"variant": variant, "review_id": task.name, "sentence": task.sentence, "candidate": number}
         | {"request": author.key(request), "taken": taken.get(task) is candidate, "f1": candidate.f1}
@@ -149,9 +143,9 @@ def rewrite_with_llm(unit: Unit, score: Score | None) -> dict[str, pl.DataFrame]
         for task, of_task in asked.items()
         for number, (request, candidate) in enumerate(of_task)
     ]
-    _report([candidate for of_task in judged.values() for candidate in of_task], len(rows), len(reviews), author)
+    _report([candidate for of_task in judged.values() for candidate in of_task], len(rewritten), len(reviews), author)
     return {
-        "variant": pl.DataFrame(rows, schema=VARIANT_SCHEMA, orient="row"),
+        "variant": variant_table(variant, reviews, rewritten),
         "candidates": pl.DataFrame(candidates, unit.schema),
         **tables,
     }
