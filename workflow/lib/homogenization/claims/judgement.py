@@ -296,5 +296,5 @@ def tabulate(
     compared = [claim["variant"] for claim in claims if claim["statistic"] == "contrast"]
     least = evidence.settings.min_reviews
     unchanged = unchanged_variants(evidence.tables.similarity, list(dict.fromkeys(compared)), least)
-    answers = answers_table(judged, models, controls, doses, words, unchanged, least)
+    answers = answers_table(judged, models, controls, doses, words, unchanged=unchanged, min_reviews=least)
     return judged, verdicts_table(judged, models), answers
