@@ -89,13 +89,15 @@ def first_page(
         cleaned: rows of the source, and how many of them cleaning left out.
     """
     labels, comparisons = dict(variants), tables["comparisons"]
-    questions = questions_of(tables, [name for name, _ in models], labels, written, controls)
+    questions = questions_of(tables, [name for name, _ in models], list(labels), controls)
     cells = [cell for question in questions for cell in question.cells.values()]
     return render(
         template,
         blocks=blocks(questions, models),
         n_models=len(models),
         groups=_groups(questions),
+        labels=labels,
+        written=written,
         legend=_legend({cell.said for cell in cells}),
         looks=VERDICTS,
         marks={mark for cell in cells for mark in cell.marks},
@@ -155,7 +157,7 @@ def _groups(questions: Sequence[Question]) -> dict[str, str]:
     """The headings of the grid, each with what is measured in most questions below it."""
     measured: dict[str, Counter[str]] = {}
     for question in questions:
-        measured.setdefault(question.group, Counter())[question.measured] += 1
+        measured.setdefault(question.topic.group, Counter())[question.measured] += 1
     return {group: words.most_common(1)[0][0] for group, words in measured.items()}
 
 
