@@ -7,7 +7,7 @@ Every parse of the Snakefile imports this module and the package `claims.statist
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from homogenization.claims.measurement import Claim, Measurement
 from homogenization.measures.views import VIEWS
@@ -46,12 +46,7 @@ Subtracted = Annotated[str, Field(pattern=rf"^([A-Za-z0-9][A-Za-z0-9._-]*|({'|'.
 
 
 class Statistic(Section):
-    """Keys of a statistic of claims, and what is done with a claim that names it.
-
-    A key's docstring is its description.
-    """
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    """Keys of a statistic of claims, and what is done with a claim that names it."""
 
     in_thesis: ClassVar[bool] = False
     """Whether it can be taken in the convention of the thesis too."""

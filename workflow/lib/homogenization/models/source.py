@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.declared import Declared, declared_in
@@ -40,7 +40,6 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 class Source(Option):
     """Where weights and tokenizer come from."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
     told_by: ClassVar[str] = ""
     remedy: ClassVar[str] = "Fetch it again, whole."  # for a file that differs from its digest
 
