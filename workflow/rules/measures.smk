@@ -35,9 +35,7 @@ if IN_PASS:
     rule measure_states:
         """Runs a model over one shard of a variant and measures its states while it reads; it stores none."""
         input:
-            variant="<results>/variants/{variant}/{shard}.parquet",
-            original="<results>/corpus/{shard}.parquet",
-            weights=weights_of,
+            **READ_FILES,
         output:
             **{measure.name: [f"<results>/{path}" for path in measure.paths] for measure in made_measures(STUDY)},
             run="<results>/states/{model}/{variant}/{shard}.json",
@@ -57,10 +55,8 @@ if IN_PASS:
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
+            **READER,
             code=code("measure_states", *(f"measures.{measure.name}" for measure in made_measures(STUDY))),
-            model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
-            variant=lambda wildcards: wildcards.variant,
-            shard=lambda wildcards: wildcards.shard,
             storage=STUDY.states.params("dtype", "layers", "record_attention"),
             measures=lambda wildcards: taken_of(STUDY, wildcards.variant),
             sample=[STUDY.states.sample_tokens, STUDY.seed, STUDY.states.chunk_tokens],
@@ -73,9 +69,7 @@ if STUDY.component_jobs:
     rule extract_components:
         """Runs reviews through a model and measures how alike their tokens are at every point of every block."""
         input:
-            variant="<results>/variants/{variant}/{shard}.parquet",
-            original="<results>/corpus/{shard}.parquet",
-            weights=weights_of,
+            **READ_FILES,
         output:
             components="<results>/components/{model}/{variant}/{shard}.parquet",
         log:
@@ -84,15 +78,9 @@ if STUDY.component_jobs:
             "../../envs/homogenization.yaml"
         threads: lambda wildcards: {"cpu": 1, "mps": 2}.get(model_of(wildcards).device, 8)
         resources:
-            mem_mb=lambda wildcards, attempt: ask.extraction_memory(model_of(wildcards), attempt),
-            runtime=lambda wildcards, attempt: ask.extraction_runtime(
-                model_of(wildcards), STUDY.corpus.shard_size, attempt
-            ),
-            gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
+            **EXTRACTION,
         params:
+            **READER,
             code=code("extract_components"),
-            model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
-            variant=lambda wildcards: wildcards.variant,
-            shard=lambda wildcards: wildcards.shard,
         script:
             "../scripts/extract_components.py"

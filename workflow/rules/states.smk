@@ -1,6 +1,25 @@
 # Reviews -> the residual stream after every block, and the attention that each token receives.
 IN_PASS = not STUDY.states.keep  # states are measured while a model reads (measure_states), and no store is written
 
+# what rules share in which a model reads one shard of a variant
+READ_FILES = {
+    "variant": "<results>/variants/{variant}/{shard}.parquet",
+    # decides where a review is cut that is longer than the model's context
+    "original": "<results>/corpus/{shard}.parquet",
+    "weights": weights_of,
+}
+READER = {
+    # the key of the between-workflow cache holds parameters, not wildcards
+    "model": lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
+    "variant": lambda wildcards: wildcards.variant,
+    "shard": lambda wildcards: wildcards.shard,
+}
+EXTRACTION = {
+    "mem_mb": lambda wildcards, attempt: ask.extraction_memory(model_of(wildcards), attempt),
+    "runtime": lambda wildcards, attempt: ask.extraction_runtime(model_of(wildcards), STUDY.corpus.shard_size, attempt),
+    "gpu": lambda wildcards: ask.gpus(model_of(wildcards)),
+}
+
 
 rule build_random_model:
     """A model with random weights, and a tokenizer trained on the corpus."""
@@ -80,10 +99,7 @@ if not IN_PASS:
     rule extract_states:
         """Extracts the states of one model for one shard of a variant."""
         input:
-            variant="<results>/variants/{variant}/{shard}.parquet",
-            # decides where a review is cut that is longer than the model's context
-            original="<results>/corpus/{shard}.parquet",
-            weights=weights_of,
+            **READ_FILES,
         output:
             states="<results>/states/{model}/{variant}/{shard}.zarr.zip",
             run="<results>/states/{model}/{variant}/{shard}.json",
@@ -95,17 +111,10 @@ if not IN_PASS:
         # on the CPU, small models gain more from jobs side by side than from threads; set-threads in a profile changes it
         threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
         resources:
-            mem_mb=lambda wildcards, attempt: ask.extraction_memory(model_of(wildcards), attempt),
-            runtime=lambda wildcards, attempt: ask.extraction_runtime(
-                model_of(wildcards), STUDY.corpus.shard_size, attempt
-            ),
-            gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
+            **EXTRACTION,
         params:
-            # the key of the between-workflow cache holds parameters, not wildcards
+            **READER,
             code=code("extract_states"),
-            model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
-            variant=lambda wildcards: wildcards.variant,
-            shard=lambda wildcards: wildcards.shard,
             storage=STUDY.states.params("dtype", "chunk_tokens", "layers", "record_attention"),
         script:
             "../scripts/extract_states.py"
