@@ -14,7 +14,7 @@ from homogenization.models.built import GGUF_FILES
 from homogenization.models.weights import source_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_together
-from homogenization.run.hub import first_line
+from homogenization.run.secrets import first_line
 
 _FILE, _DIGEST = GGUF_FILES.values()
 _MAGIC = b"GGUF"
