@@ -10,18 +10,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from homogenization.config.analysis import (
-    Components,
-)
+from homogenization.config.analysis import Components
 from homogenization.config.claims import CONTROLS, load_all_claims
 from homogenization.config.consequences import Consequences
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
 from homogenization.config.positional import Positional
 from homogenization.config.reading import Reading
-from homogenization.config.texts import (
-    WrittenVariant,
-)
+from homogenization.config.texts import WrittenVariant
 from homogenization.config.training import Run, arms_of, pairs_with_their_start, runs_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.measures.views import VIEWS
