@@ -10,17 +10,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from homogenization.config.analysis import (
-    Components,
-)
+from homogenization.config.analysis import Components
 from homogenization.config.claims import CONTROLS, load_all_claims
+from homogenization.config.consequences import Consequences
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
 from homogenization.config.positional import Positional
 from homogenization.config.reading import Reading
-from homogenization.config.texts import (
-    WrittenVariant,
-)
+from homogenization.config.texts import WrittenVariant
 from homogenization.config.training import Run, arms_of, pairs_with_their_start, runs_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.measures.views import VIEWS
@@ -241,7 +238,7 @@ class Study(Keys):
         """What the plan has to know of the interventions in a model: its jobs, and numbers of passes of a review."""
         chosen = self.interventions
         jobs = [
-            [variant, shard, self.n_intervened(shard), len(chosen.conditions)]
+            [variant, shard, self.n_read(shard, chosen), len(chosen.conditions)]
             for name, variant, shard in self.intervention_jobs
             if name == model
         ]
@@ -256,10 +253,10 @@ class Study(Keys):
         """What is read for the consequences; None without the section."""
         return Reading(self) if self.consequences else None
 
-    def n_intervened(self, shard: str) -> int:
-        """How many reviews of a shard are read with changed attention: the first by rank."""
+    def n_read(self, shard: str, section: Interventions | Consequences) -> int:
+        """How many reviews of a shard a section reads: the first by rank."""
         first, stop = self.ranks(shard)
-        return min(stop, self.interventions.n_reviews) - first
+        return min(stop, section.n_reviews) - first
 
     @property
     def n_runs(self) -> int:
