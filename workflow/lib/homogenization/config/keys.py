@@ -19,7 +19,6 @@ from homogenization.config.analysis import (
 )
 from homogenization.config.consequences import Consequences
 from homogenization.config.examples import Examples
-from homogenization.config.hardware import Hardware
 from homogenization.config.interventions import Interventions
 from homogenization.config.models import Model, States
 from homogenization.config.networks import refuse_untrainable, refuse_without_head, refuse_without_rotation
@@ -93,7 +92,13 @@ class Keys(Section):
         ["config/claims.yaml"], description="File of claims to judge, or several files; null: none."
     )
     figures: Figures = Figures()
-    hardware: Hardware = Hardware()
+    pilot: int | None = Field(
+        None,
+        ge=4,
+        description="Reviews that `snakemake plan` reads with each model, to time jobs; null: none, and no hours. "
+        "Nothing else depends on it.",
+    )
+    hardware: dict[str, float] = Field({}, description="No longer read: a `pilot` times jobs instead.")
     container: str | None = Field(
         None,
         min_length=1,

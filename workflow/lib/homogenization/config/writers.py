@@ -1,7 +1,7 @@
 """The part of the configuration on language models that write: which they are, and how they are asked."""
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
@@ -42,11 +42,6 @@ class Writer(Option):
     temperature: float = Field(0.7, ge=0, description="Sampling temperature; 0: the most likely token each time.")
     top_p: float = Field(0.95, gt=0, le=1, description="Sampling is from the likeliest tokens of this probability.")
     max_new_tokens: int = Field(1024, ge=1, description="Longest answer in tokens; a longer one is rejected.")
-
-    @property
-    def planned(self) -> dict[str, Any]:
-        """What the plan has to know of a writer: dtype, device, gpus, and batch_size, None behind an endpoint."""
-        return self.params("dtype", "device", "batch_size") | {"gpus": self.gpus}
 
     @property
     def regex_problem(self) -> str | None:
@@ -114,7 +109,6 @@ class EndpointWriter(Writer):
         "alone. Answers are read strictly in any case.",
     )
     threads: ClassVar[int] = 2
-    planned: ClassVar[dict[str, Any]] = {"dtype": "bfloat16", "device": "cpu", "batch_size": None, "gpus": 0}
     regex_dialect: Literal["vllm", "sglang", "llguidance"] | None = Field(
         None,
         exclude_if=lambda value: value is None,
@@ -186,11 +180,6 @@ class LlamaCppWriter(Writer):
                 "the one or lower the other"
             )
         return self
-
-    @property
-    def planned(self) -> dict[str, Any]:
-        """As in `Writer`: at most two bytes a parameter are read, and requests side by side share the cores."""
-        return {"dtype": "float16", "device": self.device, "batch_size": 1, "gpus": self.gpus}
 
     @property
     def regex_problem(self) -> None:
