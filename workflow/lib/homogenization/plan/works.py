@@ -1,6 +1,6 @@
 """The work of a study: jobs, passes, tokens and operations, from token counts and architectures; hours of a pilot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,10 +63,10 @@ def shard_work(
         "tokens": n_tokens,
         "petaflops": matrix_operations(architecture, lengths, record_attention) / 1e15 if reads else 0.0,
     }
-    if pace is None:
-        return row
-    timed = {"seconds_to_start": pace.start, "seconds_per_token": pace.token}
-    return row | timed | {"hours": pace.hours(n_jobs, n_tokens)}
+    if pace is not None:
+        row |= {"seconds_to_start": pace.start, "seconds_per_token": pace.token}
+        row["hours"] = pace.hours(n_jobs, n_tokens)
+    return row
 
 
 def intervention_work(
@@ -161,7 +161,7 @@ def works_text(works: pl.DataFrame) -> str:
         columns |= {
             "to start": _timed("seconds_to_start", 1, "s"),
             "per 1,000 tokens": _timed("seconds_per_token", 1000, "s"),
-            "TFLOP/s": lambda row: _reached(row),
+            "TFLOP/s": _reached,
             "hours": _timed("hours", 1, "h"),
         }
         note = "hours of all jobs, one after the other, as a pilot of the first reviews took them; -: not timed\n"
@@ -178,7 +178,8 @@ def works_text(works: pl.DataFrame) -> str:
     return aligned(works.iter_rows(named=True), columns) + note + "".join(slopes)
 
 
-def _timed(column: str, factor: float, unit: str) -> Any:
+def _timed(column: str, factor: float, unit: str) -> Callable[[Mapping[str, Any]], str]:
+    """The cell of a time; a dash where no pilot found it."""
     return lambda row: "-" if row[column] is None else f"{three_digits(factor * row[column])} {unit}"
 
 
