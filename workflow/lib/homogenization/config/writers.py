@@ -1,32 +1,17 @@
 """The part of the configuration on language models that write: which they are, and how they are asked."""
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
-from homogenization.models.built import GGUF_FILES
 from homogenization.models.dtypes import Dtype
-from homogenization.models.source import Source
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.secrets import secrets_of
 from homogenization.run.sections import ExpandedPath, Option, lies_here, without_nulls
 from homogenization.writers.prompts import load_prompt
-
-# keys of the writers that run in their jobs
-EnforcedForm = Annotated[
-    Literal["json_schema", "none"],
-    Field(
-        description="How the form of answers is enforced: by their JSON schema, or by the prompt alone. Answers are "
-        "read strictly in any case."
-    ),
-]
-Billions = Annotated[
-    float | None,
-    Field(gt=0, exclude=True, description="Billions of parameters, as `models.NAME.billions`. Nothing reruns."),
-]
 
 
 class Writer(Option):
@@ -74,10 +59,13 @@ class LocalWriter(Writer):
     batch_size: int = Field(16, ge=1)
     """Requests of a batch. Halves when memory runs out. 16 is right on the CPU, and for 7 billion parameters on a GPU \
 of 24 GiB; with 80 GB, 128: a step takes about as long for all of them."""
-    structured_output: EnforcedForm = "json_schema"
+    structured_output: Literal["json_schema", "none"] = "json_schema"
+    """How the form of answers is enforced: by their JSON schema, or by the prompt alone. Answers are read strictly in \
+any case."""
     gpus: int = Field(1, ge=1, exclude=True)
     """GPUs of a job. Nothing reruns."""
-    billions: Billions = None
+    billions: float | None = Field(None, gt=0, exclude=True)
+    """Billions of parameters, as `models.NAME.billions`. Nothing reruns."""
 
     threads: ClassVar[int] = 2
     # it sends no requests
@@ -107,8 +95,8 @@ are read strictly in any case."""
     threads: ClassVar[int] = 2
     regex_dialect: Literal["vllm", "sglang", "llguidance"] | None = Field(None, exclude_if=lambda value: value is None)
     """How the server is sent a regular expression that an answer has to match: as vLLM (0.12 or later) or SGLang \
-takes it, or as a grammar of LLGuidance (llama.cpp built with it). null: variants and steps that need one are \
-refused."""
+takes it, or as a grammar of LLGuidance (llama.cpp built with it), as which a JSON schema is sent too. null: variants \
+and steps that need one are refused."""
     connections: int = Field(8, ge=1, exclude=True)
     """Requests at a time. Nothing reruns."""
     timeout_seconds: int = Field(120, ge=1, exclude=True)
@@ -137,61 +125,17 @@ refused."""
         return None
 
 
-class LlamaCppWriter(Writer):
-    """A language model on the CPU of the job, by llama.cpp."""
-
-    module: ClassVar[str] = "writers.llamacpp"
-
-    backend: Literal["llamacpp"]
-    """`llamacpp` runs a GGUF file on the CPU of the job as it is, by llama.cpp."""
-    weights: TrainedWeights
-    """A GGUF file of an instruction-tuned model with a chat template."""
-    context: int = Field(4096, ge=64)
-    """Longest prompt and answer together, in tokens."""
-    parallel: int = Field(1, ge=1)
-    """Requests that are answered at a time; each has its own context."""
-    structured_output: EnforcedForm = "json_schema"
-    threads: int = Field(2, ge=1, exclude=True)
-    """Cores of a job. Nothing reruns."""
-    billions: Billions = None
-
-    device: ClassVar[str] = "cpu"
-    gpus: ClassVar[int] = 0
-    # its requests do not leave the job
-    connections: ClassVar[int] = 0
-    timeout_seconds: ClassVar[int] = 0
-    max_retries: ClassVar[int] = 0
-
-    @field_validator("weights")
-    @classmethod
-    def is_gguf(cls, weights: Source) -> Source:
-        """The weights are a GGUF file."""
-        if weights.converted_in is None:
-            raise ValueError("llama.cpp reads GGUF; name the file under 'gguf', or take the backend transformers")
-        return weights
-
-    @model_validator(mode="after")
-    def context_holds_an_answer(self) -> "LlamaCppWriter":
-        """The context is longer than the longest answer."""
-        if self.context <= self.max_new_tokens:
-            raise ValueError(
-                f"context {self.context} holds prompt and answer, and max_new_tokens is {self.max_new_tokens}; raise "
-                "the one or lower the other"
-            )
-        return self
-
-    @property
-    def regex_problem(self) -> None:
-        """As in `Writer`: a regular expression is always enforced."""
-
-    def built_files(self, results: str) -> list[str]:
-        """The GGUF file, and its digest."""
-        return [f"{results}/weights/{self.weights.converted_in}/{file}" for file in GGUF_FILES.values()]
+def _without_llamacpp(given: Any) -> Any:
+    """`given`, unless it names the backend `llamacpp`, whose place its server takes."""
+    if isinstance(given, dict) and given.get("backend") == "llamacpp":
+        raise ValueError(
+            "the backend 'llamacpp' is gone: start llama.cpp's server, as in docs/writers.md (llama-server -m FILE "
+            "--alias NAME), and write backend: openai, model: NAME, base_url: http://127.0.0.1:8080/v1"
+        )
+    return without_nulls(given)
 
 
-AnyWriter = Annotated[
-    LocalWriter | EndpointWriter | LlamaCppWriter, Field(discriminator="backend"), BeforeValidator(without_nulls)
-]
+AnyWriter = Annotated[LocalWriter | EndpointWriter, Field(discriminator="backend"), BeforeValidator(_without_llamacpp)]
 
 
 def _readable_prompt(path: str, info: ValidationInfo) -> str:

@@ -1,5 +1,6 @@
 """A writer behind an OpenAI-compatible endpoint: vLLM, transformers serve, llama.cpp and others."""
 
+import json
 import logging
 import os
 import re
@@ -15,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.secrets import hide, masked, secrets_of
-from homogenization.writers.requests import Completion, Failure, Request, matches, request_seed
+from homogenization.writers.requests import WHITE_SPACE, Completion, Failure, Request, generation, matches, request_seed
 
 RETRIED_STATUS = (408, 409, 429)  # and 500 and above, the same as the client's
 LONGEST_REASON = 300
@@ -66,10 +67,7 @@ class OpenAIWriter:
 
     def __init__(self, entry: Mapping[str, Any], seed: int):
         self.identity = {"model": entry["model"], "revision": entry["revision"]}
-        self.parameters = {
-            **{name: entry[name] for name in ("temperature", "top_p", "max_new_tokens", "structured_output")},
-            "seed": seed,
-        }
+        self.parameters = generation(entry, seed)
         self._dialect = entry.get("regex_dialect")
         self._connections = entry["connections"]
         self._timeout_seconds = entry["timeout_seconds"]
@@ -171,6 +169,9 @@ class OpenAIWriter:
         """The arguments that hold an answer to its form."""
         if request.regex is not None:
             return {"extra_body": REGEX_DIALECTS[self._dialect](request.regex)}
+        if self._dialect == "llguidance" and self.parameters["structured_output"] == "json_schema":
+            schema = json.dumps({**request.schema, "x-guidance": WHITE_SPACE})
+            return {"extra_body": {"grammar": f"%llguidance {{}}\nstart: %json {schema}"}}
         answer_format = {"name": "answer", "schema": request.schema, "strict": True}
         formats = {
             "json_schema": {"response_format": {"type": "json_schema", "json_schema": answer_format}},
