@@ -48,7 +48,12 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     """
     wanted = (pl.col("model").is_in(names_of(shown.models)), pl.col("kind").is_in(_KINDS))
     effects = tables["interventions"].filter(
-        *wanted, pl.col("layers").is_in(list(LAYERS)), metric=shown.metric, against="untouched", part="whole"
+        *wanted,
+        pl.col("layers").is_in(list(LAYERS)),
+        pl.col("n_reviews") > 0,
+        metric=shown.metric,
+        against="untouched",
+        part="whole",
     )
     # where every sink moved, there is no effect
     every = tables["intervened_layers"].filter(*wanted, metric=shown.metric)

@@ -58,6 +58,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         pl.col("model").is_in(names_of(shown.models)),
         pl.col("kind").is_in(["dial", "template"]),
         pl.col("layers").is_in(list(LAYERS)),
+        pl.col("n_reviews") > 0,
         metric=shown.metric,
         against="untouched",
         part="whole",

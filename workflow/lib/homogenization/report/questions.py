@@ -307,17 +307,14 @@ def _at_the_output(contrasts: pl.DataFrame) -> list[Row]:
 
 
 def _over_depth(depth: pl.DataFrame) -> list[Row]:
-    """Rows as of claims, of each net change of the originals, decided by its interval."""
+    """Rows as of claims, of each net change of the originals."""
     changes = _headline_first(depth.filter(variant=ORIGINAL, statistic="net_change"))
-    rows = []
-    for row in changes.iter_rows(named=True):
-        decided = row["ci_low"] > 0 or row["ci_high"] < 0
-        verdict = SUPPORTED if decided else UNDECIDED if isfinite(row["estimate"]) else NOT_TESTED
-        rows.append(
-            _row(row, "net_change", "mean change from the input to the output")
-            | {"since": "input", "estimate": row["estimate"], "verdict": verdict}
-        )
-    return rows
+    return [
+        _row(row, "net_change", "mean change from the input to the output")
+        | {"since": "input", "estimate": row["estimate"], "fragile": bool(row["fragile"])}
+        | {"verdict": _RESULT.get(row["verdict"], row["verdict"] or NOT_TESTED)}
+        for row in changes.iter_rows(named=True)
+    ]
 
 
 def _headline_first(table: pl.DataFrame) -> pl.DataFrame:
