@@ -19,7 +19,7 @@ from homogenization.inference.resampling import (
 )
 from homogenization.inference.robust import hodges_lehmann, trimmed_mean
 from homogenization.vocabulary.columns import columns, with_ends
-from homogenization.vocabulary.verdicts import CHECKS, HIGHER, KEPT, LOWER, NEGLIGIBLE, ROBUST, UNDECIDED
+from homogenization.vocabulary.verdicts import CHECKS, HIGHER, KEPT, LOWER, NEGLIGIBLE, NOT_TESTED, ROBUST, UNDECIDED
 
 ENDS = ("", "_low", "_high")
 #: Columns of a difference or change: how large it is, whether a few reviews carry it, and what it is.
@@ -123,7 +123,8 @@ def judged(
     """`table` with the columns share_of_depth, verdict and fragile; depth_range and review_sd are NaN, not null.
 
     Args:
-        table: columns of `estimates`, depth_range, review_sd and, of rows that are corrected within a family, p_max_t.
+        table: columns of `estimates`, depth_range, review_sd and, of rows that are corrected within a family, p_max_t;
+            where it has a reason, a row with one is not tested.
         resampling: margin and level.
         mean: name of the column of the estimate.
         fewest: reviews with which a difference can be negligible; with fewer it is undecided.
@@ -138,8 +139,9 @@ def judged(
     found = by((mean, "ci_low", "ci_high"), p)
     found = np.where((found == NEGLIGIBLE) & (table["n_reviews"].to_numpy() < fewest), UNDECIDED, found)
     turned = [table[name].is_finite().to_numpy() & (by([f"{name}{end}" for end in ENDS]) != found) for name in CHECKS]
+    tested = table["reason"].is_null().to_numpy() if "reason" in table.columns else True
     return table.with_columns(
         (pl.col(mean) / pl.col("depth_range")).alias("share_of_depth"),
-        pl.Series("verdict", found, dtype=pl.String),
-        pl.Series("fragile", np.logical_or(*turned) & (found != UNDECIDED), dtype=pl.Boolean),
+        pl.Series("verdict", np.where(tested, found, NOT_TESTED), dtype=pl.String),
+        pl.Series("fragile", np.logical_or(*turned) & (found != UNDECIDED) & tested, dtype=pl.Boolean),
     )

@@ -28,7 +28,6 @@ from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 from homogenization.tables.regions import at_layers
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import REGIONS, RESIDUAL_STREAM
-from homogenization.vocabulary.verdicts import NOT_TESTED
 
 #: A row for each model, contrast, point, layer, view and metric, sorted by these, and one for each part of the depth.
 #: Differences are variant − minus, review by review, over the reviews that are accepted in both and whose two texts
@@ -123,12 +122,7 @@ def contrast_table(
         if not rows.is_empty():
             parts.append(_contrasts_of_model(model, rows, of_model, texts, resampling))
     table = pl.concat(parts).drop("depth_range", "review_sd").join(ranges, on=("model", "view", "metric"), how="left")
-    tested = pl.col("reason").is_null()
-    table = judged(table, resampling).with_columns(
-        depends_on_length=pl.col("metric").is_in(DEPENDS_ON_LENGTH),
-        verdict=pl.when(tested).then("verdict").otherwise(pl.lit(NOT_TESTED)),
-        fragile=tested & pl.col("fragile"),
-    )
+    table = judged(table, resampling).with_columns(depends_on_length=pl.col("metric").is_in(DEPENDS_ON_LENGTH))
     return table.select(*CONTRASTS_SCHEMA).sort(_KEYS)
 
 

@@ -39,7 +39,6 @@ from homogenization.run.parquet import read_table
 from homogenization.tables.intervened import LAYERS, UNTOUCHED
 from homogenization.tables.over_reviews import keep_accepted
 from homogenization.vocabulary.columns import columns, condition_columns
-from homogenization.vocabulary.verdicts import NOT_TESTED
 
 _NUMBERS = {
     **columns("n_reviews"),
@@ -249,15 +248,13 @@ def _tested(
     table: pl.DataFrame, intervened: pl.DataFrame, resampling: Resampling, schema: dict[str, Any]
 ) -> pl.DataFrame:
     """`table` without empty rows, sorted, with sizes and verdicts."""
-    reason = pl.col("reason").is_not_null()
     keys = list(schema)[: list(schema).index("n_reviews")]
     cell = ["model", "variant", "view", "metric"]
     sizes = intervened.select(*cell, "depth_range", "review_sd").unique(cell)
-    table = table.filter(pl.col("estimate").is_not_nan() | reason).drop("depth_range", "review_sd")
-    table = judged(table.join(sizes, on=cell, how="left").sort(keys), resampling, "estimate")
-    return table.with_columns(
-        verdict=pl.when(reason).then(pl.lit(NOT_TESTED)).otherwise("verdict"), fragile=~reason & pl.col("fragile")
-    ).select(*schema)
+    table = table.filter(pl.col("estimate").is_not_nan() | pl.col("reason").is_not_null()).drop(
+        "depth_range", "review_sd"
+    )
+    return judged(table.join(sizes, on=cell, how="left").sort(keys), resampling, "estimate").select(*schema)
 
 
 def tabulate(
