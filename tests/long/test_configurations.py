@@ -2,11 +2,12 @@
 
 import os
 import re
+from runpy import run_path
 
 import pytest
 import yaml
 
-from conftest import copy_workflow
+from conftest import ROOT, copy_workflow
 from snakemake_process import call_snakemake
 
 
@@ -53,6 +54,9 @@ def test_each_configuration_plans(checkout, configuration, extractions):
 
 
 def test_the_families_come_from_wheels_by_an_overlay(checkout):
+    (checkout / "wheels").mkdir()
+    for name in run_path(str(ROOT / "docs/gallery/join_wheels.py"))["FILES"]:
+        (checkout / "wheels" / name).touch()
     printed = dry_run(checkout, "--configfile", "config/families.yaml", "config/families-wheels.yaml")
     assert re.search(rf"^(?:extract|measure)_states +{10 * 8 * 4}$", printed, re.MULTILINE), printed[:3000]
     # SmolLM2, Gemma and two of Qwen2.5; their twins with BOS read the same files

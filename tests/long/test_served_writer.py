@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from polars.testing import assert_frame_equal
 from conftest import ROOT
 from homogenization.config.texts import Parser
 from homogenization.corpus.cleaning import clean_text
+from homogenization.variants.candidates import REVIEW_SCHEMA
 from homogenization.variants.frequencies import count_document_frequencies
 from homogenization.variants.keyphrases import extract_keyphrases
 from homogenization.variants.llm_rewriting import rewrite_with_llm
@@ -57,12 +59,16 @@ def chat(tmp_path_factory) -> Path:
     return build_chat_model(tmp_path_factory.mktemp("chat"))
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 @pytest.fixture(scope="module")
 def server(chat, tmp_path_factory) -> Iterator[Server]:
     """`transformers serve` on a free port of this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     log = tmp_path_factory.mktemp("server") / "log"
     command = [Path(sys.executable).with_name("transformers"), "serve", chat, "--host", "127.0.0.1"]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
@@ -279,34 +285,28 @@ def test_a_workflow_run_with_the_model_in_the_job(chat, project):
         assert_frame_equal(table, made[name])
 
 
-def test_a_workflow_run_on_llama_cpp(project):
-    write_gguf(project.folder / "weights/tiny.gguf", "Q8_0", metadata={"llama.context_length": 4096})
-    writer = {
-        "backend": "llamacpp",
-        "weights": {"path": "weights", "gguf": "tiny.gguf"},
-        "context": 4096,
-        "threads": 1,
-        **SAMPLING,
+def test_the_documented_command_serves_a_gguf_file_by_llama_cpp(tmp_path):
+    pytest.importorskip("xllamacpp")
+    port, log = free_port(), tmp_path / "log"
+    script = re.search(r"^python - .*<<'END'\n(.*?)^END$", (ROOT / "docs/writers.md").read_text(), re.M | re.S)[1]
+    command = [sys.executable, "-c", script.replace("8080", str(port)), write_gguf(tmp_path / "tiny.gguf", "Q8_0")]
+    with log.open("w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output)
+    try:
+        wait_until_healthy(f"http://127.0.0.1:{port}/health", process, log)
+        writer = asking(Server(f"http://127.0.0.1:{port}/v1", "qwen", log), regex_dialect="llguidance")
+        messages = [{"role": "user", "content": "Dull."}]
+        forms = [(REVIEW_SCHEMA, None), (None, r"The (plot|acting), [a-z ]{3,12}\.")]
+        requests = [Request("a", messages, form[0], number, form[1]) for number in range(6) for form in forms]
+        first, again = dict(writer.complete(requests)), dict(writer.complete(requests[::-1]))
+    finally:
+        process.kill()
+        process.wait()
+    # each answer depends on its request alone, and each that has ended has its form
+    assert {len(requests) - 1 - number: answer.text for number, answer in again.items()} == {
+        number: answer.text for number, answer in first.items()
     }
-    project.config |= written_by(writer, "paraphrase")
-    project.config["corpus"]["n_reviews"] = project.config["corpus"]["shard_size"]
-    done = project.run("--cores", "2", "variants")
-    assert done.returncode == 0, done.stdout
-    results = project.folder / "results"
-    (kept,) = results.glob("weights/*/model.gguf")
-    assert kept.read_bytes() == (project.folder / "weights/tiny.gguf").read_bytes()
-    assert not (kept.parent / "model.safetensors").exists()
-    made = tables_in(results / "variants/paraphrase")
-    # it has learnt nothing, and the grammar lets nothing through but a review
-    assert set(made["000.candidates.parquet"]["reason"].drop_nulls()) <= {"empty", "truncated", "coverage", "length"}
-    asked = pl.read_parquet(results / "corpus/000.parquet")["review_id"]
-    assert set(made["000.candidates.parquet"]["review_id"]) == set(asked)
-    n_answers = len(list((results / "requests").rglob("*.json")))
-    assert n_answers == len(made["000.candidates.parquet"])
-    # the job runs again, and finds every answer before it starts llama.cpp: without the file, it could not
-    kept.write_bytes(b"")
-    os.utime(kept, (0, 0))
-    done = project.run("--cores", "2", "variants", "--forcerun", "rewrite_with_llm")
-    assert done.returncode == 0, done.stdout
-    for name, table in tables_in(results / "variants/paraphrase").items():
-        assert_frame_equal(table, made[name])
+    ended = [(requests[number], answer.text) for number, answer in first.items() if answer.finish_reason == "stop"]
+    assert sum(request.regex is not None for request, _ in ended) == 6
+    for request, text in ended:
+        assert re.fullmatch(request.regex, text) if request.regex else list(json.loads(text)) == ["review"]

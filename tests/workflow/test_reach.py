@@ -46,12 +46,10 @@ def test_a_correlation_needs_no_formula_of_a_metric():
     assert within(modules, "measures") == set()
 
 
-@pytest.mark.parametrize("backend", ["local", "endpoint", "llamacpp"])
+@pytest.mark.parametrize("backend", ["local", "endpoint"])
 def test_a_language_model_that_rewrites_needs_its_own_backend_and_no_rule_of_rewriting(backend):
     modules = reached_by("rewrite_with_llm", f"writers.{backend}")
-    backends = {"writers.local", "writers.endpoint", "writers.llamacpp"}
-    asking = {"writers.endpoint"} if backend == "llamacpp" else set()  # it asks as an endpoint is asked
-    assert within(modules, "writers") & backends == {f"writers.{backend}"} | asking
+    assert within(modules, "writers") & {"writers.local", "writers.endpoint"} == {f"writers.{backend}"}
     assert modules.isdisjoint({"variants.rules", "variants.rearrangement", "variants.atoms", "corpus.reading"})
 
 

@@ -21,7 +21,7 @@ else:
 
 from homogenization.config.study import load_study
 from homogenization.metrics.catalogue import METRIC_NAMES
-from homogenization.models.built import BUILT_FILES, GGUF_FILES
+from homogenization.models.built import BUILT_FILES
 from homogenization.plan import resources as ask
 from homogenization.run.code_hash import code_hash
 from homogenization.run.digested import DigestedText

@@ -83,7 +83,7 @@ if STUDY.component_jobs:
             "<logs>/components/{model}/{variant}/{shard}.log",
         conda:
             "../../envs/homogenization.yaml"
-        threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
+        threads: lambda wildcards: {"cpu": 1, "mps": 2}.get(model_of(wildcards).device, 8)
         resources:
             mem_mb=lambda wildcards, attempt: ask.extraction_memory(model_of(wildcards), attempt),
             runtime=lambda wildcards, attempt: ask.extraction_runtime(

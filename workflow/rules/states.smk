@@ -82,25 +82,6 @@ rule convert_gguf:
         "../scripts/convert_gguf.py"
 
 
-rule fetch_gguf:
-    """A GGUF file as it is, for a writer that reads it so."""
-    input:
-        file=lambda wildcards: as_they_lie(STUDY.gguf_sources[wildcards.gguf].gguf_files()),
-    output:
-        **{name: f"<results>/weights/{{gguf}}/{file}" for name, file in GGUF_FILES.items()},
-    log:
-        "<logs>/weights/{gguf}.fetch_gguf.log",
-    wildcard_constraints:
-        gguf=any_of(STUDY.gguf_sources),
-    conda:
-        "../../envs/homogenization.yaml"
-    params:
-        code=code("fetch_gguf"),
-        weights=lambda wildcards: STUDY.gguf_sources[wildcards.gguf].params(),
-    script:
-        "../scripts/fetch_gguf.py"
-
-
 if not IN_PASS:
 
     rule extract_states:

@@ -13,7 +13,7 @@ with job(snakemake):
     params, resources = snakemake.params, snakemake.resources
     means = {name: resources[name] for name in ("connections", "timeout_seconds", "max_retries")}
     entry = with_built_weights(params.writer, snakemake.input.get("weights", []))
-    writer = make_writer(params.module, entry, params.seed, gpus=resources.gpu, threads=snakemake.threads, **means)
+    writer = make_writer(params.module, entry, params.seed, gpus=resources.gpu, **means)
     store = RequestStore(Path(snakemake.output.keyphrases).parents[1] / "requests")
     reviews = read_table(snakemake.input.shard)
     limits = {"max_phrases": params.max_phrases, "ngram_range": params.ngram_range}

@@ -16,7 +16,7 @@ with job(snakemake):
     reviews = read_table(snakemake.input.shard)
     means = {name: resources[name] for name in ("connections", "timeout_seconds", "max_retries")}
     entry = with_built_weights(params.writer, snakemake.input.get("weights", []))
-    writer = make_writer(params.module, entry, params.seed, gpus=resources.gpu, threads=snakemake.threads, **means)
+    writer = make_writer(params.module, entry, params.seed, gpus=resources.gpu, **means)
     store = RequestStore(Path(snakemake.output.variant).parents[2] / "requests")
     encoder = with_built_weights(params.encoder, snakemake.input.get("encoder", []), key="encoder")
     reader = params.reader and with_built_weights(params.reader, snakemake.input.get("reader", []))

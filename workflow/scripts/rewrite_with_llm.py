@@ -15,7 +15,7 @@ with job(snakemake):
     params, resources = snakemake.params, snakemake.resources
     means = {name: resources[name] for name in ("connections", "timeout_seconds", "max_retries")}
     entry = with_built_weights(params.writer, snakemake.input.get("weights", []))
-    writer = make_writer(params.module, entry, params.seed, gpus=resources.gpu, threads=snakemake.threads, **means)
+    writer = make_writer(params.module, entry, params.seed, gpus=resources.gpu, **means)
     store = RequestStore(Path(snakemake.output.variant).parents[2] / "requests")
     encoder = with_built_weights(params.encoder or {}, snakemake.input.get("encoder", []), key="encoder")
     score = partial(bert_scores, load_encoder(**encoder)) if encoder else None

@@ -18,6 +18,5 @@ with job(snakemake):
         sampled=read_tables(files.sampled),
         folder=Path(snakemake.output.config).parent,
         before=Path(files.before[0]).parents[1] if files.before else None,
-        code=params.code,
         gpus=snakemake.resources.get("gpu", 0),
     )

@@ -20,7 +20,8 @@ def claim(statistic, metric, verdict, estimate, minus=None, share=np.nan, **more
 
 def answer(*rows, unchanged=(), controls=CONTROLS):
     claims = pl.DataFrame(rows, infer_schema_length=None)
-    return answers_table(claims, ["m"], controls, DOSES, words_of("claims"), unchanged, 10)["answer"].item()
+    still = {"unchanged": unchanged, "min_reviews": 10}
+    return answers_table(claims, ["m"], controls, DOSES, words_of("claims"), **still)["answer"].item()
 
 
 NOT_TESTED_FIRST = (
@@ -240,11 +241,12 @@ def test_differences_without_a_share_have_no_largest():
 
 
 def test_what_is_no_answer_does_not_count():
-    """Not tested, of the pooled convention, of a metric that does not measure homogenization, of an unknown pair."""
+    """Not tested, of the pooled convention, of a metric that is not about likeness, of an unknown pair."""
     said = answer(
         claim("slope", RANK, NOT_TESTED, np.nan),
         claim("slope", MEV, SUPPORTED, 0.4, convention="thesis"),
         claim("contrast", "first_token_norm", SUPPORTED, 0.4, "original"),
+        claim("contrast", "cosine_to_first_token", SUPPORTED, 0.4, "original"),
         claim("contrast", RANK, SUPPORTED, -0.4, "scattered"),
         claim("level", RANK, SUPPORTED, 0.4),
         claim("component", "singular_anisotropy", SUPPORTED, 0.4),

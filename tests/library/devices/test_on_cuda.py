@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import polars.selectors as cs
@@ -35,9 +34,9 @@ from homogenization.interventions.intervened import intervene
 from homogenization.interventions.schedule import Pack
 from homogenization.interventions.templates import templates_of_reviews
 from homogenization.measures import (
-    batched_alignment,
     common_length,
     device_mauve,
+    device_tokens,
     geometry,
     in_pass,
     mauve,
@@ -289,7 +288,10 @@ STAGES = {
         lambda points: {
             **checked(points),
             ("measures.blocks:check_sums.take", "copy"): BLOCKS * points,
-            ("measures.components:_measure", "copy"): 2 * 2,  # of each device
+            ("measures.components:_measure.take", "number"): BLOCKS * points,
+            ("measures.device_tokens:on_device", "copy"): BLOCKS * points,
+            # where the mean is long beside the shortest token, of each of two texts
+            ("measures.device_tokens:_without_tokens", "copy"): 2 * BLOCKS * points,
         },
     ),
     "in the pass": Stage(
@@ -300,12 +302,13 @@ STAGES = {
             ("states.writer:refuse_unstorable", "number"): 2 * 2 * (BLOCKS + 2),
             ("states.held:HeldStates.fill", "copy"): BLOCKS + 2,
             # here the mean is long beside the shortest token, and products of the tokens as they are follow, one by one
-            ("measures.device_tokens:on_device", "copy"): (1 + 3 * len(IDS)) * (BLOCKS + 2),
+            ("measures.device_tokens:on_device", "copy"): BLOCKS + 2,
+            ("measures.device_tokens:_without_tokens", "copy"): 3 * len(IDS) * (BLOCKS + 2),
             ("measures.device_tokens:tokens_of", "copy"): BLOCKS + 2,  # a review with more tokens than the width
-            # first and drawn tokens, sums, and 3 numbers of each of 4 views
-            ("measures.pooled:_on_host", "copy"): (1 + 2 + 2 + 3 * 4) * (BLOCKS + 2),
-            ("measures.device_mauve:_tokens", "number"): BLOCKS + 1,
-            ("measures.device_mauve:_kinds", "copy"): BLOCKS + 1,
+            # first and drawn tokens, sums, and 2 numbers of each of 4 views
+            ("measures.pooled:_on_host", "copy"): (1 + 2 + 2 + 2 * 4) * (BLOCKS + 2),
+            ("measures.mauve:_unit", "number"): 2 * (2 * BLOCKS + 1),
+            ("measures.mauve:hashes", "copy"): BLOCKS + 1,
             # of the pairs of a layer with itself, and with the one before
             ("measures.device_mauve:_space", "copy"): 3 * (2 * BLOCKS + 1),
             ("measures.device_mauve:k_means", "number"): MAX_ITERATIONS * (2 * BLOCKS + 1),
@@ -398,10 +401,10 @@ def test_every_other_condition_runs_on_one_device():
 
 
 def kernels(name: str, run: Callable[[LanguageModel], object], **sizes: int) -> int:
-    """Kernels that `run` launches with a model of these numbers of blocks and heads, of 40 squarings 4."""
+    """Kernels that `run` launches with a model of these numbers of blocks and heads."""
     attention._causal_bias.cache_clear()  # what another call made would not be made again
     changes._kept.cache_clear()  # what is uploaded once was not uploaded by another test
-    with patch.object(batched_alignment, "_SQUARINGS", 4), FakeCuda() as cuda:
+    with FakeCuda() as cuda:
         model = tiny_model(name, **sizes)
         on_cuda(model.head)
         run(model)
@@ -479,7 +482,7 @@ def _head_by_head(query, key, value, scale, causal):
     return torch.cat(heads, dim=1)[0].transpose(0, 1)
 
 
-_finish, _cross_entropy = PackedPass.finish, loop.cross_entropy
+_finish, _cross_entropy, _products = PackedPass.finish, loop.cross_entropy, device_tokens.products
 
 
 def _finish_that_waits(packed_pass, block, review, causal, window, weights, *first):
@@ -505,8 +508,7 @@ MUTANTS = {
     ),
     "a grammar's mask on the CPU": ("writing", sampling.GrammarMask, "__call__", _mask_on_the_cpu, "same device"),
     "sums of another view": (
-        "components", batched_alignment, "eigenvalues_by_squaring", lambda gram: gram.diagonal(dim1=1, dim2=2).sum(1),
-        "Not equal to tolerance",
+        "components", device_tokens, "products", lambda states: 2 * _products(states), "Not equal to tolerance"
     ),
 }  # fmt: skip
 

@@ -1,5 +1,8 @@
-"""What would keep a GPU waiting, or fill it: uploads, logits of a whole pack, and waits between passes."""
+"""What would keep a GPU waiting, or fill it: uploads, logits of a whole pack, waits between passes, and measuring."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from unittest.mock import patch
 
 import numpy as np
@@ -7,7 +10,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from homogenization.interventions.conditions import CAPPED, CLOSED, DIAL, Condition
+from homogenization.interventions import intervened
+from homogenization.interventions.conditions import CAPPED, CLOSED, DIAL, UNTOUCHED, Condition
 from homogenization.interventions.passes import damage
 from homogenization.interventions.patterns import PATTERNS, Sight
 from homogenization.interventions.schedule import Pack, apply
@@ -108,3 +112,25 @@ def test_a_pass_is_not_waited_for():
             one.stop()
     assert not waits
     assert (damages.rows()[:, 0] > 0).all()
+
+
+def test_threads_beside_a_gpu_find_the_same(monkeypatch):
+    """Forced here on a CPU; more reviews in a pass than threads, more conditions than wait."""
+    pack, measuring, measure = pack_of("llama"), set(), intervened.read
+    dials = [Condition(DIAL, pattern, 0.2) for pattern in ("first", "removed", "uniform")]
+    asked = [Condition(UNTOUCHED), *dials], ["cosine_anisotropy"], {"model": "m", "variant": "v"}, 4096
+    inline = intervened.intervene(pack, *asked)
+
+    def measured(*arguments):
+        measuring.add(threading.current_thread().name)
+        return measure(*arguments)
+
+    @contextmanager
+    def threads(_model):
+        with ThreadPoolExecutor(2) as pool:
+            yield pool
+
+    monkeypatch.setattr(intervened, "read", measured)
+    monkeypatch.setattr(intervened, "_beside", threads)
+    assert all(one.equals(other) for one, other in zip(intervened.intervene(pack, *asked), inline, strict=True))
+    assert threading.main_thread().name not in measuring

@@ -11,7 +11,7 @@ from homogenization.interventions.delivered import added_to, delivered_of_review
 from homogenization.interventions.readings import massive_tokens
 from homogenization.interventions.recorded import in_float64, record
 from homogenization.measures.blocks import find_layout
-from homogenization.measures.directions import mean_cosine
+from homogenization.metrics.cosines import mean_cosine
 from homogenization.metrics.differentiable import cosine_anisotropy
 from homogenization.states.network import packed_model
 from plain_interventions import derivative_at_0, dialled_layers, run_plainly, tiny_language_model

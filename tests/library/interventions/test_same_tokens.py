@@ -8,7 +8,7 @@ from homogenization.interventions.conditions import CLOSED, DIAL, UNTOUCHED, Con
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.readings import massive_tokens
 from homogenization.interventions.schedule import Pack, apply
-from homogenization.measures.directions import mean_cosine
+from homogenization.metrics.cosines import mean_cosine
 from homogenization.tables.intervened import by_layer, by_review
 from plain_interventions import tiny_language_model
 from tiny_blocks import NETWORKS

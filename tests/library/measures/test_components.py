@@ -174,12 +174,6 @@ def test_end_of_text_and_padding_tokens_count_like_all_others():
         np.testing.assert_allclose(found, plain_numbers(tokens), rtol=1e-6)
 
 
-def test_on_an_accelerator_the_numbers_are_the_same(minilm, measured, monkeypatch):
-    monkeypatch.setattr("homogenization.measures.components._is_gpu", lambda device: True)
-    squared, exact = measure(minilm, MIXED)[0], measured[0]
-    np.testing.assert_allclose(squared.select(*NUMBERS), exact.select(*NUMBERS), rtol=1e-11)
-
-
 def test_states_that_are_not_finite_name_block_point_and_review():
     model = tiny(CONFIGS["llama"])
     texts = [beginning(model.tokenizer, text, 64) for text in EMBEDDED[:2]]

@@ -50,20 +50,11 @@ def test_rows_that_do_not_vary_have_no_components():
 def test_clusters_are_those_of_the_other_road(n_distinct):
     rows = np.random.default_rng(0).standard_normal((3, n_distinct, 5)).astype(np.float32)
     rows = np.concatenate([rows] * (150 // n_distinct), axis=1)
-    kinds = [mauve.kinds_of(of_pair) for of_pair in rows]
+    kinds = [np.unique(of_pair, axis=0, return_inverse=True)[1] for of_pair in rows]
     starts = [list(mauve.drawn_centres(of_pair, seed, 10)) for seed, of_pair in enumerate(kinds)]
     found = device_mauve.k_means(torch.from_numpy(rows), starts, 10)
     for seed, labels in enumerate(found):
         np.testing.assert_array_equal(labels, mauve.clustered(rows[seed], kinds[seed], 10, seed))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_equal_rows_are_of_one_kind(dtype):
-    rows = torch.randn(50, 7, generator=torch.Generator().manual_seed(0)).to(dtype)
-    repeated = rows[torch.arange(120) % 50]
-    kinds = device_mauve._kinds(repeated)
-    assert len(np.unique(kinds)) == 50
-    assert (kinds[:50] == kinds[50:100]).all()
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gemma2", "bert"])
@@ -119,21 +110,22 @@ def all_values():
 
 def let_fail(monkeypatch, place, error, largest):
     """Let a function of the module fail where it gets more pairs than `largest`; how many it got, call by call."""
-    tried, function = [], getattr(device_mauve, place)
+    module = mauve if place == "_unit" else device_mauve
+    tried, function = [], getattr(module, place)
 
     def failing(first, *others):
-        n_pairs = len(others[1] if place == "_pair" else getattr(first, "rows", first))
+        n_pairs = len(getattr(first, "rows", first))
         tried.append(n_pairs)
         if n_pairs > largest:
             raise error
         return function(first, *others)
 
-    monkeypatch.setattr(device_mauve, place, failing)
+    monkeypatch.setattr(module, place, failing)
     return tried
 
 
 @pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["torch", "CUDA", "cuBLAS", "cuSOLVER"])
-@pytest.mark.parametrize("place", ["_pair", "_space", "scores", "k_means"])
+@pytest.mark.parametrize("place", ["_unit", "_space", "scores", "k_means"])
 def test_memory_that_runs_out_halves_the_seeds_and_changes_nothing(monkeypatch, caplog, place, error):
     expected, _ = all_values()
     tried = let_fail(monkeypatch, place, error, largest=2)
@@ -164,17 +156,17 @@ def test_pairs_that_are_done_are_not_computed_again(monkeypatch):
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("place", ["_tokens", "_space", "k_means"])
+@pytest.mark.parametrize("place", ["hashes", "_space", "k_means"])
 def test_a_pair_that_does_not_fit_is_computed_by_the_other_road(monkeypatch, caplog, place):
-    if place == "_tokens":
+    if place == "hashes":
         monkeypatch.setattr(device_mauve, place, lambda *_, **__: (_ for _ in ()).throw(OUT_OF_MEMORY[0]))
     else:
         let_fail(monkeypatch, place, OUT_OF_MEMORY[0], largest=0)
     found, n_found = all_values()
     assert n_found == N_PAIRS
     halves = {seed: mauve.draw_halves(200, 60, seed) for seed in SEEDS}
-    for *names, first, second in mauve.pairs_of(held_states(), halves):
-        assert found[tuple(names)] == mauve.mauve(first, second, 6, names[3])
+    by_the_other = mauve.values_on_cpu(held_states(), halves, 6, 5.0, map)
+    assert found == {tuple(names.values()): value for names, value in by_the_other}
     assert "the CPU computes it. Lower mauve.n_tokens" in caplog.text
 
 

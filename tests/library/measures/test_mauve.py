@@ -4,6 +4,7 @@ import mauve.compute_mauve  # the published package (GPL): in tests alone
 import numpy as np
 import polars as pl
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -13,18 +14,19 @@ from sklearn.decomposition import PCA
 from transformers import PreTrainedTokenizerFast
 
 from conftest import ROOT
-from homogenization.measures.directions import unit_rows
 from homogenization.measures.mauve import (
     MAUVE_SCHEMA,
+    Clouds,
     clustered,
     draw_halves,
     frontier_area,
-    kinds_of,
-    mauve,
+    hash_weights,
+    hashes,
     measure,
     principal_components,
-    quantise,
+    values_of,
 )
+from homogenization.metrics.cosines import unit_rows
 from homogenization.models.untrained import train_tokenizer
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.extraction import extract
@@ -43,6 +45,16 @@ def cloud(n, width=20, seed=0, shift=0.0):
     generator = np.random.default_rng(seed)
     tokens = generator.standard_normal((n, width)) * np.arange(1, width + 1) ** -0.5 + shift
     return unit_rows(tokens.astype(np.float32)).astype(np.float32)
+
+
+def kinds_of(rows):
+    return np.unique(rows, axis=0, return_inverse=True)[1]
+
+
+def mauve(first, second, n_clusters, seed):
+    clouds = Clouds([{"seed": seed}], first[None], second[None], kinds_of(np.concatenate([first, second]))[None])
+    ((_, value),) = values_of(clouds, n_clusters, 5.0)
+    return value
 
 
 @pytest.mark.parametrize(("scale", "area"), [(5, 0.0041), (2, 0.167), (1, 0.5)])
@@ -138,8 +150,15 @@ def test_one_distribution_gives_less_than_one_and_disjoint_clouds_next_to_nothin
 def test_seed_decides():
     first, second = cloud(300), cloud(300, seed=1, shift=0.3)
     assert mauve(first, second, 30, 7) == mauve(first, second, 30, 7)
-    histograms = quantise(first, second, 30, 7)
-    assert [histogram.sum() for histogram in histograms] == pytest.approx([1, 1])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy], ids=["numpy", "torch"])
+def test_equal_rows_have_one_number(kind, monkeypatch):
+    monkeypatch.setattr("homogenization.measures.mauve._HASHED_TOKENS", 7)
+    rows = np.random.default_rng(0).standard_normal((50, 7)).astype(np.float32)[np.arange(120) % 50]
+    found = hashes(kind(rows.view(np.int32)), kind(hash_weights(7)))
+    np.testing.assert_array_equal(np.unique(found, return_inverse=True)[1][:50], kinds_of(found)[50:100])
+    assert len(np.unique(found)) == 50
 
 
 @given(n=st.integers(40, 500), n_tokens=st.one_of(st.none(), st.integers(20, 300)), seed=st.integers(0, 1000))

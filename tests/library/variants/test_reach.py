@@ -4,13 +4,15 @@ import pytest
 
 from loaded_rules import reached_by as reached
 
+WORDS = {"corpus.characters", "corpus.sentences", "corpus.stop_words"}
+
 
 def test_a_download_reaches_neither_sentences_nor_cleaning():
     assert reached("download_corpus") == {"corpus.local_files", "corpus.reading", "corpus.sources"}
 
 
 def test_cleaning_and_sampling_do_not_reach_each_other():
-    assert reached("clean_corpus") == {"corpus.characters", "corpus.cleaning", "corpus.language", "corpus.sentences"}
+    assert reached("clean_corpus") == {"corpus.cleaning", "corpus.language", *WORDS}
     assert reached("sample_corpus") == {"corpus.sampling", "corpus.hashing"}
 
 
@@ -40,8 +42,7 @@ def test_tables_of_texts_reach_names_and_schemas_alone(table):
         "variants.schemas",
         "variants.refusals",
         "variants.sentence_schemas",
-        "corpus.characters",
-        "corpus.sentences",
+        *WORDS,
         f"tables.{table}",
     }
     changes = {"tables.changes", "vocabulary.changes", "corpus.hashing"}

@@ -1,3 +1,5 @@
+from math import nan
+
 import pytest
 from jinja2 import UndefinedError
 
@@ -32,6 +34,7 @@ def test_what_a_template_lacks_is_an_error():
 def test_an_interval_that_leaves_out_0_decides(name, words, decided):
     assert interval(ROW, name) == words
     assert is_decided(ROW, name) == decided
+    assert interval(ROW | {f"{name}_low": nan, "ci_low": nan}, name) == words.partition(" [")[0]
 
 
 @pytest.mark.parametrize(

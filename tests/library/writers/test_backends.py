@@ -4,7 +4,6 @@ import pytest
 
 from homogenization.writers.backends import make_writer
 from homogenization.writers.endpoint import OpenAIWriter
-from homogenization.writers.llamacpp import LlamaCppWriter
 from homogenization.writers.local import LocalWriter
 
 SAMPLING = {"temperature": 0.7, "top_p": 0.95, "max_new_tokens": 64, "structured_output": "none"}
@@ -16,12 +15,11 @@ ENTRIES = {
         "api_key_variable": "NO_SUCH_KEY",
     },
     "writers.local": {"weights": {"path": "nowhere"}, "dtype": "float32", "device": "cpu", "batch_size": 4},
-    "writers.llamacpp": {"weights": {"built": "nowhere"}, "context": 128, "parallel": 1},
 }
-MEANS = {"gpus": 1, "threads": 1, "connections": 2, "timeout_seconds": 10.0, "max_retries": 0}
+MEANS = {"gpus": 1, "connections": 2, "timeout_seconds": 10.0, "max_retries": 0}
 
 
-KINDS = {"writers.endpoint": OpenAIWriter, "writers.local": LocalWriter, "writers.llamacpp": LlamaCppWriter}
+KINDS = {"writers.endpoint": OpenAIWriter, "writers.local": LocalWriter}
 
 
 @pytest.mark.parametrize(("module", "kind"), KINDS.items())

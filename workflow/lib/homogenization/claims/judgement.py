@@ -16,7 +16,7 @@ from homogenization.claims.verdicts import criterion_in_words, verdicts_table
 from homogenization.inference.estimates import margin_of, verdict
 from homogenization.inference.resampling import FEWEST_NEGLIGIBLE, Resampling, reviews_for_power
 from homogenization.inference.robust import INFLUENTIAL
-from homogenization.metrics.catalogue import depends_on_length
+from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
 from homogenization.tables.comparisons import too_few_accepted, unchanged_variants
 from homogenization.vocabulary.columns import columns, with_ends
 from homogenization.vocabulary.numbers import significant
@@ -182,7 +182,7 @@ def _row(claim: Claim, model: str | None, evidence: Evidence) -> dict[str, Any]:
     }
     row |= {"n_reviews": 0, "unit": REVIEWS}
     row |= {"verdict": NOT_TESTED, "fragile": False, "p_decides": False, "n_same_first": None, "first_decides": False}
-    row["depends_on_length"] = "metric" in claim and depends_on_length(claim["metric"])
+    row["depends_on_length"] = claim.get("metric") in DEPENDS_ON_LENGTH
     try:
         measurement = measure(claim, model, evidence)
     except UnavailableError as unavailable:
@@ -301,5 +301,5 @@ def tabulate(
     compared = [claim["variant"] for claim in claims if claim["statistic"] == "contrast"]
     least = evidence.settings.min_reviews
     unchanged = unchanged_variants(evidence.tables.similarity, list(dict.fromkeys(compared)), least)
-    answers = answers_table(judged, models, controls, doses, words, unchanged, least)
+    answers = answers_table(judged, models, controls, doses, words, unchanged=unchanged, min_reviews=least)
     return judged, verdicts_table(judged, models), answers

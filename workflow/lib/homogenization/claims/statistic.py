@@ -5,15 +5,13 @@ Every parse of the Snakefile imports this module and the package `claims.statist
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from homogenization.claims.measurement import Claim, Measurement
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
-from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.run.errors import nearest
 from homogenization.run.sections import Name, Section, one_of
 from homogenization.vocabulary.variants import CONTROL_ROLES
@@ -32,12 +30,9 @@ AT_LAYERS = {  # layers that are averaged -> where a mean is taken
 SINCE = {"input": (0, "at the input"), "first block": (1, "after the first block")}  # -> layer, in words
 
 
-def other_view(row: Mapping[str, Any]) -> str:
-    """The view of a row with `metric` and `view`, where it is not the metric's first: `without_first`, or its name."""
-    first = (describe_metric(row["metric"]).views or VIEWS)[0]
-    if row["view"] in (None, first, ALL_TOKENS):
-        return ""
-    return WITHOUT_FIRST if row["view"] == f"{first}_{WITHOUT_FIRST}" else row["view"]
+def views_of(metric: str) -> tuple[str, ...]:
+    """The views of a metric, its first one first: a metric of the spectrum has every view."""
+    return describe_metric(metric).views or tuple(VIEWS)
 
 
 def _metric(name: str) -> str:
@@ -51,12 +46,7 @@ Subtracted = Annotated[str, Field(pattern=rf"^([A-Za-z0-9][A-Za-z0-9._-]*|({'|'.
 
 
 class Statistic(Section):
-    """Keys of a statistic of claims, and what is done with a claim that names it.
-
-    A key's docstring is its description.
-    """
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    """Keys of a statistic of claims, and what is done with a claim that names it."""
 
     in_thesis: ClassVar[bool] = False
     """Whether it can be taken in the convention of the thesis too."""
@@ -106,7 +96,7 @@ class OfMetric(Statistic):
         if "metric" not in info.data:
             return view
         metric = info.data["metric"]
-        allowed = describe_metric(metric).views or VIEWS
+        allowed = views_of(metric)
         if view is not None and view not in allowed:
             raise ValueError(f"{metric} has no view {view!r}{nearest(view, allowed)}; allowed: {', '.join(allowed)}")
         return view or allowed[0]
@@ -145,4 +135,4 @@ class AtLayers(OfMetric, OverLayers):
 def without_first(claim: Claim) -> Claim | None:
     """The claim with the first token left out of its metric; None where it is already, or there is no such view."""
     view = "without_first" if claim["view"] == "all_tokens" else f"{claim['view']}_without_first"
-    return {**claim, "view": view} if view in (describe_metric(claim["metric"]).views or VIEWS) else None
+    return {**claim, "view": view} if view in views_of(claim["metric"]) else None

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.vocabulary.numbers import probability, share_in_words, significant
+from homogenization.vocabulary.prose import interval
 from homogenization.vocabulary.verdicts import NOT_TESTED, POOLS, REVIEWS, SEEDS, STUDY
 
 _UNITS = {POOLS: "pools of texts", SEEDS: "seeds"}
@@ -39,10 +40,7 @@ def in_words(row: Mapping[str, Any]) -> str:
     """
     if row["verdict"] == NOT_TESTED:
         return f"{NOT_TESTED}: {row['reason']}"
-    estimate = significant(row["estimate"])
-    if np.isfinite(row["ci_low"]):
-        estimate += f" [{significant(row['ci_low'])}, {significant(row['ci_high'])}]"
-    parts = [estimate]
+    parts = [interval(row)]
     if np.isfinite(row["share_of_depth"]):
         share, whole = share_in_words(row["share_of_depth"]), significant(row["depth_range"], 2)
         parts.append(f"{share} of depth (range {whole})")
@@ -65,8 +63,7 @@ def where_the_first_stays(row: Mapping[str, Any]) -> str:
         return f"the first token stays in {row['n_same_first']}, too few to tell it apart"
     if not row["first_decides"]:
         return ""
-    low, high = significant(row["same_first_low"]), significant(row["same_first_high"])
-    numbers = f"{significant(row['same_first'])} [{low}, {high}]"
+    numbers = interval(row, "same_first")
     return f"where the first token stays {row['verdict_same_first']}: {numbers}, n {row['n_same_first']}"
 
 

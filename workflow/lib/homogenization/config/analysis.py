@@ -34,18 +34,21 @@ ClaimsFiles = Annotated[
 class Mauve(Section):
     """MAUVE between consecutive layers, with its split-half null."""
 
-    variants: list[str] | None = Field(None, min_length=1, description="Variants by name; null: all.")
-    n_tokens: int = Field(1000, ge=50, description="Tokens of each half, drawn from a shard; fewer where it has fewer.")
-    seeds: int = Field(3, ge=1, description="Draws of tokens and of cluster centres; the spread over them is reported.")
-    scale: float = Field(5.0, gt=0, description="Scaling factor c of the divergences.")
+    variants: list[str] | None = Field(None, min_length=1)
+    """Variants by name; null: all."""
+    n_tokens: int = Field(1000, ge=50)
+    """Tokens of each half, drawn from a shard; fewer where it has fewer."""
+    seeds: int = Field(3, ge=1)
+    """Draws of tokens and of cluster centres; the spread over them is reported."""
+    scale: float = Field(5.0, gt=0)
+    """Scaling factor c of the divergences."""
 
 
 class Pooled(Section):
     """The tokens of all reviews of a shard in one matrix, as the companion thesis measures them."""
 
-    variants: list[str] = Field(
-        ["original"], description="Variants by name, `original` among them: sizes are shares of what depth does there."
-    )
+    variants: list[str] = Field(["original"])
+    """Variants by name, `original` among them: sizes are shares of what depth does there."""
 
     @field_validator("variants")
     @classmethod
@@ -59,47 +62,30 @@ class Pooled(Section):
 class Contrasts(Section):
     """Paired differences between variants, review by review, with intervals and tests."""
 
-    pairs: list[list[str]] | None = Field(
-        None,
-        description="Pairs [variant, minus]; null: every variant minus `original`, and every variant with controls "
-        "minus each of them ([controls](../docs/variants.md#controls)).",
-    )
-    metrics: list[str] | None = Field(
-        None,
-        min_length=1,
-        description="Metrics to contrast; null: those of `metrics` that measure homogenization or attention and "
-        "do not grow with the number of tokens alone.",
-    )
-    draws: int = Field(10_000, ge=100, description="Sign flips of tests, and bootstrap draws of what is no mean.")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="Level of intervals; that of tests is 1 - confidence.")
-    margin: float = Field(
-        0.02,
-        ge=0,
-        lt=1,
-        description="Differences are negligible if their interval lies within this share of what depth does to the "
-        "same metric in the same model: the range of the originals' median over the layers. Where reviews lie further "
-        "apart than that (the median over the layers of their standard deviation), it is a share of this.",
-    )
-    min_reviews: int = Field(
-        10,
-        ge=6,
-        description="Fewest reviews, accepted in both variants with texts that differ, with which a comparison is "
-        "tested, and fewest with which an effect or slope of changed attention is; a rewritten variant with fewer "
-        "accepted ones is not drawn as a curve. The p of n reviews can't be below 2 / 2^n: with five, none is below "
-        ".05.",
-    )
-    common_tokens: int | None = Field(
-        64,
-        ge=4,
-        description="Contrasts are computed once more on this many tokens of each review, drawn at random; shorter "
-        "reviews are left out; null: no such contrasts.",
-    )
-    max_imbalance: float = Field(
-        0.25,
-        gt=0,
-        description="Largest standardised mean difference (absolute) of a covariate between a variant and its control "
-        "that counts as balanced.",
-    )
+    pairs: list[list[str]] | None = None
+    """Pairs [variant, minus]; null: every variant minus `original`, and every variant with controls minus each of \
+them ([controls](../docs/variants.md#controls))."""
+    metrics: list[str] | None = Field(None, min_length=1)
+    """Metrics to contrast; null: those of `metrics` that measure homogenization or attention and do not grow with the \
+number of tokens alone."""
+    draws: int = Field(10_000, ge=100)
+    """Sign flips of tests, and bootstrap draws of what is no mean."""
+    confidence: float = Field(0.95, gt=0.5, lt=1)
+    """Level of intervals; that of tests is 1 - confidence."""
+    margin: float = Field(0.02, ge=0, lt=1)
+    """Differences are negligible if their interval lies within this share of what depth does to the same metric in \
+the same model: the range of the originals' median over the layers. Where reviews lie further apart than that (the \
+median over the layers of their standard deviation), it is a share of this."""
+    min_reviews: int = Field(10, ge=6)
+    """Fewest reviews, accepted in both variants with texts that differ, with which a comparison is tested, and fewest \
+with which an effect or slope of changed attention is; a rewritten variant with fewer accepted ones is not drawn as a \
+curve. The p of n reviews can't be below 2 / 2^n: with five, none is below .05."""
+    common_tokens: int | None = Field(64, ge=4)
+    """Contrasts are computed once more on this many tokens of each review, drawn at random; shorter reviews are left \
+out; null: no such contrasts."""
+    max_imbalance: float = Field(0.25, gt=0)
+    """Largest standardised mean difference (absolute) of a covariate between a variant and its control that counts as \
+balanced."""
 
     _pairs = field_validator("pairs")(pairs_of("variant"))
 
@@ -113,54 +99,47 @@ class Contrasts(Section):
 class Components(Section):
     """Contributions of attention, feed-forward network and residual connections of each block to anisotropy."""
 
-    models: list[str] | None = Field(None, min_length=1, description="Models by name; null: all.")
-    variants: list[str] = Field(["original"], min_length=1, description="Variants by name.")
+    models: list[str] | None = Field(None, min_length=1)
+    """Models by name; null: all."""
+    variants: list[str] = Field(["original"], min_length=1)
+    """Variants by name."""
 
 
 class Extrema(Section):
     """Peaks and troughs of metrics over depth."""
 
-    prominence: float = Field(
-        0.1,
-        gt=0,
-        lt=1,
-        description="Least height of a peak above what surrounds it, or of a trough below, as a share of the range.",
-    )
-    window: float = Field(
-        0.1,
-        ge=0,
-        lt=1,
-        description="Most distance in depth at which extrema of two bootstrap draws are the same; at least one layer.",
-    )
+    prominence: float = Field(0.1, gt=0, lt=1)
+    """Least height of a peak above what surrounds it, or of a trough below, as a share of the range."""
+    window: float = Field(0.1, ge=0, lt=1)
+    """Most distance in depth at which extrema of two bootstrap draws are the same; at least one layer."""
 
 
 class Sensitivity(Section):
     """Every metric on matrices whose tokens are made alike, compressed, or dominated by one token."""
 
-    n_tokens: int = Field(128, ge=16, description="Rows of the matrices.")
-    width: int = Field(256, ge=16, description="Columns of the matrices.")
-    seeds: int = Field(8, ge=2, description="Draws of each matrix.")
+    n_tokens: int = Field(128, ge=16)
+    """Rows of the matrices."""
+    width: int = Field(256, ge=16)
+    """Columns of the matrices."""
+    seeds: int = Field(8, ge=2)
+    """Draws of each matrix."""
 
 
 class Figures(Section):
     """Titles, labels and views of figures; an edit reruns no computation."""
 
-    formats: list[Literal["svg", "png", "pdf"]] = Field(
-        ["svg"], min_length=1, description="Formats of the files of figures; the report shows the first."
-    )
-    metrics: list[str] | None = Field(
-        None,
-        description="Metrics that are drawn against depth and, where they are contrasted, as differences; null: those "
-        "that `metrics` or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`, "
-        "`max_explainable_variance` and `cosine_anisotropy`. The page of curves in the report has all.",
-    )
-    views: list[str] = Field(
-        ["raw", "raw_without_first"],
-        min_length=1,
-        description="Views that are drawn: a row for each in the figure of a metric, a file for each of differences.",
-    )
-    titles: dict[str, str] = Field({}, description="Title of a figure, by figure or metric name.")
-    labels: dict[str, str] = Field({}, description="Display name of a model or variant.")
+    formats: list[Literal["svg", "png", "pdf"]] = Field(["svg"], min_length=1)
+    """Formats of the files of figures; the report shows the first."""
+    metrics: list[str] | None = None
+    """Metrics that are drawn against depth and, where they are contrasted, as differences; null: those that `metrics` \
+or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`, `max_explainable_variance` and \
+`cosine_anisotropy`. The page of curves in the report has all."""
+    views: list[str] = Field(["raw", "raw_without_first"], min_length=1)
+    """Views that are drawn: a row for each in the figure of a metric, a file for each of differences."""
+    titles: dict[str, str] = Field({})
+    """Title of a figure, by figure or metric name."""
+    labels: dict[str, str] = Field({})
+    """Display name of a model or variant."""
 
     _views = field_validator("views")(one_of(VIEWS))
     _formats = field_validator("formats")(one_of(("svg", "png", "pdf")))

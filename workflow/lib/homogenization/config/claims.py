@@ -23,21 +23,23 @@ CONTROLS = {f"{role} control": role for role in CONTROL_ROLES}  # what `minus` m
 class _Claim(Section):
     """A published statement and how it is tested."""
 
-    claim: Name = Field(description="Short name of the claim; each stands once.")
-    statement: str = Field(min_length=1, description="What is claimed, in words.")
-    source: str = Field(min_length=1, description="Who claims it.")
-    published: str | None = Field(None, description="The published number, as text.")
-    conventions: list[Literal["raw", "thesis"]] = Field(
-        [RAW],
-        min_length=1,
-        description="How the metric is taken, each with its verdict: `raw` of each text by itself; `thesis`: centred, "
-        "the tokens of many texts pooled, the output after the final norm.",
-    )
-    above: float | None = Field(None, description="The statistic is larger.")
-    below: float | None = Field(None, description="The statistic is smaller.")
-    between: list[float] | None = Field(
-        None, min_length=2, max_length=2, description="The statistic lies in this range, ends included."
-    )
+    claim: Name
+    """Short name of the claim; each stands once."""
+    statement: str = Field(min_length=1)
+    """What is claimed, in words."""
+    source: str = Field(min_length=1)
+    """Who claims it."""
+    published: str | None = None
+    """The published number, as text."""
+    conventions: list[Literal["raw", "thesis"]] = Field([RAW], min_length=1)
+    """How the metric is taken, each with its verdict: `raw` of each text by itself; `thesis`: centred, the tokens of \
+many texts pooled, the output after the final norm."""
+    above: float | None = None
+    """The statistic is larger."""
+    below: float | None = None
+    """The statistic is smaller."""
+    between: list[float] | None = Field(None, min_length=2, max_length=2)
+    """The statistic lies in this range, ends included."""
 
     @field_validator("between")
     @classmethod

@@ -54,8 +54,9 @@ def _rows(forms: list[type[Any]], prefix: str) -> Iterator[Row]:
         yield f"`{prefix}{tag}`", _names_of(forms), default, " ".join(str(field.description) for field in fields)
     forms_of_row: dict[Row, list[type[Any]]] = {}
     for form in forms:
-        for name, field in form.model_fields.items():
-            for row in _rows_of_key(f"{prefix}{name}", field) if name != tag else ():
+        first = form.names()[0] if len(forms) > 1 else ""  # the key that tells the form, unless a tag does
+        for name in sorted(form.model_fields, key=first.__ne__):
+            for row in _rows_of_key(f"{prefix}{name}", form.model_fields[name]) if name != tag else ():
                 forms_of_row.setdefault(row, []).append(form)
     for (key, kind, default, meaning), having in forms_of_row.items():
         if len(having) == len(forms):

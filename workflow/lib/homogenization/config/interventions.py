@@ -34,12 +34,10 @@ def _once(values: list) -> list:
 class Dial(Section):
     """A' = (1 - λ) A + λ P."""
 
-    patterns: list[str] = Field(
-        list(_PATTERNS),
-        min_length=1,
-        description="Patterns P ([list](../docs/causes.md#patterns)), controls among them.",
-    )
-    strengths: list[Share] = Field([0.05, 0.1, 0.2, 0.4], min_length=1, description="Values of λ, from 0 to 1.")
+    patterns: list[str] = Field(list(_PATTERNS), min_length=1)
+    """Patterns P ([list](../docs/causes.md#patterns)), controls among them."""
+    strengths: list[Share] = Field([0.05, 0.1, 0.2, 0.4], min_length=1)
+    """Values of λ, from 0 to 1."""
 
     _patterns = field_validator("patterns")(one_of(_PATTERNS))
     _strengths = field_validator("strengths")(_once)
@@ -58,10 +56,10 @@ class Dial(Section):
 class Capped(Section):
     """The mass on the sink, cut to a bound."""
 
-    bounds: list[Share] = Field([0.1], min_length=1, description="Most mass on the sink, from 0 to 1.")
-    to: list[str] = Field(
-        list(TO), min_length=1, description="Who gets the rest: `nobody`, or the `others` in proportion."
-    )
+    bounds: list[Share] = Field([0.1], min_length=1)
+    """Most mass on the sink, from 0 to 1."""
+    to: list[str] = Field(list(TO), min_length=1)
+    """Who gets the rest: `nobody`, or the `others` in proportion."""
 
     _bounds = field_validator("bounds")(_once)
     _to = field_validator("to")(one_of(TO))
@@ -70,12 +68,9 @@ class Capped(Section):
 class Template(Section):
     """Attention times T^s, T what position alone predicts; and, as a placebo, times a permuted T^s."""
 
-    strengths: list[Annotated[float, Field(ge=-1, le=1)]] = Field(
-        [-0.5, 0.5],
-        min_length=1,
-        description="Values of s, from -1 (position is divided out) to 1, 0 left out. Give both signs of each: the odd "
-        "part is the effect of position, the even part that of damage.",
-    )
+    strengths: list[Annotated[float, Field(ge=-1, le=1)]] = Field([-0.5, 0.5], min_length=1)
+    """Values of s, from -1 (position is divided out) to 1, 0 left out. Give both signs of each: the odd part is the \
+effect of position, the even part that of damage."""
 
     @field_validator("strengths")
     @classmethod
@@ -91,13 +86,11 @@ class Template(Section):
 class Slopes(Section):
     """Derivatives of the metrics at λ = 0, for each block and pattern."""
 
-    patterns: list[str] = Field(list(_PATTERNS), min_length=1, description="Patterns P.")
-    metrics: list[str] = Field(
-        ["cosine_anisotropy", "normalized_effective_rank"],
-        min_length=1,
-        description="Metrics after the last block: `cosine_anisotropy`, `max_explainable_variance`, "
-        "`normalized_effective_rank` or `cosine_to_first_token`. Each takes a backward pass for each view.",
-    )
+    patterns: list[str] = Field(list(_PATTERNS), min_length=1)
+    """Patterns P."""
+    metrics: list[str] = Field(["cosine_anisotropy", "normalized_effective_rank"], min_length=1)
+    """Metrics after the last block: `cosine_anisotropy`, `max_explainable_variance`, `normalized_effective_rank` or \
+`cosine_to_first_token`. Each takes a backward pass for each view."""
 
     _patterns = field_validator("patterns")(one_of(_PATTERNS))
     _metrics = field_validator("metrics")(
@@ -108,37 +101,33 @@ class Slopes(Section):
 class Interventions(Section):
     """Attention changed while a model reads: what follows for its tokens, and what it costs the model."""
 
-    models: list[str] | None = Field(None, min_length=1, description="Models by name; null: all.")
-    variants: list[str] = Field(["original"], min_length=1, description="Variants by name.")
-    n_reviews: int = Field(60, ge=1, description="Reviews: the first of the sample by rank.")
-    blocks: list[Blocks] = Field(
-        ["all"],
-        min_length=1,
-        description="Blocks of the dial, each entry by itself: `all`, `first`, `middle`, `last` (a quarter, a half, a "
-        "quarter of the depth), `steepest` (where the mean cosine grows fastest in tables/depth.parquet), or a list of "
-        "numbers.",
-    )
-    dial: Dial | None = Field(Dial(), description="Mass moved to a pattern; null: none.")
-    closed: list[str] = Field(
-        list(KEYS_CLOSED),
-        description="Keys that no other token reads: `first`, `random` (three draws), `most_attended`, `massive`.",
-    )
-    capped: Capped | None = Field(Capped(), description="The sink's mass cut to a bound; null: not.")
-    template: Template | None = Field(
-        None,
-        description="The attention that position predicts, amplified and divided out; null: not. Needs `positional`.",
-    )
-    positions: list[str] = Field(
-        [],
-        description="Position ids: `offset` (all 64 further: nothing may change), `constant`, `scaled` (twice as far), "
-        "`shuffled`. Rotary models alone.",
-    )
-    slopes: Slopes | None = Field(Slopes(), description="Derivatives at λ = 0; null: none.")
+    models: list[str] | None = Field(None, min_length=1)
+    """Models by name; null: all."""
+    variants: list[str] = Field(["original"], min_length=1)
+    """Variants by name."""
+    n_reviews: int = Field(60, ge=1)
+    """Reviews: the first of the sample by rank."""
+    blocks: list[Blocks] = Field(["all"], min_length=1)
+    """Blocks of the dial, each entry by itself: `all`, `first`, `middle`, `last` (a quarter, a half, a quarter of the \
+depth), `steepest` (where the mean cosine grows fastest in tables/depth.parquet), or a list of numbers."""
+    dial: Dial | None = Dial()
+    """Mass moved to a pattern; null: none."""
+    closed: list[str] = Field(list(KEYS_CLOSED))
+    """Keys that no other token reads: `first`, `random` (three draws), `most_attended`, `massive`."""
+    capped: Capped | None = Capped()
+    """The sink's mass cut to a bound; null: not."""
+    template: Template | None = None
+    """The attention that position predicts, amplified and divided out; null: not. Needs `positional`."""
+    positions: list[str] = Field([])
+    """Position ids: `offset` (all 64 further: nothing may change), `constant`, `scaled` (twice as far), `shuffled`. \
+Rotary models alone."""
+    slopes: Slopes | None = Slopes()
+    """Derivatives at λ = 0; null: none."""
     metrics: list[str] = Field(
         ["cosine_anisotropy", "max_explainable_variance", "normalized_effective_rank", "cosine_to_first_token"],
         min_length=1,
-        description="Metrics of all layers: `cosine_anisotropy`, `cosine_to_first_token`, and any spectral metric.",
     )
+    """Metrics of all layers: `cosine_anisotropy`, `cosine_to_first_token`, and any spectral metric."""
 
     _closed = field_validator("closed")(one_of(KEYS_CLOSED))
     _positions = field_validator("positions")(one_of(POSITION_NAMES))

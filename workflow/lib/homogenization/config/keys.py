@@ -54,51 +54,53 @@ RESERVED_VARIANTS = (RANDOM_PAIRS,)
 class Keys(Section):
     """What a user may write."""
 
-    results: ExpandedPath = Field("results", min_length=1, description="Folder of everything that is made.")
-    seed: int = Field(0, ge=0, description="Seed of the sample, of scattered positions, of MAUVE.")
+    results: ExpandedPath = Field("results", min_length=1)
+    """Folder of everything that is made."""
+    seed: int = Field(0, ge=0)
+    """Seed of the sample, of scattered positions, of MAUVE."""
     corpus: Corpus
-    writers: dict[Name, AnyWriter] = Field({}, description="Language models that write, by name.")
+    writers: dict[Name, AnyWriter] = Field({})
+    """Language models that write, by name."""
     parser: Parser = Parser()
     keyphrases: AnyKeyphrases = CountedKeyphrases()
     rewriting: Rewriting = Rewriting()
-    variants: dict[Name, AnyVariant] = Field(
-        DEFAULT_VARIANTS, validate_default=True, description="Variants by name; `original` is one of them."
-    )
+    variants: dict[Name, AnyVariant] = Field(DEFAULT_VARIANTS, validate_default=True)
+    """Variants by name; `original` is one of them."""
     similarity: Similarity = Field({}, validate_default=True)
-    fluency: Fluency | None = Field(None, description="How well the texts read; null: not computed.")
-    models: dict[Name, Model] = Field(min_length=1, description="Models by name.")
-    arms: list[list[str]] = Field(
-        [], description="Pairs [arm, minus] of trained models that are compared seed by seed; `minus` may be any model."
-    )
+    fluency: Fluency | None = None
+    """How well the texts read; null: not computed."""
+    models: dict[Name, Model] = Field(min_length=1)
+    """Models by name."""
+    arms: list[list[str]] = Field([])
+    """Pairs [arm, minus] of trained models that are compared seed by seed; `minus` may be any model."""
     states: States = States()
-    views: list[str] = Field(list(VIEWS), min_length=1, description="How the token matrix is looked at.")
-    metrics: list[str] = Field(list(METRIC_NAMES), min_length=1, description="Metrics to tabulate and draw.")
+    views: list[str] = Field(list(VIEWS), min_length=1)
+    """How the token matrix is looked at."""
+    metrics: list[str] = Field(list(METRIC_NAMES), min_length=1)
+    """Metrics to tabulate and draw."""
     mauve: Mauve = Mauve()
     pooled: Pooled = Pooled()
     contrasts: Contrasts = Contrasts()
-    extrema: Extrema | None = Field(Extrema(), description="Peaks and troughs over depth; null: not looked for.")
-    components: Components | None = Field(None, description="Which blocks are taken apart; null: none.")
-    positional: Positional | None = Field(
-        None, description="Whose attention is compared with what positions alone predict; null: none."
-    )
-    interventions: Interventions | None = Field(
-        None, description="What is done to the attention of models; null: nothing."
-    )
-    consequences: Consequences | None = Field(
-        None, description="What homogenization costs, untouched and under interventions; null: not computed."
-    )
-    examples: Examples | None = Field(None, description="Reviews that are shown token by token; null: none.")
-    sensitivity: Sensitivity | None = Field(Sensitivity(), description="What the metrics answer to; null: left out.")
-    claims: ClaimsFiles = Field(
-        ["config/claims.yaml"], description="File of claims to judge, or several files; null: none."
-    )
+    extrema: Extrema | None = Extrema()
+    """Peaks and troughs over depth; null: not looked for."""
+    components: Components | None = None
+    """Which blocks are taken apart; null: none."""
+    positional: Positional | None = None
+    """Whose attention is compared with what positions alone predict; null: none."""
+    interventions: Interventions | None = None
+    """What is done to the attention of models; null: nothing."""
+    consequences: Consequences | None = None
+    """What homogenization costs, untouched and under interventions; null: not computed."""
+    examples: Examples | None = None
+    """Reviews that are shown token by token; null: none."""
+    sensitivity: Sensitivity | None = Sensitivity()
+    """What the metrics answer to; null: left out."""
+    claims: ClaimsFiles = Field(["config/claims.yaml"])
+    """File of claims to judge, or several files; null: none."""
     figures: Figures = Figures()
     hardware: Hardware = Hardware()
-    container: str | None = Field(
-        None,
-        min_length=1,
-        description="Image of the jobs with `--sdm apptainer`: a file (.sif) or an address (docker://…); null: none.",
-    )
+    container: str | None = Field(None, min_length=1)
+    """Image of the jobs with `--sdm apptainer`: a file (.sif) or an address (docker://…); null: none."""
 
     @field_validator("results")
     @classmethod

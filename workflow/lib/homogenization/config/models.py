@@ -14,53 +14,43 @@ Device = Literal["auto", "cpu", "cuda", "mps"]
 class Model(Section):
     """Weights, and how they are run."""
 
-    weights: ModelWeights = Field(description="Where the weights come from.")
-    dtype: Dtype = Field("float32", description="Precision of the forward pass.")
-    device: Device = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
-    bos: Literal["default", "always", "never"] = Field(
-        "default", description="First token: what the tokenizer does, always one BOS token, or never one."
-    )
-    max_tokens: int | None = Field(
-        None, ge=2, description="Most tokens of a review; null: the model's context. `long_texts` treats longer ones."
-    )
-    long_texts: Literal["common_sentence_end", "leave_out"] = Field(
-        "common_sentence_end",
-        description="A review with more tokens is cut at a sentence end that all its variants share, or left out for "
-        "this model.",
-    )
-    token_budget: int = Field(
-        2048, ge=1, description="Most tokens per pass; whole reviews are packed up to it. Halves when memory runs out."
-    )
-    gpus: int = Field(
-        1, ge=1, exclude=True, description="GPUs of a job; the blocks are spread over them. Nothing reruns."
-    )
-    billions: float | None = Field(
-        None,
-        gt=0,
-        exclude=True,
-        description="Billions of parameters, for a job's request of memory and time; null: from the weights' "
-        "files or the hub id (`8B`). Nothing reruns.",
-    )
+    weights: ModelWeights
+    """Where the weights come from."""
+    dtype: Dtype = "float32"
+    """Precision of the forward pass."""
+    device: Device = "auto"
+    """`auto`: CUDA, then MPS, then CPU."""
+    bos: Literal["default", "always", "never"] = "default"
+    """First token: what the tokenizer does, always one BOS token, or never one."""
+    max_tokens: int | None = Field(None, ge=2)
+    """Most tokens of a review; null: the model's context. `long_texts` treats longer ones."""
+    long_texts: Literal["common_sentence_end", "leave_out"] = "common_sentence_end"
+    """A review with more tokens is cut at a sentence end that all its variants share, or left out for this model."""
+    token_budget: int = Field(2048, ge=1)
+    """Most tokens per pass; whole reviews are packed up to it. Halves when memory runs out."""
+    gpus: int = Field(1, ge=1, exclude=True)
+    """GPUs of a job; the blocks are spread over them. Nothing reruns."""
+    billions: float | None = Field(None, gt=0, exclude=True)
+    """Billions of parameters, for a job's request of memory and time; null: from the weights' files or the hub id \
+(`8B`). Nothing reruns."""
 
 
 class States(Section):
     """The stored states of a forward pass."""
 
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        "auto", description="Storage type of the states; `auto`: the model's own."
-    )
-    chunk_tokens: int = Field(4096, ge=1, description="Tokens in a chunk of a layer's array.")
-    record_attention: bool = Field(True, description="Sum the attention that each token receives, in every layer.")
-    layers: list[int] | None = Field(
-        None,
-        min_length=2,
-        description="Layers of the residual stream to store, 0 before the first block; negative ones count from the "
-        "last; null: all.",
-    )
-    keep: bool = Field(True, description="false: no states are written; a job measures them while its model reads.")
-    sample_tokens: int | None = Field(
-        None, ge=1, description="Tokens of each review whose states are kept under `samples/` in any case; null: none."
-    )
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Storage type of the states; `auto`: the model's own."""
+    chunk_tokens: int = Field(4096, ge=1)
+    """Tokens in a chunk of a layer's array."""
+    record_attention: bool = True
+    """Sum the attention that each token receives, in every layer."""
+    layers: list[int] | None = Field(None, min_length=2)
+    """Layers of the residual stream to store, 0 before the first block; negative ones count from the last; null: \
+all."""
+    keep: bool = True
+    """false: no states are written; a job measures them while its model reads."""
+    sample_tokens: int | None = Field(None, ge=1)
+    """Tokens of each review whose states are kept under `samples/` in any case; null: none."""
 
     @field_validator("layers")
     @classmethod

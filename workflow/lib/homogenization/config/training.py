@@ -23,19 +23,15 @@ Layer = Annotated[int, Field(ge=1)]
 class Penalty(Section):
     """A term of the loss by which tokens grow more alike or less while the model learns."""
 
-    metric: Literal["cosine", "centred_effective_rank"] = Field(
-        description="`cosine`: mean cosine of token pairs; `centred_effective_rank`: normalised effective rank of "
-        "the centred tokens. The first token is left out of both."
-    )
-    strength: float = Field(
-        description="Nats for a metric of 1, with the sign of homogenization: above 0, the model is drawn to diverse "
-        "tokens, below 0 to tokens that are alike."
-    )
-    layers: list[Layer] | Literal["steepest"] = Field(
-        "steepest",
-        description="Layers of the residual stream, 1 after the first block; the metric is averaged over them. "
-        "`steepest`: where the mean cosine grows fastest before training.",
-    )
+    metric: Literal["cosine", "centred_effective_rank"]
+    """`cosine`: mean cosine of token pairs; `centred_effective_rank`: normalised effective rank of the centred \
+tokens. The first token is left out of both."""
+    strength: float
+    """Nats for a metric of 1, with the sign of homogenization: above 0, the model is drawn to diverse tokens, below 0 \
+to tokens that are alike."""
+    layers: list[Layer] | Literal["steepest"] = "steepest"
+    """Layers of the residual stream, 1 after the first block; the metric is averaged over them. `steepest`: where the \
+mean cosine grows fastest before training."""
 
     @field_validator("strength")
     @classmethod
@@ -60,35 +56,46 @@ class Penalty(Section):
 class Lora(Section):
     """Low-rank updates of the linear layers of the blocks in place of all weights; they are merged when saved."""
 
-    rank: int = Field(8, ge=1, description="Rank of each update.")
-    alpha: int = Field(16, ge=1, description="Updates are multiplied by alpha / rank.")
+    rank: int = Field(8, ge=1)
+    """Rank of each update."""
+    alpha: int = Field(16, ge=1)
+    """Updates are multiplied by alpha / rank."""
 
 
 class _Training(Section):
     """How a model is trained: the next token, AdamW, a warmup and a linear decay to 0."""
 
-    steps: int = Field(ge=1, description="Steps of the optimizer.")
-    batch_size: int = Field(8, ge=1, description="Reviews of a step.")
-    max_tokens: int = Field(256, ge=4, description="Most tokens of a review; a longer one is cut.")
-    learning_rate: float = Field(1e-3, gt=0, description="Largest learning rate.")
-    warmup: float = Field(0.1, ge=0, lt=1, description="Share of the steps in which the learning rate grows from 0.")
-    weight_decay: float = Field(0.01, ge=0, description="Decay of matrices; vectors have none.")
-    clip: float = Field(1.0, gt=0, description="Largest norm of the gradient.")
-    penalty: Penalty | None = Field(None, description="Penalty on tokens that are alike; null: none.")
-    held_out: int = Field(
-        100, ge=2, description="Reviews that no seed is trained on and whose loss is measured, the same for all seeds."
-    )
-    threads: int = Field(1, ge=1, description="Threads on a CPU. Another number rounds differently.")
+    steps: int = Field(ge=1)
+    """Steps of the optimizer."""
+    batch_size: int = Field(8, ge=1)
+    """Reviews of a step."""
+    max_tokens: int = Field(256, ge=4)
+    """Most tokens of a review; a longer one is cut."""
+    learning_rate: float = Field(1e-3, gt=0)
+    """Largest learning rate."""
+    warmup: float = Field(0.1, ge=0, lt=1)
+    """Share of the steps in which the learning rate grows from 0."""
+    weight_decay: float = Field(0.01, ge=0)
+    """Decay of matrices; vectors have none."""
+    clip: float = Field(1.0, gt=0)
+    """Largest norm of the gradient."""
+    penalty: Penalty | None = None
+    """Penalty on tokens that are alike; null: none."""
+    held_out: int = Field(100, ge=2)
+    """Reviews that no seed is trained on and whose loss is measured, the same for all seeds."""
+    threads: int = Field(1, ge=1)
+    """Threads on a CPU. Another number rounds differently."""
 
 
 class Tuning(_Training):
     """Further training of a causal language model."""
 
-    of: TrainedWeights = Field(description="Weights to start from.")
-    lora: Lora | None = Field(None, description="Low-rank updates; null: all weights are trained.")
-    dtype: Literal["float32", "bfloat16"] = Field(
-        "float32", description="Precision of weights that are not trained, so `bfloat16` needs `lora`."
-    )
+    of: TrainedWeights
+    """Weights to start from."""
+    lora: Lora | None = None
+    """Low-rank updates; null: all weights are trained."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Precision of weights that are not trained, so `bfloat16` needs `lora`."""
 
     @model_validator(mode="after")
     def whole_weights_in_float32(self) -> "Tuning":
@@ -101,11 +108,11 @@ class Tuning(_Training):
 class FromRandom(_Training):
     """Training from random weights, with a tokenizer trained on the corpus."""
 
-    architecture: dict[str, Any] = Field(
-        description="Fields of a transformers configuration, `model_type` among them, as under `random`."
-    )
+    architecture: dict[str, Any]
+    """Fields of a transformers configuration, `model_type` among them, as under `random`."""
     positions: Positions = Field("own", description=POSITIONS_TEXT)
-    vocab_size: int = Field(2000, ge=300, description="Vocabulary of the tokenizer.")
+    vocab_size: int = Field(2000, ge=300)
+    """Vocabulary of the tokenizer."""
 
     @field_validator("architecture")
     @classmethod
@@ -125,12 +132,10 @@ class _Arm(Source):
 
     key: ClassVar[str]
 
-    seeds: list[Step] = Field([0], min_length=1, description="Seeds: replicates, each a model named NAME-SEED.")
-    snapshots: list[Step] | None = Field(
-        None,
-        min_length=1,
-        description="Steps after which a model is kept, named NAME-SEED-stepSTEP, 0 for the start; null: the last.",
-    )
+    seeds: list[Step] = Field([0], min_length=1)
+    """Seeds: replicates, each a model named NAME-SEED."""
+    snapshots: list[Step] | None = Field(None, min_length=1)
+    """Steps after which a model is kept, named NAME-SEED-stepSTEP, 0 for the start; null: the last."""
     _arm: str = PrivateAttr("")
     _snapshot_steps: tuple[int, ...] = PrivateAttr(())
     _read_as: dict[str, Any] = PrivateAttr({})
@@ -202,7 +207,8 @@ class TunedWeights(_Arm):
     """Weights that the workflow trains further."""
 
     key = "tuned"
-    tuned: Tuning = Field(description="Further training on reviews that are not in the sample.")
+    tuned: Tuning
+    """Further training on reviews that are not in the sample."""
 
     @property
     def start(self) -> Source:
@@ -214,7 +220,8 @@ class ScratchWeights(_Arm):
     """Weights that the workflow trains from random ones."""
 
     key = "trained"
-    trained: FromRandom = Field(description="Training from random weights, on reviews that are not in the sample.")
+    trained: FromRandom
+    """Training from random weights, on reviews that are not in the sample."""
 
     @property
     def start(self) -> RandomWeights:

@@ -3,30 +3,15 @@
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
-from homogenization.models.built import GGUF_FILES
 from homogenization.models.dtypes import Dtype
-from homogenization.models.source import Source
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.secrets import secrets_of
 from homogenization.run.sections import ExpandedPath, Option, lies_here, without_nulls
 from homogenization.writers.prompts import load_prompt
-
-# keys of the writers that run in their jobs
-EnforcedForm = Annotated[
-    Literal["json_schema", "none"],
-    Field(
-        description="How the form of answers is enforced: by their JSON schema, or by the prompt alone. Answers are "
-        "read strictly in any case."
-    ),
-]
-Billions = Annotated[
-    float | None,
-    Field(gt=0, exclude=True, description="Billions of parameters, as `models.NAME.billions`. Nothing reruns."),
-]
 
 
 class Writer(Option):
@@ -39,9 +24,12 @@ class Writer(Option):
     told_by: ClassVar[str] = "backend"
     module: ClassVar[str]
 
-    temperature: float = Field(0.7, ge=0, description="Sampling temperature; 0: the most likely token each time.")
-    top_p: float = Field(0.95, gt=0, le=1, description="Sampling is from the likeliest tokens of this probability.")
-    max_new_tokens: int = Field(1024, ge=1, description="Longest answer in tokens; a longer one is rejected.")
+    temperature: float = Field(0.7, ge=0)
+    """Sampling temperature; 0: the most likely token each time."""
+    top_p: float = Field(0.95, gt=0, le=1)
+    """Sampling is from the likeliest tokens of this probability."""
+    max_new_tokens: int = Field(1024, ge=1)
+    """Longest answer in tokens; a longer one is rejected."""
 
     @property
     def planned(self) -> dict[str, Any]:
@@ -65,19 +53,24 @@ class LocalWriter(Writer):
 
     module: ClassVar[str] = "writers.local"
 
-    backend: Literal["transformers"] = Field(description="`transformers` runs the weights in the job.")
-    weights: TrainedWeights = Field(description="An instruction-tuned model with a chat template.")
-    dtype: Dtype = Field("bfloat16", description="Precision.")
-    device: Device = Field("auto", description="`auto`: CUDA, then MPS, then CPU.")
-    batch_size: int = Field(
-        16,
-        ge=1,
-        description="Requests of a batch. Halves when memory runs out. 16 is right on the CPU, and for 7 billion "
-        "parameters on a GPU of 24 GiB; with 80 GB, 128: a step takes about as long for all of them.",
-    )
-    structured_output: EnforcedForm = "json_schema"
-    gpus: int = Field(1, ge=1, exclude=True, description="GPUs of a job. Nothing reruns.")
-    billions: Billions = None
+    backend: Literal["transformers"]
+    """`transformers` runs the weights in the job."""
+    weights: TrainedWeights
+    """An instruction-tuned model with a chat template."""
+    dtype: Dtype = "bfloat16"
+    """Precision."""
+    device: Device = "auto"
+    """`auto`: CUDA, then MPS, then CPU."""
+    batch_size: int = Field(16, ge=1)
+    """Requests of a batch. Halves when memory runs out. 16 is right on the CPU, and for 7 billion parameters on a GPU \
+of 24 GiB; with 80 GB, 128: a step takes about as long for all of them."""
+    structured_output: Literal["json_schema", "none"] = "json_schema"
+    """How the form of answers is enforced: by their JSON schema, or by the prompt alone. Answers are read strictly in \
+any case."""
+    gpus: int = Field(1, ge=1, exclude=True)
+    """GPUs of a job. Nothing reruns."""
+    billions: float | None = Field(None, gt=0, exclude=True)
+    """Billions of parameters, as `models.NAME.billions`. Nothing reruns."""
 
     threads: ClassVar[int] = 2
     # it sends no requests
@@ -91,40 +84,31 @@ class EndpointWriter(Writer):
 
     module: ClassVar[str] = "writers.endpoint"
 
-    backend: Literal["openai"] = Field(
-        description="`openai` asks an OpenAI-compatible endpoint (vLLM, `transformers serve`, llama.cpp)."
-    )
-    model: str = Field(min_length=1, description="The endpoint's name for the model.")
-    revision: str | None = Field(
-        None, description="Your label of what is served (a commit, say); another label asks everything again."
-    )
-    base_url: str | None = Field(
-        None,
-        description="Address of the endpoint, to `/v1`. `$VARIABLES` in it are read in the job; null: "
-        "`OPENAI_BASE_URL`.",
-    )
-    api_key_variable: str = Field(
-        "OPENAI_API_KEY",
-        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="Environment variable that holds the key, for an endpoint that wants one.",
-    )
-    structured_output: Literal["json_schema", "json_object", "none"] = Field(
-        "json_schema",
-        description="How the form of answers is enforced: by their JSON schema, as some JSON object, or by the prompt "
-        "alone. Answers are read strictly in any case.",
-    )
+    backend: Literal["openai"]
+    """`openai` asks an OpenAI-compatible endpoint (vLLM, `transformers serve`, llama.cpp)."""
+    model: str = Field(min_length=1)
+    """The endpoint's name for the model."""
+    revision: str | None = None
+    """Your label of what is served (a commit, say); another label asks everything again."""
+    base_url: str | None = None
+    """Address of the endpoint, to `/v1`. `$VARIABLES` in it are read in the job; null: `OPENAI_BASE_URL`."""
+    api_key_variable: str = Field("OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """Environment variable that holds the key, for an endpoint that wants one."""
+    structured_output: Literal["json_schema", "json_object", "none"] = "json_schema"
+    """How the form of answers is enforced: by their JSON schema, as some JSON object, or by the prompt alone. Answers \
+are read strictly in any case."""
     threads: ClassVar[int] = 2
     planned: ClassVar[dict[str, Any]] = {"dtype": "bfloat16", "device": "cpu", "batch_size": None, "gpus": 0}
-    regex_dialect: Literal["vllm", "sglang", "llguidance"] | None = Field(
-        None,
-        exclude_if=lambda value: value is None,
-        description="How the server is sent a regular expression that an answer has to match: as vLLM (0.12 or later) "
-        "or SGLang takes it, or as a grammar of LLGuidance (llama.cpp built with it). null: variants and steps that "
-        "need one are refused.",
-    )
-    connections: int = Field(8, ge=1, exclude=True, description="Requests at a time. Nothing reruns.")
-    timeout_seconds: int = Field(120, ge=1, exclude=True, description="Longest wait for an answer. Nothing reruns.")
-    max_retries: int = Field(6, ge=0, exclude=True, description="Further tries of a failed request. Nothing reruns.")
+    regex_dialect: Literal["vllm", "sglang", "llguidance"] | None = Field(None, exclude_if=lambda value: value is None)
+    """How the server is sent a regular expression that an answer has to match: as vLLM (0.12 or later) or SGLang \
+takes it, or as a grammar of LLGuidance (llama.cpp built with it), as which a JSON schema is sent too. null: variants \
+and steps that need one are refused."""
+    connections: int = Field(8, ge=1, exclude=True)
+    """Requests at a time. Nothing reruns."""
+    timeout_seconds: int = Field(120, ge=1, exclude=True)
+    """Longest wait for an answer. Nothing reruns."""
+    max_retries: int = Field(6, ge=0, exclude=True)
+    """Further tries of a failed request. Nothing reruns."""
 
     @field_validator("base_url")
     @classmethod
@@ -147,63 +131,17 @@ class EndpointWriter(Writer):
         return None
 
 
-class LlamaCppWriter(Writer):
-    """A language model on the CPU of the job, by llama.cpp."""
-
-    module: ClassVar[str] = "writers.llamacpp"
-
-    backend: Literal["llamacpp"] = Field(
-        description="`llamacpp` runs a GGUF file on the CPU of the job as it is, by llama.cpp."
-    )
-    weights: TrainedWeights = Field(description="A GGUF file of an instruction-tuned model with a chat template.")
-    context: int = Field(4096, ge=64, description="Longest prompt and answer together, in tokens.")
-    parallel: int = Field(1, ge=1, description="Requests that are answered at a time; each has its own context.")
-    structured_output: EnforcedForm = "json_schema"
-    threads: int = Field(2, ge=1, exclude=True, description="Cores of a job. Nothing reruns.")
-    billions: Billions = None
-
-    device: ClassVar[str] = "cpu"
-    gpus: ClassVar[int] = 0
-    # its requests do not leave the job
-    connections: ClassVar[int] = 0
-    timeout_seconds: ClassVar[int] = 0
-    max_retries: ClassVar[int] = 0
-
-    @field_validator("weights")
-    @classmethod
-    def is_gguf(cls, weights: Source) -> Source:
-        """The weights are a GGUF file."""
-        if weights.converted_in is None:
-            raise ValueError("llama.cpp reads GGUF; name the file under 'gguf', or take the backend transformers")
-        return weights
-
-    @model_validator(mode="after")
-    def context_holds_an_answer(self) -> "LlamaCppWriter":
-        """The context is longer than the longest answer."""
-        if self.context <= self.max_new_tokens:
-            raise ValueError(
-                f"context {self.context} holds prompt and answer, and max_new_tokens is {self.max_new_tokens}; raise "
-                "the one or lower the other"
-            )
-        return self
-
-    @property
-    def planned(self) -> dict[str, Any]:
-        """As in `Writer`: at most two bytes a parameter are read, and requests side by side share the cores."""
-        return {"dtype": "float16", "device": self.device, "batch_size": 1, "gpus": self.gpus}
-
-    @property
-    def regex_problem(self) -> None:
-        """As in `Writer`: a regular expression is always enforced."""
-
-    def built_files(self, results: str) -> list[str]:
-        """The GGUF file, and its digest."""
-        return [f"{results}/weights/{self.weights.converted_in}/{file}" for file in GGUF_FILES.values()]
+def _without_llamacpp(given: Any) -> Any:
+    """`given`, unless it names the backend `llamacpp`, whose place its server takes."""
+    if isinstance(given, dict) and given.get("backend") == "llamacpp":
+        raise ValueError(
+            "the backend 'llamacpp' is gone: start llama.cpp's server, as in docs/writers.md (llama-server -m FILE "
+            "--alias NAME), and write backend: openai, model: NAME, base_url: http://127.0.0.1:8080/v1"
+        )
+    return without_nulls(given)
 
 
-AnyWriter = Annotated[
-    LocalWriter | EndpointWriter | LlamaCppWriter, Field(discriminator="backend"), BeforeValidator(without_nulls)
-]
+AnyWriter = Annotated[LocalWriter | EndpointWriter, Field(discriminator="backend"), BeforeValidator(_without_llamacpp)]
 
 
 def _readable_prompt(path: str, info: ValidationInfo) -> str:

@@ -12,8 +12,7 @@ from homogenization.consequences.schemas import POOLED_STATES_SCHEMA, TEXTS_SCHE
 from homogenization.interventions.cache import update_tables
 from homogenization.interventions.intervened import Further
 from homogenization.interventions.readings import pooled
-from homogenization.interventions.shard import Job, first_reviews, job_of_shard, journal_beside, run_new
-from homogenization.run.journal import Journal
+from homogenization.interventions.shard import Job, first_reviews, job_of_shard, run_new
 from homogenization.run.parquet import read_table
 from homogenization.states.model import LanguageModel
 
@@ -36,14 +35,13 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     texts = perturbed_reviews(originals, text, params.seed) if text in PERTURBED else read_table(inputs.variant)
     reviews = first_reviews(texts.select("review_id", "text"), originals, params.n_reviews)
     job = job_of_shard(model, inputs, params, reviews, text)
-    with journal_beside(paths["metrics"]) as journal:
-        update_tables(paths, job.stamps, "condition", partial(_new_tables, model, job, journal), job.metadata)
+    update_tables(paths, job.stamps, "condition", partial(_new_tables, model, job), job.metadata)
 
 
-def _new_tables(model: LanguageModel, job: Job, journal: Journal, known: Collection[str]) -> dict[str, pl.DataFrame]:
+def _new_tables(model: LanguageModel, job: Job, known: Collection[str]) -> dict[str, pl.DataFrame]:
     """The tables of the conditions that are not `known`."""
     means = Further(lambda run, place: pooled(run.states_of(place), run.massive_of(place)))
-    made = run_new(model, job, journal, known, means)
+    made = run_new(model, job, known, means)
     rows = [
         (review, condition, layer, state)
         for condition in job.stamps

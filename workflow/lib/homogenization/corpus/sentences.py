@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import pairwise
-from pathlib import Path
 
 import sentencex
 
 from homogenization.corpus.characters import NEWER
+from homogenization.corpus.stop_words import STOP_WORDS
 
 # Apostrophes and hyphens inside a word belong to it, dots to acronyms and numbers: don't, light-hearted, U.S.A, 3.5
 _LETTER, _DIGIT, _EITHER = rf"[^\W\d_{NEWER}]", rf"[^\D{NEWER}]", rf"[^\W_{NEWER}]"
@@ -192,14 +191,4 @@ def is_stop_word(word: str) -> bool:
     if not any(character.isalpha() for character in word) or len(word) == 1:
         return True
     stem = _CONTRACTED.sub("", word)
-    return word in _stop_words() or (stem != word and (stem in _stop_words() or stem in _AUXILIARIES))
-
-
-@cache
-def _stop_words() -> frozenset[str]:
-    """scikit-learn's ENGLISH_STOP_WORDS, from their own file: its package would take a second to import."""
-    folder = Path(find_spec("sklearn").submodule_search_locations[0])
-    spec = spec_from_file_location("_stop_words", folder / "feature_extraction" / "_stop_words.py")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.ENGLISH_STOP_WORDS
+    return word in STOP_WORDS or (stem != word and (stem in STOP_WORDS or stem in _AUXILIARIES))

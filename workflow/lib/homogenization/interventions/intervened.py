@@ -6,7 +6,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,6 @@ from homogenization.interventions.conditions import (
     Condition,
     blocks_of,
 )
-from homogenization.interventions.finished import Finished, Found
 from homogenization.interventions.passes import OnHost, Run, damage, sink_moved
 from homogenization.interventions.positions import refuse_other_positions
 from homogenization.interventions.readings import read
@@ -52,6 +51,22 @@ def check_conditions(conditions: Sequence[Condition], reviews: Pack) -> None:
             refuse_other_positions(reviews.model, reviews.name)
 
 
+class _Found(NamedTuple):
+    """What was measured of a review in a condition.
+
+    Attributes:
+        values: metrics, (layers, cells).
+        untouched: those of the untouched run over the same tokens.
+        dose: columns of the table of doses.
+        further: further numbers; None where none are measured.
+    """
+
+    values: np.ndarray
+    untouched: np.ndarray
+    dose: Mapping[str, Any]
+    further: np.ndarray | None
+
+
 @dataclass(frozen=True)
 class Further:
     """Further numbers of each review in each condition.
@@ -72,7 +87,6 @@ def intervene(
     identity: Mapping[str, str],
     token_budget: int,
     further: Further | None = None,
-    finished: Finished | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Run reviews through a model in every condition.
 
@@ -83,7 +97,6 @@ def intervene(
         identity: `model` and `variant`, for the tables.
         token_budget: most tokens of whole reviews in a pass; where memory runs out, it halves.
         further: what else is measured, and where it is put.
-        finished: what an attempt before has found, which is not run again; what is found is added.
 
     Returns:
         Metrics by layer (`INTERVENED_SCHEMA`) and doses (`DOSES_SCHEMA`), by condition and review. A review that is too
@@ -98,26 +111,19 @@ def intervene(
     shape = (len(conditions), len(reviews.names), reviews.model.n_blocks + 1, len(cells(metrics)))
     values, untouched_values = np.full(shape, np.nan), np.full(shape, np.nan)
     doses: dict[tuple[int, int], dict[str, Any]] = {}
-    pending: deque[list[tuple[int, int, Future[Found]]]] = deque()
+    pending: deque[list[tuple[int, int, Future[_Found]]]] = deque()
 
     def run_pack(indices: range) -> None:
         pack = reviews.part(indices)
         fitting = [[place for place in range(len(indices)) if fits(one, pack, place)] for one in conditions]
-        known = [
-            finished is not None and all((one.key, pack.names[place]) in finished for place in places)
-            for one, places in zip(conditions, fitting, strict=True)
-        ]
-        untouched = None if all(known) else pack.through()
+        untouched = pack.through()
 
         @cache
         def read_untouched(review: int, massive: frozenset[int]) -> np.ndarray:
             return read(untouched.states_of(review), massive, metrics)
 
         for number, condition in enumerate(conditions):
-            if known[number]:
-                for place in fitting[number]:
-                    keep(number, indices[place], finished[condition.key, pack.names[place]])
-            elif fitting[number]:
+            if fitting[number]:
                 run_condition(number, condition, indices, fitting[number], pack, untouched, read_untouched)
             advance(len(pack.token_ids), condition.key)
 
@@ -137,11 +143,11 @@ def intervene(
         after = before if condition.kind == UNTOUCHED else apply(condition, part, before)
         damages = damage(before, after, part.token_ids)
 
-        def measure(place: int, review: int) -> Found:
+        def measure(place: int, review: int) -> _Found:
             _refuse_overflow(after, place, condition, part.names[place], identity)
             massive = (before.massive_of(place) | after.massive_of(place)) - {0}
             own = read_untouched(review, massive)
-            return Found(
+            return _Found(
                 own if after is before else read(after.states_of(place), massive, metrics),
                 own,
                 _dose(condition, before, after, place, damages),
@@ -157,15 +163,10 @@ def intervene(
         while pending and (len(pending) > most or all(task.done() for *_, task in pending[0])):
             for number, review, task in pending.popleft():
                 found = task.result()
-                if finished is not None:
-                    finished.put(conditions[number].key, reviews.names[review], found)
-                keep(number, review, found)
-
-    def keep(number: int, review: int, found: Found) -> None:
-        values[number, review], untouched_values[number, review] = found.values, found.untouched
-        doses[number, review] = found.dose
-        if further is not None:
-            further.found[conditions[number].key, reviews.names[review]] = found.further
+                values[number, review], untouched_values[number, review] = found.values, found.untouched
+                doses[number, review] = found.dose
+                if further is not None:
+                    further.found[conditions[number].key, reviews.names[review]] = found.further
 
     with progress(len(conditions) * sum(reviews.lengths), "tokens") as advance, _beside(reviews.model) as beside:
         run_packs(reviews.model.device, reviews.lengths, token_budget, run_pack, shown=False)

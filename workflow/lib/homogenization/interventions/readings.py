@@ -8,9 +8,9 @@ from torch import Tensor
 
 from homogenization.interventions.cells import AFTER_QUARTER, CENTRED, COSINE, TO_FIRST, VIEWS, cells
 from homogenization.interventions.patterns import quarter
-from homogenization.measures.directions import mean_cosine, norms, unit_rows
 from homogenization.measures.massive import are_massive
 from homogenization.measures.spectra import singular_values
+from homogenization.metrics.cosines import mean_cosine, norms, unit_rows
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 

@@ -6,8 +6,8 @@ copy in float64: elsewhere the weights keep their type, from which float64 is ex
 float32 by itself, which is prevented here.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 from homogenization.interventions.readings import massive_tokens
 from homogenization.measures.blocks import Layout, points_taken
+from homogenization.models.widening import numbers_of, outside_of, widen, widen_while_running, widened
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.attention import AttentionMap, PackedPass, attending_to
 from homogenization.states.network import PackedModel, run_packed
@@ -47,44 +48,9 @@ def in_float64(model: PackedModel) -> PackedModel:
     device = {"device": "cpu"} if model.device.type == "mps" else {}
     model.network.set_experts_implementation("eager")  # other kernels of a mixture of experts know no float64
     model.network.to(**device).requires_grad_(False)
-    of_blocks = {id(tensor) for tensor in _numbers_of(model.blocks)}
-    _widen(tensor for tensor in _numbers_of(model.network) if id(tensor) not in of_blocks)
-    for block in model.blocks:
-        running = ExitStack()
-        block.register_forward_pre_hook(partial(_opened, running))
-        block.register_forward_hook(partial(_closed, running), always_call=True)
+    widen(outside_of(model.blocks, model.network), torch.float64)
+    widen_while_running(model.blocks, torch.float64)
     return model
-
-
-def _opened(running: ExitStack, block: torch.nn.Module, _inputs: tuple) -> None:
-    running.enter_context(_widened(block))
-
-
-def _closed(running: ExitStack, *_: Any) -> None:
-    running.close()
-
-
-@contextmanager
-def _widened(module: torch.nn.Module) -> Iterator[None]:
-    """A context in which the module's weights are float64."""
-    own = [(tensor, tensor.data) for tensor in _numbers_of(module)]
-    try:
-        _widen(tensor for tensor, _ in own)
-        yield
-    finally:
-        for tensor, data in own:
-            tensor.data = data
-
-
-def _widen(tensors: Iterable[torch.Tensor]) -> None:
-    with torch.inference_mode(False):  # the numbers are to serve in a backward pass too
-        for tensor in tensors:
-            tensor.data = tensor.data.double()
-
-
-def _numbers_of(module: torch.nn.Module) -> list[torch.Tensor]:
-    """Parameters and buffers of a float type."""
-    return [tensor for tensor in (*module.parameters(), *module.buffers()) if tensor.is_floating_point()]
 
 
 @dataclass(frozen=True)
@@ -164,7 +130,7 @@ class Recorded:
         packed_pass = PackedPass(model.architecture, model.block_of, [0, len(entering)], None, through)
         alone = replace(model, blocks=model.blocks[index : index + 1])
         points = nullcontext() if layout is None else points_taken(alone, layout, take)
-        with _widened(block):
+        with widened(numbers_of(block), torch.float64):
             with InFloat64(), attending_to(packed_pass), points:
                 output = _stream(block(entering[None], *positional, **named))[0]
             kept = {}

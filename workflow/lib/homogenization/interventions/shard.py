@@ -1,7 +1,6 @@
 """The job of one model, variant and shard: reviews in every condition, less what an earlier run has computed."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,13 +9,11 @@ import polars as pl
 
 from homogenization.interventions.cache import stamp, update_tables
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
-from homogenization.interventions.finished import Finished
 from homogenization.interventions.intervened import Further, check_conditions, intervene
 from homogenization.interventions.schedule import Pack
 from homogenization.interventions.schemas import DELIVERED_SCHEMA, SLOPES_SCHEMA
-from homogenization.interventions.slopes import KeptReviews, slopes_tables
+from homogenization.interventions.slopes import slopes_tables
 from homogenization.interventions.templates import templates_of_reviews
-from homogenization.run.journal import Journal
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import windows, with_originals
@@ -126,18 +123,13 @@ def job_of_shard(
 
 
 def run_new(
-    model: LanguageModel,
-    job: Job,
-    journal: Journal,
-    known: Collection[str],
-    further: Further | None = None,
+    model: LanguageModel, job: Job, known: Collection[str], further: Further | None = None
 ) -> dict[str, pl.DataFrame]:
     """The tables `metrics` and `doses` of the conditions that are not `known`.
 
     Args:
         model: language model, with its head, or encoder.
         job: what it reads.
-        journal: what an attempt before has found of them, which is not run again; what is found is added.
         known: keys of conditions.
         further: as in `intervene`; it may hold the untouched run, known or not.
     """
@@ -145,25 +137,15 @@ def run_new(
         check_against_eager(model.packed, max(job.reviews.lengths), record_attention=True)
     # doses are measured against the untouched model, whose rows may be there already
     new = [one for one in job.conditions if one.key not in known or one.kind == UNTOUCHED]
-    finished = Finished(journal, job.stamps)
-    made = intervene(job.reviews, new, job.metrics, job.identity, job.token_budget, further, finished)
+    made = intervene(job.reviews, new, job.metrics, job.identity, job.token_budget, further)
     fresh = [table.filter(~pl.col("condition").is_in(list(known))) for table in made]
     return dict(zip(("metrics", "doses"), fresh, strict=True))
-
-
-@contextmanager
-def journal_beside(path: str) -> Iterator[Journal]:
-    """The journal of a job, beside one of its tables; it is removed when all is written."""
-    journal = Journal(f"{path}.unfinished")
-    yield journal
-    journal.remove()
 
 
 def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str, str]) -> None:
     """Write the tables of a shard: metrics, doses, slopes, and what patterns deliver.
 
-    Rows of an earlier run stay, condition by condition, where weights, texts, code and all else are the same. An
-    attempt that is killed leaves what it has found in a journal, from which the next goes on.
+    Rows of an earlier run stay, condition by condition, where weights, texts, code and all else are the same.
 
     Args:
         model: language model, with its head, or encoder.
@@ -182,18 +164,16 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     slopes = params.slopes or {"patterns": [], "metrics": []}
     stamps = dict.fromkeys(slopes["patterns"], stamp(**job.dependencies, metrics=slopes["metrics"]))
     by_pattern = {name: paths[name] for name in ("slopes", "delivered")}
-    with journal_beside(paths["metrics"]) as journal:
-        update_tables(by_condition, job.stamps, "condition", partial(run_new, model, job, journal), job.metadata)
-        update_tables(by_pattern, stamps, "pattern", partial(_new_slopes, model, job, journal, slopes), job.metadata)
+    update_tables(by_condition, job.stamps, "condition", partial(run_new, model, job), job.metadata)
+    update_tables(by_pattern, stamps, "pattern", partial(_new_slopes, model, job, slopes), job.metadata)
 
 
 def _new_slopes(
-    model: LanguageModel, job: Job, journal: Journal, slopes: Mapping[str, Sequence[str]], known: Collection[str]
+    model: LanguageModel, job: Job, slopes: Mapping[str, Sequence[str]], known: Collection[str]
 ) -> dict[str, pl.DataFrame]:
     """The tables `slopes` and `delivered` of the patterns that are not `known`; it leaves the network in float64."""
     new = [pattern for pattern in slopes["patterns"] if pattern not in known]
     if not new or not len(job.reviews.names):
         return {"slopes": pl.DataFrame(schema=SLOPES_SCHEMA), "delivered": pl.DataFrame(schema=DELIVERED_SCHEMA)}
-    kept = KeptReviews(journal, stamp(**job.dependencies, metrics=slopes["metrics"], patterns=new))
-    tables = slopes_tables(model.packed, job.reviews, new, slopes["metrics"], job.identity, kept)
+    tables = slopes_tables(model.packed, job.reviews, new, slopes["metrics"], job.identity)
     return dict(zip(("slopes", "delivered"), tables, strict=True))

@@ -6,10 +6,8 @@ block by block, and so the slopes of all patterns. Everything is float64.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import polars as pl
@@ -27,7 +25,6 @@ from homogenization.measures.blocks import known_layout
 from homogenization.metrics.differentiable import DIFFERENTIABLE
 from homogenization.models.devices import ran_out_of_memory
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.journal import Journal
 from homogenization.run.progress import progress
 from homogenization.states.network import PackedModel
 
@@ -72,28 +69,6 @@ def _by_tokens(metric: str, view: str, rows: torch.Tensor, tokens: torch.Tensor)
     return torch.autograd.grad(DIFFERENTIABLE[metric](rows, view == CENTRED), tokens, retain_graph=True)[0]
 
 
-@dataclass(frozen=True)
-class KeptReviews:
-    """Reviews whose slopes an attempt before has found.
-
-    Attributes:
-        journal: file of the pieces.
-        stamp: hash of all that slopes depend on besides the review.
-    """
-
-    journal: Journal
-    stamp: str
-
-    def found(self, review: str, measure: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        """What the journal holds of a review, or what `measure` gives, which is added."""
-        key = (self.stamp, "slopes", review)
-        if key in self.journal:
-            return self.journal.get(key)
-        arrays = measure()
-        self.journal.put(key, arrays)
-        return arrays
-
-
 @contextmanager
 def _fitting(review: str, model: PackedModel) -> Iterator[None]:
     """A context whose errors for a full memory name the cure: a review can't be halved."""
@@ -114,7 +89,6 @@ def slopes_tables(
     patterns: Sequence[str],
     metrics: Sequence[str],
     identity: Mapping[str, str],
-    kept: KeptReviews | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`slopes_of_review` and `delivered_of_review` of all reviews.
 
@@ -124,7 +98,6 @@ def slopes_tables(
         patterns: names of P.
         metrics: names of `DIFFERENTIABLE`.
         identity: `model` and `variant`, for the tables.
-        kept: reviews that are not measured again.
 
     Returns:
         The tables `SLOPES_SCHEMA`, by review, block, pattern and cell, and `DELIVERED_SCHEMA`, by review, block and
@@ -142,18 +115,12 @@ def slopes_tables(
             model.architecture,
         )
 
-    def measure(name: str, ids: np.ndarray, draw: bytes) -> dict[str, np.ndarray]:
-        with _fitting(f"review {name} of {len(ids)} tokens", model):
-            recorded = record(model, ids, layout)
-            found = {"slopes": slopes_of_review(recorded, draw, patterns, metrics)}
-            return found | ({"delivered": delivered_of_review(recorded, draw, delivering)} if layout else {})
-
     with progress(sum(reviews.lengths), "tokens") as advance:
         for name, ids, draw in zip(reviews.names, reviews.texts, reviews.draws, strict=True):
-            of_review = partial(measure, name, ids, draw)
-            found = of_review() if kept is None else kept.found(name, of_review)
-            slopes.append(found["slopes"])
-            delivered += [found["delivered"]] if layout else []
+            with _fitting(f"review {name} of {len(ids)} tokens", model):
+                recorded = record(model, ids, layout)
+                slopes.append(slopes_of_review(recorded, draw, patterns, metrics))
+                delivered += [delivered_of_review(recorded, draw, delivering)] if layout else []
             advance(len(ids))
     views, measured = zip(*cells(metrics), strict=True)
     by_block = {"review_id": reviews.names}, {"block": range(1, model.n_blocks + 1)}

@@ -1,6 +1,7 @@
 """A pass of reviews through a model that measures how alike tokens are at every point of every block."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,11 @@ import polars as pl
 import torch
 
 from homogenization.measures.alignment import NUMBERS, TOKEN_VIEWS, token_alignment
-from homogenization.measures.batched_alignment import BatchedAlignment
 from homogenization.measures.blocks import Layout, check_sums, find_layout, points_taken
+from homogenization.measures.device_tokens import tokens_of
 from homogenization.measures.reviews import with_origin
+from homogenization.measures.views import TokenGram
+from homogenization.measures.workers import Workers
 from homogenization.models.tokens import Tokens
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.check import check_against_eager
@@ -44,6 +47,7 @@ def component_states(
     identity: Mapping[str, str],
     token_budget: int,
     originals: Sequence[str] | None = None,
+    workers: Workers | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
     """Run `model` over reviews and measure the tokens at every point of every block.
 
@@ -56,6 +60,7 @@ def component_states(
             runs out, the budget halves for the rest of the run.
         originals: original texts, in the same order, which decide where a long review is cut; None where the texts are
             the originals.
+        workers: who measures reviews; None: the caller.
 
     Returns:
         The table (`COMPONENT_STATES_SCHEMA`), by layer, point (in the order of the block), view and review; and its
@@ -76,9 +81,9 @@ def component_states(
     numbers = np.full(shape, np.nan)
 
     def run_pack(pack: range) -> None:
-        for keys, measured in _measure(model, layout, tokens, pack, review_ids, identity):
-            for (layer, point), of_point in zip(keys, measured, strict=True):
-                numbers[layer - 1, points[point], ..., pack.start : pack.stop] = of_point
+        measured = _measure(model, layout, tokens, pack, review_ids, identity, workers or Workers(0))
+        for layer, point, future in measured:
+            numbers[layer - 1, points[point], ..., pack.start : pack.stop] = np.moveaxis(future.result(), 0, -1)
 
     run_packs(model.packed.device, tokens.lengths.tolist(), token_budget, run_pack)
     table = _table(numbers, list(points), review_ids, tokens.lengths, model.packed.width)
@@ -95,52 +100,37 @@ def _measure(
     pack: range,
     review_ids: Sequence[str],
     identity: Mapping[str, str],
-) -> list[tuple[list[tuple[int, str]], np.ndarray]]:
-    """`token_alignment` from one forward pass over the reviews of `pack`: layers and points, and their numbers.
+    workers: Workers,
+) -> list[tuple[int, str, Future]]:
+    """`token_alignment` from one forward pass over the reviews of `pack`: layers and points, and what is to come.
 
-    A GPU is read back at the end alone, once for flags and once for numbers; each GPU has its own blocks.
+    Of each of them, (reviews, views, numbers).
     """
     span = tokens.span(pack)
     lengths = tokens.lengths[pack.start : pack.stop].tolist()
-    measured: list[tuple[list[tuple[int, str]], np.ndarray]] = []
-    on_devices: dict[torch.device, tuple[BatchedAlignment, list[tuple[int, str]], list[torch.Tensor]]] = {}
+    measured: list[tuple[int, str, Future]] = []
 
     def take(layer: int, point: str, states: torch.Tensor) -> None:
         finite = torch.isfinite(states).all(dim=1)
-        if not _is_gpu(states.device):
-            refuse_overflow([(layer, point)], finite[None])
-            measured.append(([(layer, point)], token_alignment(states, lengths).numpy()[None]))
-            return
-        if states.device not in on_devices:
-            on_devices[states.device] = BatchedAlignment(lengths, states.device), [], []
-        batches, keys, flags = on_devices[states.device]
-        batches.add(states)
-        keys.append((layer, point))
-        flags.append(finite)
-
-    def refuse_overflow(keys: Sequence[tuple[int, str]], finite: torch.Tensor) -> None:
-        """Refuse points of which a token is not finite, by flags (points, tokens) in memory."""
-        for (layer, point), of_tokens in zip(keys, finite, strict=True):
-            if not of_tokens.all():
-                token = span.start + int(of_tokens.int().argmin())
-                review = review_ids[np.searchsorted(tokens.review_offsets, token, side="right") - 1]
-                raise HomogenizationError(
-                    f"{', '.join(f'{name} {value}' for name, value in identity.items())}, review {review}: {point} of "
-                    f"block {layer} is not finite. float16 overflows at 65504: set 'dtype' of this model to bfloat16 "
-                    "or float32."
-                )
+        if not finite.all():
+            token = span.start + int(finite.int().argmin())
+            review = review_ids[np.searchsorted(tokens.review_offsets, token, side="right") - 1]
+            raise HomogenizationError(
+                f"{', '.join(f'{name} {value}' for name, value in identity.items())}, review {review}: {point} of "
+                f"block {layer} is not finite. float16 overflows at 65504: set 'dtype' of this model to bfloat16 "
+                "or float32."
+            )
+        reviews = list(tokens_of(states.split(lengths), [()] * len(lengths)))
+        measured.append((layer, point, workers.submit(_alignments, reviews)))
 
     with points_taken(model.packed, layout, take):
         run_packed(model.packed, tokens.token_ids[span], lengths, False, lambda _layer, _states: None)
-    for batches, keys, flags in on_devices.values():
-        refuse_overflow(keys, torch.stack(flags).cpu())
-        measured.append((keys, batches.numbers().cpu().numpy()))
     return measured
 
 
-def _is_gpu(device: torch.device) -> bool:
-    """Whether a device has float64 and likes all reviews at once."""
-    return device.type == "cuda"
+def _alignments(reviews: Sequence[TokenGram]) -> np.ndarray:
+    """The numbers of reviews at one point; in a worker."""
+    return np.stack([token_alignment(review) for review in reviews])
 
 
 def _table(

@@ -13,7 +13,6 @@ import logging
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
 
@@ -23,17 +22,19 @@ import torch
 from homogenization.measures.mauve import (
     EXPLAINED_VARIANCE,
     MAX_ITERATIONS,
+    Clouds,
     Halves,
+    Layer,
+    clouds_of,
     drawn_centres,
-    frontier_area,
+    hash_weights,
+    hashes,
     leading_components,
-    of_pair,
-    pairs_of,
-    union,
+    mauve,
+    values_on_cpu,
 )
-from homogenization.measures.reviews import OVERFLOW, Each
+from homogenization.measures.reviews import Each
 from homogenization.models.devices import ran_out_of_memory
-from homogenization.run.errors import HomogenizationError
 from homogenization.states.held import HeldStates
 
 _FAST_IN_FLOAT64 = {(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)}  # compute capabilities: P100, V100, A100, H100, B200
@@ -41,8 +42,6 @@ _STEPS = 4  # of subspace iteration
 _HELD_VARIANCE = 0.95  # of a subspace whose components count; less, and all components are computed
 _SHIFT = 1e-13  # of the trace; with it, a Gram matrix of any columns has a Cholesky factor
 _BYTES = 4e9  # of the pairs of clouds that go through products together
-_HASHED_TOKENS = 4096
-_NAMES = ("layer_from", "layer_to", "kind", "seed")  # of a pair of clouds
 
 logger = logging.getLogger(__name__)
 
@@ -50,21 +49,6 @@ logger = logging.getLogger(__name__)
 def is_fast(device: torch.device) -> bool:
     """Whether MAUVE is computed on `device`: a CUDA device with units for float64, which few have."""
     return device.type == "cuda" and torch.cuda.get_device_capability(device) in _FAST_IN_FLOAT64
-
-
-@dataclass(frozen=True)
-class _Clouds:
-    """Pairs of clouds of the same layers, one for each of some seeds.
-
-    Attributes:
-        names: `layer_from`, `layer_to`, `kind` and `seed` of each pair.
-        rows: (pairs, 2 m, d) float32, unit rows of the first cloud and then of the second.
-        kinds: (pairs, 2 m) int64, `mauve.kinds_of` the rows of each pair.
-    """
-
-    names: Sequence[dict[str, Any]]
-    rows: torch.Tensor
-    kinds: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -124,8 +108,7 @@ def values(
             f"{torch.cuda.mem_get_info(device)[0] / 2**30:.1f} GiB are free" if device.type == "cuda" else "it is full",
             f"{together} seeds go together" if together else "the CPU computes it. Lower mauve.n_tokens to avoid this",
         )
-    left = (pair for pair in pairs_of(states, halves) if pair[:4] not in done)
-    yield from each(partial(of_pair, n_clusters=n_clusters, scale=scale), left)
+    yield from values_on_cpu(states, halves, n_clusters, scale, each, done)
 
 
 def _release(device: torch.device) -> None:
@@ -152,11 +135,16 @@ def _on_device(
     done: Collection[tuple[Any, ...]],
 ) -> Iterator[tuple[dict[str, Any], float]]:
     """The `values` of the pairs of clouds that are not `done`, so many seeds together."""
-    waiting: deque[tuple[_Clouds, _Space]] = deque()
+    waiting: deque[tuple[Clouds, _Space]] = deque()
+
+    def read(layer: int, tokens: np.ndarray) -> Layer:
+        rows = states.stored(layer, tokens).to(device).float()
+        weights = torch.from_numpy(hash_weights(rows.shape[1])).to(device)
+        return rows, hashes(rows.view(torch.int32), weights)
 
     def problems() -> Iterator[tuple[np.ndarray, float]]:
-        for clouds in _clouds(states, device, halves, together, done):
-            space = _space(clouds.rows)
+        for clouds in clouds_of(read, states.layers, halves, together, done):
+            space = _space(torch.cat([clouds.first, clouds.second], dim=1))
             waiting.append((clouds, space))
             yield from space.problems
 
@@ -164,74 +152,11 @@ def _on_device(
     for first in found:
         clouds, space = waiting.popleft()
         components = [first, *islice(found, len(clouds.names) - 1)]
-        starts = [list(drawn_centres(*of, n_clusters)) for of in zip(clouds.kinds, _seeds(clouds), strict=True)]
+        seeds = [names["seed"] for names in clouds.names]
+        starts = [list(drawn_centres(*of, n_clusters)) for of in zip(clouds.kinds, seeds, strict=True)]
         labels = k_means(scores(space, components), starts, n_clusters)
         for names, of_names in zip(clouds.names, labels, strict=True):
-            yield names, frontier_area(*_histograms(of_names, n_clusters), scale)
-
-
-def _seeds(clouds: _Clouds) -> list[int]:
-    return [names["seed"] for names in clouds.names]
-
-
-def _histograms(labels: np.ndarray, n_clusters: int) -> Iterator[np.ndarray]:
-    return (np.bincount(half, minlength=n_clusters) / len(half) for half in np.split(labels, 2))
-
-
-def _clouds(
-    states: HeldStates, device: torch.device, halves: Halves, together: int, done: Collection[tuple[Any, ...]]
-) -> Iterator[_Clouds]:
-    """The pairs of clouds of every layer, with itself and with the one before it, that are not `done`."""
-    read = union(halves)
-    # (seeds, 2, m) places of the halves among the tokens that are read
-    drawn = np.stack([[np.searchsorted(read, half) for half in pair] for pair in halves.values()])
-    tokens = lru_cache(maxsize=2)(partial(_tokens, states, device, read=read))
-    for layer in states.layers:
-        for other, kind in ((layer - 1, "consecutive"), (layer, "null")):
-            if other not in states.layers:
-                continue
-            pairs = [(other, layer, kind, seed) for seed in halves]
-            left = [place for place, pair in enumerate(pairs) if pair not in done]
-            for start in range(0, len(left), together):
-                part = left[start : start + together]
-                names = [dict(zip(_NAMES, pairs[place], strict=True)) for place in part]
-                yield _Clouds(names, *_pair(tokens(other), tokens(layer), drawn[part]))
-
-
-def _tokens(
-    states: HeldStates, device: torch.device, layer: int, read: np.ndarray
-) -> tuple[torch.Tensor, np.ndarray, int]:
-    """Unit rows of the tokens at a layer, (tokens, d) float32; the number of the kind of each; and the layer."""
-    stored = states.stored(layer, read).to(device)
-    rows = stored.float()
-    lengths = rows.norm(dim=1, keepdim=True)
-    units = rows / (lengths + (lengths == 0))
-    if not bool(units.isfinite().all()):
-        raise HomogenizationError(f"layer {layer}: states that are not finite. {OVERFLOW}")
-    return units, _kinds(stored), layer
-
-
-def _kinds(stored: torch.Tensor) -> np.ndarray:
-    """(n,) number of the kind of each row (n, d); equal rows are of one kind.
-
-    Sums of integers do not depend on their order, so that equal rows have equal sums; those of others are 64 random
-    bits.
-    """
-    bits = stored.view({2: torch.int16, 4: torch.int32}[stored.element_size()])
-    random = np.random.default_rng(0).integers(np.iinfo(np.int64).min, np.iinfo(np.int64).max, bits.shape[1])
-    weights = torch.from_numpy(random).to(bits.device)
-    sums = [(part.long() * weights).sum(dim=1) for part in bits.split(_HASHED_TOKENS)]
-    return np.unique(torch.cat(sums).cpu().numpy(), return_inverse=True)[1]
-
-
-def _pair(
-    first: tuple[torch.Tensor, np.ndarray, int], second: tuple[torch.Tensor, np.ndarray, int], drawn: np.ndarray
-) -> tuple[torch.Tensor, np.ndarray]:
-    """`rows` and `kinds` of `_Clouds`: the first halves of `first`, and the second halves of `second`."""
-    places = torch.from_numpy(drawn).to(first[0].device)
-    rows = torch.cat([first[0][places[:, 0]], second[0][places[:, 1]]], dim=1)
-    others = second[1] + (len(first[1]) if first[2] != second[2] else 0)
-    return rows, np.concatenate([first[1][drawn[:, 0]], others[drawn[:, 1]]], axis=1)
+            yield names, mauve(of_names, n_clusters, scale)
 
 
 def _space(rows: torch.Tensor) -> _Space:

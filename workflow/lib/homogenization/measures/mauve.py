@@ -6,8 +6,10 @@ one distribution give .94 to .97 rather than 1, and values vary with the seed: c
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,8 @@ import polars as pl
 from scipy.linalg import LinAlgError, eigh
 from sklearn.cluster import KMeans
 
-from homogenization.measures.directions import unit_rows
 from homogenization.measures.reviews import OVERFLOW, Each, TokenStates, measured_table
+from homogenization.metrics.cosines import unit_rows
 from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.variants import ORIGINAL
@@ -26,6 +28,8 @@ _STARTS = 5
 MAX_ITERATIONS = 100
 _TOKENS_PER_CLUSTER = 10
 _MIN_TOKENS = 20  # in each half: two clusters
+_HASHED_TOKENS = 4096
+_NAMES = ("layer_from", "layer_to", "kind", "seed")  # of a pair of clouds
 
 #: A row for each pair of layers, kind and seed.
 MAUVE_SCHEMA = {
@@ -38,11 +42,27 @@ MAUVE_SCHEMA = {
     "n_clusters": pl.Int64,  #: clusters of both together
 }
 SCHEMAS = (MAUVE_SCHEMA,)
-# layers, kind, seed, and unit rows of two clouds
-Pair = tuple[int, int, str, int, np.ndarray, np.ndarray]
 Halves = dict[int, tuple[np.ndarray, np.ndarray]]  # drawn tokens by seed
+# tokens of a layer (n, d), float32 of numpy or torch; and for each a number that equal ones alone share
+Layer = tuple[Any, np.ndarray]
 # of drawn tokens, clusters and scale: what tells each pair of clouds apart, and its MAUVE
 Values = Callable[[Halves, int, float], Iterable[tuple[dict[str, Any], float]]]
+
+
+@dataclass(frozen=True)
+class Clouds:
+    """Pairs of clouds of the same layers, one for each of some seeds.
+
+    Attributes:
+        names: `layer_from`, `layer_to`, `kind` and `seed` of each pair.
+        first, second: (pairs, m, d) unit rows, float32 of numpy or torch.
+        kinds: (pairs, 2 m) int64; equal tokens are of one kind.
+    """
+
+    names: Sequence[dict[str, Any]]
+    first: Any
+    second: Any
+    kinds: np.ndarray
 
 
 def frontier_area(p: np.ndarray, q: np.ndarray, scale: float = 5.0, n_points: int = 25) -> float:
@@ -107,25 +127,6 @@ def leading_components(
     return variances[:k], vectors[:, :k]
 
 
-def quantise(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Histograms (n_clusters,) of two clouds of unit rows, (n, d) and (m, d) float32, over joint k-means clusters."""
-    rows = np.concatenate([first, second])
-    labels = clustered(principal_components(rows), kinds_of(rows), n_clusters, seed)
-    histograms = [
-        np.bincount(part, minlength=n_clusters) / len(part) for part in (labels[: len(first)], labels[len(first) :])
-    ]
-    return histograms[0], histograms[1]
-
-
-def kinds_of(rows: np.ndarray) -> np.ndarray:
-    """(n,) number of the kind of each row (n, d); equal rows are of one kind."""
-    # the first element alone mostly tells all rows apart, and whole rows take long to compare
-    _, kinds = np.unique(rows[:, 0], return_inverse=True)
-    if kinds.max() + 1 < len(rows):
-        _, kinds = np.unique(rows, axis=0, return_inverse=True)
-    return kinds
-
-
 def clustered(scores: np.ndarray, kinds: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
     """(n,) cluster of each row of `scores`: the best of several k-means, each from rows drawn as first centres.
 
@@ -135,8 +136,8 @@ def clustered(scores: np.ndarray, kinds: np.ndarray, n_clusters: int, seed: int)
 
     Args:
         scores: (n, k) principal components.
-        kinds: (n,) `kinds_of` the rows that have these scores. Scores of equal rows may differ in the last bit, since
-            the kernels of some processors take the last rows of a matrix product by other instructions.
+        kinds: (n,) kinds of the rows that have these scores (`Clouds`). Scores of equal rows may differ in the last
+            bit, since the kernels of some processors take the last rows of a matrix product by other instructions.
         n_clusters: number of clusters.
         seed: seed of the drawn rows.
     """
@@ -158,9 +159,18 @@ def drawn_centres(kinds: np.ndarray, seed: int, n_clusters: int) -> Iterator[np.
         yield drawn[first_of_its_kind[:n_clusters]]
 
 
-def mauve(first: np.ndarray, second: np.ndarray, n_clusters: int, seed: int, scale: float = 5.0) -> float:
-    """MAUVE of two clouds of unit rows, (n, d) and (m, d) float32."""
-    return frontier_area(*quantise(first, second, n_clusters, seed), scale)
+def mauve(labels: np.ndarray, n_clusters: int, scale: float = 5.0) -> float:
+    """MAUVE of two clouds, from the clusters (2 m,) of the rows of the first one and then of the second."""
+    return frontier_area(*(np.bincount(half, minlength=n_clusters) / len(half) for half in np.split(labels, 2)), scale)
+
+
+def values_of(clouds: Clouds, n_clusters: int, scale: float) -> list[tuple[dict[str, Any], float]]:
+    """What tells each pair of clouds apart, and its MAUVE; in a worker."""
+    found = []
+    for names, *pair, kinds in zip(clouds.names, clouds.first, clouds.second, clouds.kinds, strict=True):
+        labels = clustered(principal_components(np.concatenate(pair)), kinds, n_clusters, names["seed"])
+        found.append((names, mauve(labels, n_clusters, scale)))
+    return found
 
 
 def draw_halves(n_available: int, n_tokens: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -227,20 +237,23 @@ def _rows(
         return
     size = len(next(iter(halves.values()))[0])
     n_clusters = max(2, round(size / _TOKENS_PER_CLUSTER))
-    if values is None:
-        found = each(partial(of_pair, n_clusters=n_clusters, scale=scale), pairs_of(store, halves))
-    else:
-        found = values(halves, n_clusters, scale)
+    found = values(halves, n_clusters, scale) if values else values_on_cpu(store, halves, n_clusters, scale, each)
     for pair, value in found:
         print("layer {layer_from} to {layer_to}, seed {seed}, {kind}: ".format(**pair) + f"{value:.4f}", flush=True)
         yield {**pair, "mauve": value, "n_tokens": size, "n_clusters": n_clusters}
 
 
-def of_pair(pair: Pair, n_clusters: int, scale: float) -> tuple[dict[str, Any], float]:
-    """What tells a pair of clouds apart, and its MAUVE; in a worker."""
-    *names, first, second = pair
-    about = dict(zip(("layer_from", "layer_to", "kind", "seed"), names, strict=True))
-    return about, mauve(first, second, n_clusters, about["seed"], scale)
+def values_on_cpu(
+    states: TokenStates, halves: Halves, n_clusters: int, scale: float, each: Each, done: Container[tuple] = ()
+) -> Iterator[tuple[dict[str, Any], float]]:
+    """What tells each pair of clouds apart, and its MAUVE, but for those that are `done`; arguments as in `measure`."""
+
+    def read(layer: int, tokens: np.ndarray) -> Layer:
+        rows = states.residual_stream(layer, tokens)
+        return rows, hashes(rows.view(np.int32), hash_weights(rows.shape[1]))
+
+    one_by_one = clouds_of(read, states.layers, halves, 1, done)
+    yield from chain.from_iterable(each(partial(values_of, n_clusters=n_clusters, scale=scale), one_by_one))
 
 
 def _halves(states: TokenStates, n_tokens: int | None, seeds: Sequence[int]) -> Halves:
@@ -258,20 +271,65 @@ def union(halves: Halves) -> np.ndarray:
     )
 
 
-def pairs_of(store: TokenStates, halves: Halves) -> Iterator[Pair]:
-    """Yield (layer_from, layer_to, kind, seed, unit rows, unit rows), float32; each layer is read once."""
-    read = union(halves)
-    places = {seed: [np.searchsorted(read, half) for half in pair] for seed, pair in halves.items()}
-    previous: dict[int, np.ndarray] = {}
-    for layer in store.layers:
-        if layer - 1 not in store.layers:
-            previous.clear()
-        states = store.residual_stream(layer, read)
-        for seed, drawn in places.items():
-            first, second = (unit_rows(states[half]).astype(np.float32) for half in drawn)
-            if not (np.isfinite(first).all() and np.isfinite(second).all()):
-                raise HomogenizationError(f"layer {layer}: states that are not finite. {OVERFLOW}")
-            if seed in previous:
-                yield layer - 1, layer, "consecutive", seed, previous[seed], second
-            yield layer, layer, "null", seed, first, second
-            previous[seed] = first
+def hash_weights(width: int) -> np.ndarray:
+    """(width,) int64 random factors for `hashes`."""
+    bounds = np.iinfo(np.int64)
+    return np.random.default_rng(0).integers(bounds.min, bounds.max, width)
+
+
+def hashes(bits: Any, weights: Any) -> np.ndarray:
+    """(n,) int64 numbers of rows of integers (n, d), with as many `weights`, both of numpy or torch.
+
+    Sums of integers do not depend on their order, so that equal rows have equal ones; those of others are 64 random
+    bits.
+    """
+    parts = [(bits[at : at + _HASHED_TOKENS] * weights).sum(-1) for at in range(0, len(bits), _HASHED_TOKENS)]
+    return np.concatenate([part.cpu().numpy() if hasattr(part, "cpu") else part for part in parts])
+
+
+def clouds_of(
+    read: Callable[[int, np.ndarray], Layer],
+    layers: Sequence[int],
+    halves: Halves,
+    together: int,
+    done: Container[tuple[Any, ...]],
+) -> Iterator[Clouds]:
+    """The pairs of clouds of every layer, with itself and with the one before it, that are not `done`.
+
+    Args:
+        read: reads tokens of a layer; of each layer once.
+        layers: layers of the states, ascending.
+        halves: drawn tokens by seed.
+        together: pairs that go together.
+        done: layers, kind and seed of the pairs that are done.
+
+    Raises:
+        HomogenizationError: states that are not finite.
+    """
+    tokens = union(halves)
+    # (seeds, 2, m) places of the halves among the tokens that are read
+    drawn = np.stack([[np.searchsorted(tokens, half) for half in pair] for pair in halves.values()])
+    cached = lru_cache(maxsize=2)(partial(read, tokens=tokens))
+    for layer in layers:
+        for other, kind in ((layer - 1, "consecutive"), (layer, "null")):
+            pairs = [(other, layer, kind, seed) for seed in halves]
+            left = [place for place, pair in enumerate(pairs) if other in layers and pair not in done]
+            for start in range(0, len(left), together):
+                part = left[start : start + together]
+                clouds, numbers = [], []
+                for of_layer, half in ((other, 0), (layer, 1)):
+                    rows, hashed = cached(of_layer)
+                    clouds.append(_unit(rows[drawn[part, half]], of_layer))
+                    numbers.append(hashed[drawn[part, half]])
+                kinds = [np.unique(of_pair, return_inverse=True)[1] for of_pair in np.concatenate(numbers, axis=1)]
+                names = [dict(zip(_NAMES, pairs[place], strict=True)) for place in part]
+                yield Clouds(names, *clouds, np.stack(kinds))
+
+
+def _unit(rows: Any, layer: int) -> Any:
+    """Rows (..., n, d) of a layer scaled to length 1, float32."""
+    units = unit_rows(rows)
+    units = units.astype(np.float32) if isinstance(units, np.ndarray) else units
+    if not bool(abs(units).max() < np.inf):
+        raise HomogenizationError(f"layer {layer}: states that are not finite. {OVERFLOW}")
+    return units

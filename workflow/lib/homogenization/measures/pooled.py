@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.measures.directions import unit_rows
 from homogenization.measures.eigenvalues import symmetric_eigenvalues
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.reviews import OVERFLOW, Each, TokenStates, measured_table
 from homogenization.measures.views import look_of
+from homogenization.metrics.cosines import mean_of_pairs, unit_rows
 from homogenization.metrics.gram import roots_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.columns import columns
@@ -192,7 +192,7 @@ class Sums:
         self._means = means
         width = means.first.shape[1]
         self._gram: Any = np.zeros((width, width))
-        self._directions = {name: _Directions() for name in _views()}
+        self._directions: dict[str, tuple[Any, Any]] = dict.fromkeys(_views(), (0.0, 0))
         self._drawn: list[tuple[np.ndarray, np.ndarray]] = []
 
     def add(self, tokens: Any, is_first: np.ndarray, is_drawn: np.ndarray) -> None:
@@ -203,17 +203,18 @@ class Sums:
         if not isinstance(tokens, np.ndarray) and isinstance(self._gram, np.ndarray):
             self._gram = _like(tokens, self._gram)
         added = {
-            RAW: _Directions.sums_of(tokens),
-            RAW + _WITHOUT_FIRST: _Directions.sums_of(others),
-            CENTRED: _Directions.sums_of(tokens - mean),
-            CENTRED + _WITHOUT_FIRST: _Directions.sums_of(centred),
+            RAW: _directions(tokens),
+            RAW + _WITHOUT_FIRST: _directions(others),
+            CENTRED: _directions(tokens - mean),
+            CENTRED + _WITHOUT_FIRST: _directions(centred),
         }
         drawn = _on_host(_chosen(tokens, is_drawn)), is_first[is_drawn]
         product = centred.T @ centred
         # from here on nothing asks for memory of a device
         self._gram += product
-        for view, sums in added.items():
-            self._directions[view].add(*sums)
+        for view, (total, n_directed) in added.items():
+            total_before, n_before = self._directions[view]
+            self._directions[view] = total_before + total, n_before + n_directed
         self._drawn.append(drawn)
 
     def clouds(self) -> Iterator["_Cloud"]:
@@ -231,7 +232,8 @@ class Sums:
             n = n_others if view.endswith(_WITHOUT_FIRST) else n_tokens
             if n < 2:
                 continue
-            mean_cosine = self._directions[view].mean_cosine()
+            total, n_directed = map(_on_host, self._directions[view])
+            mean_cosine = float(mean_of_pairs(total @ total, n_directed, n))
             yield _Cloud(view, n, width, mean_cosine, grams.get(view), chosen.get(view, rows[:0]))
 
 
@@ -296,30 +298,7 @@ def _views() -> list[str]:
     return [base + suffix for base in (RAW, CENTRED) for suffix in ("", _WITHOUT_FIRST)]
 
 
-class _Directions:
-    """The sum of unit vectors, from which the mean cosine of all pairs follows (Godey et al. 2024)."""
-
-    def __init__(self) -> None:
-        self._sum: Any = 0.0
-        self._n, self._n_directions = 0, 0
-
-    @staticmethod
-    def sums_of(tokens: Any) -> tuple[Any, int, Any]:
-        """Of tokens (n, width): the sum of their unit vectors, their number, and that of tokens with a direction."""
-        if isinstance(tokens, np.ndarray):
-            units = unit_rows(tokens)
-        else:
-            lengths = tokens.norm(dim=1, keepdim=True)
-            units = tokens / (lengths + (lengths == 0))
-        return units.sum(axis=0), len(units), (units != 0).any(axis=1).sum()
-
-    def add(self, total: Any, n: int, n_directions: Any) -> None:
-        """Add what `sums_of` gives of further tokens; a zero token has no direction."""
-        self._sum = self._sum + total
-        self._n += n
-        self._n_directions = self._n_directions + n_directions
-
-    def mean_cosine(self) -> float:
-        """Mean of u_i . u_j over i != j."""
-        total, n_directions = _on_host(self._sum), _on_host(self._n_directions)
-        return float((total @ total - n_directions) / (self._n * (self._n - 1)))
+def _directions(tokens: Any) -> tuple[Any, Any]:
+    """Of tokens (n, width): the sum of their unit vectors, and the number of those that are not zero."""
+    units = unit_rows(tokens)
+    return units.sum(0), (units != 0).any(1).sum()

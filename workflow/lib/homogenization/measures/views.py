@@ -15,10 +15,11 @@ It imports numpy alone, because every parse of the Snakefile reads the names.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from homogenization.measures.directions import inverse, norms, unit_rows
+from homogenization.metrics.cosines import inverse, norms, unit_rows
 
 _WITHOUT_FIRST = "_without_first"
 # Above this ratio of the subtracted mean to a token's norm, undoing the subtraction would cost that token precision.
@@ -32,49 +33,73 @@ class TokenGram:
 
     The product is taken after the mean of all tokens but the first is subtracted. Everything else follows by adding
     the mean back or by scaling rows. These steps cancel nothing, whereas centring a product of uncentred rows loses
-    (mean / spread)^2 of the precision.
+    (mean / spread)^2 of the precision. Each number is computed once, when it is asked for.
 
     Attributes:
-        tokens: (n, d) float64, n >= 1.
+        tokens: (n, d) float64, n >= 1, of numpy. Or (reviews, n, d) of torch on any device: all else, but for `raw` and
+            what follows from it, then has this first axis too (`measures.device_tokens`). None where all else is known.
+        subsets: subsets that are known, by the bytes of their positions.
     """
 
-    def __init__(self, tokens: np.ndarray) -> None:
-        """Take `tokens`, (n, d) float64, n >= 1."""
+    def __init__(self, tokens: Any, **known: Any) -> None:
+        """Take `tokens`, and what is `known` of them by name."""
         self.tokens = tokens
+        self.subsets: dict[bytes, TokenGram] = {}
+        vars(self).update(known)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """Number of tokens, and width."""
-        return self.tokens.shape
+        return tuple(self.tokens.shape[-2:])
 
     def subset(self, positions: np.ndarray) -> "TokenGram":
         """The tokens at `positions`, (m,) int64, as a review of their own."""
-        return TokenGram(self.tokens[positions])
+        return self.subsets.get(positions.tobytes()) or TokenGram(self.tokens[positions])
 
     @cached_property
-    def mean(self) -> np.ndarray:
+    def mean(self) -> Any:
         """(d,) mean of all tokens but the first."""
         return _mean_without_first(self.tokens)
 
     @cached_property
-    def norms(self) -> np.ndarray:
+    def square(self) -> Any:
+        """Squared length of `mean`."""
+        return (self.mean * self.mean).sum(-1)
+
+    @cached_property
+    def norms(self) -> Any:
         """(n,) Euclidean norms of the tokens."""
         return norms(self.tokens)
 
     @cached_property
-    def shifted(self) -> np.ndarray:
+    def shifted(self) -> Any:
         """(n, n) inner products of the tokens minus the mean of all but the first."""
-        rows = self.tokens - self.mean
-        return rows @ rows.T  # numpy sees a symmetric product and does half the work
+        rows = self.tokens - self.mean[..., None, :]
+        return rows @ rows.mT  # numpy sees a symmetric product and does half the work
+
+    @cached_property
+    def along_mean(self) -> Any:
+        """(n,) inner products of the tokens with `mean`, less half of its `square`."""
+        return (self.tokens @ self.mean[..., None])[..., 0] - self.square[..., None] / 2
+
+    @property
+    def shifts_too_far(self) -> bool:
+        """Whether undoing the subtraction of the mean would cost the shortest token precision."""
+        return bool(np.sqrt(self.square) > _MAX_SHIFT * self.norms.min())
 
     @cached_property
     def raw(self) -> np.ndarray:
         """(n, n) inner products of the tokens as they are."""
-        square = self.mean @ self.mean
-        if shifts_too_far(square, self.norms.min()):
+        if self.shifts_too_far:
             return self.tokens @ self.tokens.T
-        along_mean = self.tokens @ self.mean - square / 2
-        return self.shifted + (along_mean + along_mean[:, None])
+        return self.shifted + (self.along_mean + self.along_mean[:, None])
+
+    @cached_property
+    def centred(self) -> np.ndarray:
+        """(n, n) inner products of the tokens minus the mean of all."""
+        n, first = len(self.shifted), self.shifted[0]
+        part = first / n - first[0] / (2 * n * n)  # the mean of all lies 1/n of the way from the others' to the first
+        return self.shifted - (part + part[:, None])
 
     @cached_property
     def cosines(self) -> np.ndarray:
@@ -83,16 +108,12 @@ class TokenGram:
         return self.raw * scale * scale[:, None]
 
     @cached_property
-    def resultants(self) -> tuple[float, float]:
+    def resultants(self) -> tuple[Any, Any]:
         """Lengths of the sum of the tokens scaled to length 1: of all, and of all but the first."""
-        scale = inverse(self.norms)
-        rest = scale[1:] @ self.tokens[1:]
-        return tuple(float(np.sqrt(total @ total)) for total in (rest + scale[0] * self.tokens[0], rest))
-
-
-def shifts_too_far(square: float, shortest: float) -> bool:
-    """Whether undoing the subtraction of a mean of this squared length would cost the shortest token precision."""
-    return bool(np.sqrt(square) > _MAX_SHIFT * shortest)
+        scale = inverse(self.norms)[..., None, :]
+        rest = scale[..., 1:] @ self.tokens[..., 1:, :]
+        of_all = rest + scale[..., :1] @ self.tokens[..., :1, :]
+        return norms(of_all)[..., 0], norms(rest)[..., 0]
 
 
 @dataclass(frozen=True)
@@ -165,9 +186,9 @@ def view_rows(view: str, tokens: np.ndarray) -> np.ndarray:
     return chosen.rows(tokens[1:] if without_first else tokens)
 
 
-def _mean_without_first(tokens: np.ndarray) -> np.ndarray:
-    """(d,) mean of all tokens but the first; zero where there is only one."""
-    return tokens[1:].mean(axis=0) if len(tokens) > 1 else np.zeros(tokens.shape[1])
+def _mean_without_first(tokens: Any) -> Any:
+    """(..., d) mean of all tokens (..., n, d) but the first; zero where there is only one."""
+    return tokens[..., 1:, :].sum(-2) / max(tokens.shape[-2] - 1, 1)
 
 
 def _centred_nested(tokens: np.ndarray) -> np.ndarray:

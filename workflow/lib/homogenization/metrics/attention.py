@@ -19,6 +19,7 @@ attention_metric = registrar(ATTENTION_METRICS)
     label="share of all attention on the first token",
     bounds=(0, 1),
     views=(ALL_TOKENS,),
+    with_length="changes",
 )
 def first_token_attention_share(columns: Columns, view: str) -> np.ndarray:
     """Share of the first token in all attention, averaged over heads.
@@ -33,6 +34,7 @@ def first_token_attention_share(columns: Columns, view: str) -> np.ndarray:
     label="share on the first token − its share under uniform attention",
     bounds=(-1, 1),
     views=(ALL_TOKENS,),
+    with_length="same",
 )
 def first_token_attention_excess(columns: Columns, view: str) -> np.ndarray:
     """Share of the first token in all attention, minus its share if attention were uniform.
@@ -48,6 +50,7 @@ def first_token_attention_excess(columns: Columns, view: str) -> np.ndarray:
     label="mean attention received after the first token",
     bounds=(0, None),
     views=(WITHOUT_FIRST,),
+    with_length="changes",
 )
 def mean_attention_without_first(columns: Columns, view: str) -> np.ndarray:
     """Mean attention received by a token after the first, where the mean over all tokens is 1.
@@ -62,6 +65,7 @@ def mean_attention_without_first(columns: Columns, view: str) -> np.ndarray:
     label="mean attention received after the first token − uniform",
     bounds=(None, None),
     views=(WITHOUT_FIRST,),
+    with_length="same",
 )
 def mean_attention_excess_without_first(columns: Columns, view: str) -> np.ndarray:
     """Mean attention received by a token after the first, minus its value if attention were uniform."""
@@ -78,6 +82,7 @@ def _mean_of_rest(first_share: np.ndarray, n: np.ndarray) -> np.ndarray:
     label="share of all attention on the first tenth of the other tokens",
     bounds=(0, 1),
     views=(WITHOUT_FIRST,),
+    with_length="changes",
 )
 def early_attention_share(columns: Columns, view: str) -> np.ndarray:
     """Share of the first tenth of the tokens after the first in all attention.
@@ -92,6 +97,7 @@ def early_attention_share(columns: Columns, view: str) -> np.ndarray:
     label="share on the first tenth of the other tokens − uniform",
     bounds=(-1, 1),
     views=(WITHOUT_FIRST,),
+    with_length="same",
 )
 def early_attention_excess(columns: Columns, view: str) -> np.ndarray:
     """Share of the first tenth of the tokens after the first in all attention, minus its share if it were uniform."""
@@ -111,6 +117,7 @@ def _early_share(per_bin: np.ndarray, columns: Columns) -> np.ndarray:
     label="share of the first tenth in the others' attention − uniform",
     bounds=(-1, 1),
     views=(WITHOUT_FIRST,),
+    with_length="same",
 )
 def early_excess_among_others(columns: Columns, view: str) -> np.ndarray:
     """Share of the first tenth in the attention on the tokens after the first, minus its share if it were uniform.

@@ -1,26 +1,53 @@
-"""Mean cosines of tokens by torch, for derivatives and for many reviews at once.
+"""Lengths, directions and mean cosines of tokens: arrays of numpy, or tensors of torch on any device.
 
-It is a module of its own so that a change of another metric leaves what a pass measures as it is. On a CPU, where
-nothing is derived, `measures.directions` computes the same for one review with numpy, 1.6 to 2.4 times as fast.
+It imports numpy alone, because every parse of the Snakefile imports it through the views. It is a module of its own so
+that a change of another metric leaves what a pass measures as it is.
 """
 
-import torch
-from torch import Tensor
+from typing import Any, TypeVar
+
+import numpy as np
+
+Rows = TypeVar("Rows")  # an array of numpy, or a tensor of torch
 
 
-def units_of(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Directions of rows (..., n, d), and which rows have one, (..., n, 1) bool."""
-    lengths = rows.norm(dim=-1, keepdim=True)
-    return rows / torch.where(lengths > 0, lengths, 1.0), lengths > 0
+def norms(rows: Rows) -> Rows:
+    """(..., n, d) rows -> (..., n) Euclidean norms: float64 of an array, in the dtype of a tensor."""
+    if isinstance(rows, np.ndarray):
+        return np.sqrt(np.einsum("...j,...j->...", rows, rows, dtype=np.float64))
+    return rows.norm(dim=-1)
 
 
-def mean_cosine(rows: Tensor, n: Tensor | int) -> Tensor:
-    """Mean cosine of all pairs of n rows, (...); a row of zeros has the cosine 0 with the others.
+def inverse(lengths: Rows) -> Rows:
+    """1 / lengths, and 0 for a length of zero: a zero token has no direction and counts as a zero row."""
+    return (lengths > 0) / _not_zero(lengths)
+
+
+def unit_rows(rows: Rows) -> Rows:
+    """(..., n, d) rows scaled to length 1, in the dtype of their `norms`; zero rows stay zero."""
+    return rows / _not_zero(norms(rows))[..., None]
+
+
+def _not_zero(lengths: Rows) -> Rows:
+    return lengths + (lengths == 0)
+
+
+def mean_of_pairs(square: Any, n_directed: Any, n: Any) -> Any:
+    """Mean of u_i . u_j over i != j, u_i = x_i / |x_i|, from the sum of all u_i (Godey et al. 2024).
 
     Args:
-        rows: (..., m, d) with n rows and m - n further rows of zeros.
-        n: number of rows, (...) or one for all, at least 2 (NaN gives NaN).
+        square: squared length of the sum.
+        n_directed: number of rows that are not zero.
+        n: number of rows, at least 2; NaN gives NaN.
     """
-    units, directed = units_of(rows)
-    resultant = units.sum(dim=-2)
-    return (torch.linalg.vecdot(resultant, resultant) - directed.sum(dim=(-2, -1))) / (n * (n - 1))
+    return (square - n_directed) / (n * (n - 1))
+
+
+def mean_cosine(rows: Rows) -> Any:
+    """Mean cosine of all pairs of rows (n, d); a row of zeros has the cosine 0 with the others; NaN for fewer than two.
+
+    The result is a float64 of numpy or a tensor without axes.
+    """
+    lengths, n = norms(rows), len(rows)
+    resultant = (rows / _not_zero(lengths)[:, None]).sum(0)
+    return mean_of_pairs(resultant @ resultant, (lengths > 0).sum(), n if n > 1 else np.nan)

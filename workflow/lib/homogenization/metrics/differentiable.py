@@ -10,18 +10,18 @@ import torch
 from scipy.linalg import eigh
 from torch import Tensor
 
-from homogenization.metrics.cosines import mean_cosine, units_of
+from homogenization.metrics.cosines import mean_cosine, unit_rows
 from homogenization.metrics.gram import ZERO_SHARE
 
 
 def cosine_anisotropy(rows: Tensor, centred: bool = False) -> Tensor:
     """Mean cosine of all pairs of rows (n, d), n > 1; a row of zeros has the cosine 0 with the others."""
-    return mean_cosine(rows, len(rows))
+    return mean_cosine(rows)
 
 
 def cosine_to_first_token(rows: Tensor, centred: bool = False) -> Tensor:
     """Mean cosine of the first of the rows (n, d), n > 1, with each other."""
-    units, _ = units_of(rows)
+    units = unit_rows(rows)
     return (units[1:] @ units[0]).mean()
 
 

@@ -8,6 +8,7 @@ It imports numpy alone, because every parse of the Snakefile reads the names.
 
 import numpy as np
 
+from homogenization.metrics.cosines import mean_of_pairs
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST, Columns, Metric, registrar
 
 GEOMETRY_METRICS: dict[str, Metric] = {}
@@ -21,7 +22,12 @@ def _of_view(columns: Columns, name: str, view: str) -> np.ndarray:
 
 
 @geometry_metric(
-    title="Resultant length", label="resultant length, ‖mean x/‖x‖‖", bounds=(0, 1), views=BOTH, homogenization=1
+    title="Resultant length",
+    label="resultant length, ‖mean x/‖x‖‖",
+    bounds=(0, 1),
+    views=BOTH,
+    homogenization=1,
+    with_length="changes",
 )
 def resultant_length(columns: Columns, view: str) -> np.ndarray:
     """Length of the mean of all tokens scaled to length 1: 1 if all point the same way (Mardia & Jupp 2000)."""
@@ -29,7 +35,12 @@ def resultant_length(columns: Columns, view: str) -> np.ndarray:
 
 
 @geometry_metric(
-    title="Cosine anisotropy", label="mean cosine of token pairs", bounds=(-1, 1), views=BOTH, homogenization=1
+    title="Cosine anisotropy",
+    label="mean cosine of token pairs",
+    bounds=(-1, 1),
+    views=BOTH,
+    homogenization=1,
+    with_length="same",
 )
 def cosine_anisotropy(columns: Columns, view: str) -> np.ndarray:
     """Mean cosine of all pairs of different tokens: 1 if all point the same way (Godey et al. 2024).
@@ -38,20 +49,30 @@ def cosine_anisotropy(columns: Columns, view: str) -> np.ndarray:
     than two tokens.
     """
     n = columns["n_tokens"] - (view == WITHOUT_FIRST)
+    n = np.where(n > 1, n, np.nan)
     length = _of_view(columns, "resultant_length", view)
-    directed = _of_view(columns, "n_directed", view)
-    return (n * length**2 - directed / np.maximum(n, 1)) / np.where(n > 1, n - 1, np.nan)
+    return mean_of_pairs((n * length) ** 2, _of_view(columns, "n_directed", view), n)
 
 
 @geometry_metric(
-    title="Dispersion of cosines", label="standard deviation of token pairs' cosines", bounds=(0, 1), views=BOTH
+    title="Dispersion of cosines",
+    label="standard deviation of token pairs' cosines",
+    bounds=(0, 1),
+    views=BOTH,
+    with_length="same",
 )
 def cosine_dispersion(columns: Columns, view: str) -> np.ndarray:
     """Standard deviation of the cosines of token pairs."""
     return _of_view(columns, "cosine_std", view)
 
 
-@geometry_metric(title="Modes of the cosines", label="modes of token pairs' cosines", bounds=(1, None), views=BOTH)
+@geometry_metric(
+    title="Modes of the cosines",
+    label="modes of token pairs' cosines",
+    bounds=(1, None),
+    views=BOTH,
+    with_length="same",
+)
 def cosine_modes(columns: Columns, view: str) -> np.ndarray:
     """Number of modes of the histogram of the cosines of token pairs: several modes are groups of tokens.
 
@@ -85,14 +106,20 @@ def _count_modes(histograms: np.ndarray) -> np.ndarray:
     return np.where(threshold > 0, modes, np.nan)
 
 
-@geometry_metric(title="Norm of the first token", label="‖x₁‖", bounds=(0, None), views=(ALL_TOKENS,))
+@geometry_metric(
+    title="Norm of the first token", label="‖x₁‖", bounds=(0, None), views=(ALL_TOKENS,), with_length="same"
+)
 def first_token_norm(columns: Columns, view: str) -> np.ndarray:
     """Length of the vector of the first token."""
     return columns["norm_first"]
 
 
 @geometry_metric(
-    title="Norm of the other tokens", label="median ‖x‖ after the first token", bounds=(0, None), views=(WITHOUT_FIRST,)
+    title="Norm of the other tokens",
+    label="median ‖x‖ after the first token",
+    bounds=(0, None),
+    views=(WITHOUT_FIRST,),
+    with_length="same",
 )
 def other_token_norm(columns: Columns, view: str) -> np.ndarray:
     """Median length of the vectors of the tokens after the first."""
@@ -104,6 +131,7 @@ def other_token_norm(columns: Columns, view: str) -> np.ndarray:
     label="max ‖x‖ after the first token",
     bounds=(0, None),
     views=(WITHOUT_FIRST,),
+    with_length="changes",
 )
 def other_token_norm_max(columns: Columns, view: str) -> np.ndarray:
     """Largest norm of the tokens after the first: massive activations can sit on any token."""
@@ -115,6 +143,7 @@ def other_token_norm_max(columns: Columns, view: str) -> np.ndarray:
     label="‖x₁‖ / median ‖x‖ of the others",
     bounds=(0, None),
     views=(ALL_TOKENS,),
+    with_length="same",
 )
 def first_token_norm_ratio(columns: Columns, view: str) -> np.ndarray:
     """Length of the first token / median length of the others; undefined where that is 0."""
@@ -123,7 +152,11 @@ def first_token_norm_ratio(columns: Columns, view: str) -> np.ndarray:
 
 
 @geometry_metric(
-    title="Share of the first token in the energy", label="‖x₁‖² / ‖X‖²", bounds=(0, 1), views=(ALL_TOKENS,)
+    title="Share of the first token in the energy",
+    label="‖x₁‖² / ‖X‖²",
+    bounds=(0, 1),
+    views=(ALL_TOKENS,),
+    with_length="changes",
 )
 def first_token_energy_share(columns: Columns, view: str) -> np.ndarray:
     """Share of the first token in the sum of squared lengths: a lower bound of the maximum explainable variance."""
@@ -136,13 +169,14 @@ def first_token_energy_share(columns: Columns, view: str) -> np.ndarray:
     bounds=(-1, 1),
     views=(ALL_TOKENS,),
     homogenization=1,
+    with_length="same",
 )
 def cosine_to_first_token(columns: Columns, view: str) -> np.ndarray:
     """Mean cosine of the other tokens to the first."""
     return columns["cosine_to_first"]
 
 
-@geometry_metric(title="Number of tokens", label="tokens", bounds=(1, None), views=(ALL_TOKENS,), extensive=True)
+@geometry_metric(title="Number of tokens", label="tokens", bounds=(1, None), views=(ALL_TOKENS,), with_length="grows")
 def n_tokens(columns: Columns, view: str) -> np.ndarray:
     """Number of tokens that the model reads, the same at every layer."""
     return columns["n_tokens"].astype(np.float64)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,18 +24,29 @@ class Metric:
         bounds: smallest and largest possible value; None where there is none.
         views: the views that it is computed for; empty for a spectral metric, which is computed for every view.
         homogenization: direction of its change when tokens grow alike: 1 up, -1 down, 0 none.
-        extensive: whether a larger number of tokens raises it by itself; such a metric can't compare texts of
-            different lengths.
+        with_length: what a larger number of tokens of the same kind does to it (tests/library/metrics/test_length.py):
+            `same`; `changes` (its mean over texts, by more than half of its spread); or `grows` by itself, so that it
+            can't compare texts of different lengths.
     """
 
     name: str
     compute: Callable[..., np.ndarray]
     title: str
     label: str
+    with_length: Literal["same", "changes", "grows"]
     bounds: tuple[float | None, float | None] = (None, None)
     views: tuple[str, ...] = ()
     homogenization: int = 0
-    extensive: bool = False
+
+    @property
+    def extensive(self) -> bool:
+        """Whether it grows with the number of tokens by itself."""
+        return self.with_length == "grows"
+
+    @property
+    def depends_on_length(self) -> bool:
+        """Whether it changes with the number of tokens alone."""
+        return self.with_length != "same"
 
 
 def registrar(registry: dict[str, Metric]) -> Callable[..., Callable]:

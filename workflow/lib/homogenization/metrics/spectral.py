@@ -76,7 +76,11 @@ def _entropy(shares: np.ndarray) -> np.ndarray:
 
 
 @spectral_metric(
-    title="Effective rank", label="effective rank, exp H(σ/Σσ)", bounds=(1, None), homogenization=-1, extensive=True
+    title="Effective rank",
+    label="effective rank, exp H(σ/Σσ)",
+    bounds=(1, None),
+    homogenization=-1,
+    with_length="grows",
 )
 def effective_rank(spectra: SpectrumBatch) -> np.ndarray:
     """How many directions the tokens use: exp H(p), p the singular values as shares (Roy & Vetterli 2007)."""
@@ -84,7 +88,11 @@ def effective_rank(spectra: SpectrumBatch) -> np.ndarray:
 
 
 @spectral_metric(
-    title="Normalised effective rank", label="effective rank / its bound", bounds=(0, 1), homogenization=-1
+    title="Normalised effective rank",
+    label="effective rank / its bound",
+    bounds=(0, 1),
+    homogenization=-1,
+    with_length="changes",
 )
 def normalized_effective_rank(spectra: SpectrumBatch) -> np.ndarray:
     """Effective rank / the largest possible rank: the raw one grows with the number of tokens.
@@ -99,6 +107,7 @@ def normalized_effective_rank(spectra: SpectrumBatch) -> np.ndarray:
     label="maximum explainable variance, σ₁² / Σσ²",
     bounds=(0, 1),
     homogenization=1,
+    with_length="changes",
 )
 def max_explainable_variance(spectra: SpectrumBatch) -> np.ndarray:
     """Share of the first singular direction in the sum of squares, σ₁² / Σσ²: 1 if all tokens lie on one line."""
@@ -110,27 +119,31 @@ def _schatten(spectra: SpectrumBatch, power: int) -> np.ndarray:
     return (spectra.relative**power).sum(axis=1) ** (1 / power)
 
 
-@spectral_metric(title="Schatten 1-norm (nuclear norm)", label="Schatten 1-norm, Σσ", bounds=(0, None), extensive=True)
+@spectral_metric(
+    title="Schatten 1-norm (nuclear norm)", label="Schatten 1-norm, Σσ", bounds=(0, None), with_length="grows"
+)
 def schatten_1(spectra: SpectrumBatch) -> np.ndarray:
     """Sum of the singular values of the token matrix."""
     return _schatten(spectra, 1) * spectra.largest
 
 
 @spectral_metric(
-    title="Schatten 2-norm (Frobenius norm)", label="Schatten 2-norm, (Σσ²)^½", bounds=(0, None), extensive=True
+    title="Schatten 2-norm (Frobenius norm)", label="Schatten 2-norm, (Σσ²)^½", bounds=(0, None), with_length="grows"
 )
 def schatten_2(spectra: SpectrumBatch) -> np.ndarray:
     """Square root of the sum of the squared singular values, and so of the squared lengths of the tokens."""
     return _schatten(spectra, 2) * spectra.largest
 
 
-@spectral_metric(title="Schatten 4-norm", label="Schatten 4-norm, (Σσ⁴)^¼", bounds=(0, None), extensive=True)
+@spectral_metric(title="Schatten 4-norm", label="Schatten 4-norm, (Σσ⁴)^¼", bounds=(0, None), with_length="grows")
 def schatten_4(spectra: SpectrumBatch) -> np.ndarray:
     """Fourth root of the sum of the fourth powers of the singular values."""
     return _schatten(spectra, 4) * spectra.largest
 
 
-@spectral_metric(title="Schatten ∞-norm (spectral norm)", label="Schatten ∞-norm, σ₁", bounds=(0, None), extensive=True)
+@spectral_metric(
+    title="Schatten ∞-norm (spectral norm)", label="Schatten ∞-norm, σ₁", bounds=(0, None), with_length="grows"
+)
 def schatten_inf(spectra: SpectrumBatch) -> np.ndarray:
     """Largest singular value of the token matrix."""
     return spectra.largest
@@ -141,27 +154,43 @@ def schatten_inf(spectra: SpectrumBatch) -> np.ndarray:
     label="Schatten ratio, ‖X‖₁ / ‖X‖₂",
     bounds=(1, None),
     homogenization=-1,
-    extensive=True,
+    with_length="grows",
 )
 def schatten_1_ratio(spectra: SpectrumBatch) -> np.ndarray:
     """Schatten 1-norm / 2-norm: 1 if all tokens lie on one line, at most the root of the largest possible rank."""
     return _schatten(spectra, 1) / _schatten(spectra, 2)
 
 
-@spectral_metric(title="Schatten ratio, 4 to 2", label="Schatten ratio, ‖X‖₄ / ‖X‖₂", bounds=(0, 1), homogenization=1)
+@spectral_metric(
+    title="Schatten ratio, 4 to 2",
+    label="Schatten ratio, ‖X‖₄ / ‖X‖₂",
+    bounds=(0, 1),
+    homogenization=1,
+    with_length="changes",
+)
 def schatten_4_ratio(spectra: SpectrumBatch) -> np.ndarray:
     """Schatten 4-norm / 2-norm: 1 if all tokens lie on one line, at least r^(−1/4), r the largest possible rank."""
     return _schatten(spectra, 4) / _schatten(spectra, 2)
 
 
-@spectral_metric(title="Schatten ratio, ∞ to 2", label="Schatten ratio, ‖X‖∞ / ‖X‖₂", bounds=(0, 1), homogenization=1)
+@spectral_metric(
+    title="Schatten ratio, ∞ to 2",
+    label="Schatten ratio, ‖X‖∞ / ‖X‖₂",
+    bounds=(0, 1),
+    homogenization=1,
+    with_length="changes",
+)
 def schatten_inf_ratio(spectra: SpectrumBatch) -> np.ndarray:
     """Largest singular value / Schatten 2-norm: the square root of the maximum explainable variance."""
     return 1 / _schatten(spectra, 2)
 
 
 @spectral_metric(
-    title="Matrix entropy", label="matrix entropy H(σ²/Σσ²) (nats)", bounds=(0, None), homogenization=-1, extensive=True
+    title="Matrix entropy",
+    label="matrix entropy H(σ²/Σσ²) (nats)",
+    bounds=(0, None),
+    homogenization=-1,
+    with_length="grows",
 )
 def matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
     """Entropy H(q) of the squared singular values as shares, in nats: the von Neumann entropy of X Xᵀ / trace."""
@@ -169,7 +198,11 @@ def matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
 
 
 @spectral_metric(
-    title="Normalised matrix entropy", label="matrix entropy / its bound", bounds=(0, 1), homogenization=-1
+    title="Normalised matrix entropy",
+    label="matrix entropy / its bound",
+    bounds=(0, 1),
+    homogenization=-1,
+    with_length="changes",
 )
 def normalized_matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
     """Matrix entropy / its largest possible value, ln of the largest possible rank; undefined for a rank of 1."""
@@ -177,7 +210,7 @@ def normalized_matrix_entropy(spectra: SpectrumBatch) -> np.ndarray:
 
 
 @spectral_metric(
-    title="Rank by matrix entropy", label="exp H(σ²/Σσ²)", bounds=(1, None), homogenization=-1, extensive=True
+    title="Rank by matrix entropy", label="exp H(σ²/Σσ²)", bounds=(1, None), homogenization=-1, with_length="grows"
 )
 def matrix_entropy_rank(spectra: SpectrumBatch) -> np.ndarray:
     """Exp H(q), from the squared singular values as shares; the effective rank takes the values themselves."""
@@ -185,7 +218,7 @@ def matrix_entropy_rank(spectra: SpectrumBatch) -> np.ndarray:
 
 
 @spectral_metric(
-    title="Stable rank", label="stable rank, Σσ² / σ₁²", bounds=(1, None), homogenization=-1, extensive=True
+    title="Stable rank", label="stable rank, Σσ² / σ₁²", bounds=(1, None), homogenization=-1, with_length="grows"
 )
 def stable_rank(spectra: SpectrumBatch) -> np.ndarray:
     """Sum of the squared singular values / the largest of them (Rudelson & Vershynin 2007)."""
@@ -197,7 +230,7 @@ def stable_rank(spectra: SpectrumBatch) -> np.ndarray:
     label="participation ratio, (Σσ²)² / Σσ⁴",
     bounds=(1, None),
     homogenization=-1,
-    extensive=True,
+    with_length="grows",
 )
 def participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
     """How many directions share the variance: 1 / Σq², q the squared singular values as shares (Gao et al. 2017)."""
@@ -209,6 +242,7 @@ def participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
     label="participation ratio / its bound",
     bounds=(0, 1),
     homogenization=-1,
+    with_length="changes",
 )
 def normalized_participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
     """Participation ratio / its largest possible value, the largest possible rank."""
@@ -220,7 +254,7 @@ def normalized_participation_ratio(spectra: SpectrumBatch) -> np.ndarray:
     label="α of λₖ ∝ k^−α",
     bounds=(0, None),
     homogenization=1,
-    extensive=True,
+    with_length="grows",
 )
 def alpha_req(spectra: SpectrumBatch) -> np.ndarray:
     """Steepness α of the power law λₖ ∝ k^−α of the eigenvalues λ = σ² / tokens (Agrawal et al. 2022).

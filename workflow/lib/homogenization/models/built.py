@@ -14,8 +14,6 @@ BUILT_FILES = {  # files of a model that the workflow builds; the last lists the
     "origin": ORIGIN_FILE,
     "digests": "weights.sha256",
 }
-# a GGUF file that the workflow keeps as it is, and its SHA-256 in the format of sha256sum
-GGUF_FILES = {"weights": "model.gguf", "digest": "model.gguf.sha256"}
 
 
 def with_built_weights(entry: Mapping[str, Any], files: Sequence[str], key: str = "weights") -> dict[str, Any]:
@@ -27,7 +25,6 @@ def with_built_weights(entry: Mapping[str, Any], files: Sequence[str], key: str 
             the place of the source.
         key: Key of the weights.
     """
-    names = [Path(file).name for file in files]
-    if entry.get(key) and (ORIGIN_FILE in names or names == list(GGUF_FILES.values())):
+    if entry.get(key) and any(Path(file).name == ORIGIN_FILE for file in files):
         return {**entry, key: {"built": str(Path(files[0]).parent)}}
     return dict(entry)

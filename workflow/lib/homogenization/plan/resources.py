@@ -186,21 +186,15 @@ def writer_memory(writer: Any, attempt: int) -> int:
     """Host memory in MB of a job in which a language model writes: as for an extraction, without chunk buffers.
 
     On the CPU, keys and values of 64 texts being written take 1.5 GB per billion parameters: what texts of 2,000 tokens
-    need for 7 billion parameters (56 kB per token in bfloat16 where key heads are shared), and half as much again. For
-    llama.cpp, a GGUF file and what is packed anew of it take 2 GB per billion parameters, and its context 30 kB per
-    token and 15 more for each billion. A job that waits for an endpoint takes 4 GB.
+    need for 7 billion parameters (56 kB per token in bfloat16 where key heads are shared), and half as much again. A
+    job that waits for an endpoint takes 4 GB.
 
     Args:
-        writer: An entry of `writers`; one that runs in the job has `weights`, `billions`, `dtype` (or `context` and
-            `parallel`) and `device`.
+        writer: An entry of `writers`; one that runs in the job has `weights`, `billions`, `dtype` and `device`.
         attempt: Number of the attempt, from 1; the result is multiplied by it.
     """
     if not _runs_here(writer):
         return 4000 * attempt
-    if _is_llamacpp(writer):
-        billions = _billions(writer)
-        context = writer.context * writer.parallel * (30 + 15 * billions) * 1e-6
-        return math.ceil(3.2 + 2 * billions + context) * 1000 * attempt
     keys_and_values = 0.0 if _on_gpu(writer) else 1.5 * _billions(writer) * math.ceil(writer.batch_size / 64)
     return _memory(writer, keys_and_values, attempt)
 
@@ -210,12 +204,11 @@ def writer_runtime(writer: Any, n_reviews: int, candidates: int, attempt: int) -
 
     The estimate gives every text its largest length. A step adds a token to each text of a batch. On a GPU it takes
     40 ms, and 10 ms per billion parameters to read the weights; on a core it takes one second per billion parameters,
-    or the time of the batch's operations at 20 GFLOP/s where that is longer. llama.cpp takes 0.2 seconds per billion
-    parameters for each token of each text.
+    or the time of the batch's operations at 20 GFLOP/s where that is longer.
 
     Args:
-        writer: An entry of `writers`; one that runs in the job has `weights`, `billions`, `device`, `batch_size` (not
-            for llama.cpp) and `max_new_tokens`.
+        writer: An entry of `writers`; one that runs in the job has `weights`, `billions`, `device`, `batch_size`
+            and `max_new_tokens`.
         n_reviews: Reviews of the job.
         candidates: Largest number of texts for each review.
         attempt: Number of the attempt, from 1; the result is multiplied by it.
@@ -223,9 +216,6 @@ def writer_runtime(writer: Any, n_reviews: int, candidates: int, attempt: int) -
     if not _runs_here(writer):
         return 240 * attempt
     billions = _billions(writer)
-    if _is_llamacpp(writer):
-        n_tokens = n_reviews * candidates * writer.max_new_tokens
-        return _minutes(_loading_seconds(billions) + n_tokens * 0.2 * billions, attempt)
     step = 0.04 + (0.01 * billions if _on_gpu(writer) else billions * max(1.0, 0.1 * writer.batch_size))
     steps = math.ceil(n_reviews / writer.batch_size) * candidates * writer.max_new_tokens
     return _minutes(_loading_seconds(billions) + steps * step, attempt)
@@ -269,10 +259,6 @@ def n_parameters(entry: Any) -> int:
 def _runs_here(entry: Any) -> bool:
     """Whether the job itself runs the model."""
     return hasattr(entry, "weights")
-
-
-def _is_llamacpp(writer: Any) -> bool:
-    return getattr(writer, "backend", None) == "llamacpp"
 
 
 def _on_gpu(entry: Any) -> bool:

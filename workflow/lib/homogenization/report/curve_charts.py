@@ -166,7 +166,9 @@ class _Look:
             ),
         ]
 
-    def panels(self, data: str, transform: list, layers: list[alt.Chart], title: str, words: str) -> alt.VConcatChart:
+    def panels(
+        self, data: str, transform: list, layers: list[alt.Chart], *, title: str, words: str
+    ) -> alt.VConcatChart:
         """A panel for each model that is chosen, below a title and `words`, both as Vega expressions."""
         header = alt.Header(
             labelExpr="models[datum.value]",
@@ -217,7 +219,7 @@ def _levels(look: _Look) -> alt.VConcatChart:
         "'This view of the metric was left out to keep the page small; the tables have it.'"
     )
     title = "about[metric].title + (isValid(cell) ? ': ' + cells[cell].view : '')"
-    return look.panels("curves", transform, layers, title, words)
+    return look.panels("curves", transform, layers, title=title, words=words)
 
 
 def _differences(look: _Look, confidence: float) -> alt.VConcatChart:
@@ -265,4 +267,4 @@ def _differences(look: _Look, confidence: float) -> alt.VConcatChart:
         f"variants whose texts differ; band: its {100 * confidence:.4g} % interval. Grey: negligible.', '{_MARKS}', "
         f"{side}]"
     )
-    return look.panels("differences", transform, layers, "'Difference: ' + pairs[pair].label", words)
+    return look.panels("differences", transform, layers, title="'Difference: ' + pairs[pair].label", words=words)

@@ -35,7 +35,7 @@ class Rows:
 
     Attributes:
         cells: (metric, view) in the order of importance.
-        points: by model, its points in order, each with the keys layer and depth; depth is None after the final norm.
+        points: by model, the layer and the depth of its points in order; depth is None after the final norm.
         curves: each with the keys metric, view, model, variant; mean, and below and above, the distances of the ends of
             its interval, lists over the points; and n, the number of reviews, a list where it is not the same at all
             points. An interval that is symmetric at all points has no key above.
@@ -45,7 +45,7 @@ class Rows:
     """
 
     cells: list[Cell]
-    points: dict[str, list[dict[str, Any]]]
+    points: dict[str, dict[str, list[Any]]]
     curves: list[dict[str, Any]]
     differences: list[dict[str, Any]]
     left_out: list[Cell]
@@ -54,6 +54,7 @@ class Rows:
 def rows_within(
     summary: pl.DataFrame,
     contrasts: pl.DataFrame,
+    *,
     metrics: Sequence[str],
     views: Sequence[str],
     margin: float,
@@ -92,7 +93,8 @@ def rows_within(
         kept.append(cell)
         curves += new[0]
         differences += new[1]
-    listed = {model: rows.drop("model", "index").to_dicts() for (model,), rows in _parts(points, "model")}
+    of_models = points.partition_by("model", as_dict=True, maintain_order=True).items()
+    listed = {model: rows.select("layer", "depth").to_dict(as_series=False) for (model,), rows in of_models}
     return Rows(kept, listed, curves, differences, cells[len(kept) :])
 
 
@@ -184,7 +186,3 @@ def _by_cell(rows: Iterable[dict[str, Any]]) -> dict[Cell, list[dict[str, Any]]]
     for row in rows:
         parts.setdefault((row["metric"], row["view"]), []).append(row)
     return parts
-
-
-def _parts(table: pl.DataFrame, by: str) -> Iterable[tuple[tuple, pl.DataFrame]]:
-    return table.partition_by(by, as_dict=True, maintain_order=True).items()

@@ -40,6 +40,7 @@ def make(inputs: Mapping[str, str], **shown: Any) -> str:
 def curves_page(
     summary: pl.DataFrame,
     contrasts: pl.DataFrame,
+    *,
     metrics: Sequence[Mapping[str, Any]],
     views: Sequence[str],
     models: Named,
@@ -87,33 +88,42 @@ def curves_page(
     tested = compared.filter(pl.col("reason").is_null())
     of_tokens = [view for view in sorted(reviews.table["view"].unique()) if view not in views]
     bundle = vl_convert.javascript_bundle(vl_version=".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2]))
-    room = most_bytes - len(bundle.encode()) - _ROOM
-    rows = rows_within(reviews.table, tested, list(titles), [*views, *of_tokens], margin, room)
-
+    rows = rows_within(
+        reviews.table,
+        tested,
+        metrics=list(titles),
+        views=[*views, *of_tokens],
+        margin=margin,
+        most_bytes=most_bytes - len(bundle.encode()) - _ROOM,
+    )
     models = [(name, label) for name, label in models if name in rows.points]
+    labels, drawn = dict(variants), dict(reviews.variants)
+    differences = {tuple(pair): " minus ".join(labels[name] for name in pair) for pair in pairs}
     places = {
-        "c": {cell: place for place, cell in enumerate(rows.cells)},
-        "m": {name: place for place, (name, _) in enumerate(models)},
-        "v": {name: place for place, (name, _) in enumerate(variants)},
-        "p": {tuple(pair): place for place, pair in enumerate(pairs)},
+        code: {name: place for place, name in enumerate(names)}
+        for code, names in {"c": rows.cells, "m": names_of(models), "v": labels, "p": differences}.items()
     }
+    selects = {
+        "metric": {name: titles[name] for name in headlines_first(titles)},
+        "view": {view: view_label(view) for view in views},
+        "pair": dict(enumerate(differences.values())),
+    }
+    opened = {ORIGINAL, pairs[0][0]} if pairs else drawn
+    boxes = {f"m{place}": (label, place < _FIRST_MODELS) for place, (_, label) in enumerate(models)}
+    boxes |= {f"v{places['v'][name]}": (label, name in opened) for name, label in drawn.items()}
     looks = variant_styles(variants)
-    drawn = dict(reviews.variants)
     chart = charts(
         {
             "about": _about(metrics, rows.cells, views),
             "cells": _cells(reviews.table, rows.cells, set(compared["metric"])),
-            "points": [_points(rows.points[name]) for name, _ in models],
+            "points": [rows.points[name] for name, _ in models],
             "models": [label for _, label in models],
-            "variants": [label for _, label in variants],
-            "pairs": [
-                {"label": _pair_label(pair, dict(variants)), "place": places["v"][pair[0]]}
-                for pair in map(tuple, pairs)
-            ],
+            "variants": list(labels.values()),
+            "pairs": [{"label": label, "place": places["v"][pair[0]]} for pair, label in differences.items()],
             "verdicts": list(VERDICTS),
         },
         list(looks.values()),
-        _chosen(headlines_first(titles), titles, views, models, variants, drawn, pairs),
+        _chosen(selects, boxes),
         confidence,
     )
     datasets = {
@@ -202,44 +212,21 @@ def _cells(table: pl.DataFrame, cells: Sequence[Cell], contrasted: set[str]) -> 
     ]
 
 
-def _points(points: Sequence[Mapping[str, Any]]) -> dict[str, list]:
-    return {key: [point[key] for point in points] for key in ("layer", "depth")}
-
-
-def _pair_label(pair: Sequence[str], labels: Mapping[str, str]) -> str:
-    return " minus ".join(labels[name] for name in pair)
-
-
-def _chosen(
-    metrics: Sequence[str],
-    titles: Mapping[str, str],
-    views: Sequence[str],
-    models: Named,
-    variants: Named,
-    drawn: Mapping[str, str],
-    pairs: Sequence[Sequence[str]],
-) -> list[alt.Parameter]:
-    """The parameters that inputs set; the page opens with the first metric, view and pair, and that pair's variant."""
-    opened = {ORIGINAL, pairs[0][0]} if pairs else set(drawn)
-    options = {
-        "metric": (list(metrics), [titles[name] for name in metrics]),
-        "view": (list(views), [view_label(view) for view in views]),
-    }
-    if pairs:
-        options["pair"] = list(range(len(pairs))), [_pair_label(pair, dict(variants)) for pair in pairs]
-    selects = [
-        alt.param(
-            name=name,
-            value=values[0],
-            bind=alt.binding_select(options=values, labels=labels, name=name.capitalize(), element=f"#{name}"),
+def _chosen(selects: Mapping[str, Mapping[Any, str]], boxes: Mapping[str, tuple[str, bool]]) -> list[alt.Parameter]:
+    """The parameters that inputs of the page set: lists, of which the first label is chosen, and boxes to check."""
+    lists = {
+        name: alt.binding_select(
+            options=list(labels), labels=list(labels.values()), name=name.capitalize(), element=f"#{name}"
         )
-        for name, (values, labels) in options.items()
-    ]
-    boxes = [(f"m{place}", label, place < _FIRST_MODELS) for place, (_, label) in enumerate(models)]
-    boxes += [(f"v{place}", drawn[name], name in opened) for place, (name, _) in enumerate(variants) if name in drawn]
-    return selects + [
-        alt.param(name=name, value=checked, bind=alt.binding_checkbox(name=label, element=f"#{name}"))
-        for name, label, checked in boxes
+        for name, labels in selects.items()
+        if labels
+    }
+    return [
+        *(alt.param(name=name, value=bind.options[0], bind=bind) for name, bind in lists.items()),
+        *(
+            alt.param(name=name, value=checked, bind=alt.binding_checkbox(name=label, element=f"#{name}"))
+            for name, (label, checked) in boxes.items()
+        ),
     ]
 
 

@@ -7,9 +7,9 @@ import matplotlib
 import polars as pl
 from matplotlib.figure import Figure
 
+from homogenization.claims.statistic import views_of
 from homogenization.figures.curves import draw_depth_curves, set_depth_axis
 from homogenization.figures.style import GREY, house_style, variant_styles
-from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.report.questions import headline_metric
 from homogenization.vocabulary.points import RESIDUAL_STREAM
@@ -35,7 +35,7 @@ def depth_curve(summary: pl.DataFrame, models: Sequence[Sequence[str]]) -> str:
     if name is None:
         return ""
     metric = describe_metric(name)
-    rows = stream.filter(metric=name, view=(metric.views or VIEWS)[0]).drop("variant").rename({"model": "variant"})
+    rows = stream.filter(metric=name, view=views_of(name)[0]).drop("variant").rename({"model": "variant"})
     several = len(models) > _MOST_IN_LEGEND
     width, height = _INCHES
     figure = Figure(figsize=(width, height + (0 if several else _LEGEND_INCHES * len(models))), layout="constrained")

@@ -20,6 +20,7 @@ def chosen_reviews(
     similarity: pl.DataFrame,
     review_ids: Sequence[str],
     model: str,
+    *,
     variant: str | None,
     minus: str | None,
     metric: str | None,

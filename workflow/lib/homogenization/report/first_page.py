@@ -1,26 +1,25 @@
 """The first page of the report: a grid of questions and models, one curve, how many texts, and what to beware of."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
+from homogenization.claims.findings import LOOKS, Finding
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.figures.claims import VERDICTS
 from homogenization.report.depth_curve import depth_curve
-from homogenization.report.page import read_or_empty, render
-from homogenization.report.questions import LOOKS, Cell, Question, questions_of
-from homogenization.run.parquet import table_metadata
+from homogenization.report.page import render
+from homogenization.report.questions import Question, questions_of
+from homogenization.run.parquet import read_or_empty, table_metadata
 from homogenization.statistics.contrasts import CONTRASTS_SCHEMA
 from homogenization.statistics.depth import DEPTH_SCHEMA
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 from homogenization.tables.summary import SUMMARY_SCHEMA
-from homogenization.vocabulary.changes import MORE_CHANGE
 from homogenization.vocabulary.prose import listed, where_few
 from homogenization.vocabulary.variants import ORIGINAL
 from homogenization.vocabulary.verdicts import NOT_TESTED, REVIEWS
@@ -30,26 +29,22 @@ _MOST_MODELS = 10  # with more, a column says what is so in how many
 Named = Sequence[Sequence[str]]
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A cell as the page shows it.
+class Shown(NamedTuple):
+    """What the page shows of several cells together, by the names of a `Finding`.
 
     Attributes:
         look: verdict whose colour and sign it has.
-        words: what it says.
-        detail: one size, and what it is over, each if there is one.
+        said: what it says.
+        number: the range of the sizes.
+        counted: of how many texts, where they are few.
         marks: caveats in a word each.
     """
 
     look: str
-    words: str
-    detail: tuple[str, ...] = ()
-    marks: str = ""
-
-    @property
-    def sign(self) -> str:
-        """The sign of its verdict."""
-        return VERDICTS[self.look].sign
+    said: str
+    number: str
+    counted: str
+    marks: list[str]
 
 
 _SCHEMAS = {
@@ -69,6 +64,7 @@ def make(inputs: Mapping[str, Any], **shown: Any) -> str:
 
 def first_page(
     tables: Mapping[str, pl.DataFrame],
+    *,
     models: Named,
     variants: Named,
     written: Sequence[str],
@@ -93,37 +89,27 @@ def first_page(
         cleaned: rows of the source, and how many of them cleaning left out.
     """
     labels, comparisons = dict(variants), tables["comparisons"]
-    unbalanced = set(comparisons.filter(pl.col("imbalance").fill_null("") != "").select("variant", "minus").rows())
-    questions = questions_of(
-        tables["claims"],
-        tables["contrasts"],
-        tables["depth"],
-        [name for name, _ in models],
-        labels,
-        written,
-        controls,
-        unbalanced,
-    )
+    questions = questions_of(tables, [name for name, _ in models], labels, written, controls)
+    cells = [cell for question in questions for cell in question.cells.values()]
     return render(
         template,
         blocks=blocks(questions, models),
         n_models=len(models),
         groups=_groups(questions),
-        legend=[(name, VERDICTS[name], words) for name, words in _legend(questions).items()],
+        legend=_legend({cell.said for cell in cells}),
         looks=VERDICTS,
-        marks={mark for question in questions for cell in question.cells.values() for mark in cell.marks},
+        marks={mark for cell in cells for mark in cell.marks},
         curve=depth_curve(tables["summary"], models),
         n_texts=n_texts,
         min_texts=min_texts,
         accepted=_accepted(tables["acceptance"], labels),
         not_tested=_not_tested(comparisons, labels),
-        more_change=MORE_CHANGE,
         cleaned=cleaned,
         long_texts=_long_texts(tables["long_texts"], dict(models)),
         claims=Counter(tables["claims"]["verdict"]),
         n_fragile=int(tables["claims"]["fragile"].sum()),
         uncontrolled=_uncontrolled(questions, comparisons, controls, labels),
-        rises=dict.fromkeys(cell.rises for question in questions for cell in question.cells.values() if cell.rises),
+        rises=dict.fromkeys(cell.rises for cell in cells if cell.rises),
     )
 
 
@@ -133,44 +119,36 @@ def blocks(questions: Sequence[Question], models: Named) -> list[tuple[list[str]
     Of more than ten models, one column says in how many it is so. A cell that holds for all models stands alone.
     """
     if len(models) > _MOST_MODELS:
-        cells = [(question, [together(question, models)]) for question in questions]
-        return [([f"{len(models)} models"], cells)]
+        return [([f"{len(models)} models"], [(question, [together(question, models)]) for question in questions])]
     n_parts = -(-len(models) // _SIDE_BY_SIDE)
     size = -(-len(models) // n_parts)
-    parts = []
-    for start in range(0, len(models), size):
-        part = models[start : start + size]
-        rows = []
-        for question in questions:
-            if None in question.cells:
-                rows.append((question, [shown(question.cells[None])]))
-                continue
-            absent = Cell(NOT_TESTED, reason="no result")
-            rows.append((question, [shown(question.cells.get(name, absent)) for name, _ in part]))
-        parts.append(([label for _, label in part], rows))
-    return parts
+    parts = [models[start : start + size] for start in range(0, len(models), size)]
+    return [
+        ([label for _, label in part], [(question, _cells(question, part)) for question in questions]) for part in parts
+    ]
 
 
-def shown(cell: Cell) -> Shown:
-    """A cell in at most seven words, besides its marks."""
-    detail = tuple(filter(None, [cell.number, cell.counted]))
-    return Shown(cell.look, cell.said, detail, " · ".join(cell.marks))
-
-
-def together(question: Question, models: Named) -> Shown:
+def together(question: Question, models: Named) -> Finding | Shown:
     """What a question's cells say in how many models, with the range of the sizes."""
+    cells = _cells(question, models)
     if None in question.cells:
-        return shown(question.cells[None])
-    absent = Cell(NOT_TESTED)
-    cells = [question.cells.get(name, absent) for name, _ in models]
+        return cells[0]
     counts = Counter(cell.said for cell in cells).most_common()
-    said = ", ".join(f"{name} {n}" for name, n in counts)
     sized = sorted((cell for cell in cells if isfinite(cell.size)), key=lambda cell: cell.size)
-    ends = list(dict.fromkeys(cell.number for cell in (*sized[:1], *sized[-1:])))
-    marks = list(dict.fromkeys(mark for cell in cells for mark in cell.marks))
-    few = where_few(cell.n for cell in cells if cell.counted and cell.unit == REVIEWS)
-    detail = tuple(filter(None, [" to ".join(ends), few]))
-    return Shown(LOOKS[counts[0][0]], said, detail, " · ".join(f"some {mark}" for mark in marks))
+    return Shown(
+        look=LOOKS[counts[0][0]],
+        said=", ".join(f"{said} {n}" for said, n in counts),
+        number=" to ".join(dict.fromkeys(cell.number for cell in (*sized[:1], *sized[-1:]))),
+        counted=where_few(cell.n_reviews for cell in cells if cell.counted and cell.unit == REVIEWS),
+        marks=[f"some {mark}" for mark in dict.fromkeys(mark for cell in cells for mark in cell.marks)],
+    )
+
+
+def _cells(question: Question, models: Named) -> list[Finding]:
+    """The cell of each model, or the one that holds for all."""
+    if None in question.cells:
+        return [question.cells[None]]
+    return [question.cells.get(name, Finding(NOT_TESTED)) for name, _ in models]
 
 
 def _groups(questions: Sequence[Question]) -> dict[str, str]:
@@ -181,14 +159,10 @@ def _groups(questions: Sequence[Question]) -> dict[str, str]:
     return {group: words.most_common(1)[0][0] for group, words in measured.items()}
 
 
-def _legend(questions: Sequence[Question]) -> dict[str, str]:
+def _legend(said: Collection[str]) -> dict[str, str]:
     """What the grid's cells say, by the verdict whose look it is."""
-    said = {cell.said for question in questions for cell in question.cells.values()}
-    return {
-        look: listed([word for word in LOOKS if LOOKS[word] == look and word in said], "or")
-        for look in VERDICTS
-        if any(LOOKS[word] == look for word in said)
-    }
+    words = {look: [word for word in LOOKS if LOOKS[word] == look and word in said] for look in VERDICTS}
+    return {look: listed(there, "or") for look, there in words.items() if there}
 
 
 def _accepted(acceptance: pl.DataFrame, labels: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -202,7 +176,7 @@ def _not_tested(comparisons: pl.DataFrame, labels: Mapping[str, str]) -> list[tu
     by_reason: dict[str, list[str]] = {}
     for row in comparisons.filter(~pl.col("tested")).iter_rows(named=True):
         pair = " against ".join(labels.get(row[side], row[side]) for side in ("variant", "minus"))
-        by_reason.setdefault(row["reason"].removesuffix(f". {MORE_CHANGE}"), []).append(pair)
+        by_reason.setdefault(row["reason"], []).append(pair)
     return [(listed(pairs), reason) for reason, pairs in by_reason.items()]
 
 

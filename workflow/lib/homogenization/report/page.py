@@ -3,19 +3,9 @@
 import base64
 import re
 import zlib
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import polars as pl
-from jinja2 import Environment, StrictUndefined
-
-from homogenization.run.files import read_csv
-from homogenization.run.parquet import read_table
-from homogenization.vocabulary.numbers import probability, share_in_words, significant
-
-_ENVIRONMENT = Environment(undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-_ENVIRONMENT.filters |= {"significant": significant, "share": share_in_words, "probability": probability}
+from homogenization.vocabulary.prose import compiled
 
 # the report holds a page as base64, in which the scripts of a library and their data take a third of a megabyte each
 _PACKED = """<!doctype html>
@@ -42,19 +32,9 @@ def packed(page: str) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """The page that a Jinja template makes of `values`, which it escapes.
-
-    Beside what Jinja has, there are the filters `significant`, `share` and `probability` (`vocabulary.numbers`).
+    """The page that a Jinja template makes of `values`, which it escapes, with all that `vocabulary.prose.write` has.
 
     Raises:
         jinja2.UndefinedError: the template names what is not among `values`.
     """
-    return _ENVIRONMENT.from_string(template).render(values)
-
-
-def read_or_empty(inputs: Mapping[str, Any], name: str, schema: Mapping[str, Any]) -> pl.DataFrame:
-    """The table `name` of a rule's inputs, Parquet or CSV; one without rows where the study does not make it."""
-    path = inputs.get(name)
-    if not path:
-        return pl.DataFrame(schema=schema)
-    return read_csv(path, dict(schema)) if Path(str(path)).suffix == ".csv" else read_table(path)
+    return compiled(template, autoescape=True).render(values)

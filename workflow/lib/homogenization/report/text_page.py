@@ -32,42 +32,28 @@ _STEPS = 255
 
 def make(inputs: Mapping[str, Any], shown: Mapping[str, Any], template: str) -> str:
     """The page from the files of its tables, by name."""
-    tables = (read_table(inputs[name]) for name in ("texts", "tokens", "metrics", "similarity"))
-    return text_page(*tables, shown, template)
+    tables = {name: read_table(inputs[name]) for name in ("texts", "tokens", "metrics", "similarity")}
+    return text_page(tables, shown, template)
 
 
-def text_page(
-    texts: pl.DataFrame,
-    tokens: pl.DataFrame,
-    metrics: pl.DataFrame,
-    similarity: pl.DataFrame,
-    shown: Mapping[str, Any],
-    template: str,
-) -> str:
+def text_page(tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], template: str) -> str:
     """The page as HTML.
 
     Args:
-        texts: the texts of the model (`report.tokens.EXAMPLE_TEXTS_SCHEMA`).
-        tokens: their tokens at every layer (`EXAMPLE_TOKENS_SCHEMA`).
-        metrics: the table `metrics`, from which the numbers of a text are.
-        similarity: the table `similarity`, which says whether a text is accepted.
+        tables: `texts`, those of the model (`report.tokens.EXAMPLE_TEXTS_SCHEMA`); `tokens`, theirs at every layer
+            (`EXAMPLE_TOKENS_SCHEMA`); `metrics`, from which the numbers of a text are; and `similarity`, which says
+            whether a text is accepted.
         shown: `model`, `variants` and `contrast`: the label of the model, (name, label) of each variant with the
             original first, and what reviews were chosen by, in words.
         template: the template of the page.
     """
-    numbers, packed = page_data(texts, tokens, metrics, similarity, shown)
+    numbers, packed = page_data(tables, shown)
     # no text can end the element that it stands in
     data = json.dumps(numbers, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return render(template, model=shown["model"], data=Markup(data), packed=base64.b64encode(packed).decode())
 
 
-def page_data(
-    texts: pl.DataFrame,
-    tokens: pl.DataFrame,
-    metrics: pl.DataFrame,
-    similarity: pl.DataFrame,
-    shown: Mapping[str, Any],
-) -> tuple[dict[str, Any], bytes]:
+def page_data(tables: Mapping[str, pl.DataFrame], shown: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
     """What the script of the page reads: values for JSON, and a byte for each number of a token, deflated.
 
     The first token, which is often far from all others, has its numbers in the JSON; a byte b of the others stands for
@@ -76,16 +62,17 @@ def page_data(
     of a text are, layer by layer, those of its measures, then the cosines of pairs of tokens after the first, row by
     row from the right of the diagonal on, where the layer has a matrix. Arguments are those of `text_page`.
     """
+    texts, metrics = tables["texts"], tables["metrics"]
     here = metrics.filter(pl.col("review_id").is_in(texts["review_id"].unique().to_list()), point=RESIDUAL_STREAM)
     here = here.filter(pl.col("model").is_in(texts["model"].unique().to_list()))
     named = [name for name in NUMBERS if name in set(here["metric"])]
-    scores = similarity.select("variant", "review_id", pl.col("f1").fill_nan(None), "accepted")
+    scores = tables["similarity"].select("variant", "review_id", pl.col("f1").fill_nan(None), "accepted")
     f1 = {row[:2]: row[2:] for row in scores.rows()}
     reviews: dict[str, Any] = {}
     packed = bytearray()
     for text in texts.iter_rows(named=True):
         key = text["variant"], text["review_id"]
-        layers = tokens.filter(variant=key[0], review_id=key[1]).sort("layer")
+        layers = tables["tokens"].filter(variant=key[0], review_id=key[1]).sort("layer")
         of_text = here.filter(variant=key[0], review_id=key[1]).sort("layer")
         review = reviews.setdefault(key[1], {"id": key[1], "chosen": _chosen(text, shown["contrast"]), "texts": {}})
         score, accepted = f1.get(key, (None, True))
@@ -101,7 +88,7 @@ def page_data(
         }
     return {
         "variants": list(shown["variants"]),
-        "layers": tokens["layer"].unique().sort().to_list(),
+        "layers": tables["tokens"]["layer"].unique().sort().to_list(),
         "measures": list(MEASURES),
         "numbers": [[name, NUMBERS[name]] for name in named],
         "reviews": list(reviews.values()),

@@ -10,17 +10,13 @@ the start of Snakemake, which on a cluster starts three times for a job.
 
 import ast
 import hashlib
-import json
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from homogenization.run.user_cache import user_cache
+from homogenization.run.user_cache import noted
 
 LIBRARY = Path(__file__).parents[1]
 PACKAGE = LIBRARY.name
@@ -89,43 +85,20 @@ class _Source(NamedTuple):
 @cache
 def _read(path: Path) -> _Source:
     content = path.read_bytes()
-    note = _note_of(content)
-    if note is not None and (noted := _noted(note)) is not None:
-        return noted
-    # the tree goes when this function returns: trees of all files take the garbage collector longer than parsing takes
-    tree = ast.parse(content.decode("utf-8"), filename=str(path))
-    source = _Source(frozenset(_imported_names(tree, path)), repr(_canonical(tree)).encode())
-    if note is not None:
-        _keep(note, source)
-    return source
 
+    def parsed() -> tuple[list[str], str]:
+        # the tree goes when this function returns: trees of all files take the garbage collector longer than parsing
+        tree = ast.parse(content.decode("utf-8"), filename=str(path))
+        return sorted(set(_imported_names(tree, path))), repr(_canonical(tree))
 
-def _note_of(content: bytes) -> Path | None:
-    """The note on a file of this content, which may not be there; None for a user without a home."""
-    name = hashlib.blake2b(_reader() + content, digest_size=16).hexdigest()
-    return folder / "code" / f"{name}.json" if (folder := user_cache()) else None
+    names, meaning = noted("code", _reader() + content, parsed)
+    return _Source(frozenset(names), meaning.encode())
 
 
 @cache
 def _reader() -> bytes:
     """What a note depends on beside the file: the parser, and this module."""
     return sys.version.encode() + Path(__file__).read_bytes()
-
-
-def _noted(note: Path) -> _Source | None:
-    try:
-        names, meaning = json.loads(note.read_text(encoding="utf-8"))
-        return _Source(frozenset(names), meaning.encode())
-    except (OSError, ValueError, TypeError, AttributeError):
-        return None
-
-
-def _keep(note: Path, source: _Source) -> None:
-    with suppress(OSError):  # no place for it: the next process parses the file
-        note.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=note.parent, delete=False) as partial:
-            json.dump([sorted(source.names), source.meaning.decode()], partial)
-        os.replace(partial.name, note)
 
 
 def _imported_names(tree: ast.Module, path: Path) -> Iterator[str]:

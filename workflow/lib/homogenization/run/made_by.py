@@ -102,7 +102,7 @@ def _key_of_json(path: Path) -> str | None:
 
 def _key_of_folder(path: Path) -> str | None:
     # the state of a training lies in a folder of its own in that of its model
-    return marked_key(path.with_name(ORIGIN_FILE)) or marked_key(path.parent.with_name(ORIGIN_FILE))
+    return marked_key(path.parent / ORIGIN_FILE) or marked_key(path.parent.parent / ORIGIN_FILE)
 
 
 # how to read the key of a file that has a place for it, by its suffix

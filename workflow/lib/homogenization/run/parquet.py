@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.run.files import damage, read_bytes, write_csv, written_whole
+from homogenization.run.files import damage, read_bytes, read_csv, write_csv, written_whole
 from homogenization.run.job import job_record
 from homogenization.run.made_by import METADATA_KEY
 
@@ -79,6 +79,14 @@ def read_table(path: str | Path) -> pl.DataFrame:
         return pl.read_parquet(content)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise damage(path, f"not a readable Parquet table: {error}") from error
+
+
+def read_or_empty(inputs: Mapping[str, Any], name: str, schema: Mapping[str, Any]) -> pl.DataFrame:
+    """The table `name` of a rule's inputs, Parquet or CSV; one without rows where the study does not make it."""
+    path = inputs.get(name)
+    if not path:
+        return pl.DataFrame(schema=schema)
+    return read_csv(path, dict(schema)) if Path(str(path)).suffix == ".csv" else read_table(path)
 
 
 def read_tables(paths: list[str]) -> pl.DataFrame:

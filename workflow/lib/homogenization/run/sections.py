@@ -20,9 +20,14 @@ _LONGEST_PART = 200  # bytes of a part of a path; file systems take 255
 
 
 class Section(BaseModel):
-    """A mapping of the configuration: unknown keys are refused, values are not coerced."""
+    """A mapping of the configuration: unknown keys are refused, values are not coerced.
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    A key's docstring is its meaning, which `python -m homogenization.config.docs` writes into config/README.md.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     def params(self, *keys: str) -> dict[str, Any]:
         """Plain values that the `params` of a rule can track: those of `keys`, or of all keys.

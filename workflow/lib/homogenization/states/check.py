@@ -10,9 +10,9 @@ import torch
 
 from homogenization.models.blocks import unsupported
 from homogenization.models.devices import is_of_device, ran_out_of_memory
+from homogenization.models.widening import widened_by_block
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.attention import PACKED_ATTENTION
-from homogenization.states.float32 import in_float32
 from homogenization.states.network import PackedModel, PassResult, forward, residual_stream_taken, run_packed
 
 # names of the configuration's settings for the width of an attention window
@@ -84,7 +84,7 @@ def check_against_eager(model: PackedModel, longest: int, record_attention: bool
     # weights that accelerate offloads lie on the meta device between passes
     at_hand = not any(weight.is_meta for weight in model.network.parameters())
     if exceeding and at_hand and passes.states[0].dtype != torch.float32:
-        with in_float32(model):
+        with widened_by_block(model.network, model.blocks, torch.float32):
             exact = _both_ways(model, probes, record_attention)
         _compare(model, exact)
         _compare_with_exact(model, passes, exact)

@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.run.files import read_csv
+from homogenization.run.parquet import read_or_empty
 from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA, of_first_token
 from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA, of_variants
 from homogenization.vocabulary.columns import columns
@@ -42,6 +43,5 @@ def causes_table(mechanism: pl.DataFrame, predictions: pl.DataFrame, models: Seq
 
 def tabulate(inputs: Any, models: Sequence[str], words: str) -> pl.DataFrame:
     """The table `causes.csv` of the tables `inputs.mechanism` and, where it is made, `inputs.predictions`."""
-    nothing = pl.DataFrame(schema=PREDICTIONS_SCHEMA)
-    predictions = read_csv(inputs.predictions, PREDICTIONS_SCHEMA) if inputs.get("predictions") else nothing
+    predictions = read_or_empty(inputs, "predictions", PREDICTIONS_SCHEMA)
     return causes_table(read_csv(inputs.mechanism, MECHANISM_SCHEMA), predictions, models, words)

@@ -1,7 +1,7 @@
 """What trained models learnt and what sets two arms apart, in words made from the numbers: the table `training.csv`."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,29 +25,11 @@ TRAINING_ANSWERS_SCHEMA = {
     "answer": pl.String,
 }
 SCHEMAS = (TRAINING_ANSWERS_SCHEMA,)
+Row = Mapping[str, Any]
 ANSWERED = {  # metric and view -> as a sentence names it; those that penalties are made of
     ("cosine_anisotropy", "without_first"): "the mean cosine without the first token",
     ("normalized_effective_rank", "centred_without_first"): "the centred effective rank without the first token",
 }
-_OF_ARMS = ("mean", "ci_low", "ci_high", "lowest", "highest", "n_seeds")  # columns of the table `arms`
-
-
-class OverSeeds(NamedTuple):
-    """A number of each seed: mean, its 95 % interval (NaN for one seed), and range; how many seeds."""
-
-    mean: float
-    low: float
-    high: float
-    lowest: float
-    highest: float
-    n: int
-
-    @classmethod
-    def of(cls, values: pl.Series) -> "OverSeeds":
-        """Over a value of each seed, at least one."""
-        own = np.sort(values.to_numpy())
-        low, high = mean_interval(own[:, None])
-        return cls(float(own.mean()), float(low[0]), float(high[0]), float(own[0]), float(own[-1]), len(own))
 
 
 def training_answers(
@@ -83,7 +65,7 @@ def _of_arm(own: pl.DataFrame) -> dict[str, Any]:
     by_seed = own.group_by("seed", maintain_order=True)
     first, last = by_seed.first(), by_seed.last()
     return {
-        "losses": {"start": OverSeeds.of(first["held_out_loss"]), "end": OverSeeds.of(last["held_out_loss"])},
+        "losses": {"start": over_seeds(first["held_out_loss"]), "end": over_seeds(last["held_out_loss"])},
         "last": last.row(0, named=True),
         "n_worse": int((last["held_out_loss"] >= first["held_out_loss"]).sum()),
     }
@@ -105,7 +87,7 @@ def _of_pair(measured: pl.DataFrame, arms: pl.DataFrame, arm: str, minus: str, f
         "n_seeds": compared["n_seeds"].max(),
         "penalised": _penalised(measured, arm) or _penalised(measured, minus),
         "by_metric": dict(_by_metric(compared)),
-        "cost": OverSeeds.of(losses["held_out_loss"] - losses["held_out_loss_minus"]) if len(losses) else None,
+        "cost": over_seeds(losses["held_out_loss"] - losses["held_out_loss_minus"]) if len(losses) else None,
         "equal_loss": at_loss["loss"].mean(),
         "at_loss": {metric: by_layer[max(by_layer)] for metric, by_layer in _by_metric(at_loss)},
     }
@@ -117,12 +99,26 @@ def _penalised(measured: pl.DataFrame, arm: str) -> list[int]:
     return sorted(set(layers.to_list()))
 
 
-def _by_metric(rows: pl.DataFrame) -> Iterator[tuple[str, dict[int, OverSeeds]]]:
-    """The name of each metric of `ANSWERED` in rows of the table `arms`, and its differences by layer."""
+def _by_metric(rows: pl.DataFrame) -> Iterator[tuple[str, dict[int, Row]]]:
+    """The name of each metric of `ANSWERED` in rows of the table `arms`, and these by layer."""
     for (metric, view), name in ANSWERED.items():
         of_cell = rows.filter(metric=metric, view=view).sort("layer")
         if len(of_cell):
-            yield name, {layer: OverSeeds(*numbers) for layer, *numbers in of_cell.select("layer", *_OF_ARMS).rows()}
+            yield name, {row["layer"]: row for row in of_cell.iter_rows(named=True)}
+
+
+def over_seeds(values: pl.Series) -> Row:
+    """A number of each seed, at least one, as a row of the table `arms` has it; its interval is NaN for one seed."""
+    own = np.sort(values.to_numpy())
+    (low,), (high,) = mean_interval(own[:, None])
+    return {
+        "mean": own.mean(),
+        "ci_low": low,
+        "ci_high": high,
+        "lowest": own[0],
+        "highest": own[-1],
+        "n_seeds": len(own),
+    }
 
 
 def tabulate(

@@ -1,11 +1,6 @@
-"""The state of a training run as safetensors and JSON: parameters, moments of the optimizer, and what was measured.
-
-The JSON names the SHA-256 of the tensors, so that a file that was cut short is never taken for a state.
-"""
+"""The state of a training run as safetensors and JSON: parameters, moments of the optimizer, and what was measured."""
 
 import json
-import logging
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +9,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from homogenization.run.files import damage, gone, sha256_of, written_together
+from homogenization.run.files import damage, gone, written_together
 
 TENSORS, NOTES = "tensors.safetensors", "notes.json"
 
@@ -38,12 +33,11 @@ class State:
     rows: list[dict[str, Any]] = field(default_factory=list)
 
 
-def save_state(state: State, key: str, folder: Path) -> None:
+def save_state(state: State, folder: Path) -> None:
     """Write `state` to the files `TENSORS` and `NOTES` in `folder`: both, or none.
 
     Args:
         state: state of the run.
-        key: name of all that the run depends on; a state with another key is of another run.
         folder: folder of the files; it is made where it is missing.
     """
     with written_together(folder, (TENSORS, NOTES)) as partial:
@@ -51,7 +45,6 @@ def save_state(state: State, key: str, folder: Path) -> None:
             {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()}, partial / TENSORS
         )
         notes = {name: value for name, value in vars(state).items() if name != "tensors"}
-        notes |= {"key": key, "sha256": sha256_of(partial / TENSORS)}
         (partial / NOTES).write_text(json.dumps(notes), encoding="utf-8")
 
 
@@ -66,33 +59,6 @@ def read_state(folder: Path) -> State:
         if not path.is_file():
             raise gone(path)
     try:
-        return _read(tensors, notes, None)
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        return State(tensors=load_file(tensors), **json.loads(notes.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, SafetensorError) as error:
         raise damage(tensors, error) from error
-
-
-def keep(state: State, key: str, folder: Path) -> None:
-    """Write a checkpoint, and delete all but it and the one before."""
-    save_state(state, key, folder / f"{state.step:09d}")
-    for older in sorted(path for path in folder.iterdir() if path.name.isdigit())[:-2]:
-        shutil.rmtree(older)
-
-
-def latest(key: str, folder: Path) -> State | None:
-    """The last whole checkpoint of the run `key`, or None where it has none: those before a damaged one are tried."""
-    paths = sorted((path for path in folder.iterdir() if path.name.isdigit()), reverse=True) if folder.is_dir() else []
-    for path in paths:
-        try:
-            return _read(path / TENSORS, path / NOTES, key)
-        except (OSError, ValueError, KeyError, SafetensorError) as error:
-            logging.warning(f"the checkpoint {path} is not used: {error}")
-    return None
-
-
-def _read(tensors: Path, notes: Path, key: str | None) -> State:
-    content = json.loads(notes.read_text(encoding="utf-8"))
-    if content.pop("key") != key and key is not None:
-        raise ValueError("it belongs to a run with other settings")
-    if content.pop("sha256") != sha256_of(tensors):
-        raise ValueError("its tensors are damaged or cut short")
-    return State(tensors=load_file(tensors), **content)

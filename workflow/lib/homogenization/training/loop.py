@@ -5,7 +5,7 @@ that was killed and resumed gives the bits of one that was not, on a CPU with th
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,10 +32,6 @@ _NOT_READ = -100  # what cross_entropy leaves out
 _FAR_ABOVE = 3.0  # nats over the first loss, at which training has failed
 _EVALUATIONS = 10
 _PREFIXES = {"exp_avg": "mean.", "exp_avg_sq": "square."}
-
-
-class DivergedError(HomogenizationError):
-    """The loss is not finite, or far above that of the first step."""
 
 
 @contextmanager
@@ -104,11 +100,11 @@ class Loop:
             self.state.tensors |= {prefix + name: moments[key] for key, prefix in _PREFIXES.items() if key in moments}
         return self.state
 
-    def run_to(self, stop: int, after_step: Callable[["Loop"], None] = lambda loop: None) -> None:
-        """Make steps until `stop` of them are made; `after_step` is called after each.
+    def run_to(self, stop: int) -> None:
+        """Make steps until `stop` of them are made.
 
         Raises:
-            DivergedError: the loss is not finite, or far above that of the first step.
+            HomogenizationError: the loss is not finite, or far above that of the first step.
         """
         every = max(1, self.options["steps"] // _EVALUATIONS)
         with progress(sum(map(self._n_tokens, range(self.state.step, stop))), "tokens") as advance:
@@ -119,13 +115,12 @@ class Loop:
                 self.state.rows.append(row)
                 self.state.step += 1
                 advance(self._n_tokens(step), f"step {step + 1} of {self.options['steps']}, loss {row['loss']:.3f}")
-                after_step(self)
 
     def check_last_step(self) -> None:
         """Check what the last step made of the model, on the texts that a further one would read.
 
         Raises:
-            DivergedError: the loss is not finite, or far above that of the first step.
+            HomogenizationError: the loss is not finite, or far above that of the first step.
         """
         if self.state.step:
             with torch.inference_mode():
@@ -181,7 +176,7 @@ class Loop:
         finite = all(np.isfinite(value) for value in numbers.values() if value is not None)
         if not finite or numbers["loss"] > self.state.start_loss + _FAR_ABOVE:
             items = ", ".join(f"{name} {value:.4g}" for name, value in numbers.items() if value is not None)
-            raise DivergedError(
+            raise HomogenizationError(
                 f"training diverged {when} of {self.options['steps']} steps ({items}; the first loss was "
                 f"{self.state.start_loss:.4g} nats). No model was written. Lower learning_rate"
                 + (" or the strength of the penalty." if self.options["penalty"] else ".")

@@ -1,12 +1,7 @@
 """One snapshot of a training run, from the start or the snapshot before to a step: a job of `train_model`."""
 
-import hashlib
-import json
 import logging
-import shutil
-import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +13,17 @@ from homogenization.models.saving import save_model
 from homogenization.models.tokens import tokenize
 from homogenization.run.parquet import write_table
 from homogenization.training.baselines import baselines
-from homogenization.training.checkpoints import keep, latest, read_state, save_state
-from homogenization.training.loop import DivergedError, Loop, deterministic
+from homogenization.training.checkpoints import read_state, save_state
+from homogenization.training.loop import Loop, deterministic
 from homogenization.training.networks import Trainable, load_trainable
 from homogenization.training.schemas import LOSSES_SCHEMA
 from homogenization.training.texts import Batches, reviews_to_train_on
 
-CHECKPOINTS, STATE = ".checkpoints", "state"  # folders beside and in that of a model
-_SECONDS = 60.0  # between checkpoints
+STATE = "state"  # folder in that of a model
 
 
 def train_snapshot(
+    *,
     entry: Mapping[str, Any],
     options: Mapping[str, Any],
     seed: int,
@@ -37,13 +32,9 @@ def train_snapshot(
     sampled: pl.DataFrame,
     folder: Path,
     before: Path | None = None,
-    code: str = "",
     gpus: int = 0,
-    seconds: float = _SECONDS,
 ) -> None:
     """Train to `step`, then write the model, the state and the losses to `folder`.
-
-    Checkpoints lie beside it in `CHECKPOINTS`, where a job that was killed finds them; a job that ends removes them.
 
     Args:
         entry: `weights` to start from, `device` and `bos`.
@@ -54,9 +45,7 @@ def train_snapshot(
         sampled: columns review_id and text: the sample, on which no model is trained.
         folder: folder of the model; its name is that of the step.
         before: folder of the snapshot before, whose state training goes on from; None for the start.
-        code: hash of what the job does; a checkpoint of other code is not used.
         gpus: number of the job's GPUs.
-        seconds: time between checkpoints; no result depends on it.
 
     Raises:
         HomogenizationError: too few reviews are left, the network can't be trained, a layer of the penalty does not
@@ -68,62 +57,21 @@ def train_snapshot(
         texts, targets = (
             _token_ids(trainable, part, entry["bos"], options["max_tokens"]) for part in (training, held_out)
         )
-        settings = [
-            entry["bos"],
-            dict(options),
-            seed,
-            step,
-            code,
-            trainable.digest,
-            trainable.device.type,
-            torch.__version__,
-        ]
-        names = [training["review_id"].to_list(), held_out["review_id"].to_list()]
-        key = hashlib.sha256(json.dumps([settings, names], sort_keys=True).encode()).hexdigest()
-        checkpoints = folder.parent / CHECKPOINTS / folder.name
-        state = latest(key, checkpoints)
-        if state is not None:
-            logging.info(f"resumed after step {state.step}")
-        elif before is not None:
-            state = read_state(before / STATE)
-        loop = Loop(trainable, options, texts, targets, Batches(names[0], seed, options["batch_size"]), state)
+        state = read_state(before / STATE) if before is not None else None
+        batches = Batches(training["review_id"].to_list(), seed, options["batch_size"])
+        loop = Loop(trainable, options, texts, targets, batches, state)
         if options["penalty"]:
             logging.info(f"penalty on the layers {loop.state.layers}")
-        try:
-            loop.run_to(step, _every(seconds, key, checkpoints))
-            loop.check_last_step()
-        except DivergedError:
-            _remove(checkpoints)
-            raise
+        loop.run_to(step)
+        loop.check_last_step()
         loop.state.rows.append({"step": step, "held_out_loss": loop.held_out_loss()})
         constants = dict(zip(("unigram", "bigram"), baselines(texts, targets, _vocabulary(trainable)), strict=True))
         constants |= {"n_training": len(texts), "n_held_out": len(targets), "layers": loop.state.layers}
         rows = [row | constants for row in loop.state.rows]
         write_table(pl.DataFrame(rows, schema=LOSSES_SCHEMA), folder / "losses.parquet")
         loop.state.rows = []
-        save_state(loop.current(), key, folder / STATE)
+        save_state(loop.current(), folder / STATE)
         save_model(trainable.whole(), trainable.tokenizer, _origin(trainable, options, seed, step), folder)
-    _remove(checkpoints)
-
-
-def _remove(checkpoints: Path) -> None:
-    """Delete the checkpoints of a job, and the folder of all of them where it was the last."""
-    shutil.rmtree(checkpoints, ignore_errors=True)
-    with suppress(OSError):
-        checkpoints.parent.rmdir()
-
-
-def _every(seconds: float, key: str, folder: Path) -> Callable[[Loop], None]:
-    """A function that keeps a checkpoint where the last is older than `seconds`."""
-    last = time.monotonic()
-
-    def after_step(loop: Loop) -> None:
-        nonlocal last
-        if time.monotonic() - last >= seconds:
-            keep(loop.current(), key, folder)
-            last = time.monotonic()
-
-    return after_step
 
 
 def _token_ids(trainable: Trainable, reviews: pl.DataFrame, bos: str, max_tokens: int) -> list[np.ndarray]:

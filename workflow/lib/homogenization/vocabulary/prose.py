@@ -7,26 +7,27 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
 
-from homogenization.vocabulary.numbers import share_in_words, significant
+from homogenization.vocabulary.numbers import probability, share_in_words, significant
 from homogenization.vocabulary.verdicts import FEW_REVIEWS
 
 
 def write(template: str, **values: Any) -> str:
     """The text that a Jinja template makes of `values`; blanks and line ends in a row are one blank.
 
-    Beside what Jinja has, there are the filters `significant` and `share` (`vocabulary.numbers`), `listed`, `sentence`
-    and `plain`, which make a first letter large and small; the functions `interval` and `where_few`; and the tests
-    `finite` and `decided`. Numbers are looked up by their column in a row of a table.
+    Beside what Jinja has, there are the filters `significant`, `share` and `probability` (`vocabulary.numbers`),
+    `listed`, `sentence` and `plain`, which make a first letter large and small; the functions `interval` and
+    `where_few`; and the tests `finite` and `decided`. Numbers are looked up by their column in a row of a table.
 
     Raises:
         jinja2.UndefinedError: the template names what is not among `values`.
     """
-    return " ".join(_compiled(template).render(values).split())
+    return " ".join(compiled(template).render(values).split())
 
 
 def interval(row: Mapping[str, Any], name: str = "estimate", written: Callable[[float], str] = significant) -> str:
-    """A number and the ends of its interval: `0.3 [0.1, 0.5]`; those of an `estimate` are `ci_low` and `ci_high`."""
-    return f"{written(row[name])} [{', '.join(written(end) for end in _ends(row, name))}]"
+    """A number, with its interval if it has one: `0.3 [0.1, 0.5]`; that of `estimate` is `ci_low` and `ci_high`."""
+    low, high = _ends(row, name)
+    return f"{written(row[name])} [{written(low)}, {written(high)}]" if isfinite(low) else written(row[name])
 
 
 def where_few(numbers: Iterable[int], noun: str = "texts") -> str:
@@ -52,18 +53,26 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-_ENVIRONMENT = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-_ENVIRONMENT.filters |= {
-    "significant": significant,
-    "share": share_in_words,
-    "listed": listed,
-    "sentence": lambda text: text[:1].upper() + text[1:],
-    "plain": lambda text: text[:1].lower() + text[1:],
-}
-_ENVIRONMENT.globals |= {"interval": interval, "share": share_in_words, "where_few": where_few}
-_ENVIRONMENT.tests |= {"finite": isfinite, "decided": is_decided}
+def sentence(text: str) -> str:
+    """`text` with a large first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def plain(text: str) -> str:
+    """`text` with a small first letter."""
+    return text[:1].lower() + text[1:]
+
+
+def _environment(autoescape: bool) -> Environment:
+    environment = Environment(undefined=StrictUndefined, autoescape=autoescape, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"significant": significant, "share": share_in_words, "probability": probability}
+    environment.filters |= {"listed": listed, "sentence": sentence, "plain": plain}
+    environment.globals |= {"interval": interval, "share": share_in_words, "where_few": where_few}
+    environment.tests |= {"finite": isfinite, "decided": is_decided}
+    return environment
 
 
 @lru_cache
-def _compiled(template: str) -> Template:
-    return _ENVIRONMENT.from_string(template)
+def compiled(template: str, autoescape: bool = False) -> Template:
+    """A Jinja template that writes numbers as all sentences and pages do; it escapes values for HTML if asked to."""
+    return _environment(autoescape).from_string(template)

@@ -15,7 +15,7 @@ def make_writer(module: str, entry: Mapping[str, Any], seed: int, **means: Any) 
         entry: Entry of `writers`: backend, temperature, top_p, max_new_tokens, structured_output, and the backend's
             own keys.
         seed: Seed of all random numbers; see `request_seed`.
-        means: Settings of the job on which no answer depends: gpus, threads, connections, timeout_seconds, max_retries.
+        means: Settings of the job on which no answer depends: gpus, connections, timeout_seconds, max_retries.
             A backend ignores those that it does not know.
 
     Raises:

@@ -1,5 +1,6 @@
 """A writer behind an OpenAI-compatible endpoint: vLLM, transformers serve, llama.cpp and others."""
 
+import json
 import logging
 import os
 import re
@@ -15,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.secrets import hide, masked, secrets_of
-from homogenization.writers.requests import Completion, Failure, Request, matches, request_seed
+from homogenization.writers.requests import WHITE_SPACE, Completion, Failure, Request, matches, request_seed
 
 RETRIED_STATUS = (408, 409, 429)  # and 500 and above, the same as the client's
 LONGEST_REASON = 300
@@ -171,6 +172,9 @@ class OpenAIWriter:
         """The arguments that hold an answer to its form."""
         if request.regex is not None:
             return {"extra_body": REGEX_DIALECTS[self._dialect](request.regex)}
+        if self._dialect == "llguidance" and self.parameters["structured_output"] == "json_schema":
+            schema = json.dumps({**request.schema, "x-guidance": WHITE_SPACE})
+            return {"extra_body": {"grammar": f"%llguidance {{}}\nstart: %json {schema}"}}
         answer_format = {"name": "answer", "schema": request.schema, "strict": True}
         formats = {
             "json_schema": {"response_format": {"type": "json_schema", "json_schema": answer_format}},

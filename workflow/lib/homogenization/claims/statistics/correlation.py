@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from homogenization.claims.measurement import Claim, Interval, Measurement, UnavailableError
-from homogenization.claims.statistic import MetricName, OfMetric, without_first
-from homogenization.measures.views import VIEWS
-from homogenization.metrics.catalogue import describe_metric
+from homogenization.claims.statistic import MetricName, OfMetric, views_of, without_first
 from homogenization.vocabulary.verdicts import ROBUST
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ class Correlation(OfMetric):
         from homogenization.inference.resampling import resampled
 
         other = claim["with_metric"]
-        second = {**claim, "metric": other, "view": (describe_metric(other).views or VIEWS)[0]}
+        second = {**claim, "metric": other, "view": views_of(other)[0]}
         bare = without_first(claim)
         sides = [claim, second, *([bare] if bare else [])]
         job = evidence.layer_values_of(model, *sides)

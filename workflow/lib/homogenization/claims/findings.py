@@ -1,0 +1,182 @@
+"""What an estimate says of how alike tokens grow: what sentences and the report's first page are made of."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from math import isfinite, nan
+from typing import Any
+
+from homogenization.claims.statistic import AT_LAYERS, SINCE, views_of
+from homogenization.metrics.attention import ATTENTION_METRICS
+from homogenization.metrics.catalogue import describe_metric
+from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
+from homogenization.vocabulary.numbers import share_of_range, signed, significant
+from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL
+from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, REVIEWS, SUPPORTED, UNDECIDED
+
+MORE, LESS = "more alike", "less alike"
+#: Verdict of a claim whose look a finding has, by what the finding says.
+LOOKS = {
+    **{MORE: SUPPORTED, "more": SUPPORTED, "yes": SUPPORTED},
+    **{LESS: CONTRADICTED, "less": CONTRADICTED, "no": CONTRADICTED},
+    **{name: name for name in (NEGLIGIBLE, UNDECIDED, NOT_TESTED)},
+}
+ATTENTION = "first_token_attention_excess"
+OVER_DEPTH = ("net_change", "slope")
+OF_LIKENESS = (*OVER_DEPTH, "contrast", "intervention")
+STATED = ("consequence", "arms")  # statistics of which a verdict is on the claim's statement
+_ATTRACTION = "cosine_to_first_token"  # close to the first token is not close to each other
+_ROLES = (ORIGINAL, *CONTROL_ROLES)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An estimate and its verdict: a row of the table `claims`, or of one that has the same columns.
+
+    Attributes:
+        verdict: whether the claim holds; of a row that no claim is about, `supported` where it is decided.
+        role: what `minus` is to `variant`: `original`, or the role of the control; None for another variant.
+        marks: caveats in a word each.
+    """
+
+    verdict: str
+    statistic: str = ""
+    statement: str = ""
+    claim: str | None = None
+    model: str | None = None
+    metric: str | None = None
+    view: str | None = None
+    variant: str | None = None
+    minus: str | None = None
+    role: str | None = None
+    layers: str | None = None
+    since: str | None = None
+    measured: str = ""
+    estimate: float = nan
+    share_of_depth: float = nan
+    depth_range: float = nan
+    n_reviews: int = 0
+    unit: str = REVIEWS
+    share_changed: float = nan
+    fragile: bool = False
+    n_same_first: int | None = None
+    first_decides: bool = False
+    reason: str = ""
+    marks: tuple[str, ...] = ()
+
+    @property
+    def of_likeness(self) -> bool:
+        """Whether the estimate is about how alike tokens are to each other."""
+        return self.statistic in OF_LIKENESS and bool(self._direction)
+
+    @property
+    def said(self) -> str:
+        """The verdict on the question: whether tokens are `more alike` or `less alike`, say, or `undecided`."""
+        if self.verdict not in (SUPPORTED, CONTRADICTED):
+            return self.verdict
+        if self.statistic in STATED:
+            return "yes" if self.verdict == SUPPORTED else "no"
+        if self.metric == ATTENTION:
+            return "more" if self.estimate > 0 else "less"
+        return self.towards
+
+    @property
+    def towards(self) -> str:
+        """The side of the estimate, whatever its verdict: `more alike` or `less alike`."""
+        return MORE if self.estimate * self._direction > 0 else LESS
+
+    @property
+    def look(self) -> str:
+        """The verdict whose colour and sign it has."""
+        return LOOKS[self.said]
+
+    @property
+    def title(self) -> str:
+        """The metric as a sentence names it, with its view where that is not its first."""
+        title = describe_metric(self.metric).title.partition(" (")[0]
+        return title[:1].lower() + title[1:] + (f" ({self.view.replace('_', ' ')})" if self.other_view else "")
+
+    @property
+    def other_view(self) -> str:
+        """The view, where it is not the metric's first: `without_first`, or its name."""
+        first = views_of(self.metric)[0]
+        if self.view in (None, first, ALL_TOKENS):
+            return ""
+        return WITHOUT_FIRST if self.view == f"{first}_{WITHOUT_FIRST}" else self.view
+
+    @property
+    def where(self) -> str:
+        """Where a net change begins, or over which layers the mean is; what is measured, where it is neither."""
+        if self.since:
+            return SINCE[self.since][1]
+        return AT_LAYERS.get(self.layers, self.measured)
+
+    @property
+    def share(self) -> float:
+        """How large it is, as a share of what depth does; NaN where it has none."""
+        return abs(self.share_of_depth)
+
+    @property
+    def rank(self) -> int:
+        """The place of `role`: the original, then the controls, then other variants."""
+        return _ROLES.index(self.role) if self.role in _ROLES else len(_ROLES)
+
+    @property
+    def rises(self) -> str:
+        """What a share of depth above 0 means: `more alike`, `more attention` or `a larger number`; "" without one."""
+        if self.said == NOT_TESTED or self.statistic in OVER_DEPTH or not isfinite(self.share_of_depth):
+            return ""
+        return MORE if self._direction else "more attention" if self.metric in ATTENTION_METRICS else "a larger number"
+
+    @property
+    def size(self) -> float:
+        """The one number: a share of what depth does, above 0 where it is what `rises` says, or the estimate."""
+        if self.said == NOT_TESTED:
+            return nan
+        return (self._direction or 1) * self.share_of_depth if self.rises else self.estimate
+
+    @property
+    def number(self) -> str:
+        """The size in words: `+0.4 % of 0.52`, of depth, or `−0.31`; empty where there is none."""
+        if not isfinite(self.size):
+            return ""
+        return signed(share_of_range(self.size, self.depth_range) if self.rises else significant(self.size, 2))
+
+    @property
+    def counted(self) -> str:
+        """`n 32`, or `3 seeds`; empty where nothing is counted."""
+        if self.said == NOT_TESTED:
+            return ""
+        n = self.n_reviews
+        return f"n {n}" if self.unit == REVIEWS else f"{n} {self.unit if n != 1 else self.unit[:-1]}"
+
+    @property
+    def _direction(self) -> int:
+        """1 or -1, the sign of an estimate if tokens grow alike; 0 where the metric is about something else."""
+        return describe_metric(self.metric).homogenization if self.metric and is_alike(self.metric) else 0
+
+
+def is_alike(metric: str) -> bool:
+    """Whether a metric is about how alike tokens are to each other."""
+    return metric != _ATTRACTION and describe_metric(metric).homogenization != 0
+
+
+_NAMES = {field.name for field in fields(Finding)}
+
+
+def findings(rows: Iterable[Mapping[str, Any]], controls: Mapping[str, Mapping[str, str]]) -> list[Finding]:
+    """The findings of rows, in their order; `controls` has the name of each control by variant and role."""
+    roles = {(variant, control): role for variant, named in controls.items() for role, control in named.items()}
+    found = []
+    for row in rows:
+        role = ORIGINAL if row.get("minus") == ORIGINAL else roles.get((row["variant"], row.get("minus")))
+        known = {name: row[name] for name in _NAMES & row.keys() if row[name] is not None}
+        found.append(Finding(**known, role=role))
+    return found
+
+
+def grouped(found: Iterable[Finding], *keys: Callable[[Finding], Hashable]) -> dict[Any, Any]:
+    """Findings by the first key, within it by the next, and so on; in the order in which they stand."""
+    groups: dict[Any, Any] = {}
+    for finding in found:
+        groups.setdefault(keys[0](finding), []).append(finding)
+    return {key: grouped(of_key, *keys[1:]) for key, of_key in groups.items()} if keys[1:] else groups
