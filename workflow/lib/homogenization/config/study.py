@@ -382,6 +382,20 @@ class Study(Keys):
         return sorted(set(chosen) & set(self.tabulated_metrics))
 
     @property
+    def claimed_contrasts(self) -> list[tuple[str, str]]:
+        """The contrasts, (variant, minus), that claims are about, of variants of the study."""
+        pairs = [(claim["variant"], claim["minus"]) for claim in self._claimed("contrast")]
+        return [pair for pair in pairs if set(pair) <= self.variants.keys()]
+
+    def estimated_metrics(self, *statistics: str) -> list[str]:
+        """The metrics, sorted, that are contrasted, or that claims with one of these statistics are about."""
+        claimed = {claim["metric"] for claim in self._claimed(*statistics)}
+        return sorted({*self.contrasted_metrics, *(claimed & set(self.tabulated_metrics))})
+
+    def _claimed(self, *statistics: str) -> list[dict[str, Any]]:
+        return [claim for claim in self.judged_claims if claim["statistic"] in statistics]
+
+    @property
     def drawn_metrics(self) -> list[str]:
         """The metrics that have a figure: as configured, or those that any section lists, or those of a first look."""
         chosen = self.figures.metrics
