@@ -44,34 +44,17 @@ def test_a_row_by_hand():
 def test_what_is_kept_and_what_is_written():
     def bytes_of(**states):
         row = plan_row(ENTRY, NETWORK, COUNTS, STATES | states)
-        assert row["bytes_at_once"] == row["bytes_written"], "without a limit, all stores may wait for their measures"
-        return row["bytes_written"], row["bytes_on_disk"]
+        assert row["bytes_at_once"] == row["bytes_written"] == row["bytes_on_disk"], "what is not kept is not written"
+        return row["bytes_written"]
 
-    full, _ = bytes_of()
+    full = bytes_of()
     sample = (10 + 3 + 10 + 2) * (5 * 8 * 1.5 + 3 * 4 + 20) + 4 * 16
-    assert bytes_of(keep=False) == (full, 0)
-    assert bytes_of(keep=False, sample_tokens=10) == (full + sample, sample)
-    assert bytes_of(sample_tokens=10) == (full + sample, full + sample)
-    assert bytes_of(dtype="float32")[1] - full == 195 * 5 * 8 * 2.5
-    assert full - bytes_of(layers=[0, -1])[1] == 195 * 2 * 8 * 1.5
-    assert full - bytes_of(record_attention=False)[1] == 195 * 12
-
-
-def test_what_lies_there_at_once_keeps_within_the_limit_or_is_one_store():
-    counts = counts_of(*((name, name, [40_000], [40_000], 0, 0) for name in ("original", "front", "end")))
-    one = 40_000 * (5 * 8 * 1.5 + 3 * 4 + 20) + 16  # 3.7 MB
-
-    def at_once(limit, **states):
-        rows = [plan_row(ENTRY | {"name": name}, NETWORK, counts, STATES | states, limit) for name in "ab"]
-        return [row["bytes_at_once"] for row in plan_table(rows, limit).iter_rows(named=True)]
-
-    assert at_once(None, keep=False) == [3 * one, 3 * one, 6 * one]
-    assert at_once(5, keep=False) == [5 * 10**6] * 3
-    assert at_once(1, keep=False) == [one] * 3
-    assert at_once(15, keep=False) == [3 * one, 3 * one, 15 * 10**6]
-    assert at_once(5) == [3 * one, 3 * one, 6 * one], "what is kept does not wait"
-    sample = 3 * (10 * (5 * 8 * 1.5 + 3 * 4 + 20) + 16)
-    assert at_once(5, keep=False, sample_tokens=10) == [5 * 10**6 + sample] * 2 + [5 * 10**6 + 2 * sample]
+    assert bytes_of(keep=False) == 0
+    assert bytes_of(keep=False, sample_tokens=10) == sample
+    assert bytes_of(sample_tokens=10) == full + sample
+    assert bytes_of(dtype="float32") - full == 195 * 5 * 8 * 2.5
+    assert full - bytes_of(layers=[0, -1]) == 195 * 2 * 8 * 1.5
+    assert full - bytes_of(record_attention=False) == 195 * 12
 
 
 def test_a_layer_that_a_model_lacks_is_refused_and_one_named_twice_counts_once():
@@ -84,7 +67,7 @@ def test_a_layer_that_a_model_lacks_is_refused_and_one_named_twice_counts_once()
 def test_the_total_adds_up_and_names_the_largest_gpu():
     guessed = counts_of(("paraphrase", "original", [7], [7], 0, 0))
     rows = [
-        plan_row(ENTRY | {"name": "cpu", "device": "cpu"}, NETWORK, guessed, STATES),
+        plan_row(ENTRY | {"name": "cpu", "device": "cpu", "gpus": 0}, NETWORK, guessed, STATES),
         plan_row(ENTRY | {"name": "small", "gpus": 1, "token_budget": 8}, NETWORK, COUNTS, STATES),
         plan_row(ENTRY | {"name": "large", "token_budget": 4096}, NETWORK, COUNTS, STATES),
     ]
