@@ -19,7 +19,6 @@ from homogenization.config.analysis import (
 )
 from homogenization.config.consequences import Consequences
 from homogenization.config.examples import Examples
-from homogenization.config.hardware import Hardware
 from homogenization.config.interventions import Interventions
 from homogenization.config.models import Model, States
 from homogenization.config.networks import refuse_untrainable, refuse_without_head, refuse_without_rotation
@@ -98,7 +97,11 @@ class Keys(Section):
     claims: ClaimsFiles = Field(["config/claims.yaml"])
     """File of claims to judge, or several files; null: none."""
     figures: Figures = Figures()
-    hardware: Hardware = Hardware()
+    pilot: int | None = Field(None, ge=4)
+    """Reviews that `snakemake plan` reads with each model, to time jobs; null: none, and no hours. Nothing else \
+depends on it."""
+    hardware: dict[str, float] = Field({})
+    """No longer read: a `pilot` times jobs instead."""
     container: str | None = Field(None, min_length=1)
     """Image of the jobs with `--sdm apptainer`: a file (.sif) or an address (docker://…); null: none."""
 
