@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from homogenization.claims.findings import ATTENTION, OVER_DEPTH, STATED, Finding, findings, grouped, is_alike
+from homogenization.claims.findings import ATTENTION, OVER_DEPTH, STATED, Finding, findings, is_alike
 from homogenization.claims.statistic import views_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.vocabulary.points import RESIDUAL_STREAM
-from homogenization.vocabulary.prose import is_decided, sentence
+from homogenization.vocabulary.prose import grouped, is_decided, sentence
 from homogenization.vocabulary.variants import ORIGINAL
 from homogenization.vocabulary.verdicts import NOT_TESTED, SEEDS, SUPPORTED, UNDECIDED
 
