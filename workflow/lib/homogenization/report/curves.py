@@ -14,7 +14,7 @@ import vl_convert
 from markupsafe import Markup
 
 from homogenization.figures.accepted import accepted
-from homogenization.figures.curves import spans_decades
+from homogenization.figures.grammar import spans_decades
 from homogenization.figures.shown import Named, names_of
 from homogenization.figures.style import variant_styles
 from homogenization.figures.view_labels import view_label

@@ -9,7 +9,7 @@ import polars as pl
 
 from homogenization.claims.findings import LOOKS, Finding
 from homogenization.claims.judgement import CLAIMS_SCHEMA
-from homogenization.figures.claims import VERDICTS
+from homogenization.figures.style import VERDICTS
 from homogenization.report.depth_curve import depth_curve
 from homogenization.report.page import render
 from homogenization.report.questions import Question, questions_of
