@@ -5,8 +5,8 @@ from itertools import groupby
 from pathlib import Path
 
 from homogenization.run.job import arguments, job
+from homogenization.figures.drawing import draw_figure, save_figure
 from homogenization.figures.shown import Shown
-from homogenization.figures.style import save_figure
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table
 
@@ -22,4 +22,4 @@ with job(snakemake):
     formats = [list(files) for _, files in groupby(snakemake.output, lambda file: Path(file).with_suffix(""))]
     for of_figure, files in zip(each, formats, strict=True):
         shown = Shown(source=snakemake.input[0], **fields | of_figure)
-        save_figure(module.draw(tables, shown), *files)
+        save_figure(draw_figure(module, tables, shown), *files)

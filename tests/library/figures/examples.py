@@ -17,6 +17,7 @@ from dosed import COSINE
 from drawings import VARIANTS, N, shown
 from homogenization.figures.catalogue import FIGURES
 from homogenization.figures.claims import COLUMNS
+from homogenization.figures.drawing import draw_figure
 from homogenization.figures.shown import Shown
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.geometry import GEOMETRY_METRICS
@@ -118,10 +119,10 @@ def claims_table(models=("alpha", "beta"), n_claims=10, **changes):
                     "statistic": "similarity" if index == 4 else "contrast",
                     "variant": "front", "minus": "original", "verdict": verdict, "measured": "mean difference",
                     "criterion": "< 0", "unit": "reviews", "published": None, "reason": reason,
-                    "depends_on_length": False, "fragile": False, "q_decides": False, "estimate": estimate,
+                    "depends_on_length": False, "fragile": False, "p_decides": False, "estimate": estimate,
                     "ci_low": estimate * 1.5, "ci_high": float("nan") if index == 5 else estimate / 2,
                     "depth_range": float("nan"), "share_of_depth": float("nan"),
-                    "without_first": float("nan"), "q_value": 0.123, "n_reviews": N,
+                    "without_first": float("nan"), "p_max_t": 0.123, "n_reviews": N,
                 }
             )  # fmt: skip
             if model == "alpha" and index == 0:
@@ -137,6 +138,8 @@ class Example(NamedTuple):
         shown: fields of what the configuration says.
         size: what the figure says about its sample.
         refusal: what the message says where the first table is empty; None for a figure that is drawn nevertheless.
+        absent: what stands in the place of a model that the tables lack; None where the model is left out, "" where the
+            figure has no panels of models.
         labelled: whether axes have labels in both directions.
     """
 
@@ -144,6 +147,7 @@ class Example(NamedTuple):
     shown: Mapping[str, Any] = {}
     size: str = f"n = {N} reviews"
     refusal: str | None = "no rows"
+    absent: str | None = "no values"
     labelled: bool = True
 
 
@@ -156,8 +160,8 @@ EXAMPLES = {
     "mauve": Example(mauve_table, size="6 values a point", refusal="MAUVE between consecutive layers"),
     "cosine_histogram": Example(cosine_table, refusal="cosines between tokens"),
     "first_token": Example(first_token_table, refusal="first_token_norm"),
-    "attention_profile": Example(attention_table, refusal="attention received"),
-    "attention_heatmap": Example(attention_table, refusal="attention received"),
+    "attention_profile": Example(attention_table, refusal="attention received", absent="no attention"),
+    "attention_heatmap": Example(attention_table, refusal="attention received", absent="no attention"),
     "similarity": Example(
         similarity_table,
         {"rewritten": VARIANTS[1:], "threshold": 0.85},
@@ -165,7 +169,9 @@ EXAMPLES = {
         "variants front, end, scattered",
     ),
     "placement": Example(placement_table, {}, "41 key phrases in 10 reviews", "variants original, front, end"),
-    "balance": Example(balance_table, {"variants": NAMED, "max_imbalance": 0.25}, refusal="variants original, front"),
+    "balance": Example(
+        balance_table, {"variants": NAMED, "max_imbalance": 0.25}, refusal="variants original, front", absent=""
+    ),
     "contrast": Example(
         contrasts_table,
         {
@@ -181,35 +187,40 @@ EXAMPLES = {
     "first_token_scatter": Example(
         lambda: {"metrics": metrics_table(), "first_token": correlations_table()}, refusal="first_token_energy_share"
     ),
-    "components": Example(components_table, size="n = 6 reviews, Original", refusal=None, labelled=False),
+    "components": Example(components_table, size="n = 6 reviews, Original", refusal=None, absent=None, labelled=False),
     "extrema": Example(
         extrema_tables, {"metric_titles": {MEV: "Maximum explainable variance"}}, refusal="no rows for models"
     ),
-    "dose_response": Example(dose_tables, _CHANGED, _OF_CHANGED, "no rows for metric", labelled=False),
-    "conditions": Example(conditions_tables, _CHANGED, f"n = {N_CHANGED} reviews", None, labelled=False),
+    "dose_response": Example(dose_tables, _CHANGED, _OF_CHANGED, "no rows for metric", None, labelled=False),
+    "conditions": Example(conditions_tables, _CHANGED, f"n = {N_CHANGED} reviews", None, None, labelled=False),
     "susceptibility": Example(
         slopes_table,
         {"metric_titles": {"cosine_anisotropy": "Cosine anisotropy"}},
         "n = 9 reviews",
         "no rows for models",
+        None,
     ),
-    "harm": Example(harm_table, size=f"n = {READ} reviews", refusal="models alpha, beta"),
+    "harm": Example(harm_table, size=f"n = {READ} reviews", refusal="models alpha, beta", absent=None),
     "probes": Example(
         lambda: by_depth("probes.parquet", ("log_loss", "accuracy", "null_log_loss", "null_accuracy")),
         size=f"n = {READ} reviews",
         refusal="no rows for probes",
+        absent=None,
     ),
-    "shifts": Example(lambda: by_depth("shifts.parquet"), size=f"n = {READ} reviews", refusal="no rows for texts"),
+    "shifts": Example(
+        lambda: by_depth("shifts.parquet"), size=f"n = {READ} reviews", refusal="no rows for texts", absent=None
+    ),
     "training": Example(losses_table, _TRAINED, "3 seeds; 1,800 texts to train on, 100 held out", "arms"),
     "arms": Example(
         over_seeds, _TRAINED | {"views": ["all_tokens"], "label": "cosine"}, "3 seeds", "metric 'cosine_anisotropy'"
     ),
-    "positional_heads": Example(positional_table, refusal="positional attention"),
+    "positional_heads": Example(positional_table, refusal="positional attention", absent=None),
     "positional_templates": Example(
         lambda: {"templates": templates_table(), "positional": positional_table(), "attention": attention_table()},
         refusal="templates of attention",
+        absent=None,
     ),
-    "sinks": Example(sinks_table, refusal=None, labelled=False),
+    "sinks": Example(sinks_table, refusal=None, absent="none", labelled=False),
     "sensitivity": Example(
         responses,
         {"metric_titles": TITLES},
@@ -221,6 +232,7 @@ EXAMPLES = {
         lambda: {"claims": claims_table(), "comparisons": COMPARISONS},
         {"claims_of": "paper"},
         refusal="claims of 'paper'",
+        absent="",
         labelled=False,
     ),
 }
@@ -249,14 +261,37 @@ def shown_of(name: str, **fields: Any) -> Shown:
 
 def figure_of(name: str, tables: Mapping[str, pl.DataFrame] | None = None, **fields: Any) -> Figure:
     """The figure `name` of its example, with other `tables` and other `fields` of what is shown."""
-    draw = import_module(f"homogenization.figures.{name}").draw
-    return draw(tables_of(name) | (tables or {}), shown_of(name, **fields))
+    module = import_module(f"homogenization.figures.{name}")
+    return draw_figure(module, tables_of(name) | (tables or {}), shown_of(name, **fields))
 
 
 @cache
 def drawn(name: str) -> Figure:
     """The figure `name` of its example; tests look at it and do not change it."""
-    return figure_of(name)
+    return _drawn_with_its_uses(name)[0]
+
+
+def used_by(name: str) -> tuple[set[str], set[str]]:
+    """The tables and the fields of what is shown that the figure `name` of its example uses."""
+    return _drawn_with_its_uses(name)[1:]
+
+
+@cache
+def _drawn_with_its_uses(name: str) -> tuple[Figure, set[str], set[str]]:
+    used, own = (set(), set()), shown_of(name)
+
+    class Tables(dict):
+        def __getitem__(self, table):
+            used[0].add(table)
+            return super().__getitem__(table)
+
+    class Fields:
+        def __getattr__(self, field):
+            used[1].add(field)
+            return getattr(own, field)
+
+    module = import_module(f"homogenization.figures.{name}")
+    return draw_figure(module, Tables(tables_of(name)), Fields()), *used
 
 
 def require_refusal(name: str, said: str, tables: Mapping[str, pl.DataFrame] | None = None, **fields: Any) -> None:

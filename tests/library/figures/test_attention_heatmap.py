@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from drawings import VARIANTS, texts
+from drawings import VARIANTS
 from library.figures.example_tables import attention_table
 from library.figures.examples import drawn, figure_of
 
@@ -24,10 +24,6 @@ def test_each_model_has_its_scale_so_that_an_encoder_beside_a_decoder_is_not_bla
     assert strong.norm.vmax > 0.9
     assert faint.norm.vmax < 0.2
     assert [axes.get_ylabel() for axes in figure.axes].count("Received / uniform") == 2
-
-
-def test_a_model_without_attention_says_so():
-    assert "no attention" in texts(figure_of("attention_heatmap", {"attention": attention_table({"alpha": 2})}))
 
 
 def test_attention_without_baseline_or_with_empty_bins_is_drawn():

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from drawings import MODELS, line, named, texts
+from drawings import MODELS, line, named
 from library.figures.example_tables import attention_table
 from library.figures.examples import figure_of
 
@@ -20,17 +20,12 @@ def test_it_shows_blocks_over_the_depth_with_the_baseline():
     axes = figure.axes[0]
     place = (np.arange(20) + 0.5) / 20
     np.testing.assert_allclose(line(axes, "uniform").get_ydata(), 3 * np.exp(-4 * place))
-    np.testing.assert_allclose(line(axes, "end").get_ydata(), 3 * np.exp(-4 * place) * 2 ** (1 / 32))
     assert axes.get_yscale() == "log"
 
 
 def test_the_profile_of_a_bidirectional_model_is_linear():
     table = attention_table({"alpha": 2}, uniform=lambda place: 1.0)
     assert profile(table, models=MODELS[:1]).axes[0].get_yscale() == "linear"
-
-
-def test_a_model_without_attention_says_so():
-    assert "no attention" in texts(profile(attention_table({"alpha": 2})))
 
 
 def test_attention_without_baseline_or_with_empty_bins_is_drawn():

@@ -1,6 +1,5 @@
 """The catalogue of figures: each entry has its module, its caption and its tables, and nothing is without an entry."""
 
-import ast
 import copy
 import importlib
 import subprocess
@@ -19,8 +18,18 @@ from homogenization.tables.catalogue import TABLES
 pytestmark = pytest.mark.usefixtures("in_project")
 
 LIBRARY = ROOT / "workflow/lib/homogenization"
-SHARED = {"__init__", "accepted", "catalogue", "curves", "panels", "shown", "style", "view_labels", "words"}
-SHARED |= {"pattern_styles", "dose_panels", "read_texts"}
+SHARED = {
+    "__init__",
+    "accepted",
+    "catalogue",
+    "changed_attention",
+    "drawing",
+    "grammar",
+    "read_texts",
+    "shown",
+    "style",
+}
+SHARED |= {"view_labels", "words"}
 OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts", "doses", "predictions", "causes", "peaks"}
 OF_TABLES |= {"harm_table", "consequences", "mechanism", "training_in_words"}
 
@@ -55,26 +64,6 @@ def test_the_tables_of_a_figure_are_made_by_rules(name):
     module = importlib.import_module(f"homogenization.figures.{name}")
     # the script reads a CSV file with the columns that the module names
     assert hasattr(module, "COLUMNS") == any(table.endswith(".csv") for table in FIGURES[name].tables)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_reads_its_own_tables_and_uses_the_fields_that_its_rule_passes(name):
-    """One field more would redraw the figure for nothing; one less would draw it from a default."""
-    tree = ast.parse((LIBRARY / f"figures/{name}.py").read_text())
-    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_name(node.value, "shown")}
-    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    used |= {"models", "variants"} if {"rows_of", "read_texts"} & called else set()
-    assert used - {"source"} == {"title", *FIGURES[name].shows}
-    read = {
-        node.slice.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Subscript) and _is_name(node.value, "tables")
-    }
-    assert read == {table.partition(".")[0] for table in FIGURES[name].tables}
-
-
-def _is_name(node, name):
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def test_fields_are_those_of_shown_and_titles_are_given():

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from drawings import LONG, MODELS, as_svg, line, named, require_room
+from drawings import LONG, line, named, require_room
 from homogenization.figures.components import mean_changes
 from homogenization.figures.words import short_number
 from library.figures import examples
@@ -101,22 +101,11 @@ def test_several_variants_have_columns_of_their_own_and_long_names_fit():
     require_room(figure)
 
 
-def test_models_that_were_not_taken_apart_are_left_out():
-    figure = figure_of(components_table({"beta": 4}).filter(**ROW))
-    assert [axes.get_title() for axes in figure.axes] == ["Beta (random)"]
-
-
 def test_a_model_without_values_says_so():
     nothing = pl.when(pl.col("model") == "beta").then(float("nan")).otherwise("change")
     figure = figure_of(components_table().filter(**ROW).with_columns(change=nothing))
     assert "no values" in [text.get_text() for text in figure.axes[1].texts]
     assert "no values" not in [text.get_text() for text in figure.axes[0].texts]
-
-
-def test_it_draws_its_own_variants_and_models_alone():
-    all_of_it = components_table(variants=("original", "hidden")).filter(**ROW)
-    own = figure_of(components_table({"alpha": 8}).filter(**ROW), models=MODELS[:1])
-    assert as_svg(figure_of(all_of_it, models=MODELS[:1])) == as_svg(own)
 
 
 def test_a_table_of_other_variants_is_refused():

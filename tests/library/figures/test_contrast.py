@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from drawings import LONG, MODELS, VARIANTS, as_svg, line, named, require_room, texts
+from drawings import MODELS, VARIANTS, line, texts
 from homogenization.figures.style import variant_styles
 from library.figures import examples
 from library.figures.example_tables import DEEPER, OF_DEPTH, PAIRS, contrasts_table, difference
@@ -103,23 +103,6 @@ def test_it_uses_the_colours_of_all_variants():
     assert line(figure.axes[0], "sixth").get_color() == variant_styles(variants)["sixth"].colour
 
 
-@pytest.mark.parametrize(("sign", "edge"), [(1, 1), (-1, 0)])
-def test_it_tints_the_side_of_homogenization_and_shows_both(sign, edge):
-    table = contrasts_table(pairs=PAIRS[:1], views=["raw"])
-    for axes in figure_of(table, homogenization=sign, contrasts=PAIRS[:1]).axes:
-        tint = next(patch for patch in axes.patches if patch.get_label() == "more alike")
-        ends = sorted([tint.get_y(), tint.get_y() + tint.get_height()])
-        assert ends[1 - edge] == 0
-        assert ends[edge] == pytest.approx(axes.get_ylim()[edge])
-        assert axes.get_ylim()[0] < 0 < axes.get_ylim()[1]
-
-
-def test_it_tints_no_side_of_a_metric_that_goes_neither_way():
-    neither = figure_of(contrasts_table(pairs=PAIRS[:1], views=["raw"]), homogenization=0, contrasts=PAIRS[:1])
-    assert not any(patch.get_label() == "more alike" for patch in neither.axes[0].patches)
-    assert "more alike" not in texts(neither)
-
-
 def test_without_common_length_or_final_norm_it_does_not_speak_of_them():
     table = contrasts_table().filter(pl.col("point") == "residual_stream")
     table = table.with_columns(mean_common=pl.lit(None, pl.Float64), n_common=pl.lit(None, pl.Int64))
@@ -139,33 +122,11 @@ def test_missing_values_are_named_and_rounding_errors_are_flat():
     assert line(figure.axes[0], "front filled").get_xdata().size == 0
 
 
-@pytest.mark.parametrize("n_models", [1, 2, 5])
-def test_long_names_and_titles_fit(n_models):
-    blocks = {f"{LONG}-{index}": 3 for index in range(n_models)}
-    variants = [["original", LONG if n_models < 3 else "Original"], ["front", LONG], ["fifth", "Fifth"]]
-    pairs = [["front", "original"], ["fifth", "original"]]
-    table = contrasts_table(blocks, pairs, views=["raw_without_first"])
-    title = "A long title " * 20
-    require_room(
-        figure_of(
-            table, view="raw_without_first", variants=variants, models=named(blocks), contrasts=pairs, title=title
-        )
-    )
-
-
 def test_markers_shrink_where_layers_are_many():
     deep = figure_of(contrasts_table({"alpha": 90}, PAIRS[:1]), models=MODELS[:1], contrasts=PAIRS[:1])
     spacing = np.diff(deep.axes[0].transData.transform([[0, 0], [1 / 90, 0]])[:, 0])[0] * 72 / deep.dpi
     assert line(deep.axes[0], "front filled").get_markersize() < 1.3 * spacing
 
 
-def test_it_draws_its_own_metric_pairs_and_models_alone():
-    other = contrasts_table(metric="stable_rank").with_columns(pl.col("mean") + 100)
-    all_of_it = pl.concat([contrasts_table(), other, contrasts_table(pairs=[["end", "front"]])])
-    part = {"models": MODELS[:1]}
-    assert as_svg(figure_of(all_of_it, **part)) == as_svg(figure_of(contrasts_table({"alpha": 8}), **part))
-
-
-def test_a_table_without_metric_or_pairs_is_refused():
-    require_refusal("contrast", "participation_ratio", metric="participation_ratio")
+def test_a_table_without_the_pairs_is_refused():
     require_refusal("contrast", examples.CONTRASTED, contrasts=[["scattered", "end"]])

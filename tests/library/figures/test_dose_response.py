@@ -7,7 +7,7 @@ import pytest
 from dosed import STRENGTHS
 from drawings import line, texts
 from library.figures.changed_tables import EFFECTS, not_tested
-from library.figures.examples import drawn, figure_of, require_refusal, tables_of
+from library.figures.examples import drawn, figure_of, tables_of
 
 FIGURE = "dose_response"
 
@@ -58,14 +58,6 @@ def test_only_patterns_that_are_no_control_have_bands():
     assert len(panel(0, 0).collections) == 1
 
 
-def test_the_side_of_homogenization_is_tinted():
-    def tinted(figure):
-        return [patch.get_bbox().height for axes in figure.axes for patch in axes.patches]
-
-    assert tinted(drawn(FIGURE))
-    assert not tinted(figure_of(FIGURE, homogenization=0))
-
-
 def test_each_range_of_blocks_has_a_row_in_one_view():
     np.testing.assert_allclose(line(panel(1, 0), "first").get_ydata(), [0, 9], atol=1e-9)
     assert len(drawn(FIGURE).axes) == 12
@@ -90,10 +82,6 @@ def test_three_models_with_two_ranges_fit_on_a_page():
     }
     models = [[f"alpha{number}", f"Model {number}"] for number in range(3)]
     assert figure_of(FIGURE, more, models=models).get_figheight() < 17
-
-
-def test_it_refuses_what_the_table_lacks():
-    require_refusal(FIGURE, "no rows for metric 'stable_rank'", metric="stable_rank")
 
 
 def test_too_few_reviews_are_said_in_every_panel():

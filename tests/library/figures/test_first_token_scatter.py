@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from drawings import LONG, MODELS, N, as_svg, line, named, require_room, texts
+from drawings import MODELS, N, as_svg, line, require_room, texts
 from homogenization.figures.first_token_scatter import paired_values
 from library.figures import examples
 from library.figures.example_tables import DEEPER, correlations_table, metrics_table
@@ -75,12 +75,6 @@ def test_without_correlations_or_values_or_a_view():
     assert "r = " not in texts(figure)
     assert not figure.legends  # nothing is bounded here
     require_room(figure)
-
-
-def test_many_models_with_long_names_fit():
-    blocks = {f"{LONG}-{index}": 2 for index in range(4)}
-    look = {"title": "T " * 90, "variants": [["original", LONG]], "models": named(blocks)}
-    require_room(figure_of(metrics_table(blocks, 5), correlations_table(blocks), **look))
 
 
 def test_it_draws_the_first_variant_that_has_values_and_its_own_models_alone():

@@ -1,8 +1,6 @@
 """The figures of consequences: harm against likeness, probes and shifts by depth."""
 
 import numpy as np
-import polars as pl
-import pytest
 
 from drawings import line, texts
 from library.figures.examples import drawn, tables_of
@@ -24,13 +22,3 @@ def test_points_are_conditions_and_placebos_are_open():
     assert "placebo: nowhere (removed)" in written
     assert "another token took over the sink" in written
     assert "no next token" in written
-
-
-@pytest.mark.parametrize("name", ["probes", "shifts"])
-def test_lines_are_levels_and_no_differences(name):
-    axes = drawn(name).axes[0]
-    rows = tables_of(name)[name].filter(pl.col("minus").is_null(), model="alpha", variant="typo")
-    if name == "probes":
-        rows = rows.filter(quantity="log_loss")
-        assert len(line(axes, "null").get_ydata()) == 4
-    np.testing.assert_allclose(line(axes, "typo").get_ydata(), rows["estimate"])

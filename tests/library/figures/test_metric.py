@@ -1,28 +1,16 @@
 """The figure of one metric against depth."""
 
-import numpy as np
 import polars as pl
 import pytest
 
-from drawings import LONG, MODELS, VARIANTS, as_svg, boxes, line, named, texts
+from drawings import VARIANTS, line, texts
 from library.figures import examples
-from library.figures.example_tables import BLOCKS, summary_table, value_of
-from library.figures.examples import drawn, require_refusal
+from library.figures.example_tables import summary_table, value_of
+from library.figures.examples import drawn
 
 
 def figure_of(table, **fields):
     return examples.figure_of("metric", {"summary": table}, **{"label": "L", "views": ["raw"]} | fields)
-
-
-def test_lines_are_the_values_of_the_table():
-    # two views (rows), two models (columns)
-    assert [axes.get_title() for axes in drawn("metric").axes] == ["Alpha (trained)", "Beta (random)", "", ""]
-    for axes, (model, n_blocks) in zip(drawn("metric").axes[:2], BLOCKS.items(), strict=True):
-        for variant, _ in VARIANTS:
-            depth = np.arange(n_blocks + 1) / n_blocks
-            np.testing.assert_allclose(line(axes, variant).get_xdata(), depth)
-            np.testing.assert_allclose(line(axes, variant).get_ydata(), [value_of(model, variant, d) for d in depth])
-    assert "without the first token" in texts(drawn("metric"))
 
 
 def test_the_original_is_in_front_and_the_other_variants_are_thin_without_bands():
@@ -36,13 +24,6 @@ def test_the_original_is_in_front_and_the_other_variants_are_thin_without_bands(
         assert axes.lines.index(other) < axes.lines.index(original)
     untouched = drawn("metric").texts[-1].get_text()
     assert "Thin: the other variants" in " ".join(untouched.split())
-
-
-def test_bands_reach_from_low_to_high():
-    vertices = drawn("metric").axes[0].collections[0].get_paths()[0].vertices
-    values = [value_of("alpha", "original", depth) for depth in np.arange(7) / 6]
-    assert vertices[:, 1].min() == pytest.approx(min(values) - 0.2)
-    assert vertices[:, 1].max() == pytest.approx(max(values) + 0.3)
 
 
 def test_final_norm_is_an_open_marker_right_of_the_curve_and_not_part_of_it():
@@ -87,34 +68,3 @@ def test_missing_values_leave_gaps_and_a_model_without_values_says_so():
     figure = figure_of(summary_table(views=("raw",)).with_columns(mean=nan, ci_low=pl.lit(None, dtype=pl.Float64)))
     assert len(figure.axes[0].lines) > 0
     assert [text.get_text() for text in figure.axes[1].texts if "no values" in text.get_text()]
-
-
-@pytest.mark.parametrize(
-    ("blocks", "variants"),
-    [
-        ({"alpha": 6}, VARIANTS[:1]),
-        ({"alpha": 32, "beta": 28, LONG: 28}, VARIANTS),
-        ({f"{LONG}-{index}": 2 for index in range(5)}, [*VARIANTS, ["fifth", LONG], ["sixth", "Sixth"]]),
-    ],
-    ids=["one model", "deep models", "five models"],
-)
-def test_few_many_and_long_names_fit(blocks, variants):
-    table = summary_table(blocks=blocks, variants=variants)
-    title = "A title that is far too long for one line " * 4
-    figure = figure_of(table, title=title, label="Some quantity", variants=variants, models=named(blocks))
-    around, panels = boxes(figure)
-    assert all(box.x1 <= figure.bbox.width for box in around)
-    assert not any(box.overlaps(panel) for box in around for panel in panels)
-    assert len(panels) == len(blocks)
-
-
-def test_it_draws_its_own_metric_variants_and_models_alone():
-    other = summary_table("stable_rank").with_columns(pl.col("mean", "ci_low", "ci_high") + 100)
-    chosen = {"models": MODELS[:1], "variants": VARIANTS[:2]}
-    own = figure_of(summary_table(blocks={"alpha": 6}, variants=VARIANTS[:2]), **chosen)
-    assert as_svg(figure_of(pl.concat([summary_table(), other]), **chosen)) == as_svg(own)
-
-
-def test_a_table_without_the_metric_is_refused():
-    said = "no rows for metric 'no_metric'; the table holds effective_rank"
-    require_refusal("metric", said, metric="no_metric")

@@ -5,9 +5,7 @@ import pytest
 
 from drawings import MODELS, VARIANTS
 from homogenization.figures.claims import COLUMNS
-from homogenization.figures.metric import draw as draw_metric
-from homogenization.figures.shown import Shown
-from homogenization.figures.style import save_figure
+from homogenization.figures.drawing import save_figure
 from homogenization.run.parquet import read_table, write_table
 from library.figures.example_tables import attention_table, summary_table
 from library.figures.examples import figure_of
@@ -49,9 +47,7 @@ def test_the_figures_of_a_kind_are_drawn_in_one_job_each_with_its_own_fields(tmp
     shared = {name: value for name, value in common.items() if name != "kind"}
     plot(table, "metric", files=list(each), each=each, **common)
     for name, own in each.items():
-        save_figure(
-            draw_metric({"summary": read_table(table)}, Shown(str(table), **shared | own)), tmp_path / "own.svg"
-        )
+        save_figure(figure_of("metric", {"summary": read_table(table)}, **shared | own), tmp_path / "own.svg")
         assert (tmp_path / f"{name}.svg").read_bytes() == (tmp_path / "own.svg").read_bytes()
         assert (tmp_path / f"{name}.png").exists()
 
@@ -69,7 +65,7 @@ def test_csv_tables_are_read_with_the_columns_of_their_figure(tmp_path):
     row = dict.fromkeys(COLUMNS["claims"]) | {"claim": "c", "statement": "All is well.", "source": "We"}
     row |= {"model": "alpha", "statistic": "contrast", "variant": "front", "minus": "inward", "unit": "reviews"}
     row |= {"verdict": "supported", "estimate": 1.0, "measured": "mean difference", "criterion": "> 0", "n_reviews": 4}
-    row |= dict.fromkeys(("depends_on_length", "fragile", "q_decides"), False)
+    row |= dict.fromkeys(("depends_on_length", "fragile", "p_decides"), False)
     table = pl.DataFrame([row], schema=COLUMNS["claims"]).with_columns(n_80=pl.lit("with, a comma"))
     table.write_csv(tmp_path / "claims.csv")
     pair = {"variant": "front", "minus": "inward", "imbalance": "words, tokens per word"}

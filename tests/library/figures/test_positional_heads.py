@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from drawings import LONG, line, named, require_room
-from library.figures.example_tables import positional_table
-from library.figures.examples import drawn, figure_of
+from drawings import line
+from library.figures.examples import drawn
 
 
 def test_cells_are_heads_from_the_first_block_upwards():
@@ -22,10 +21,3 @@ def test_lines_are_means_over_the_heads_of_a_block():
         assert line(axes, variant).get_xdata() == pytest.approx([block / 6 * 2 / 3 for block in range(1, 7)])
         assert list(line(axes, variant).get_ydata()) == list(range(1, 7))
     assert line(axes, "null").get_xdata() == pytest.approx([0.01] * 6)
-
-
-def test_models_that_were_not_read_are_left_out_and_long_names_fit():
-    table = positional_table({LONG: 2}, ("front",))
-    figure = figure_of("positional_heads", {"positional": table}, models=named([LONG, "other"]))
-    assert len(figure.axes) == 4  # with the colour bar
-    require_room(figure)

@@ -1,8 +1,9 @@
 """Numbers and views as figures write them."""
 
+import polars as pl
 import pytest
 
-from homogenization.figures.words import percent, short_number, two_decimals
+from homogenization.figures.words import counted, percent, short_number, two_decimals
 
 
 @pytest.mark.parametrize(
@@ -40,3 +41,10 @@ def test_two_decimals_of_small_numbers_and_none_of_large_ones(value, written):
 )
 def test_a_share_is_never_rounded_up_to_all(share, written):
     assert percent(share) == written
+
+
+def test_counts_are_written_as_a_number_or_a_range():
+    assert counted(pl.Series([64, 64])) == "64 reviews"
+    assert counted(pl.Series([1])) == "1 review"
+    assert counted(pl.Series([1500, None, 1400])) == "1,400 to 1,500 reviews"
+    assert counted(pl.Series([], dtype=pl.Int64)) == "0 reviews"

@@ -25,13 +25,12 @@ _OF_JOB = "{model}/{variant}/{shard}"
 # module and name of the schema of each file that no rule of the catalogue of tables makes
 _PLAN = {
     "plan.csv": "plan.costs.PLAN_SCHEMA",
-    "durations.csv": "plan.durations.DURATIONS_SCHEMA",
-    "measures.csv": "plan.measures.MEASURES_SCHEMA",
+    "works.csv": "plan.works.WORKS_SCHEMA",
 }
 _FILES = {
     "plan/{model}.parquet": "plan.token_counts.TOKEN_COUNTS_SCHEMA",
     "keyphrases/{shard}.parquet": "variants.schemas.KEYPHRASE_SCHEMA",
-    "variants/{variant}/{shard}.sentences.parquet": "variants.sentence_schemas.SENTENCE_SCHEMA",
+    "variants/{variant}/{shard}.sentences.parquet": "variants.refusals.SENTENCE_SCHEMA",
     "similarity/{variant}/{shard}.parquet": "variants.schemas.SCORE_SCHEMA",
     "fluency/{variant}/{shard}.parquet": "variants.schemas.FLUENCY_SCHEMA",
     f"spectra/{_OF_JOB}.parquet": "measures.spectra.SPECTRA_SCHEMA",

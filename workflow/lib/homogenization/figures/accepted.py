@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import polars as pl
 from matplotlib.lines import Line2D
 
-from homogenization.figures.panels import counted
 from homogenization.figures.shown import Named
+from homogenization.figures.words import counted
 from homogenization.vocabulary.variants import ORIGINAL
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid
-from homogenization.figures.shown import Named, Shown, Tables, names_of, require_rows
-from homogenization.figures.style import DARK, GREY, house_style, variant_styles
+from homogenization.figures.grammar import Panels, handles_of, mark_empty
+from homogenization.figures.shown import Named, Shown, Tables, named_in, names_of, require_rows
+from homogenization.figures.style import ALIKE, GREY, REFERENCE, WHITE, variant_styles
+from homogenization.figures.words import counted
 from homogenization.tables.imbalance import BALANCE_SCHEMA
 
 COLUMNS = {"balance": BALANCE_SCHEMA}
@@ -29,41 +29,31 @@ _ROW, _AROUND = 0.26, 0.75  # inches of a covariate, and of title and axis
 _TICKS = (1, 10, 100)
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
-    """The figure from the table balance: a panel for each variant, a row for each covariate, a point for each control.
-
-    Raises:
-        HomogenizationError: the table holds no variant with a control.
-    """
+    """The figure from the table balance: a panel a variant, a row a covariate, a point a control."""
     names = names_of(shown.variants)
-    table = tables["balance"].filter(pl.col("variant").is_in(names), pl.col("control").is_in(names))
+    of_models = pl.col("model").is_null() | pl.col("model").is_in(names_of(shown.models))
+    table = tables["balance"].filter(of_models, pl.col("variant").is_in(names), pl.col("control").is_in(names))
     require_rows(table, shown, f"variants {', '.join(names)}", tables["balance"]["variant"])
-    variants = [pair for pair in shown.variants if pair[0] in set(table["variant"])]
+    variants = named_in(shown.variants, table["variant"])
     covariates = _covariates(table, shown.models)
     height = _ROW * len(covariates) + _AROUND
-    figure, panels = panel_grid(variants, [("smd", "")], row_height=height, max_columns=3, share_y=True)
+    panels = Panels(("variant", variants), height=height, most_columns=3, share_y=True)
     limit = _limit(table["smd"], shown.max_imbalance)
-    for variant in names_of(variants):
-        _draw_panel(panels["smd", variant], table.filter(variant=variant), covariates, shown, limit)
-    label_outer(panels, "Standardised difference", {"smd": "Covariate"})
+    for axes, rows in panels.of(table):
+        _draw_panel(axes, rows, covariates, shown, limit)
+    panels.label("Standardised difference", "Covariate")
     roles = dict(table.select("control", "role").iter_rows())
-    styles = variant_styles(shown.variants)
-    handles = [
-        Line2D(
-            [], [], color=styles[name].colour, ls="", marker=styles[name].marker, ms=6,
-            label=f"{label} ({roles[name]} control)" if roles[name] else label,
-        )
-        for name, label in shown.variants
-        if name in roles
-    ]  # fmt: skip
+    styles = variant_styles(shown.variants, roles)
+    labels = {name: f"{label} ({roles[name]} control)" if roles.get(name) else label for name, label in shown.variants}
+    handles = handles_of(list(labels.items()), styles, ls="", ms=6)
     note = (
         "Standardised: the mean of a variant minus that of its control, over the pooled standard deviation between "
         f"reviews, on the reviews that are accepted in both (n = {counted(table['n_reviews'])}). Filled: out of "
         f"balance, beyond ±{shown.max_imbalance:g} (dashed). Within these bounds the axis is linear, "
         "outside logarithmic; ∞: the means differ and no review departs from them."
     )
-    return finish(figure, shown.title, note, handles)
+    return panels.finish(shown.title, note, handles)
 
 
 def _covariates(table: pl.DataFrame, models: Named) -> list[tuple[str, str | None, str]]:
@@ -90,10 +80,10 @@ def _draw_panel(
     bound = shown.max_imbalance
     axes.set_xscale("symlog", linthresh=bound)
     axes.set(xlim=(-limit, limit), ylim=(len(covariates) - 0.5, -0.5))
-    axes.axvspan(-bound, bound, color="#f2f2f2", zorder=0)
+    axes.axvspan(-bound, bound, color=ALIKE, zorder=0)
     axes.axvline(0, color=GREY, lw=1)
     for edge in (-bound, bound):
-        axes.axvline(edge, color=DARK, lw=1, ls="--")
+        axes.axvline(edge, **REFERENCE)
     ticks = [bound, *(tick for tick in _TICKS if 3 * bound < tick < limit)]
     axes.xaxis.set_major_locator(FixedLocator([*(-tick for tick in ticks), 0, *ticks]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -114,7 +104,7 @@ def _draw_panel(
                 continue
             height = row + 0.22 * (index - (len(controls) - 1) / 2)
             place = np.clip(smd, -0.75 * limit, 0.75 * limit)
-            fill = colour if abs(smd) > bound else "white"
+            fill = colour if abs(smd) > bound else WHITE
             axes.plot(place, height, marker, color=colour, mfc=fill, ms=6, label=control, clip_on=False)
             if np.isinf(smd):
                 axes.annotate("∞", (place, height), (6 * np.sign(smd), 0), textcoords="offset points", va="center",

@@ -12,34 +12,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from homogenization.figures.panels import counted, finish
+from homogenization.figures.grammar import finish
 from homogenization.figures.shown import Named, Shown, Tables, require_rows
-from homogenization.figures.style import DARK, GREY, house_style
-from homogenization.figures.words import short_number
+from homogenization.figures.style import DARK, GREY, NOTE, RULE, VERDICTS
+from homogenization.figures.words import counted, short_number
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.vocabulary.changes import MORE_CHANGE
 from homogenization.vocabulary.numbers import probability, share_in_words, signed
 from homogenization.vocabulary.prose import where_few
-from homogenization.vocabulary.verdicts import (
-    CONTRADICTED,
-    NEGLIGIBLE,
-    NOT_TESTED,
-    POOLS,
-    REVIEWS,
-    SEEDS,
-    STUDY,
-    SUPPORTED,
-    UNDECIDED,
-)
+from homogenization.vocabulary.verdicts import NOT_TESTED, POOLS, REVIEWS, SEEDS, STUDY
 
 _CLAIMS = {  # columns of tables/claims.csv that the board shows
     **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),
     **dict.fromkeys(("variant", "minus", "verdict", "measured", "criterion", "unit", "published", "reason"), pl.String),
-    **dict.fromkeys(("depends_on_length", "fragile", "q_decides", "first_decides"), pl.Boolean),
+    **dict.fromkeys(("depends_on_length", "fragile", "p_decides", "first_decides"), pl.Boolean),
     **dict.fromkeys(("n_same_first", "n_reviews"), pl.Int64),
     "verdict_same_first": pl.String,
     **dict.fromkeys(("estimate", "ci_low", "ci_high", "depth_range", "share_of_depth"), pl.Float64),
-    **dict.fromkeys(("share_changed", "without_first", "q_value"), pl.Float64),
+    **dict.fromkeys(("share_changed", "without_first", "p_max_t"), pl.Float64),
 }
 _COMPARISONS = ("variant", "minus", "imbalance")
 COLUMNS = {
@@ -48,35 +38,13 @@ COLUMNS = {
 }
 
 
-@dataclass(frozen=True)
-class Look:
-    """The look of a verdict; verdicts differ by sign, darkness and colour."""
-
-    sign: str
-    colour: str
-    ink: str
-
-
-VERDICTS = {
-    SUPPORTED: Look("✓", "#00558c", "white"),
-    CONTRADICTED: Look("✗", "#f5a54a", DARK),
-    NEGLIGIBLE: Look("≈", "#7a96a3", "black"),
-    UNDECIDED: Look("?", "#dedede", DARK),
-    NOT_TESTED: Look("–", "white", GREY),
-}
 CONVENTIONS = {"raw": "text by text", "thesis": "pooled"}
 _SIGNED = ("contrast", "slope", "net_change", "component", "correlation", "intervention", "arms")
 
+_STATEMENT, _CRITERION, _NUMBER, _DETAIL = 9, 7, 9.5, 6.3  # points
 # inches; the axes of the board are in inches too, so that text and boxes fit each other
-_STATEMENT_WIDTH, _CRITERION_WIDTH, _CELL_WIDTH, _GAP = 3.2, 1.85, 1.55, 0.04
-_CLAIM_WIDTH = _STATEMENT_WIDTH + _CRITERION_WIDTH
-_STATEMENT_LINE, _SMALL_LINE, _ROW_PADDING = 0.15, 0.115, 0.09
-_LEAST_ROW, _HEADER_LINE = 0.27, 0.17
-_NUMBER_LINE, _DETAIL_LINE = 0.165, 0.1
-_STATEMENT_SIZE, _SMALL_SIZE, _NUMBER_SIZE, _DETAIL_SIZE = 9, 7, 9.5, 6.3  # points
-_STATEMENT_CHARACTERS, _CRITERION_CHARACTERS, _HEADER_CHARACTERS = 44, 32, 20
-_DETAIL_CHARACTERS, _REASON_CHARACTERS = 28, 24
-_LEAST_WIDTH = 6.6  # a board of one model has room for its note
+_STATEMENT_WIDTH, _CLAIM_WIDTH, _CELL_WIDTH, _GAP, _PADDING = 3.2, 5.05, 1.55, 0.04, 0.09
+_LEAST_ROW, _LEAST_WIDTH = 0.27, 6.6  # a board of one model has room for its note
 _NO_BREAK = "\u00a0"
 _LEAST_TOGETHER = 3  # claims tested in no model that share a row
 
@@ -101,24 +69,20 @@ class _Cell:
 
     def reason(self, n_columns: int) -> str:
         """Its only line, wrapped to the width of so many columns."""
-        return textwrap.fill(self.lines[0], _REASON_CHARACTERS * n_columns)
+        return textwrap.fill(self.lines[0], _characters(_DETAIL, n_columns * _CELL_WIDTH - 0.3))
 
     def height(self, n_columns: int) -> float:
         """Height of its texts in inches, in a box as wide as so many columns."""
         if not self.number:
-            return _DETAIL_LINE * _count_lines(self.reason(n_columns))
-        return _NUMBER_LINE + _DETAIL_LINE * len(self.lines)
+            return _height(_DETAIL, self.reason(n_columns))
+        return _line(_NUMBER) + _line(_DETAIL) * len(self.lines)
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The board of the source `shown.claims_of` from the table claims, whose order it keeps.
 
     A claim whose model is null has one cell for all models; where all are, the board has one column. A claim without a
     row for a model was not tested in it. The table comparisons says which controls are out of balance.
-
-    Raises:
-        HomogenizationError: the table holds no claim of this source.
     """
     claims, models = tables["claims"], shown.models
     table = claims.filter(source=shown.claims_of)
@@ -129,8 +93,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     table = table.with_columns(pl.col("reason").str.strip_suffix(f". {MORE_CHANGE}"))
     table = table.join(_unbalanced(tables["comparisons"]), on=("variant", "minus"), how="left", maintain_order="left")
     rows = _lay_out_board(table, len(models))
-    headers = [_wrap_evenly(label, _HEADER_CHARACTERS) for _, label in models]
-    header_height = _HEADER_LINE * (1 + max(header.count("\n") + 1 for header in headers)) + 0.1
+    headers = [_wrap_evenly(label, _characters(_STATEMENT, _CELL_WIDTH - 0.1)) for _, label in models]
+    header_height = _line(_STATEMENT) + max(_height(_STATEMENT, header) for header in headers) + 2 * _PADDING
     height = header_height + sum(row.height for row in rows)
     width = max(_LEAST_WIDTH, _CLAIM_WIDTH + len(models) * _CELL_WIDTH)
     figure = Figure(figsize=(width, height))
@@ -141,7 +105,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     top = header_height
     for row in rows:
         if row.statement:
-            axes.hlines(top, 0, _CLAIM_WIDTH + len(models) * _CELL_WIDTH, color="#cccccc", lw=0.6)
+            axes.hlines(top, 0, _CLAIM_WIDTH + len(models) * _CELL_WIDTH, color=RULE, lw=0.6)
         _draw_row(axes, row, top, models)
         top += row.height
     handles = [
@@ -164,9 +128,9 @@ def _note(table: pl.DataFrame, cure: str) -> str:
     parts = [
         "Per cent: of what depth does to the metric in the model (its range over depth). Below it, or large: the "
         "estimate, with its interval. Supported or contradicted: on the claimed or on the other side of the "
-        "criterion (grey), tested over reviews or seeds and corrected for all claims and models of the study, or, for "
-        "ranges, places, correlations and components, the whole interval inside or outside. Negligible: the interval "
-        "is closer to no difference than the margin. Undecided: none of these.",
+        "criterion (grey): by p where a claim is about some layers or parts of the depth, corrected over these, else "
+        "by the whole interval. Negligible: the interval is closer to no difference than the margin. Undecided: none "
+        "of these.",
         *filter(None, [cure]),
     ]
     if table["fragile"].any():
@@ -175,8 +139,8 @@ def _note(table: pl.DataFrame, cure: str) -> str:
         parts.append("Unbalanced: the variant and its control differ in more than the claim is about.")
     if (table["share_changed"] < 1).any():
         parts.append("Changed: the share of the texts that differ, which alone are compared.")
-    if table["q_decides"].any():
-        parts.append("q: the corrected p, where it decides otherwise than the interval would.")
+    if table["p_decides"].any():
+        parts.append("p: corrected, where it decides otherwise than the interval would.")
     if table["first_decides"].any():
         parts.append("First (n): the other verdict of the n reviews that begin with the same token in both.")
     if table["without_first"].is_finite().any():
@@ -208,20 +172,21 @@ def _lay_out_board(table: pl.DataFrame, n_models: int) -> list[_Row]:
 
 def _lay_out(claim: pl.DataFrame, statement: str, names_convention: bool, n_models: int) -> _Row:
     first = claim.row(0, named=True)
-    statement = _wrap_evenly(statement, _STATEMENT_CHARACTERS)
+    statement = _wrap_evenly(statement, _characters(_STATEMENT, _STATEMENT_WIDTH))
     bound = f"{first['criterion']}{' †' if first['depends_on_length'] else ''}"
     criterion = f"{first['measured']} {bound.replace(' ', _NO_BREAK)}"
     if names_convention:
         criterion = f"{CONVENTIONS[first['convention']]}: {criterion}"
     if first["published"]:
         criterion += f"; published: {first['published']}"
-    criterion = textwrap.fill(criterion, _CRITERION_CHARACTERS).replace(_NO_BREAK, " ")
-    lines = max(_STATEMENT_LINE * _count_lines(statement), _SMALL_LINE * _count_lines(criterion))
+    width = _characters(_CRITERION, _CLAIM_WIDTH - _STATEMENT_WIDTH)
+    criterion = textwrap.fill(criterion, width).replace(_NO_BREAK, " ")
+    lines = max(_height(_STATEMENT, statement), _height(_CRITERION, criterion))
     cells = {row["model"]: _cell(row) for row in claim.iter_rows(named=True)}
     if len(set(cells.values())) == 1 and first["verdict"] == NOT_TESTED:  # for one reason in all models
         cells = {None: cells[first["model"]]}
     tallest = max(cell.height(n_models if model is None else 1) for model, cell in cells.items())
-    return _Row(statement, criterion, max(_LEAST_ROW, lines + _ROW_PADDING, tallest + _ROW_PADDING), cells)
+    return _Row(statement, criterion, max(_LEAST_ROW, lines + _PADDING, tallest + _PADDING), cells)
 
 
 def _together(untested: pl.DataFrame, n_models: int) -> _Row:
@@ -229,9 +194,7 @@ def _together(untested: pl.DataFrame, n_models: int) -> _Row:
     reasons = untested["reason"].unique(maintain_order=True)
     cell = _Cell(NOT_TESTED, "", ("; ".join(reason or "no result" for reason in reasons),))
     statement = f"{untested['claim'].n_unique()} claims, of which none could be tested"
-    return _Row(
-        statement, "each: tables/claims.csv", max(_LEAST_ROW, cell.height(n_models) + _ROW_PADDING), {None: cell}
-    )
+    return _Row(statement, "each: tables/claims.csv", max(_LEAST_ROW, cell.height(n_models) + _PADDING), {None: cell})
 
 
 def _cell(row: dict[str, Any]) -> _Cell:
@@ -250,7 +213,7 @@ def _cell(row: dict[str, Any]) -> _Cell:
     details = [first.strip()]
     details += [mark for mark, shown in (("fragile", row["fragile"]), ("unbalanced", row["imbalance"])) if shown]
     details += [few] if row["unit"] == REVIEWS and (few := where_few([row["n_reviews"]], REVIEWS)) else []
-    details += [f"q {probability(row['q_value'])}"] if row["q_decides"] else []
+    details += [f"p {probability(row['p_max_t'])}"] if row["p_decides"] else []
     if _is_number(row["share_changed"]) and row["share_changed"] < 1:
         details.append(f"{share_in_words(row['share_changed'])} changed")
     if _is_number(row["without_first"]):
@@ -266,15 +229,25 @@ def _packed(parts: Iterable[str]) -> list[str]:
     """`parts` in as few lines as their order allows."""
     lines: list[str] = []
     for part in parts:
-        if lines and len(lines[-1]) + len(part) + 3 <= _DETAIL_CHARACTERS:
+        if lines and len(lines[-1]) + len(part) + 3 <= _characters(_DETAIL, _CELL_WIDTH - 0.1):
             lines[-1] += f" · {part}"
         else:
             lines.append(part)
     return lines
 
 
-def _count_lines(text: str) -> int:
-    return text.count("\n") + 1 if text else 0
+def _line(points: float) -> float:
+    """Height of a line of text in inches."""
+    return points / 61
+
+
+def _height(points: float, text: str) -> float:
+    return _line(points) * (text.count("\n") + 1) if text else 0.0
+
+
+def _characters(points: float, width: float) -> int:
+    """How many characters fit into a width in inches: on average, one is .59 of its size wide."""
+    return int(122 * width / points)
 
 
 def _wrap_evenly(text: str, width: int) -> str:
@@ -290,18 +263,19 @@ def _write_header(axes: Axes, table: pl.DataFrame, models: Named, headers: Seque
     """Write the names of the models, and below each the number of each verdict."""
     for index, ((model, _), header) in enumerate(zip(models, headers, strict=True)):
         centre = _CLAIM_WIDTH + (index + 0.5) * _CELL_WIDTH
-        axes.text(centre, height - _HEADER_LINE - 0.08, header, ha="center", va="bottom", fontsize=9, weight="bold")
+        above = height - _line(_STATEMENT) - _PADDING
+        axes.text(centre, above, header, ha="center", va="bottom", fontsize=_STATEMENT, weight="bold")
         verdicts = table.filter(pl.col("model").eq_missing(model))["verdict"].to_list()
         tally = "  ".join(f"{look.sign} {verdicts.count(name)}" for name, look in VERDICTS.items() if name in verdicts)
-        axes.text(centre, height - 0.06, tally, ha="center", va="bottom", fontsize=8, color="#444444")
+        axes.text(centre, height - 0.06, tally, ha="center", va="bottom", fontsize=8, color=NOTE)
 
 
 def _draw_row(axes: Axes, row: _Row, top: float, models: Named) -> None:
     middle = top + row.height / 2
     text = {"ha": "left", "va": "center", "linespacing": 1.15}
     if row.statement:
-        axes.text(0, middle, row.statement, fontsize=_STATEMENT_SIZE, color=DARK, **text)
-    axes.text(_STATEMENT_WIDTH, middle, row.criterion, fontsize=_SMALL_SIZE, color=GREY, **text)
+        axes.text(0, middle, row.statement, fontsize=_STATEMENT, color=DARK, **text)
+    axes.text(_STATEMENT_WIDTH, middle, row.criterion, fontsize=_CRITERION, color=GREY, **text)
     if None in row.cells:
         _draw_cell(axes, row.cells[None], _CLAIM_WIDTH, top, len(models) * _CELL_WIDTH, row.height)
         return
@@ -315,21 +289,21 @@ def _draw_cell(axes: Axes, cell: _Cell, left: float, top: float, width: float, h
     """A box with the verdict's sign, the number and the lines below it."""
     look = VERDICTS[cell.verdict]
     box = (left + _GAP / 2, top + _GAP / 2), width - _GAP, height - _GAP
-    dashed = {"ec": "#bbbbbb", "ls": (0, (3, 2))} if cell.verdict == NOT_TESTED else {"ec": look.colour}
+    dashed = {"ec": RULE, "ls": (0, (3, 2))} if cell.verdict == NOT_TESTED else {"ec": look.colour}
     axes.add_patch(Rectangle(*box, fc=look.colour, lw=0.8, label=cell.verdict, **dashed))
     middle, centre = top + height / 2, left + width / 2
     text = {"ha": "center", "color": look.ink, "va": "center"}
     if not cell.number:
         reason = cell.reason(round((width + _GAP) / _CELL_WIDTH))
-        axes.text(left + 0.12, middle, look.sign, fontsize=_NUMBER_SIZE, weight="bold", **text)
-        axes.text(centre + 0.08, middle, reason, fontsize=_DETAIL_SIZE, linespacing=1.1, **text)
+        axes.text(left + 0.12, middle, look.sign, fontsize=_NUMBER, weight="bold", **text)
+        axes.text(centre + 0.08, middle, reason, fontsize=_DETAIL, linespacing=1.1, **text)
         return
-    first = middle - cell.height(1) / 2 + _NUMBER_LINE / 2
-    axes.text(centre - 0.4, first, look.sign, fontsize=_NUMBER_SIZE + 2, weight="bold", **text)
-    axes.text(centre + 0.1, first, cell.number, fontsize=_NUMBER_SIZE, weight="bold", **text)
+    first = middle - cell.height(1) / 2 + _line(_NUMBER) / 2
+    axes.text(centre - 0.4, first, look.sign, fontsize=_NUMBER + 2, weight="bold", **text)
+    axes.text(centre + 0.1, first, cell.number, fontsize=_NUMBER, weight="bold", **text)
     for index, line in enumerate(cell.lines):
-        place = first + _NUMBER_LINE / 2 + (index + 0.5) * _DETAIL_LINE
-        axes.text(centre, place, line, fontsize=_DETAIL_SIZE, **text)
+        place = first + _line(_NUMBER) / 2 + (index + 0.5) * _line(_DETAIL)
+        axes.text(centre, place, line, fontsize=_DETAIL, **text)
 
 
 def _is_number(value: float | None) -> bool:

@@ -4,18 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from homogenization.figures.accepted import count_in_words
-from homogenization.figures.panels import counted, finish, mark_empty, panel_grid, range_with_zero
-from homogenization.figures.shown import Shown, Tables, names_of, require_rows, rows_of
-from homogenization.figures.style import DARK, GREY, house_style
+from homogenization.figures.grammar import MEAN, Panels, handle, mark_empty, marker_handle, range_with_zero
+from homogenization.figures.shown import Shown, Tables, named_in, names_of, require_rows, rows_of
+from homogenization.figures.style import ALIKE, DARK, GREY, QUARTERS
 from homogenization.figures.view_labels import view_label
-from homogenization.figures.words import short_number
+from homogenization.figures.words import counted, short_number
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.tables.over_reviews import summarise
 from homogenization.vocabulary.variants import ORIGINAL
@@ -33,22 +31,17 @@ _COMPONENTS = {  # in the order of a block
 }
 _LOOKS = {ALL_TOKENS: "", "centred": "centred"}  # a panel has both all tokens and all but the first
 _QUARTERS = ("first quarter of the blocks", "second", "third", "last")
-_COLOURS = ("#6db290", "#44948f", "#24768b", "#215584")  # seaborn's palette "crest"
 _LANES = len(_QUARTERS) + 1  # lanes of a component: its quarters, and the mean of all blocks
 _PITCH = _LANES + 1.2  # lanes from one component to the next
 _LANE_HEIGHT = 0.07  # inches
-_BAND_COLOUR = "#f4f4f4"
+_OPEN = {"mfc": "none", "ms": 7}  # the mean without the first token
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The figure from the table components: rows are metrics and views, columns are models and variants.
 
     A panel has a view with all tokens; of the same view without the first, it has the mean over all blocks alone.
     Models and variants that the table lacks are left out.
-
-    Raises:
-        HomogenizationError: the table holds rows, but none of these variants and models.
     """
     table = rows_of(tables["components"], shown)
     if tables["components"].is_empty():
@@ -57,7 +50,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     require_rows(table, shown, f"variants and models {wanted}", tables["components"]["variant"])
     n_reviews = dict(table.group_by("variant").agg(pl.col("review_id").n_unique()).iter_rows())
     needed = min(shown.min_reviews, n_reviews.get(ORIGINAL, shown.min_reviews))
-    variants = [pair for pair in shown.variants if pair[0] in n_reviews]
+    variants = named_in(shown.variants, table["variant"])
     columns = {
         f"{model} {variant}": (model, variant, model_label if len(variants) == 1 else f"{model_label}: {variant_label}")
         for model, model_label in shown.models
@@ -70,13 +63,13 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     by_quarter, overall = mean_changes(table.filter(pl.col("variant").is_in(enough)))
     rows = {f"{metric} {view}": (metric, view) for metric, view in _panel_rows(table)}
     height = _LANE_HEIGHT * _PITCH * len(components) + 0.6
-    figure, panels = panel_grid(
-        [(column, label) for column, (_, _, label) in columns.items()],
-        [(row, "") for row in rows],  # the axis names them: at the right of a panel stand its numbers
-        row_height=height,
-        max_columns=3,
+    panels = Panels(
+        ("", [(column, label) for column, (_, _, label) in columns.items()]),
+        ("", [(row, "") for row in rows]),  # the axis names them: at the right of a panel stand its numbers
+        height=height,
+        most_columns=3,
     )
-    for (row, column), axes in panels.items():
+    for (row, column), axes in panels.axes.items():
         (metric, view), (model, variant, _) = rows[row], columns[column]
         of_panel = {"metric": metric, "view": view, "model": model, "variant": variant}
         others = overall.filter(**of_panel | {"view": _without_first(view)})
@@ -94,16 +87,18 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         f"n = {counted(overall.filter(pl.col('mean').is_finite())['n_reviews'])}"
         f"{f', {variants[0][1]}' if len(variants) == 1 else ''}. Horizontal scales differ between panels."
     )
-    return finish(figure, shown.title, note, _handles(set(by_quarter["quarter"])))
+    handles = [Patch(color=QUARTERS[index], label=_QUARTERS[index]) for index in sorted(set(by_quarter["quarter"]))]
+    handles.append(handle("mean of all blocks", lw=1.2, marker="D", ms=4))
+    handles.append(marker_handle("without the first token", "D", **_OPEN))
+    return panels.finish(shown.title, note, handles)
 
 
 def _without_reviews(shown: Shown) -> Figure:
     """A figure that says that no review of the chosen variants is accepted."""
-    figure, panels = panel_grid(shown.models, [("none", "")])
-    for axes in panels.values():
-        mark_empty(axes, count_in_words(0))
-        axes.set_xticks([])
-    return finish(figure, shown.title, "The variants whose blocks are taken apart have no accepted review.")
+    panels = Panels(("model", shown.models))
+    for axes in panels.axes.values():
+        mark_empty(axes, count_in_words(0), ticks=False)
+    return panels.finish(shown.title, "The variants whose blocks are taken apart have no accepted review.")
 
 
 def _panel_rows(table: pl.DataFrame) -> list[tuple[str, str]]:
@@ -150,8 +145,7 @@ def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def _limits(*parts: pl.DataFrame) -> tuple[float, float]:
     """Limits of the horizontal axis: all bars, diamonds, whiskers and zero."""
-    columns = ("mean", "ci_low", "ci_high")
-    return range_with_zero(np.concatenate([part.select(columns).to_numpy().ravel() for part in parts]), 0.04)
+    return range_with_zero(np.concatenate([part.select(MEAN).to_numpy().ravel() for part in parts]), 0.04)
 
 
 def _draw_panel(
@@ -165,11 +159,11 @@ def _draw_panel(
     for index, component in enumerate(components):
         top = index * _PITCH
         if index % 2:
-            axes.axhspan(top - 1.1, top + _PITCH - 1.1, color=_BAND_COLOUR, lw=0, zorder=0)
+            axes.axhspan(top - 1.1, top + _PITCH - 1.1, color=ALIKE, lw=0, zorder=0)
         bars = by_quarter.filter(pl.col("component") == component, pl.col("mean").is_finite())
         for bar in bars.iter_rows(named=True):
             lane = top + bar["quarter"]
-            axes.barh(lane, bar["mean"], 0.86, color=_COLOURS[bar["quarter"]], lw=0, label=component)
+            axes.barh(lane, bar["mean"], 0.86, color=QUARTERS[bar["quarter"]], lw=0, label=component)
             axes.hlines(lane, bar["ci_low"], bar["ci_high"], color=DARK, lw=0.8)
         mean = overall.filter(pl.col("component") == component, pl.col("mean").is_finite())
         for row in mean.iter_rows(named=True):
@@ -179,7 +173,7 @@ def _draw_panel(
             _write(axes, top, short_number(row["mean"], signed=True), DARK)
         for row in without_first.filter(pl.col("component") == component).iter_rows(named=True):
             lane = top + _LANES - 1
-            axes.plot(row["mean"], lane, "D", mfc="none", mec=DARK, ms=7, label=f"{component}, without the first token")
+            axes.plot(row["mean"], lane, "D", **_OPEN, mec=DARK, label=f"{component}, without the first token")
         if mean.is_empty() and not overall.is_empty():
             _write(axes, top, "none", GREY)
     axes.set_xlim(_limits(by_quarter, overall, without_first))
@@ -201,13 +195,3 @@ def _write(axes: Axes, top: float, text: str, colour: str) -> None:
     """Write right of the panel, in the middle of the component whose first lane is `top`."""
     place = {"transform": axes.get_yaxis_transform(), "ha": "left", "va": "center"}
     axes.text(1.015, top + (_LANES - 1) / 2, text, color=colour, fontsize=9, **place)
-
-
-def _handles(quarters: set[int]) -> list[Artist]:
-    handles: list[Artist] = [Patch(color=_COLOURS[index], label=_QUARTERS[index]) for index in sorted(quarters)]
-    open_diamond = {"color": DARK, "ls": "", "marker": "D", "mfc": "none", "ms": 7}
-    return [
-        *handles,
-        Line2D([], [], color=DARK, ls="-", lw=1.2, marker="D", ms=4, label="mean of all blocks"),
-        Line2D([], [], **open_diamond, label="without the first token"),
-    ]

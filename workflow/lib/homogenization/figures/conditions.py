@@ -7,73 +7,77 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from homogenization.figures.dose_panels import LAYERS, chosen, rows_of_panels, set_root_scale, set_root_ticks
-from homogenization.figures.panels import (
-    alike_handles,
-    counted,
-    finish,
-    label_outer,
-    mark_empty,
-    panel_grid,
-    range_with_zero,
+from homogenization.figures.changed_attention import (
+    LAYERS,
+    chosen_variant,
+    rows_of_panels,
+    set_root_scale,
+    set_root_ticks,
 )
-from homogenization.figures.shown import Shown, Tables, names_of, require_rows
-from homogenization.figures.style import ALIKE_COLOUR, DARK, GREY, house_style
-from homogenization.figures.words import short_number
+from homogenization.figures.grammar import (
+    Panels,
+    alike_handles,
+    handles_of,
+    mark_empty,
+    marker_handle,
+    range_with_zero,
+    tint_alike,
+)
+from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.style import CONDITIONS, GREY, OPEN, ZERO
+from homogenization.figures.words import counted, short_number
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
-from homogenization.vocabulary.variants import ORIGINAL
 
 COLUMNS = {"doses": DOSE_MEANS_SCHEMA}
-_KINDS = ("closed", "capped", "positions")
+_KINDS = {"closed": "key closed", "capped": "sink capped", "positions": "other positions"}
 _KEYS = {
     "first": "first token closed",
     "random": "a random token closed",
     "most_attended": "most attended closed",
     "massive": "massive tokens closed",
 }
-_COLOURS = {"closed": "#0173b2", "capped": "#d55e00", "positions": "#029e73"}
 _CONTROL = "random"
 _KL = "kl"
 _ROUNDING = 1e-7  # nats
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
-    """The figure of `shown.metric` from the tables interventions, intervened_layers and doses.
-
-    Raises:
-        HomogenizationError: the table lacks the metric for these models.
-    """
-    wanted = (pl.col("model").is_in(names_of(shown.models)), pl.col("kind").is_in(_KINDS))
-    effects = tables["interventions"].filter(
-        *wanted, pl.col("layers").is_in(list(LAYERS)), metric=shown.metric, against="untouched", part="whole"
+    """The figure of `shown.metric` from the tables interventions, intervened_layers and doses."""
+    effects, every, doses = (
+        rows_of(tables[name], shown, ("model",)).filter(pl.col("kind").is_in(list(_KINDS)))
+        for name in ("interventions", "intervened_layers", "doses")
     )
-    # where every sink moved, there is no effect
-    every = tables["intervened_layers"].filter(*wanted, metric=shown.metric)
+    every = every.filter(metric=shown.metric)  # where every sink moved, there is no effect
     require_rows(every, shown, f"metric '{shown.metric}'", tables["intervened_layers"]["metric"])
-    variant = chosen(every["variant"], ORIGINAL)
-    effects, every = effects.filter(variant=variant), every.filter(variant=variant)
-    doses = tables["doses"].filter(*wanted, variant=variant).with_columns(lane=_lane())
+    variant = chosen_variant(every["variant"])
+    effects = effects.filter(
+        pl.col("n_reviews") > 0,
+        pl.col("layers").is_in(list(LAYERS)),
+        metric=shown.metric,
+        against="untouched",
+        part="whole",
+        variant=variant,
+    )
+    every, doses = every.filter(variant=variant), doses.filter(variant=variant).with_columns(lane=_lane())
     rows = rows_of_panels(every, shown)
     lanes = doses["lane"].unique(maintain_order=True).to_list()
     columns = [*LAYERS.items(), (_KL, "damage")]
-    figure, panels = panel_grid(columns, [(row, label) for row, (_, label) in rows.items()], 0.62 + 0.285 * len(lanes))
+    panels = Panels(
+        ("", columns), ("", [(row, label) for row, (_, label) in rows.items()]), height=0.62 + 0.285 * len(lanes)
+    )
     for row, (told, _) in rows.items():
         of_model = doses.filter(model=told["model"])
         for layers in LAYERS:
             drawn = effects.filter(layers=layers, **told).with_columns(lane=_lane())
             means = _over_all_reviews(every.filter(**told), layers).join(of_model, on=CONDITION, nulls_equal=True)
-            _draw_changes(panels[row, layers], drawn, means.filter(pl.col("n_sink_moved") > 0), lanes)
-        _scale([panels[row, layers] for layers in LAYERS], shown.homogenization)
-        _draw_damage(panels[row, _KL], of_model, lanes)
-        _name_lanes([panels[row, column] for column, _ in columns], of_model, lanes)
-    label_outer(panels, "", dict.fromkeys(rows, ""))
-    for (_, column), axes in panels.items():
-        axes.tick_params(labelbottom=True)
+            _draw_changes(panels.axes[row, layers], drawn, means.filter(pl.col("n_sink_moved") > 0), lanes)
+        _scale([panels.axes[row, layers] for layers in LAYERS], shown.homogenization)
+        _draw_damage(panels.axes[row, _KL], of_model, lanes)
+        _name_lanes([panels.axes[row, column] for column, _ in columns], of_model, lanes)
+    for (_, column), axes in panels.axes.items():
         axes.set_xlabel("KL (nats, root scale)" if column == _KL else f"Δ {shown.label}")
-    return finish(figure, shown.title, _note(doses, effects), _handles(doses, shown.homogenization))
+    return panels.finish(shown.title, _note(doses, effects), _handles(doses, shown.homogenization))
 
 
 def _lane() -> pl.Expr:
@@ -98,14 +102,14 @@ def _over_all_reviews(rows: pl.DataFrame, layers: str) -> pl.DataFrame:
 
 def _draw_changes(axes: Axes, effects: pl.DataFrame, every: pl.DataFrame, lanes: list[str]) -> None:
     """A point with its interval for each condition; an open one for the mean over all reviews where sinks moved."""
-    axes.axvline(0, color=DARK, lw=0.9, label="zero")
+    axes.axvline(0, **ZERO, label="zero")
     for row in effects.filter(pl.col("estimate").is_finite()).iter_rows(named=True):
         lane, colour = lanes.index(row["lane"]), _colour(row)
         axes.hlines(lane, row["ci_low"], row["ci_high"], color=colour, lw=1.6)
         axes.plot(row["estimate"], lane, "o", color=colour, ms=5, label=row["lane"])
     for row in every.filter(pl.col("mean").is_finite()).iter_rows(named=True):
         axes.plot(
-            row["mean"], lanes.index(row["lane"]) + 0.22, "D", mfc="white", mec=_colour(row), ms=4.5,
+            row["mean"], lanes.index(row["lane"]) + 0.22, "D", **OPEN, mec=_colour(row), ms=4.5,
             label=f"{row['lane']}, all reviews",
         )  # fmt: skip
 
@@ -113,8 +117,7 @@ def _draw_changes(axes: Axes, effects: pl.DataFrame, every: pl.DataFrame, lanes:
 def _draw_damage(axes: Axes, doses: pl.DataFrame, lanes: list[str]) -> None:
     doses = doses.filter(pl.col("kl").is_not_null())
     if doses.is_empty():
-        mark_empty(axes, "no next token")
-        axes.set_xticks([])
+        mark_empty(axes, "no next token", ticks=False)
         return
     set_root_scale(axes)
     for row in doses.iter_rows(named=True):
@@ -129,18 +132,16 @@ def _draw_damage(axes: Axes, doses: pl.DataFrame, lanes: list[str]) -> None:
 
 
 def _colour(row: dict) -> str:
-    return GREY if row["pattern"] == _CONTROL else _COLOURS[row["kind"]]
+    return GREY if row["pattern"] == _CONTROL else CONDITIONS[row["kind"]].colour
 
 
 def _scale(axes_of_row: list[Axes], homogenization: int) -> None:
     """One scale for the changes of a row, zero in its middle; the side of `homogenization` is tinted."""
     drawn = [axes.dataLim.intervalx for axes in axes_of_row]
     largest = np.abs(range_with_zero(np.concatenate(drawn), 0.08)).max()
-    limits = (-largest, largest)
     for axes in axes_of_row:
-        if homogenization:
-            axes.axvspan(0, limits[homogenization > 0], color=ALIKE_COLOUR, lw=0, zorder=0)
-        axes.set_xlim(limits)
+        axes.set_xlim(-largest, largest)
+        tint_alike(axes, homogenization, along_x=True)
         axes.locator_params(axis="x", nbins=3)
 
 
@@ -164,18 +165,13 @@ def _name_lanes(axes_of_row: list[Axes], doses: pl.DataFrame, lanes: list[str]) 
 
 
 def _handles(doses: pl.DataFrame, homogenization: int) -> list:
-    looks = {"closed": "key closed", "capped": "sink capped", "positions": "other positions"}
-    present = set(doses["kind"])
-    handles = [
-        Line2D([], [], color=_COLOURS[kind], marker="o", lw=1.6, ms=5, label=label)
-        for kind, label in looks.items()
-        if kind in present
-    ]
-    if _CONTROL in set(doses["pattern"]):
-        handles.append(Line2D([], [], color=GREY, marker="o", lw=1.6, ms=5, label="control: a random key closed"))
+    styles = {kind: style for kind, style in CONDITIONS.items() if (doses["kind"] == kind).any()}
+    handles = handles_of(list(_KINDS.items()), styles, ms=5)
+    if (doses["pattern"] == _CONTROL).any():
+        control = CONDITIONS["closed"]._replace(colour=GREY)
+        handles += handles_of([(_CONTROL, "control: a random key closed")], {_CONTROL: control}, ms=5)
     if (doses["n_sink_moved"] > 0).any():
-        label = "mean over all reviews, also those whose sink moved"
-        handles.append(Line2D([], [], color=DARK, ls="", marker="D", mfc="white", ms=4.5, label=label))
+        handles.append(marker_handle("mean over all reviews, also those whose sink moved", "D", **OPEN, ms=4.5))
     return handles + alike_handles(homogenization)
 
 

@@ -12,50 +12,48 @@ import polars as pl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from homogenization.figures.curves import DEPTH_LABEL, DEPTH_NOTE, draw_final_norm, set_depth_axis
-from homogenization.figures.panels import (
+from homogenization.figures.grammar import (
+    DEPTH_LABEL,
+    DEPTH_NOTE,
+    Panels,
     alike_handles,
-    counted,
-    finish,
-    label_outer,
+    draw_final_norm,
+    draw_lines,
+    handle,
+    handles_of,
     mark_empty,
-    panel_grid,
+    marker_handle,
     range_with_zero,
-    variant_handles,
+    tint_alike,
 )
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import ALIKE_COLOUR, DARK, VariantStyle, house_style, variant_styles
-from homogenization.figures.words import true_minus
+from homogenization.figures.style import DARK, MARGIN, OPEN, WHITE, LineStyle, variant_styles
+from homogenization.figures.words import counted, true_minus
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.vocabulary.variants import ORIGINAL
 
 _DIFFERENCES = ["mean", "ci_low", "ci_high", "mean_common"]
-_MARGIN_COLOUR = "#dcdcdc"
-_COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5))}
+_COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5)), "marker": ""}
 _LARGEST_MARKER, _SMALLEST_MARKER = 4.8, 2.0  # points
 _FACES = {  # how a difference is marked -> the look of its marker
-    "open": lambda colour: {"mfc": "white"},
-    "half": lambda colour: {"mfc": colour, "fillstyle": "bottom", "markerfacecoloralt": "white"},
+    "open": lambda colour: OPEN,
+    "half": lambda colour: {"mfc": colour, "fillstyle": "bottom", "markerfacecoloralt": WHITE},
     "filled": lambda colour: {"mfc": colour},
 }
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The figure of `shown.metric` in `shown.view` from the table contrasts.
 
     Differences are shares of what the margin is a share of: what depth does to the metric in the model or, where that
     is more, how far reviews lie apart. All panels have one scale, and one margin.
-
-    Raises:
-        HomogenizationError: the table lacks the metric in this view, or all of `shown.contrasts`.
     """
     contrasts = tables["contrasts"]
     pairs = pl.DataFrame(shown.contrasts, schema={"variant": pl.String, "minus": pl.String}, orient="row")
-    table = rows_of(contrasts, shown).filter(metric=shown.metric, view=shown.view)
+    of_layers = rows_of(contrasts, shown).filter(pl.col("layers").is_null())
+    table = of_layers.filter(metric=shown.metric, view=shown.view)
     table = table.join(pairs, ["variant", "minus"], "semi")
     require_rows(table, shown, f"metric '{shown.metric}' in view '{shown.view}'", contrasts["metric"])
     table = table.with_columns(yardstick=_yardstick()).with_columns(pl.col(_DIFFERENCES) / pl.col("yardstick") * 100)
@@ -63,41 +61,41 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     rows = _rows(shown, table)
     styles = variant_styles(shown.variants)
     has_final_norm = (table["point"] == FINAL_NORM).any()
-    figure, panels = panel_grid(
-        shown.models,
-        [(name, row.label) for name, row in rows.items()],
-        row_height=2.3 if len(rows) < 3 else 1.9,
+    panels = Panels(
+        ("model", shown.models),
+        ("row", [(name, row.label) for name, row in rows.items()]),
+        height=2.3 if len(rows) < 3 else 1.9,
         rows_above=True,
     )
     limits = range_with_zero(table.select(_DIFFERENCES).to_numpy(), 0.06)
-    for (name, model), axes in panels.items():
+    panels.zero()
+    for (name, model), axes in panels.axes.items():
         row = rows[name]
         of_panel = table.filter(row.wanted, model=model).with_columns(line=row.line)
         of_row = {name: style for name, style in styles.items() if name in row.lines}
-        axes.axhline(0, color=DARK, lw=0.9, label="zero")
-        _draw_curves(axes, of_panel.filter(pl.col("point") == RESIDUAL_STREAM), of_row)
-        _draw_final_norm(axes, of_panel.filter(pl.col("point") == FINAL_NORM), of_row)
-        set_depth_axis(axes, max(len(row.lines) for row in rows.values()) if has_final_norm else 0)
+        _draw_curves(axes, of_panel.filter(point=RESIDUAL_STREAM), of_row)
+        _draw_final_norm(axes, of_panel.filter(point=FINAL_NORM), of_row)
         axes.set_ylim(limits)
         axes.yaxis.set_major_formatter(lambda value, _: true_minus(f"{value:g}"))
         if of_panel["depth_range"].is_finite().any():
             margin = 100 * shown.margin
-            axes.axhspan(-margin, margin, color=_MARGIN_COLOUR, lw=0, zorder=0.5, label="margin")
+            axes.axhspan(-margin, margin, color=MARGIN, lw=0, zorder=0.5, label="margin")
         if not of_panel["mean"].is_finite().any():
             mark_empty(axes, _why_empty(axes, of_panel))
-        elif shown.homogenization:
-            _tint_side(axes, shown.homogenization)
-    label_outer(panels, DEPTH_LABEL, dict.fromkeys(rows, "Δ, % of what depth does"))
-    for axes in panels.values():  # one scale
+        else:
+            tint_alike(axes, shown.homogenization)
+    panels.depth_axis(max(len(row.lines) for row in rows.values()) if has_final_norm else 0)
+    panels.label(DEPTH_LABEL, "Δ, % of what depth does")
+    for axes in panels.axes.values():  # one scale
         axes.tick_params(labelleft=axes.get_subplotspec().colspan.start == 0)
     has_common = table["mean_common"].is_finite().any()
-    drawn = {name for row in rows.values() for name in row.lines}
+    drawn = {name: style for name, style in styles.items() if any(name in row.lines for row in rows.values())}
     handles = [
-        *variant_handles(shown.variants, styles, drawn),
+        *handles_of(shown.variants, drawn),
         *_other_handles(shown.alpha, has_common, shown.homogenization),
     ]
     note = _note(table, labels, shown, has_common, has_final_norm)
-    return finish(figure, shown.title, note, handles)
+    return panels.finish(shown.title, note, handles)
 
 
 class _Row(NamedTuple):
@@ -152,23 +150,21 @@ def _why_empty(axes: Axes, table: pl.DataFrame) -> str:
     return "\n".join(textwrap.fill(f"not tested: {reason}", int(9 * width)) for reason in reasons) or "no values"
 
 
-def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantStyle]) -> None:
+def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle]) -> None:
     """A line with its band for each variant, markers by their verdict, and the line at equal length."""
     for name, style in styles.items():
-        rows = table.filter(pl.col("line") == name).sort("depth")
-        columns = ("depth", "mean", "ci_low", "ci_high", "mean_common")
-        depth, mean, low, high, common = (rows[column].to_numpy() for column in columns)
-        if not np.isfinite(mean).any():
+        rows = table.filter(line=name).sort("depth")
+        if not rows["mean"].is_finite().any():
             continue
-        colour, size = style.colour, _marker_size(axes, len(rows))
-        axes.fill_between(depth, low, high, color=colour, alpha=0.18, lw=0)
-        axes.plot(depth, common, color=colour, label=f"{name} at equal length", **_COMMON_LOOK)
-        axes.plot(depth, mean, color=colour, ls=style.dashes, label=name)
-        marked = rows.select(_marking()).to_series().to_numpy()
-        look = {"ls": "", "marker": style.marker, "ms": size, "mec": colour, "mew": 0.9}
+        of_one = {name: style}
+        common = {"label": f"{name} at equal length", **_COMMON_LOOK}
+        draw_lines(axes, rows, of_one, y=("mean_common",), hue="line", **common)
+        draw_lines(axes, rows, of_one, hue="line", marker="")
+        marked = rows.with_columns(marked=_marking())
+        look = {"ls": "", "marker": style.marker, "ms": _marker_size(axes, len(rows)), "mec": style.colour, "mew": 0.9}
         for what, face in _FACES.items():
-            chosen = marked == what
-            axes.plot(depth[chosen], mean[chosen], label=f"{name} {what}", **look, **face(colour))
+            chosen = marked.filter(marked=what)
+            axes.plot(chosen["depth"], chosen["mean"], label=f"{name} {what}", **look, **face(style.colour))
 
 
 def _marking() -> pl.Expr:
@@ -189,9 +185,9 @@ def _marker_size(axes: Axes, n_markers: int) -> float:
     return float(np.clip(0.7 * 72 * width / max(n_markers, 1), _SMALLEST_MARKER, _LARGEST_MARKER))
 
 
-def _draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, VariantStyle]) -> None:
+def _draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle]) -> None:
     """The state after the final norm, right of depth 1, marked by its verdict."""
-    draw_final_norm(axes, table.with_columns(variant="line"), styles)
+    draw_final_norm(axes, table, styles, hue="line")
     marked = dict(table.select("line", _marking().alias("marked")).rows())
     for marker in axes.lines:
         name = str(marker.get_label()).removesuffix(" after final norm")
@@ -199,23 +195,16 @@ def _draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, Varia
             marker.set(**_FACES[marked[name]](styles[name].colour))
 
 
-def _tint_side(axes: Axes, homogenization: int) -> None:
-    limits = axes.get_ylim()
-    axes.axhspan(0, limits[homogenization > 0], color=ALIKE_COLOUR, lw=0, zorder=0, label="more alike")
-    axes.set_ylim(limits)
-
-
 def _other_handles(alpha: float, has_common: bool, homogenization: int) -> list[Artist]:
     """Legend entries that all lines share."""
-    marker = {"color": DARK, "ls": "", "marker": "o", "ms": _LARGEST_MARKER}
+    said = {"filled": f"corrected p < {alpha:.3g}, not negligible", "half": "so, but fragile"}
+    said |= {"open": "undecided or negligible"}
     handles: list[Artist] = [
-        Line2D([], [], **marker, **_FACES["filled"](DARK), label=f"filled: corrected p < {alpha:.3g}, not negligible"),
-        Line2D([], [], **marker, **_FACES["half"](DARK), label="half: so, but fragile"),
-        Line2D([], [], **marker, **_FACES["open"](DARK), label="open: undecided or negligible"),
+        marker_handle(f"{what}: {words}", ms=_LARGEST_MARKER, **_FACES[what](DARK)) for what, words in said.items()
     ]
     if has_common:
-        handles.append(Line2D([], [], color=DARK, **_COMMON_LOOK, label="thin: same number of tokens"))
-    handles.append(Patch(color=_MARGIN_COLOUR, label="margin: too small to matter"))
+        handles.append(handle("thin: same number of tokens", **_COMMON_LOOK))
+    handles.append(Patch(color=MARGIN, label="margin: too small to matter"))
     return handles + alike_handles(homogenization)
 
 

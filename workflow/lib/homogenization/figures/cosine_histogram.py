@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from homogenization.figures.accepted import accepted
-from homogenization.figures.panels import finish, label_outer, mark_empty, panel_grid
-from homogenization.figures.shown import Named, Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import DARK, GREY, VariantStyle, house_style, variant_styles
+from homogenization.figures.grammar import Panels, draw_lines, handles_of, mark_empty
+from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.style import BAND, DARK, GREY, LineStyle, variant_styles
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.vocabulary.variants import ORIGINAL
 
 _MAX_RIDGES = 9
 _RIDGE_HEIGHT = 0.88  # share of the distance between two ridges
@@ -20,46 +20,31 @@ _FINAL_NORM_GAP = 0.3
 _TOKENS = "all_tokens"  # pairs with the first token are too few to be seen here
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
-    """The figure from the table cosines.
-
-    Raises:
-        HomogenizationError: the table cosines holds nothing of these variants and models.
-    """
+    """The figure from the table cosines."""
     table = rows_of(tables["cosines"], shown).filter(tokens=_TOKENS)
     require_rows(table, shown, "cosines between tokens", tables["cosines"]["model"])
     reviews = accepted(table, shown.variants, shown.min_reviews)
     table = reviews.table
-    styles = variant_styles(shown.variants)
-    figure, panels = panel_grid(shown.models, [("cosines", "")], row_height=5.2)
-    for model, _ in shown.models:
-        axes = panels["cosines", model]
-        rows = table.filter(pl.col("model") == model, pl.col("density").is_finite())
+    styles = variant_styles(shown.variants, set(table["variant"]))
+    panels = Panels(("model", shown.models), height=5.2)
+    for axes, rows in panels.of(table.filter(pl.col("density").is_finite())):
         if rows.is_empty():
             mark_empty(axes)
-            continue
-        _draw_ridges(axes, rows, styles)
-    label_outer(panels, "Cosine of two token vectors", {"cosines": "Layer (relative depth)"})
-    handles = [*_line_handles(reviews.variants, styles, set(table["variant"])), *reviews.left_out]
+        else:
+            _draw_ridges(axes, rows, styles)
+    panels.label("Cosine of two token vectors", "Layer (relative depth)")
+    # the curves have no markers
+    handles = [*handles_of(reviews.variants, styles, marker=""), *reviews.left_out]
     note = (
         "Each curve: the histogram of the cosines of all pairs of a review's tokens (the first included), the mean "
         f"over reviews; {reviews.counts}. Layer 0: after the embedding. Every curve has the same area; heights are "
         "scaled by the highest curve of each layer. Dotted: cosine 0."
     )
-    return finish(figure, shown.title, note, handles)
+    return panels.finish(shown.title, note, handles)
 
 
-def _line_handles(variants: Named, styles: Mapping[str, VariantStyle], present: set[str]) -> list[Line2D]:
-    """Legend entries without markers: the curves have none."""
-    return [
-        Line2D([], [], color=styles[name].colour, ls=styles[name].dashes, label=label)
-        for name, label in variants
-        if name in present
-    ]
-
-
-def _draw_ridges(axes: Axes, rows: pl.DataFrame, styles: Mapping[str, VariantStyle]) -> None:
+def _draw_ridges(axes: Axes, rows: pl.DataFrame, styles: Mapping[str, LineStyle]) -> None:
     """Draw a few layers of one model, deeper ones higher, and the state after the final norm on top."""
     layers = np.unique(rows.filter(pl.col("point") == RESIDUAL_STREAM)["layer"].to_numpy())
     if layers.size > _MAX_RIDGES:
@@ -71,15 +56,14 @@ def _draw_ridges(axes: Axes, rows: pl.DataFrame, styles: Mapping[str, VariantSty
         height = rank + (_FINAL_NORM_GAP if point == FINAL_NORM else 0)
         of_layer = rows.filter(pl.col("point") == point, pl.col("layer") == layer)
         scale = _RIDGE_HEIGHT / max(of_layer["density"].max(), 1e-12)
-        for name, style in styles.items():
-            curve = of_layer.filter(pl.col("variant") == name).sort("bin_left")
-            if curve.is_empty():
-                continue
-            centres = (curve["bin_left"] + curve["bin_right"]).to_numpy() / 2
-            density = height + curve["density"].to_numpy() * scale
-            if name == "original":
-                axes.fill_between(centres, height, density, color=style.colour, alpha=0.15, lw=0)
-            axes.plot(centres, density, color=style.colour, ls=style.dashes, lw=1.3, label=name)
+        of_layer = of_layer.with_columns(
+            centre=(pl.col("bin_left") + pl.col("bin_right")) / 2, height=height + pl.col("density") * scale
+        )
+        original = of_layer.filter(variant=ORIGINAL).sort("centre")
+        if ORIGINAL in styles and not original.is_empty():
+            filled = {"color": styles[ORIGINAL].colour, **BAND}
+            axes.fill_between(original["centre"], height, original["height"], **filled)
+        draw_lines(axes, of_layer, styles, x="centre", y=("height",), lw=1.3, marker="")
         axes.axhline(height, color=GREY, lw=0.6)
         heights.append(height)
         labels.append(f"{layer} ({of_layer['depth'][0]:.2f})" if point == RESIDUAL_STREAM else "after the\nfinal norm")

@@ -10,67 +10,76 @@ import polars as pl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from homogenization.figures.curves import DEPTH_LABEL, DEPTH_NOTE, set_depth_axis
-from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid, range_with_zero
-from homogenization.figures.shown import Shown, Tables, names_of, require_rows
-from homogenization.figures.style import DARK, GREY, house_style
+from homogenization.figures.grammar import (
+    DEPTH_LABEL,
+    DEPTH_NOTE,
+    MEAN,
+    Panels,
+    draw_lines,
+    handle,
+    handles_of,
+    mark_empty,
+    range_with_zero,
+)
+from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.style import DARK, EXTREMA, GREY, OPEN, QUANTITIES, ZERO, LineStyle
 from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import counted
+from homogenization.vocabulary.points import RESIDUAL_STREAM
 from homogenization.vocabulary.variants import ORIGINAL
 
 _CELLS = (("max_explainable_variance", "raw"), ("cosine_anisotropy", "all_tokens"))
 _BARE = {"raw": "raw_without_first", "all_tokens": "without_first"}
-_MARKERS = {"peak": ("^", "#d55e00"), "trough": ("v", "#0173b2")}
-_ADDED = {  # component -> label, colour, dashes
-    "attention_addition": ("attention added", "#0173b2", "-"),
-    "feed_forward_addition": ("feed-forward network added", "#de8f05", (0, (5, 1.5))),
-    "addition": ("both added", "#029e73", "-"),
-    "norm_1": ("first norm", "#949494", (0, (1.5, 1.2))),
-    "norm_2": ("second norm", "#555555", (0, (6, 1.5, 1.5, 1.5))),
+_ADDED = {
+    "attention_addition": "attention added",
+    "feed_forward_addition": "feed-forward network added",
+    "addition": "both added",
+    "norm_1": "first norm",
+    "norm_2": "second norm",
 }
 _SHARES = {
-    "first_token_energy_share": ("first token's share of the energy", "#ca9161", "-"),
-    "first_token_attention_share": ("first token's share of the attention", "#cc78bc", (0, (5, 1.5))),
-    "positional_mass": ("attention that follows from position", "#029e73", (0, (6, 1.5, 1.5, 1.5))),
-    "massive_tokens": ("reviews with another massive token", "#555555", (0, (1.5, 1.2))),
+    "first_token_energy_share": "first token's share of the energy",
+    "first_token_attention_share": "first token's share of the attention",
+    "positional_mass": "attention that follows from position",
+    "massive_tokens": "reviews with another massive token",
 }
+_CURVE, _WITHOUT_FIRST = LineStyle(DARK), LineStyle(GREY, (0, (4, 2)))
 _OF_SHARES = "shares"
 _FEW = 12  # blocks, each of which has a marker
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
-    """The figure from the tables summary, extrema and extrema_blocks, of the originals.
-
-    Raises:
-        HomogenizationError: the table `summary` has none of the models.
-    """
-    wanted = (pl.col("model").is_in(names_of(shown.models)), pl.col("variant") == ORIGINAL)
-    curves = tables["summary"].filter(*wanted, pl.col("point") == "residual_stream", pl.col("mean").is_finite())
-    require_rows(curves, shown, f"models {', '.join(names_of(shown.models))}", tables["summary"]["model"])
-    extrema, blocks = tables["extrema"].filter(*wanted), tables["extrema_blocks"].filter(*wanted)
+    """The figure from the tables summary, extrema and extrema_blocks, of the originals."""
+    summary, extrema, blocks = (
+        rows_of(tables[name], shown, ("model",), variant=ORIGINAL) for name in ("summary", "extrema", "extrema_blocks")
+    )
+    curves = summary.filter(pl.col("mean").is_finite(), point=RESIDUAL_STREAM)
+    require_rows(curves, shown, "", tables["summary"]["model"])
     cells = _cells(curves, extrema)
     rows = _rows(cells, blocks)
-    figure, panels = panel_grid(shown.models, [(row, label) for row, (label, _) in rows.items()], row_height=1.9)
+    panels = Panels(("model", shown.models), ("row", [(row, label) for row, (label, _) in rows.items()]), height=1.9)
     for model, _ in shown.models:
-        of_model, there = (table.filter(model=model) for table in (curves, blocks))
+        of_model, there, found = (table.filter(model=model) for table in (curves, blocks, extrema))
         for metric, view in cells:
-            found = extrema.filter(model=model, metric=metric, view=view)
-            _draw_curve(panels[f"{metric} {view}", model], of_model.filter(metric=metric), view, found)
+            of_cell = found.filter(metric=metric, view=view)
+            _draw_curve(panels.axes[f"{metric} {view}", model], of_model.filter(metric=metric), view, of_cell)
             if f"{metric} {view} blocks" in rows:
-                axes = panels[f"{metric} {view} blocks", model]
-                _draw_lines(axes, there.filter("in_stream", metric=metric, view=view), _ADDED, zero=True)
-                _mark(axes, found)
+                axes = panels.axes[f"{metric} {view} blocks", model]
+                _draw_quantities(axes, there.filter("in_stream", metric=metric, view=view), _ADDED)
+                if axes.lines:
+                    axes.axhline(0, **ZERO, label="zero")
+                    drawn = np.concatenate([line.get_ydata() for line in axes.lines])
+                    axes.set_ylim(range_with_zero(drawn, 0.08))
+                _mark(axes, of_cell)
         if _OF_SHARES in rows:
-            axes = panels[_OF_SHARES, model]
-            _draw_lines(axes, there.filter(pl.col("metric").is_null()), _SHARES)
-            _mark(axes, extrema.filter(model=model, metric=cells[0][0], view=cells[0][1]))
+            axes = panels.axes[_OF_SHARES, model]
+            _draw_quantities(axes, there.filter(pl.col("metric").is_null()), _SHARES)
+            _mark(axes, found.filter(metric=cells[0][0], view=cells[0][1]))
             axes.set_ylim(-0.03, 1.03)
-    for axes in panels.values():
-        set_depth_axis(axes, 0)
-    label_outer(panels, DEPTH_LABEL, {row: _named(label, shown) for row, (_, label) in rows.items()})
-    return finish(figure, shown.title, _note(curves, rows), _handles(extrema, blocks, rows))
+    panels.depth_axis()
+    panels.label(DEPTH_LABEL, {row: _named(label, shown) for row, (_, label) in rows.items()})
+    return panels.finish(shown.title, _note(curves, rows), _handles(extrema, blocks, rows))
 
 
 def _cells(curves: pl.DataFrame, extrema: pl.DataFrame) -> list[tuple[str, str]]:
@@ -87,7 +96,7 @@ def _rows(cells: Sequence[tuple[str, str]], blocks: pl.DataFrame) -> dict[str, t
         rows[f"{metric} {view}"] = (view_label(view), metric)
         if not blocks.filter("in_stream", metric=metric, view=view).is_empty():
             rows[f"{metric} {view} blocks"] = ("what a block adds", f"Δ {metric}")
-    if not blocks.filter(pl.col("quantity").is_in(list(_SHARES))).is_empty():
+    if blocks["quantity"].is_in(list(_SHARES)).any():
         rows[_OF_SHARES] = ("shares", "share")
     return rows
 
@@ -99,59 +108,45 @@ def _named(label: str, shown: Shown) -> str:
 
 
 def _draw_curve(axes: Axes, table: pl.DataFrame, view: str, extrema: pl.DataFrame) -> None:
-    rows = table.filter(view=view).sort("depth")
-    if rows.is_empty():
+    if table.filter(view=view).is_empty():
         mark_empty(axes)
         return
-    bare = table.filter(view=_BARE.get(view, "")).sort("depth")
-    axes.plot(bare["depth"], bare["mean"], color=GREY, ls=(0, (4, 2)), lw=1.1, label="without the first token")
-    axes.fill_between(rows["depth"], rows["ci_low"], rows["ci_high"], color=DARK, alpha=0.15, lw=0)
-    axes.plot(rows["depth"], rows["mean"], color=DARK, label="curve")
+    bare = {_BARE[view]: _WITHOUT_FIRST} if view in _BARE else {}
+    draw_lines(axes, table, bare, y=MEAN[:1], hue="view", lw=1.1, label="without the first token")
+    draw_lines(axes, table, {view: _CURVE}, hue="view", label="curve")
     for row in extrema.iter_rows(named=True):
-        marker, colour = _MARKERS[row["kind"]]
-        face = colour if row["settled"] else "white"
-        axes.hlines(row["height"], row["depth_low"], row["depth_high"], color=colour, lw=1.6)
-        axes.vlines(row["depth"], row["height_low"], row["height_high"], color=colour, lw=1.6)
-        axes.plot(row["depth"], row["height"], marker, color=colour, mfc=face, ms=7, label=row["kind"], zorder=4)
+        style = EXTREMA[row["kind"]]
+        axes.hlines(row["height"], row["depth_low"], row["depth_high"], color=style.colour, lw=1.6)
+        axes.vlines(row["depth"], row["height_low"], row["height_high"], color=style.colour, lw=1.6)
+        look = {"color": style.colour, "ms": 7, "label": row["kind"], "zorder": 4} | ({} if row["settled"] else OPEN)
+        axes.plot(row["depth"], row["height"], style.marker, **look)
     axes.margins(y=0.14)
 
 
-def _draw_lines(axes: Axes, table: pl.DataFrame, looks: dict, zero: bool = False) -> None:
+def _draw_quantities(axes: Axes, table: pl.DataFrame, labels: dict[str, str]) -> None:
     """A line for each quantity that is there."""
-    for name, (label, colour, dashes) in looks.items():
-        rows = table.filter(quantity=name).sort("depth")
-        if len(rows):
-            look = {"color": colour, "ls": dashes, "lw": 1.4, "ms": 3, "marker": "o" if len(rows) <= _FEW else ""}
-            axes.plot(rows["depth"], rows["mean"], label=label, **look)
+    few = table.group_by("quantity").len()["len"].max() or 0
+    styles = {name: QUANTITIES[name] for name in labels}
+    draw_lines(axes, table, styles, y=MEAN[:1], hue="quantity", lw=1.4, ms=3, marker="o" if few <= _FEW else "")
     if not axes.lines:
         mark_empty(axes, "not computed")
-        return
-    if zero:
-        axes.axhline(0, color=DARK, lw=0.9, label="zero")
-        axes.set_ylim(range_with_zero(np.concatenate([line.get_ydata() for line in axes.lines]), 0.08))
 
 
 def _mark(axes: Axes, extrema: pl.DataFrame) -> None:
     """A thin line at each settled extremum."""
     for row in extrema.filter("settled").iter_rows(named=True):
-        axes.axvline(row["depth"], color=_MARKERS[row["kind"]][1], lw=0.8, label=row["kind"], zorder=1)
+        axes.axvline(row["depth"], color=EXTREMA[row["kind"]].colour, lw=0.8, label=row["kind"], zorder=1)
 
 
 def _handles(extrema: pl.DataFrame, blocks: pl.DataFrame, rows: dict[str, tuple[str, str]]) -> list[Artist]:
-    handles = [
-        Line2D([], [], color=DARK, label="mean over reviews"),
-        Line2D([], [], color=GREY, ls=(0, (4, 2)), lw=1.1, label="without the first token"),
-    ]
-    kinds = set(extrema["kind"])
-    for kind, (marker, colour) in _MARKERS.items():
-        if kind in kinds:
-            handles.append(Line2D([], [], color=colour, ls="", marker=marker, ms=7, label=kind))
+    kinds = {kind: style for kind, style in EXTREMA.items() if (extrema["kind"] == kind).any()}
     present = set(blocks.filter(pl.col("in_stream").fill_null(True))["quantity"])
-    looks = (_ADDED if any(row.endswith(" blocks") for row in rows) else {}) | _SHARES
-    return handles + [
-        Line2D([], [], color=colour, ls=dashes, lw=1.4, label=label)
-        for name, (label, colour, dashes) in looks.items()
-        if name in present
+    quantities = (_ADDED if any(row.endswith(" blocks") for row in rows) else {}) | _SHARES
+    return [
+        handle("mean over reviews", _CURVE),
+        handle("without the first token", _WITHOUT_FIRST, lw=1.1),
+        *handles_of([(kind, kind) for kind in kinds], kinds, ms=7),
+        *handles_of([(name, label) for name, label in quantities.items() if name in present], QUANTITIES, lw=1.4),
     ]
 
 

@@ -2,20 +2,17 @@
 
 import math
 
-import matplotlib
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from homogenization.figures.curves import DEPTH_LABEL
-from homogenization.figures.panels import counted, finish, mark_empty, panel_grid
+from homogenization.figures.grammar import DEPTH_LABEL, Panels, colour_bar, handle, mark_empty
 from homogenization.figures.shown import Named, Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import DARK, house_style
-from homogenization.figures.words import percent, true_minus
+from homogenization.figures.style import DARK, DEPTHS, GRID
+from homogenization.figures.words import counted, percent, true_minus
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 SHARE, VARIANCE = "first_token_energy_share", "max_explainable_variance"
@@ -24,20 +21,14 @@ VIEWS = {  # view of the maximum explainable variance -> label of its row
     "raw_without_first": "without the first token",
 }
 _SCOPE = "reviews_and_layers"  # the correlation over all points of a panel
-_FORBIDDEN_COLOUR = "#ececec"
-_COLOURS = matplotlib.colormaps["viridis_r"]
 _SMALL_SHARE = 0.3
 _SEED = 0  # seed of the order in which points are drawn
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The figure from the tables metrics and first_token (its correlations), of the first variant that has values.
 
     A point is a review at a layer; columns are models, rows are with and without the first token.
-
-    Raises:
-        HomogenizationError: the table metrics lacks one of the two metrics.
     """
     metrics = tables["metrics"]
     variant, variant_label = next(
@@ -49,25 +40,22 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     require_rows(points, shown, wanted, table["metric"])
     correlations = tables["first_token"].filter(variant=variant)
     rows = [(view, label) for view, label in VIEWS.items() if (points["view"] == view).any()]
-    figure, panels = panel_grid(shown.models, rows, row_height=2.9, max_columns=3)
+    panels = Panels(("model", shown.models), ("view", rows), height=2.9, most_columns=3)
     coloured = None
-    for (view, model), axes in panels.items():
-        of_panel = points.filter(view=view, model=model)
+    for (view, model), axes, of_panel in panels.parts(points):
         _set_scales(axes, points.filter(model=model))
         if of_panel.is_empty():
             mark_empty(axes)
             continue
         if view == "raw":
             ends = [0, axes.get_xlim()[1]]
-            axes.fill_between(ends, 0, ends, color=_FORBIDDEN_COLOUR, lw=0, label="impossible")
+            axes.fill_between(ends, 0, ends, color=GRID, lw=0, label="impossible")
             axes.plot(ends, ends, color=DARK, lw=1.2, label="bound")
         coloured = _draw_points(axes, of_panel)
         _write_correlation(axes, correlations.filter(view=view, model=model), bounded=view == "raw")
-    _label(panels, rows)
+    _label(panels.axes, rows)
     if coloured is not None:
-        bar = figure.colorbar(coloured, ax=list(panels.values()), pad=0.02, fraction=0.04, aspect=30)
-        bar.set_label(DEPTH_LABEL)
-        bar.outline.set_visible(False)
+        bar = colour_bar(coloured, list(panels.axes.values()), DEPTH_LABEL, pad=0.02, fraction=0.04, aspect=30)
         bar.solids.set_alpha(1)
     by_model = points.group_by("model").agg(pl.col("review_id").n_unique(), pl.col("layer").n_unique())
     note = (
@@ -79,10 +67,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     handles = []
     if "raw" in dict(rows):
         handles = [
-            Line2D([], [], color=DARK, lw=1.2, label="lower bound: the first token's share"),
-            Patch(color=_FORBIDDEN_COLOUR, label="impossible"),
+            handle("lower bound: the first token's share", lw=1.2),
+            Patch(color=GRID, label="impossible"),
         ]
-    return finish(figure, shown.title, note, handles)
+    return panels.finish(shown.title, note, handles)
 
 
 def paired_values(table: pl.DataFrame) -> pl.DataFrame:
@@ -121,7 +109,7 @@ def _draw_points(axes: Axes, points: pl.DataFrame) -> PathCollection:
     """The points of one panel, smaller where they are many."""
     share, variance, depth = (points[column].to_numpy() for column in ("share", "variance", "depth"))
     size = float(np.clip(12000 / len(points), 1.5, 12))
-    look = {"cmap": _COLOURS, "vmin": 0, "vmax": 1, "lw": 0, "alpha": 0.6, "rasterized": True}
+    look = {"cmap": DEPTHS, "vmin": 0, "vmax": 1, "lw": 0, "alpha": 0.6, "rasterized": True}
     return axes.scatter(share, variance, size, depth, label="points", **look)
 
 

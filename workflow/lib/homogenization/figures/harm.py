@@ -9,13 +9,21 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from homogenization.consequences.schemas import HARM_SCHEMA
-from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid
-from homogenization.figures.pattern_styles import PatternStyle, pattern_label, pattern_styles
-from homogenization.figures.shown import Shown, Tables, names_of, require_rows
-from homogenization.figures.style import ALIKE_COLOUR, DARK, GREY, house_style
+from homogenization.figures.changed_attention import pattern_label
+from homogenization.figures.grammar import Panels, handle, mark_empty, tint_alike
+from homogenization.figures.shown import Shown, Tables, named_in, require_rows, rows_of
+from homogenization.figures.style import (
+    DARK,
+    GREY,
+    OPEN,
+    OTHER_CONDITIONS,
+    PLACEBO_MARKERS,
+    LineStyle,
+    pattern_styles,
+)
+from homogenization.figures.words import counted
 
 COLUMNS = {"harm": HARM_SCHEMA}
 _LIKENESS = {  # column of the table -> label, sign of the change where tokens grow alike
@@ -29,39 +37,31 @@ _HARM = {
 }
 _SMALLEST, _LARGEST = 4.0, 8.0  # markers of the least and the largest strength, points
 _DIAL, _TEMPLATE = "dial", "template"
-_OPEN = ("s", "D", "^", "v", "o", "P")  # markers of placebos
-_OTHERS = (("#ca9161", "*"), ("#ece133", "X"), ("#949494", "h"), ("#56b4e9", "<"), ("#fbafe4", ">"))  # not of a dial
+_RING = {"ls": "", "marker": "o", "mfc": "none", "ms": 11, "mew": 0.7}  # another token took over the sink
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
-    """The figure from the table harm.
-
-    Raises:
-        HomogenizationError: the table holds no condition of these models.
-    """
-    harm = tables["harm"].filter(pl.col("model").is_in(names_of(shown.models)))
-    require_rows(harm, shown, f"models {', '.join(names_of(shown.models))}", tables["harm"]["model"])
+    """The figure from the table harm."""
+    harm = require_rows(rows_of(tables["harm"], shown, ("model",)), shown, "", tables["harm"]["model"])
     table = harm.with_columns(_name().alias("name"))
     styles = _styles(table)
     markers = _marker_sizes(table["strength"])
-    models = [pair for pair in shown.models if pair[0] in set(table["model"])]
+    models = named_in(shown.models, table["model"])
     rows = {f"{model} {likeness}": (model, likeness) for model, _ in models for likeness in _LIKENESS}
     labels = dict(models)
-    figure, panels = panel_grid(
-        [(harm, "") for harm in _HARM],
-        [(row, labels[model]) for row, (model, _) in rows.items()],
-        row_height=2.5,
-    )
-    for (row, cost), axes in panels.items():
+    named = [(row, labels[model]) for row, (model, _) in rows.items()]
+    panels = Panels(("", [(cost, "") for cost in _HARM]), ("", named), height=2.5)
+    for (row, cost), axes in panels.axes.items():
         model, likeness = rows[row]
-        _draw_panel(axes, table.filter(model=model), likeness, cost, styles, markers)
-    label_outer(panels, "", dict.fromkeys(rows, ""))
-    for (row, cost), axes in panels.items():
-        axes.set_ylabel(_HARM[cost])
-        axes.set_xlabel(_LIKENESS[rows[row][1]][0])
-        axes.tick_params(labelbottom=True)
-    return finish(figure, shown.title, _note(table), _handles(table, styles))
+        _draw_panel(axes, table.filter(model=model), (likeness, cost), styles, markers)
+        axes.set(xlabel=_LIKENESS[likeness][0], ylabel=_HARM[cost])
+    handles = [
+        handle("placebo: " * style.control + pattern_label(name), style, ls="", **OPEN if style.control else {})
+        for name, style in styles.items()
+    ]
+    if (table["n_sink_moved"] > 0).any():
+        handles.append(handle("another token took over the sink", **_RING, mec=GREY))
+    return panels.finish(shown.title, _note(table), handles)
 
 
 def _name() -> pl.Expr:
@@ -72,15 +72,13 @@ def _name() -> pl.Expr:
     return pl.when(some).then(pl.concat_str(name, pl.lit(", blocks "), "blocks")).otherwise(name)
 
 
-def _styles(table: pl.DataFrame) -> dict[str, PatternStyle]:
+def _styles(table: pl.DataFrame) -> dict[str, LineStyle]:
     """The style of each name: of a dial that of its pattern in every figure; a placebo is grey and open."""
     known = {name: (kind, placebo) for name, kind, placebo in table.select("name", "kind", "placebo").unique().rows()}
     styles = pattern_styles(name for name, (kind, _) in known.items() if kind in (_DIAL, _TEMPLATE))
-    others = sorted(name for name in known if name not in styles)
-    for name, (colour, marker) in zip(others, cycle(_OTHERS), strict=False):
-        styles[name] = PatternStyle(colour, "-", marker, known[name][1])
-    placebos = zip((name for name in styles if known[name][1]), cycle(_OPEN), strict=False)
-    greys = {name: PatternStyle(GREY, styles[name].dashes, marker, True) for name, marker in placebos}
+    styles |= dict(zip(sorted(known.keys() - styles), cycle(OTHER_CONDITIONS), strict=False))
+    placebos = zip((name for name in styles if known[name][1]), cycle(PLACEBO_MARKERS), strict=False)
+    greys = {name: LineStyle(GREY, styles[name].dashes, marker, True) for name, marker in placebos}
     return {name: style for name, style in styles.items() if name not in greys} | greys
 
 
@@ -94,16 +92,15 @@ def _marker_sizes(strengths: pl.Series) -> dict[float, float]:
 def _draw_panel(
     axes: Axes,
     table: pl.DataFrame,
-    likeness: str,
-    cost: str,
-    styles: dict[str, PatternStyle],
+    columns: tuple[str, str],
+    styles: dict[str, LineStyle],
     markers: dict[float, float],
 ) -> None:
     """A point for each condition, larger for a larger strength; a line joins those of a pattern, from no dose on."""
+    likeness, cost = columns
     table = table.filter(pl.col(likeness).is_finite(), pl.col(cost).is_finite())
     if table.is_empty():
-        mark_empty(axes, "no next token" if cost == "kl" else "not measured")
-        axes.set_xticks([])
+        mark_empty(axes, "no next token" if cost == "kl" else "not measured", ticks=False)
         return
     axes.axhline(0, color=DARK, lw=0.8)
     axes.axvline(0, color=DARK, lw=0.8)
@@ -115,44 +112,22 @@ def _draw_panel(
         sizes = [markers[strength] for strength in rows["strength"].fill_null(np.inf)]
         reach = {"xerr": _reach(rows, likeness), "yerr": _reach(rows, cost)}
         axes.errorbar(x, y, **reach, fmt="none", ecolor=style.colour, elinewidth=0.8, alpha=0.7)
-        filled = {"mfc": "white"} if style.control else {}
         if rows["kind"].is_in([_DIAL, _TEMPLATE]).all():
             doses = np.array([0.0, *rows["strength"]])
             path = np.array([[0.0, *x], [0.0, *y]])[:, np.argsort(doses)]
             axes.plot(*path, color=style.colour, ls=style.dashes, lw=0.7, alpha=0.6)
+        open_ = OPEN if style.control else {}
         for *place, size in zip(x, y, sizes, strict=True):
-            axes.plot(*place, ls="", marker=style.marker, color=style.colour, label=name, ms=size, **filled)
+            axes.plot(*place, ls="", marker=style.marker, color=style.colour, label=name, ms=size, **open_)
         moved = rows["n_sink_moved"].to_numpy() > 0
-        axes.plot(x[moved], y[moved], ls="", marker="o", mfc="none", mec=style.colour, ms=11, mew=0.7)
-    low, high = axes.get_xlim()
-    end = high if _LIKENESS[likeness][1] > 0 else low
-    axes.axvspan(0, end, color=ALIKE_COLOUR, lw=0, zorder=0)
-    axes.set_xlim(low, high)
+        axes.plot(x[moved], y[moved], **_RING, mec=style.colour)
+    tint_alike(axes, _LIKENESS[likeness][1], along_x=True)
 
 
 def _reach(rows: pl.DataFrame, column: str) -> list[np.ndarray]:
     """How far the intervals of a column go below its values, and above."""
     below, above = rows[column] - rows[f"{column}_low"], rows[f"{column}_high"] - rows[column]
     return [below.clip(0).to_numpy(), above.clip(0).to_numpy()]
-
-
-def _handles(table: pl.DataFrame, styles: dict[str, PatternStyle]) -> list[Line2D]:
-    handles = [
-        Line2D(
-            [],
-            [],
-            ls="",
-            marker=style.marker,
-            color=style.colour,
-            mfc="white" if style.control else style.colour,
-            label=f"placebo: {pattern_label(name)}" if style.control else pattern_label(name),
-        )
-        for name, style in styles.items()
-    ]
-    ring = Line2D(
-        [], [], ls="", marker="o", mfc="none", mec=GREY, ms=11, mew=0.7, label="another token took over the sink"
-    )
-    return handles + [ring] * bool((table["n_sink_moved"] > 0).any())
 
 
 def _doses(table: pl.DataFrame) -> str:

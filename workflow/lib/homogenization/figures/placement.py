@@ -5,43 +5,37 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from homogenization.figures.panels import counted, finish, label_outer, mark_empty, panel_grid
+from homogenization.figures.grammar import Panels, mark_empty
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
-from homogenization.figures.style import DARK, house_style, variant_styles
+from homogenization.figures.style import DARK, EMPTY, variant_styles
+from homogenization.figures.words import counted
 from homogenization.vocabulary.variants import ORIGINAL
 
 _N_INNER = 8
-_BEFORE_COLOUR = "#d0d0d0"
 _PLACES = np.array([-0.5, *range(1, _N_INNER + 1), _N_INNER + 1.5])  # the two ends stand apart
 _TICKS = {-0.5: "start\n(0)", (_N_INNER + 1) / 2: "0.5", _N_INNER + 1.5: "end\n(1)"}
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
-    """The figure from the table placement: a panel for each variant but the original, shares of phrases by position.
-
-    Raises:
-        HomogenizationError: the table holds no key phrases of these variants.
-    """
+    """The figure from the table placement: a panel for each variant but the original, shares of phrases by position."""
     moved = [pair for pair in shown.variants if pair[0] != ORIGINAL]
     variants = names_of(shown.variants)
     table = tables["placement"].filter(pl.col("variant").is_in(variants))
     # of a variant that a language model could not write there are none
     require_rows(table, shown, f"variants {', '.join(variants)}", tables["placement"]["variant"])
     styles = variant_styles(shown.variants)
-    figure, panels = panel_grid(moved, [("share", "")], row_height=3.0, share_y=True)
-    for name in names_of(moved):
-        axes = panels["share", name]
-        rows = table.filter(pl.col("variant") == name).drop_nulls(["original_position", "position"])
+    panels = Panels(("variant", moved), height=3.0, share_y=True)
+    placed = table.drop_nulls(["original_position", "position"])
+    for (_, name), axes, rows in panels.parts(placed):
         if rows.is_empty():
             mark_empty(axes, "no key phrases")
             continue
         before, after = (_shares(rows[column].to_numpy()) for column in ("original_position", "position"))
-        axes.bar(_PLACES, before, width=0.9, color=_BEFORE_COLOUR, label="before")
+        axes.bar(_PLACES, before, width=0.9, color=EMPTY, label="before")
         axes.bar(_PLACES, after, width=0.42, color=styles[name].colour, label="after")
         axes.set_xticks(list(_TICKS), list(_TICKS.values()))
         axes.grid(axis="x", visible=False)
-    label_outer(panels, "Position in the sentence", {"share": "Key phrases (%)"})
+    panels.label("Position in the sentence", "Key phrases (%)")
     counts = table.group_by("variant").agg(pl.len(), pl.col("review_id").n_unique(), pl.col("position").null_count())
     note = (
         f"{counted(counts['len'], 'key phrase')} in {counted(counts['review_id'])} for each variant; a phrase that is "
@@ -51,10 +45,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         "0 and 1. Of several phrases moved to the same end of a sentence, only one can be outermost."
     )
     handles = [
-        Patch(color=_BEFORE_COLOUR, label="the same phrases in the original review"),
+        Patch(color=EMPTY, label="the same phrases in the original review"),
         Patch(color=DARK, label="in the variant (in its colour)"),
     ]
-    return finish(figure, shown.title, note, handles)
+    return panels.finish(shown.title, note, handles)
 
 
 def _shares(positions: np.ndarray) -> np.ndarray:

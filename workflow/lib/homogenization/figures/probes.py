@@ -1,44 +1,37 @@
 """The figure of probes: what a linear probe finds in pooled states by depth, beside the same with permuted labels."""
 
+import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from homogenization.figures.curves import DEPTH_LABEL, DEPTH_NOTE, draw_depth_curves, set_depth_axis
-from homogenization.figures.panels import counted, finish, fit_vertical_axis, label_outer, panel_grid, variant_handles
+from homogenization.figures.grammar import DEPTH_LABEL, DEPTH_NOTE, ESTIMATE, Panels, handle, handles_of
 from homogenization.figures.read_texts import read_texts
 from homogenization.figures.shown import Shown, Tables
-from homogenization.figures.style import GREY, house_style
+from homogenization.figures.style import GREY, LineStyle
+from homogenization.figures.words import counted
 from homogenization.vocabulary.variants import ORIGINAL
 
 _QUANTITIES = {"log_loss": "log-loss of the label (nats)", "accuracy": "share of right guesses"}
-_VALUES = ("estimate", "ci_low", "ci_high")
+_NULL = LineStyle(GREY, (0, (1, 1.5)))
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
-    """The figure from the table probes: rows log-loss and accuracy, columns models, lines texts.
-
-    Raises:
-        HomogenizationError: the table holds no untouched run of these models.
-    """
-    read = read_texts(tables["probes"], shown, "probes of the untouched models")
-    table, styles = read.table, read.styles
-    figure, panels = panel_grid(read.models, [(quantity, "") for quantity in _QUANTITIES], row_height=2.4, share_y=True)
-    for (quantity, model), axes in panels.items():
-        rows = table.filter(model=model, quantity=quantity)
-        null = table.filter(model=model, variant=ORIGINAL, quantity=f"null_{quantity}").sort("depth")
-        axes.plot(null["depth"], null["estimate"], color=GREY, ls=(0, (1, 1.5)), lw=1.6, label="null")
-        original = {name: style for name, style in styles.items() if name == ORIGINAL}
-        others = {name: style for name, style in styles.items() if name != ORIGINAL}
-        draw_depth_curves(axes, rows, original, _VALUES)
-        draw_depth_curves(axes, rows, others, ("estimate",) * 3)
-        set_depth_axis(axes, 0)
-        fit_vertical_axis(axes, rows["estimate"], False)
-    label_outer(panels, DEPTH_LABEL, _QUANTITIES)
-    handles = variant_handles(read.texts, styles, set(styles))
-    handles.append(Line2D([], [], color=GREY, ls=(0, (1, 1.5)), label="original, labels permuted"))
+    """The figure from the table probes: rows log-loss and accuracy, columns models, lines texts."""
+    table, texts, models, styles = read_texts(tables["probes"], shown, "probes of the untouched models")
+    is_null = pl.col("quantity").str.starts_with("null_")
+    null = table.filter(is_null).with_columns(pl.col("quantity").str.strip_prefix("null_"))
+    panels = Panels(
+        ("model", models), ("quantity", [(quantity, "") for quantity in _QUANTITIES]), height=2.4, share_y=True
+    )
+    panels.lines(null, {ORIGINAL: _NULL}, y=ESTIMATE[:1], label="null")
+    panels.lines(table, {ORIGINAL: styles[ORIGINAL]} if ORIGINAL in styles else {}, y=ESTIMATE)
+    others = {name: style for name, style in styles.items() if name != ORIGINAL}
+    panels.lines(table, others, y=ESTIMATE[:1])
+    panels.depth_axis()
+    panels.fit(table, "estimate")
+    panels.label(DEPTH_LABEL, _QUANTITIES)
+    handles = [*handles_of(texts, styles), handle("original, labels permuted", _NULL)]
     note = (
         "Line: mean over reviews of a logistic regression of pooled states, trained on the originals of other reviews; "
         f"band: the 95 % interval of the original. n = {counted(table['n_reviews'])}. {DEPTH_NOTE}"
     )
-    return finish(figure, shown.title, note, handles)
+    return panels.finish(shown.title, note, handles)

@@ -1,17 +1,16 @@
 """What the figures of pooled states share: the texts that untouched models have read."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 
-from homogenization.figures.shown import Named, Shown, names_of, require_rows
-from homogenization.figures.style import VariantStyle, variant_styles
+from homogenization.figures.shown import Named, Shown, named_in, names_of, require_rows, rows_of
+from homogenization.figures.style import LineStyle, variant_styles
 from homogenization.tables.intervened import UNTOUCHED
 from homogenization.vocabulary.consequences import LABELS
 
 
-@dataclass(frozen=True)
-class ReadTexts:
+class ReadTexts(NamedTuple):
     """The levels of a table of pooled states, untouched.
 
     Attributes:
@@ -24,7 +23,7 @@ class ReadTexts:
     table: pl.DataFrame
     texts: Named
     models: Named
-    styles: dict[str, VariantStyle]
+    styles: dict[str, LineStyle]
 
 
 def read_texts(whole: pl.DataFrame, shown: Shown, what: str) -> ReadTexts:
@@ -34,13 +33,7 @@ def read_texts(whole: pl.DataFrame, shown: Shown, what: str) -> ReadTexts:
         HomogenizationError: the table holds no such row of these models.
     """
     texts = [*shown.variants, *LABELS.items()]
-    table = whole.filter(
-        pl.col("model").is_in(names_of(shown.models)),
-        pl.col("variant").is_in(names_of(texts)),
-        pl.col("minus").is_null(),
-        kind=UNTOUCHED,
-    )
+    table = rows_of(whole, shown, ("model",), kind=UNTOUCHED)
+    table = table.filter(pl.col("variant").is_in(names_of(texts)), pl.col("minus").is_null())
     require_rows(table, shown, what, whole["model"])
-    models = [pair for pair in shown.models if pair[0] in set(table["model"])]
-    styles = {name: style for name, style in variant_styles(texts).items() if name in set(table["variant"])}
-    return ReadTexts(table, texts, models, styles)
+    return ReadTexts(table, texts, named_in(shown.models, table["model"]), variant_styles(texts, set(table["variant"])))

@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
-from homogenization.figures.panels import finish
+from homogenization.figures.grammar import colour_bar, finish
 from homogenization.figures.shown import Shown, Tables
-from homogenization.figures.style import DARK, GREY, house_style
+from homogenization.figures.style import DARK, DIVERGING, GREY, GRID, WHITE
 from homogenization.figures.words import two_decimals
 from homogenization.run.files import damage
 from homogenization.statistics.causes import CAUSES, COLLAPSE, CONFUSES, RESPONSE_SCHEMA
@@ -20,20 +20,14 @@ _PANELS = (  # rows of (view, heading); the views left out say much the same
     (("unit", "Unit rows, all tokens"), ("centred", "Centred, all tokens")),
     (("all_tokens", "Norms and directions, all tokens"), ("without_first", "Norms and directions, without the first")),
 )
-_UNDEFINED_COLOUR = "#e4e4e4"
 _LIMIT = 1.0  # responses beyond it have the colour of the scale's end
 _WIDTH = 11.0  # inches
 _CELL_HEIGHT = 0.2
 _HEADING_HEIGHT = 1.2  # of a row of panels, with the names of the causes
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
-    """The figure from the table sensitivity, whose metrics keep their order.
-
-    Raises:
-        HomogenizationError: the table is empty, so its file is cut short, and was moved aside.
-    """
+    """The figure from the table sensitivity, whose metrics keep their order."""
     table = tables["sensitivity"]
     if table.is_empty():
         raise damage(
@@ -58,9 +52,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             axes.set_yticks(np.arange(len(metrics)) + 0.5, [titles[metric] for metric in metrics])
             if column:
                 axes.tick_params(labelleft=False)
-    bar = figure.colorbar(mesh, ax=figure.axes, extend="both", fraction=0.02, pad=0.015, aspect=45, shrink=0.5)
-    bar.set_label("Response (1: as to a collapse)")
-    bar.outline.set_visible(False)
+    place = {"extend": "both", "fraction": 0.02, "pad": 0.015, "aspect": 45, "shrink": 0.5}
+    colour_bar(mesh, figure.axes, "Response (1: as to a collapse)", **place)
     ratios = [strength for cause in CAUSES.values() if cause.ranged for strength in cause.strengths]
     note = (
         "Number: how far the metric moves from its value for Gaussian tokens when the cause acts with full strength, "
@@ -79,20 +72,20 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, metrics: list[str]) -> QuadMesh
     for row in table.iter_rows(named=True):
         y = metrics.index(row["metric"])
         responses[y] = [row[name] for name in causes]
-        axes.axhspan(y, y + 1, color=_UNDEFINED_COLOUR, lw=0, zorder=0)
+        axes.axhspan(y, y + 1, color=GRID, lw=0, zorder=0)
         for x, name in enumerate(causes):
             if np.isfinite(responses[y, x]):
                 confused = name != COLLAPSE and responses[y, x] >= CONFUSES
                 _write_response(axes, x + 0.5, y + 0.5, responses[y, x], "bold" if confused else "normal")
             elif name in row["answers_to"].split(", "):
                 axes.plot(x + 0.5, y + 0.5, "o", ms=3, color=GREY)
-    colours = sns.color_palette("vlag", as_cmap=True).with_extremes(bad=(0, 0, 0, 0))
+    colours = sns.color_palette(DIVERGING, as_cmap=True).with_extremes(bad=(0, 0, 0, 0))
     mesh = axes.pcolormesh(
-        np.ma.masked_invalid(responses), cmap=colours, vmin=-_LIMIT, vmax=_LIMIT, edgecolors="white", linewidth=0.8
+        np.ma.masked_invalid(responses), cmap=colours, vmin=-_LIMIT, vmax=_LIMIT, edgecolors=WHITE, linewidth=0.8
     )
     for x in range(1, len(causes)):  # a white line sets the collapse and the ranged causes apart
         if causes[x - 1] == COLLAPSE or CAUSES[causes[x]].ranged:
-            axes.axvline(x, color="white", lw=4)
+            axes.axvline(x, color=WHITE, lw=4)
     axes.grid(False)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
@@ -104,5 +97,5 @@ def _draw_panel(axes: Axes, table: pl.DataFrame, metrics: list[str]) -> QuadMesh
 
 
 def _write_response(axes: Axes, x: float, y: float, response: float, weight: str) -> None:
-    colour = "white" if abs(response) > 0.7 * _LIMIT else DARK
+    colour = WHITE if abs(response) > 0.7 * _LIMIT else DARK
     axes.text(x, y, two_decimals(response), ha="center", va="center", fontsize=7.5, weight=weight, color=colour)

@@ -67,28 +67,34 @@ def names_of(named: Named) -> list[str]:
     return [name for name, _ in named]
 
 
-def rows_of(table: pl.DataFrame, shown: Shown) -> pl.DataFrame:
-    """The rows of `table` that belong to the variants and models of `shown`."""
-    return table.filter(
-        pl.col("variant").is_in(names_of(shown.variants)), pl.col("model").is_in(names_of(shown.models))
-    )
+def rows_of(table: pl.DataFrame, shown: Shown, of: Sequence[str] = ("model", "variant"), **equal: str) -> pl.DataFrame:
+    """The rows of `table` in whose columns `of` (model, variant, arm) stands what is `shown`, with `equal` others."""
+    return table.filter(*(pl.col(column).is_in(names_of(getattr(shown, f"{column}s"))) for column in of), **equal)
 
 
-def require_rows(rows: pl.DataFrame, shown: Shown, wanted: str, present: pl.Series) -> None:
-    """Refuse to draw an empty figure.
+def named_in(named: Named, present: pl.Series) -> list[Sequence[str]]:
+    """Those of the (name, label) pairs whose names are `present`."""
+    there = set(present)
+    return [pair for pair in named if pair[0] in there]
+
+
+def require_rows(rows: pl.DataFrame, shown: Shown, wanted: str, present: pl.Series) -> pl.DataFrame:
+    """The rows that a figure is drawn from: an empty figure is refused.
 
     Args:
         rows: the part of the table that the figure is drawn from.
         shown: description of the figure, whose `source` the message names.
-        wanted: description of `rows`.
+        wanted: description of `rows`; "" for those of the models.
         present: column of the table in which the wanted names should be.
 
     Raises:
         HomogenizationError: `rows` is empty.
     """
     if rows.is_empty():
+        wanted = wanted or f"models {', '.join(names_of(shown.models))}"
         there = ", ".join(sorted(present.unique().to_list())) or "nothing"
         raise HomogenizationError(
             f"{shown.source}: no rows for {wanted}; the table holds {there}. Check the name in the config; if it is "
             f"right, delete the table and run the same command again."
         )
+    return rows

@@ -5,25 +5,20 @@ import textwrap
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from homogenization.figures.panels import finish, panel_grid
+from homogenization.figures.grammar import ONE, Panels, handle
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
-from homogenization.figures.style import DARK, GREY, house_style, variant_styles
+from homogenization.figures.style import DARK, GREY, variant_styles
 from homogenization.vocabulary.variants import RANDOM_PAIRS
 
 _N_BINS = 40
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The figure from the table similarity: one histogram above another, on one horizontal axis.
 
     Variants without scores are left out.
-
-    Raises:
-        HomogenizationError: the table holds neither scores of these variants nor of random pairs.
     """
     table = tables["similarity"]
     variants = names_of(shown.rewritten)
@@ -33,10 +28,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     rows = [*shown.rewritten, (RANDOM_PAIRS, "Random pairs of originals")]
     rows = [(name, label) for name, label in rows if name in set(scored["variant"])]
     edges = _bin_edges(np.append(scored["f1"].to_numpy(), shown.threshold))
-    figure, panels = panel_grid([("f1", "")], [(name, "") for name, _ in rows], row_height=1.35)
+    panels = Panels(ONE, ("variant", [(name, "") for name, _ in rows]), height=1.35)
     for name, label in rows:
         scores = scored.filter(variant=name)["f1"].to_numpy()
-        axes = panels[name, "f1"]
+        axes = panels.axes[name, ""]
         colour = styles[name].colour if name in styles else GREY
         counts, _ = np.histogram(scores, edges)
         heights = np.append(counts, counts[-1])
@@ -49,7 +44,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
         if name != rows[-1][0]:
             axes.tick_params(labelbottom=False)
-    panels[rows[-1][0], "f1"].set_xlabel("BERTScore F1, not rescaled")
+    panels.axes[rows[-1][0], ""].set_xlabel("BERTScore F1, not rescaled")
     note = (
         "Each rewritten review is compared with its original. A comparison of two variants has the reviews that are "
         "accepted in both; every original is accepted."
@@ -59,8 +54,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         note += f" No review was rewritten: {', '.join(missing)}."
     if RANDOM_PAIRS not in dict(rows):
         note += " The table holds no random pairs."
-    handle = Line2D([], [], color=DARK, ls="--", lw=1.2, label=f"threshold of acceptance, F1 = {shown.threshold:g}")
-    return finish(figure, shown.title, note, [handle])
+    threshold = handle(f"threshold of acceptance, F1 = {shown.threshold:g}", ls="--", lw=1.2)
+    return panels.finish(shown.title, note, [threshold])
 
 
 def _panel_title(table: pl.DataFrame, name: str, label: str, scores: np.ndarray) -> str:

@@ -4,9 +4,10 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from homogenization.figures.panels import counted, finish, mark_empty, panel_grid, variant_handles
-from homogenization.figures.shown import Shown, Tables, rows_of
-from homogenization.figures.style import VariantStyle, house_style, variant_styles
+from homogenization.figures.grammar import Panels, handles_of, mark_empty
+from homogenization.figures.shown import Shown, Tables, named_in, rows_of
+from homogenization.figures.style import LineStyle, variant_styles
+from homogenization.figures.words import counted
 
 _KINDS = (
     ("attention", "More than 10 × uniform attention"),
@@ -19,21 +20,19 @@ _BLANKS = {" ": "space", "\n": "line break", "": "nothing"}
 _SPREAD = 0.5  # of a lane, over which the markers of all variants are spread
 
 
-@house_style()
 def draw(tables: Tables, shown: Shown) -> Figure:
     """The figure from the table sinks: a row for each model, a column for each kind, a marker for each variant.
 
     A study without any secondary sink has a figure that says so.
     """
     table = rows_of(tables["sinks"], shown)
-    present = set(table["variant"])
-    variants = [pair for pair in shown.variants if pair[0] in present]
+    variants = named_in(shown.variants, table["variant"])
     styles = variant_styles(variants)
-    figure, panels = panel_grid(_KINDS, shown.models, row_height=2.9)
-    for (model, kind), axes in panels.items():
-        _draw_panel(axes, table.filter(model=model, kind=kind), styles)
+    panels = Panels(("kind", _KINDS), ("model", shown.models), height=2.9)
+    for axes, rows in panels.of(table):
+        _draw_panel(axes, rows, styles)
     for kind, _ in _KINDS:
-        panels[shown.models[-1][0], kind].set_xlabel("Share of the reviews")
+        panels.axes[shown.models[-1][0], kind].set_xlabel("Share of the reviews")
     note = (
         "A token besides the first draws attention in a block where it receives more than ten times as much as under "
         "uniform attention and as the mean token; it is massive where its norm is more than ten times the review's "
@@ -43,14 +42,13 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     )
     if not table.is_empty():  # a table without any such token says nothing of the reviews that were read
         note += f" n = {counted(table['n_read'])}, accepted in their variant."
-    return finish(figure, shown.title, note, variant_handles(variants, styles, present))
+    return panels.finish(shown.title, note, handles_of(variants, styles))
 
 
-def _draw_panel(axes: Axes, rows: pl.DataFrame, styles: dict[str, VariantStyle]) -> None:
+def _draw_panel(axes: Axes, rows: pl.DataFrame, styles: dict[str, LineStyle]) -> None:
     """A lane for any token and for each of the most frequent texts, the former uppermost."""
     if rows.is_empty():
-        mark_empty(axes, "none")
-        axes.set_xticks([])
+        mark_empty(axes, "none", ticks=False)
         return
     counts = pl.col("n_reviews").sum().alias("count")
     medians = (pl.col(name).median() for name in ("position", "first_block", "last_block"))

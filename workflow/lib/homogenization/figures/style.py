@@ -1,138 +1,195 @@
-"""The look of every figure: colours, the style of each variant, and saving as SVG, PDF or PNG."""
+"""The look of every figure and page: all colours, line widths and markers, and the styles of lines that have names.
 
-import io
-import re
-from collections import Counter
+No other module, template or style sheet holds a colour. Templates of pages get `COLOURS` by name.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import matplotlib
+from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 
-matplotlib.use("Agg")
-
-from matplotlib.figure import Figure
-from PIL import Image
-
-from homogenization.figures.shown import Named
-from homogenization.run.files import written_whole
-
-GREY = "#7a7a7a"
-DARK = "#222222"
-ALIKE_COLOUR = "#f3f3f3"  # the side on which tokens are more alike
 # seaborn's palette "colorblind"
-_BLUE, _ORANGE, _GREEN, _VERMILION, _PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
-_BROWN, _GREY, _SKY = "#ca9161", "#949494", "#56b4e9"
-_STYLES = {  # variant -> colour, dashes, marker: they differ by colour, darkness and form
-    "original": (DARK, "-", "o"),
-    "front": (_BLUE, (0, (5, 1.5)), "^"),
-    "end": (_ORANGE, (0, (1.5, 1.2)), "s"),
-    "scattered": (_GREEN, (0, (6, 1.5, 1.5, 1.5)), "D"),
+BLUE, ORANGE, GREEN, VERMILION, PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
+BROWN, PINK, SILVER, YELLOW, SKY = "#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9"
+# greys, from ink to paper
+DARK, NOTE, EDGE, PLAIN, GREY, CONTROL = "#222222", "#444444", "#555555", "#595959", "#7a7a7a", "#8a8a8a"
+RULE, EMPTY, MARGIN, GRID, ALIKE = "#bbbbbb", "#cccccc", "#dcdcdc", "#e6e6e6", "#f3f3f3"
+BLACK, WHITE = "black", "white"
+LINK, WARNING, SLATE = "#00558c", "#f5a54a", "#7a96a3"
+COLOURS = {  # what templates of pages call them
+    "ink": DARK,
+    "note": NOTE,
+    "grey": PLAIN,
+    "rule": RULE,
+    "paper": WHITE,
+    "black": BLACK,
+    "link": LINK,
+    "focus": BLUE,
+    "warning": WARNING,
+    "dashes": SILVER,
+    # red, green and blue of the stops of two scales
+    "diverging": [[33, 102, 172], [146, 197, 222], [247, 247, 247], [244, 165, 130], [178, 24, 43]],
+    "sequential": [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]],
 }
-_FURTHER_COLOURS = (_PURPLE, _VERMILION, _SKY, _BROWN, _GREY)
-_FURTHER_DASHES = ((0, (9, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (4, 3)), (0, (1, 2.5)))
-_FURTHER_MARKERS = ("v", "P", "X", "<", ">", "*", "p")
 
-_DOTS_PER_INCH = 120
-_DATE = {"svg": "Date", "pdf": "CreationDate"}  # a format -> what would differ between two drawings
+QUARTERS = ("#6db290", "#44948f", "#24768b", "#215584")  # of the depth; seaborn's palette "crest"
+DICTIONARY = {  # patterns of positional attention, from the one nearest to the query outwards
+    "self": "#08306b",
+    "previous": "#2171b5",
+    "next": "#807dba",
+    "recency_2": "#4292c6",
+    "recency_8": "#6baed6",
+    "recency_32": "#9ecae1",
+    "second": "#fdae6b",
+    "first": "#d94801",
+    "uniform": GRID,
+}
+DIVERGING, DEPTHS, SHARES = "vlag", "viridis_r", "YlGnBu"  # colour maps, the first of seaborn
+
+ZERO = {"color": DARK, "lw": 0.9}
+REFERENCE = {"color": DARK, "ls": "--", "lw": 1}  # what a curve is compared with
+BAND = {"alpha": 0.18, "lw": 0}
+THIN = {"lw": 1.0, "marker": ""}  # what stands behind something else
+OF_CONTROL = {"lw": 1.1, "ms": 4.5}
+OPEN = {"mfc": WHITE}
+DASHED, DOTTED, DASH_DOTTED, LONG_DASHED = (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (9, 2))
 
 
-@dataclass(frozen=True)
-class VariantStyle:
-    """How a variant is drawn in every figure."""
+class LineStyle(NamedTuple):
+    """How a variant, a pattern of attention or a quantity is drawn in every figure; a control is grey or open."""
 
     colour: str
-    dashes: Any
-    marker: str
+    dashes: Any = "-"
+    marker: str = ""
+    control: bool = False
 
 
-def variant_styles(variants: Named) -> dict[str, VariantStyle]:
-    """The style of each variant of `variants`; the four standard ones are fixed, others take the next of a list."""
-    styles, further = {}, 0
-    for name, _ in variants:
-        if name in _STYLES:
-            styles[name] = VariantStyle(*_STYLES[name])
-            continue
-        # the lists have coprime or different lengths, so that a repeated colour has another form
-        styles[name] = VariantStyle(
-            _FURTHER_COLOURS[further % len(_FURTHER_COLOURS)],
-            _FURTHER_DASHES[further % len(_FURTHER_DASHES)],
-            _FURTHER_MARKERS[further % len(_FURTHER_MARKERS)],
-        )
-        further += 1
-    return styles
+PLAIN_LINE = LineStyle(DARK)
+_VARIANTS = {  # they differ by colour, darkness and form
+    "original": LineStyle(DARK, "-", "o"),
+    "front": LineStyle(BLUE, DASHED, "^"),
+    "end": LineStyle(ORANGE, DOTTED, "s"),
+    "scattered": LineStyle(GREEN, DASH_DOTTED, "D"),
+}
+# the lists have coprime or different lengths, so that a repeated colour has another form
+_FURTHER_VARIANTS = (
+    (PURPLE, VERMILION, SKY, BROWN, SILVER),
+    (LONG_DASHED, (0, (3, 1, 1, 1, 1, 1)), (0, (4, 3)), (0, (1, 2.5))),
+    ("v", "P", "X", "<", ">", "*", "p"),
+)
+_PLACES = ("first", "second", "ends", "recency", "self", "template")  # patterns with a style of their own
+_PATTERNS = (
+    (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY),
+    ("-", DASHED, DOTTED, DASH_DOTTED, LONG_DASHED, (0, (3, 1, 1, 1))),
+    ("o", "s", "^", "D", "v", "P"),
+)
+_CONTROLS = {
+    "removed": LineStyle(DARK, (0, (4, 2)), "x", True),
+    "uniform": LineStyle(CONTROL, "-", "+", True),
+    "scattered": LineStyle(CONTROL, (0, (1, 1.5)), "1", True),
+    "permuted": LineStyle(EDGE, (0, (6, 2, 1, 2)), "2", True),
+    "permuted_template": LineStyle(CONTROL, (0, (4, 2)), "x", True),
+}
+QUANTITIES = {  # what a block adds, and shares
+    "attention_addition": LineStyle(BLUE),
+    "feed_forward_addition": LineStyle(ORANGE, DASHED),
+    "addition": LineStyle(GREEN),
+    "norm_1": LineStyle(SILVER, DOTTED),
+    "norm_2": LineStyle(EDGE, DASH_DOTTED),
+    "first_token_energy_share": LineStyle(BROWN),
+    "first_token_attention_share": LineStyle(PURPLE, DASHED),
+    "positional_mass": LineStyle(GREEN, DASH_DOTTED),
+    "massive_tokens": LineStyle(EDGE, DOTTED),
+}
+EXTREMA = {"peak": LineStyle(VERMILION, "", "^"), "trough": LineStyle(BLUE, "", "v")}
+CONDITIONS = {
+    "closed": LineStyle(BLUE, "-", "o"),
+    "capped": LineStyle(VERMILION, "-", "o"),
+    "positions": LineStyle(GREEN, "-", "o"),
+}
+OTHER_CONDITIONS = tuple(map(LineStyle, (BROWN, YELLOW, SILVER, SKY, PINK), "-----", "*Xh<>"))
+PLACEBO_MARKERS = ("s", "D", "^", "v", "o", "P")
+
+
+def variant_styles(variants: Iterable[Sequence[str]], present: Collection[str] | None = None) -> dict[str, LineStyle]:
+    """The style of each variant by name; the four standard ones are fixed, others take the next of a list.
+
+    Args:
+        variants: (name, label) of all variants of the study.
+        present: those that have a style in the result; all where it is None.
+    """
+    names = [name for name, _ in variants]
+    further = [name for name in names if name not in _VARIANTS]
+    styles = _VARIANTS | {name: _nth(_FURTHER_VARIANTS, place) for place, name in enumerate(further)}
+    return {name: styles[name] for name in names if present is None or name in present}
+
+
+def pattern_styles(patterns: Iterable[str]) -> dict[str, LineStyle]:
+    """The style of each of `patterns` of attention, those that are no control first, each in its own order."""
+    present = set(patterns)
+    order = (*_PLACES, *sorted(present - set(_PLACES) - set(_CONTROLS)))
+    styles = {name: _nth(_PATTERNS, place) for place, name in enumerate(order)} | _CONTROLS
+    return {name: style for name, style in styles.items() if name in present}
+
+
+def _nth(looks: Iterable[Sequence[Any]], place: int) -> LineStyle:
+    """The style number `place` of lists of colours, dashes and markers, each of which begins again at its end."""
+    return LineStyle(*(values[place % len(values)] for values in looks))
+
+
+class Look(NamedTuple):
+    """The look of a verdict; verdicts differ by sign, darkness and colour."""
+
+    sign: str
+    colour: str
+    ink: str
+
+
+VERDICTS = {
+    SUPPORTED: Look("✓", LINK, WHITE),
+    CONTRADICTED: Look("✗", WARNING, DARK),
+    NEGLIGIBLE: Look("≈", SLATE, BLACK),
+    UNDECIDED: Look("?", MARGIN, DARK),
+    NOT_TESTED: Look("–", WHITE, GREY),
+}
+
+_SETTINGS = {
+    "text.color": ".15",
+    "axes.labelcolor": ".15",
+    "lines.solid_capstyle": "round",
+    "patch.edgecolor": WHITE,
+    "patch.force_edgecolor": True,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
+    "svg.fonttype": "none",  # text is text: half the bytes, and it can be searched
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 10,
+    "axes.grid": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": EDGE,
+    "axes.linewidth": 0.8,
+    "xtick.color": EDGE,
+    "ytick.color": EDGE,
+    "xtick.labelcolor": DARK,
+    "ytick.labelcolor": DARK,
+    "axes.formatter.useoffset": False,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4.5,
+}
 
 
 def house_style() -> AbstractContextManager:
-    """Context, or decorator of a drawing function, in which the look of all figures holds."""
-    return matplotlib.rc_context(
-        {
-            "text.color": ".15",
-            "axes.labelcolor": ".15",
-            "lines.solid_capstyle": "round",
-            "patch.edgecolor": "w",
-            "patch.force_edgecolor": True,
-            "font.family": "sans-serif",
-            "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
-            "svg.fonttype": "none",  # text is text: half the bytes, and it can be searched
-            "font.size": 10,
-            "axes.titlesize": 10,
-            "axes.titleweight": "bold",
-            "axes.labelsize": 10,
-            "xtick.labelsize": 9,
-            "ytick.labelsize": 9,
-            "legend.fontsize": 10,
-            "axes.grid": True,
-            "grid.color": "#e6e6e6",
-            "grid.linewidth": 0.7,
-            "axes.axisbelow": True,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.edgecolor": "#555555",
-            "axes.linewidth": 0.8,
-            "xtick.color": "#555555",
-            "ytick.color": "#555555",
-            "xtick.labelcolor": DARK,
-            "ytick.labelcolor": DARK,
-            "axes.formatter.useoffset": False,
-            "lines.linewidth": 1.6,
-            "lines.markersize": 4.5,
-        }
-    )
+    """Context, or decorator of a function that draws, in which matplotlib has the settings of all figures."""
+    from matplotlib import rc_context  # pages need the colours alone
 
-
-def _shorter(svg: str) -> str:
-    """`svg` with attributes to a hundredth of a point, a class for each style, no indentation: half the bytes."""
-    svg = re.sub(r'="[^"]*"', lambda written: re.sub(r"(\.\d\d)\d+", r"\1", written[0]), svg)
-    svg = re.sub(r" ?\n([LCQ]) |\n +", lambda blanks: blanks[1] or "\n", svg)
-    counts = Counter(re.findall(r' style="([^"]*)"', svg))
-    classes = {style: f"s{place}" for place, (style, n) in enumerate(counts.items()) if n > 2}
-    for style, name in classes.items():
-        svg = svg.replace(f' style="{style}"', f' class="{name}"')
-    return svg.replace("</style>", "".join(f".{name}{{{style}}}" for style, name in classes.items()) + "</style>", 1)
-
-
-@house_style()  # numbers of ticks are chosen while a figure is drawn, by the font sizes of that moment
-def save_figure(figure: Figure, *files: str | Path) -> None:
-    """Write `figure` to `files` (.svg, .pdf or .png), each whole, with the same bytes for the same figure."""
-    for file in files:
-        suffix = Path(file).suffix.removeprefix(".")
-        with written_whole(file) as partial:
-            if suffix == "png":
-                _save_pixels(figure, partial)
-                continue
-            with matplotlib.rc_context({"svg.hashsalt": "homogenization"}):
-                figure.savefig(partial, format=suffix, dpi=_DOTS_PER_INCH, metadata={_DATE[suffix]: None})
-            if suffix == "svg":
-                partial.write_text(_shorter(partial.read_text("utf-8")), "utf-8")
-
-
-def _save_pixels(figure: Figure, path: str | Path) -> None:
-    pixels = io.BytesIO()
-    figure.savefig(pixels, format="rgba", dpi=_DOTS_PER_INCH)
-    width, height = (int(inches * _DOTS_PER_INCH) for inches in figure.get_size_inches())
-    image = Image.frombytes("RGBA", (width, height), pixels.getvalue()).convert("RGB")
-    # 256 colours: a third of the bytes; those that cover most, so that large pale areas keep theirs
-    image = image.quantize(256, Image.Quantize.MEDIANCUT)
-    image.save(path, format="png", dpi=(_DOTS_PER_INCH, _DOTS_PER_INCH))
+    return rc_context(_SETTINGS)

@@ -1,5 +1,7 @@
 """Numbers as figures write them."""
 
+import polars as pl
+
 from homogenization.vocabulary.numbers import signed as with_sign
 
 
@@ -34,3 +36,11 @@ def percent(share: float) -> str:
 def true_minus(text: str) -> str:
     """`text` with minus signs in place of hyphens."""
     return text.replace("-", "−")
+
+
+def counted(counts: pl.Series, unit: str = "review") -> str:
+    """`64 reviews`, or `58 to 64 reviews` where the counts differ."""
+    counts = counts.drop_nulls()
+    low, high = (int(counts.min()), int(counts.max())) if len(counts) else (0, 0)
+    number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    return f"{number} {unit}" + ("s" if high != 1 else "")

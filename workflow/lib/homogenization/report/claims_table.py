@@ -12,7 +12,8 @@ from markupsafe import Markup
 from homogenization.claims.findings import grouped
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.verdicts import where_the_first_stays
-from homogenization.figures.claims import CONVENTIONS, VERDICTS
+from homogenization.figures.claims import CONVENTIONS
+from homogenization.figures.style import VERDICTS
 from homogenization.report.page import packed, render
 from homogenization.run.parquet import read_or_empty
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA

@@ -9,9 +9,8 @@ from typing import Any
 
 import altair as alt
 
-from homogenization.figures.style import DARK, GREY, VariantStyle
+from homogenization.figures.style import DARK, EDGE, GREY, GRID, MARGIN, NOTE, WHITE, LineStyle
 
-_NEGLIGIBLE_COLOUR = "#d9d9d9"
 # states after the final norm stand right of depth 1: the first, and the distance of the next, within a room
 _FINAL, _STEP, _ROOM = 1.06, 0.038, 0.22
 _WIDTHS = {1: 720, 2: 440, 3: 275}  # pixels of a panel, by number of columns
@@ -36,7 +35,7 @@ _MARKERS = {  # of matplotlib -> as a path of SVG, within -1 and 1
 
 
 def charts(
-    looked_up: Mapping[str, Any], styles: Sequence[VariantStyle], chosen: Sequence[alt.Parameter], confidence: float
+    looked_up: Mapping[str, Any], styles: Sequence[LineStyle], chosen: Sequence[alt.Parameter], confidence: float
 ) -> alt.VConcatChart:
     """Both charts, or the first alone where no variants are compared.
 
@@ -64,7 +63,7 @@ def charts(
         *(alt.param(name=name, expr=expression) for name, expression in expressions.items()),
     ]
     look = _Look(styles, n_models, any(None in points["depth"] for points in looked_up["points"]))
-    lines = {"gridColor": "#e6e6e6", "domainColor": "#555555", "tickColor": "#555555"}
+    lines = {"gridColor": GRID, "domainColor": EDGE, "tickColor": EDGE}
     return alt.vconcat(
         _levels(look),
         *([_differences(look, confidence)] if looked_up["pairs"] else []),
@@ -80,12 +79,12 @@ def charts(
     )
 
 
-def dash_pattern(style: VariantStyle) -> list[float]:
+def dash_pattern(style: LineStyle) -> list[float]:
     """Lengths of the dashes and gaps of a line, in pixels; matplotlib counts them in widths."""
     return [1, 0] if style.dashes == "-" else [_LINE_WIDTH * length for length in style.dashes[1]]
 
 
-def marker_path(style: VariantStyle) -> str:
+def marker_path(style: LineStyle) -> str:
     """The marker of a variant as a path of SVG, within -1 and 1."""
     return _MARKERS[style.marker]
 
@@ -93,7 +92,7 @@ def marker_path(style: VariantStyle) -> str:
 class _Look:
     """What both charts share: the encodings of variants and of depth, and the grid of panels."""
 
-    def __init__(self, styles: Sequence[VariantStyle], n_models: int, has_final_norm: bool) -> None:
+    def __init__(self, styles: Sequence[LineStyle], n_models: int, has_final_norm: bool) -> None:
         places = list(range(len(styles)))
         colours = alt.Scale(domain=places, range=[style.colour for style in styles])
         self.stroke = alt.Stroke("v:N", scale=colours, legend=None)
@@ -184,7 +183,7 @@ class _Look:
             spec=alt.layer(*layers).properties(width=self.width, height=_HEIGHT),
             columns=self.columns,
             # a subtitle can't be an expression
-            title=alt.TitleParams(text=alt.expr(words), fontSize=12, fontWeight="normal", color="#444444", offset=6),
+            title=alt.TitleParams(text=alt.expr(words), fontSize=12, fontWeight="normal", color=NOTE, offset=6),
             # panels stand at the same places, whatever room their labels take
             bounds="flush",
             spacing=alt.RowColnumber(row=70, column=62),
@@ -210,7 +209,7 @@ def _levels(look: _Look) -> alt.VConcatChart:
     layers = look.curves(
         ("mean:Q", "low:Q", "high:Q"),
         alt.Axis(title=None, tickCount=5, labelExpr=ticks),
-        alt.condition("datum.final", alt.value("white"), look.fill),
+        alt.condition("datum.final", alt.value(WHITE), look.fill),
         [alt.Tooltip("variant:N", title="variant")],
     )
     words = (
@@ -237,7 +236,7 @@ def _differences(look: _Look, confidence: float) -> alt.VConcatChart:
     ]
     axis = alt.Axis(title=None, tickCount=5)
     once = alt.Chart().transform_filter("datum.i === 0")
-    band = once.transform_filter("isValid(datum.bound)").mark_rect(color=_NEGLIGIBLE_COLOUR, opacity=0.7)
+    band = once.transform_filter("isValid(datum.bound)").mark_rect(color=MARGIN, opacity=0.7)
     zero = once.transform_filter("!datum.reason").mark_rule(color=DARK, strokeWidth=1)
     reason = once.transform_filter("datum.reason").mark_text(color=GREY, fontSize=12, lineBreak="\n")
     layers = [
@@ -246,7 +245,7 @@ def _differences(look: _Look, confidence: float) -> alt.VConcatChart:
         *look.curves(
             ("mean_here:Q", "low_here:Q", "high_here:Q"),
             axis,
-            alt.condition("test(/higher|lower/, datum.verdict)", look.fill, alt.value("white")),
+            alt.condition("test(/higher|lower/, datum.verdict)", look.fill, alt.value(WHITE)),
             [
                 alt.Tooltip("pair:N", title="difference"),
                 alt.Tooltip("verdict:N", title="verdict"),

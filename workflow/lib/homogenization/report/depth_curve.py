@@ -8,7 +8,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from homogenization.claims.statistic import views_of
-from homogenization.figures.curves import draw_depth_curves, set_depth_axis
+from homogenization.figures.grammar import draw_lines, set_depth_axis
 from homogenization.figures.style import GREY, house_style, variant_styles
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.report.questions import headline_metric
@@ -44,8 +44,8 @@ def depth_curve(summary: pl.DataFrame, models: Sequence[Sequence[str]]) -> str:
         for _, of_model in rows.sort("depth").group_by("variant", maintain_order=True):
             axes.plot(of_model["depth"], of_model["mean"], color=GREY, lw=0.7)
     else:
-        draw_depth_curves(axes, rows, variant_styles(models))
-    set_depth_axis(axes, 0)
+        draw_lines(axes, rows, variant_styles(models))
+    set_depth_axis(axes)
     axes.set(xlabel="depth: layer / blocks", ylabel=metric.label)
     if not several:
         labels = dict(models)

@@ -5,6 +5,7 @@ import re
 import zlib
 from typing import Any
 
+from homogenization.figures.style import COLOURS
 from homogenization.vocabulary.prose import compiled
 
 # the report holds a page as base64, in which the scripts of a library and their data take a third of a megabyte each
@@ -32,9 +33,11 @@ def packed(page: str) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """The page that a Jinja template makes of `values`, which it escapes, with all that `vocabulary.prose.write` has.
+    """The page that a Jinja template makes of `values`, which it escapes.
+
+    Beside all that `vocabulary.prose.write` has, there are `colours` by name (`figures.style`).
 
     Raises:
         jinja2.UndefinedError: the template names what is not among `values`.
     """
-    return compiled(template, autoescape=True).render(values)
+    return compiled(template, autoescape=True).render(values, colours=COLOURS)

@@ -1,7 +1,7 @@
 """BERTScore of rewritten reviews against their originals, and of unrelated reviews as the baseline."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from homogenization.corpus.hashing import seeded_hash
 from homogenization.models.digests import verified_digests
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.secrets import first_line
 from homogenization.variants.schemas import SCORE_SCHEMA
 from homogenization.vocabulary.variants import RANDOM_PAIRS
 
@@ -80,7 +81,7 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto") -
     from transformers.utils import logging as transformers_logging
 
     from homogenization.models.devices import choose_device
-    from homogenization.models.loading import first_line, known_context, load_config, load_network
+    from homogenization.models.loading import known_context, load_config, load_network
     from homogenization.models.tokenizer import load_tokenizer
 
     resolved = resolve_weights(encoder)
@@ -151,11 +152,6 @@ def bert_scores(encoder: Encoder, candidates: Sequence[str], references: Sequenc
         # bert-score scales states and weights in place
         scores[pair] = [float(part) for part in greedy_cos_idf(*(tensor.clone() for tensor in states))]
     return scores
-
-
-def f1_scorer(encoder: Encoder) -> Callable[[list[str], list[str]], list[float]]:
-    """A function of (candidates, their originals) that gives the BERTScore F1 of each."""
-    return lambda candidates, originals: bert_scores(encoder, candidates, originals)[:, 2].tolist()
 
 
 def score_against_originals(encoder: Encoder, originals: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFrame:

@@ -1,0 +1,138 @@
+"""What every figure of the catalogue keeps to, drawn of its example."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from drawings import LONG, as_svg, line, require_axis_labels, require_house_style, require_room, texts
+from homogenization.figures.catalogue import FIGURES
+from homogenization.figures.shown import names_of
+from library.figures.examples import drawn, example, figure_of, require_refusal, shown_of, tables_of, used_by
+
+# figure -> panel, label of a line, table, columns of x and y, and the rows of the table that are the line
+LINES = {
+    "metric": (1, "front", "summary", "depth", "mean", {"model": "beta", "variant": "front", "view": "raw"}),
+    "mauve": (0, "front", "mauve", "depth", "mean", {"model": "alpha", "variant": "front", "kind": "consecutive"}),
+    "first_token": (
+        2,
+        "original",
+        "summary",
+        "depth",
+        "mean",
+        {"model": "alpha", "variant": "original", "metric": "first_token_energy_share"},
+    ),
+    "attention_profile": (
+        0,
+        "end",
+        "attention",
+        "relative_position",
+        "received",
+        {"model": "alpha", "variant": "end", "layer": 1},
+    ),
+    "extrema": (0, "curve", "summary", "depth", "mean", {"model": "alpha", "variant": "original", "view": "raw"}),
+    "susceptibility": (
+        1,
+        "removed",
+        "slopes",
+        "block",
+        "estimate",
+        {"model": "beta", "pattern": "removed", "against": "untouched", "view": "all_tokens"},
+    ),
+    "probes": (0, "typo", "probes", "depth", "estimate", {"model": "alpha", "variant": "typo", "quantity": "log_loss"}),
+    "shifts": (0, "typo", "shifts", "depth", "estimate", {"model": "alpha", "variant": "typo"}),
+    "training": (0, "held-out", "training", "step", "held_out_loss", {"arm": "diverse", "seed": 0}),
+}
+SAMES = {"point": "residual_stream"}  # of tables that have other points, and levels beside differences
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_it_keeps_the_house_style(name):
+    require_house_style(drawn(name), example(name).size)
+    if example(name).labelled:
+        require_axis_labels(drawn(name))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_it_shows_its_own_models_variants_and_metric_alone_and_is_the_same_file_each_time(name):
+    """Rows of others in the same tables change nothing."""
+    chosen = {"models": "model", "variants": "variant", "arms": "arm", "metric": "metric", "view": "view"}
+    chosen |= {"contrasts": "minus"}
+    told = [column for field, column in chosen.items() if field in FIGURES[name].shows]
+    tables = {table: with_strangers(rows, told) for table, rows in tables_of(name).items()}
+    assert as_svg(figure_of(name, tables)) == as_svg(drawn(name))
+
+
+def with_strangers(table, told):
+    """`table` with its rows once more for another value of each of the columns `told`, and with other numbers."""
+    numbers = pl.col(pl.Float64).exclude("depth") + 3
+    strangers = [
+        table.filter(pl.col(column).is_not_null()).with_columns(numbers, pl.lit("stranger").alias(column))
+        for column in told
+        if column in table.columns
+    ]
+    return pl.concat([*strangers, table])
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"balance"}))  # the ticks of its one axis name models
+def test_long_names_and_titles_have_room(name):
+    named = {"models": shown_of(name).models, "variants": shown_of(name).variants}
+    long = {field: [[key, f"{LONG}-{place}"] for place, (key, _) in enumerate(pairs)] for field, pairs in named.items()}
+    require_room(figure_of(name, title="A long title " * 20, **long))
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if "models" in FIGURES[name].shows])
+def test_a_model_that_the_tables_lack_is_left_out_or_says_so(name):
+    second = names_of(shown_of(name).models)[1]
+    tables = {
+        table: rows.filter(pl.col("model").eq_missing(second).not_()) if "model" in rows.columns else rows
+        for table, rows in tables_of(name).items()
+    }
+    written = texts(figure_of(name, tables))
+    assert (example(name).absent or "") in written
+    if example(name).absent is None:
+        assert "Beta (random)" not in written
+        assert "Alpha (trained)" in written
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"sinks"}))  # there may be none
+def test_tables_without_its_rows_are_refused(name):
+    table, rows = next(iter(tables_of(name).items()))
+    if example(name).refusal:
+        require_refusal(name, example(name).refusal, {table: rows.clear()})
+    if example(name).absent != "":
+        for field in {"models", "arms"} & {*FIGURES[name].shows}:
+            require_refusal(name, "no rows", **{field: [["nobody", "Nobody"]]})
+    if "metric" in FIGURES[name].shows:
+        require_refusal(name, "no rows for metric 'nothing'", metric="nothing")
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if "homogenization" in FIGURES[name].shows])
+def test_the_side_on_which_tokens_are_more_alike_is_tinted_where_a_metric_has_one(name):
+    def tinted(figure):
+        return [patch for axes in figure.axes for patch in axes.patches if patch.get_label() == "more alike"]
+
+    assert tinted(drawn(name))
+    assert "more alike" in texts(drawn(name))
+    neither = figure_of(name, homogenization=0)
+    assert not tinted(neither)
+    assert "more alike" not in texts(neither)
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_is_the_rows_of_a_table(name):
+    panel, label, table, x, y, wanted = LINES[name]
+    rows = tables_of(name)[table].filter(**wanted)
+    rows = rows.filter(**{column: value for column, value in SAMES.items() if column in rows.columns})
+    rows = rows.filter(pl.col("minus").is_null()) if {"minus", "kind"} <= set(rows.columns) else rows
+    rows = rows.filter(pl.col(y).is_finite()).sort(x)
+    shown = line(drawn(name).axes[panel], label)
+    np.testing.assert_array_equal(shown.get_xdata(), rows[x])
+    np.testing.assert_allclose(shown.get_ydata(), rows[y])
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_it_uses_the_tables_and_fields_of_its_entry(name):
+    """One field more would redraw the figure for nothing; one less would draw it from a default."""
+    tables, fields = used_by(name)
+    assert fields - {"source"} == {"title", *FIGURES[name].shows}
+    assert tables == {table.partition(".")[0] for table in FIGURES[name].tables}

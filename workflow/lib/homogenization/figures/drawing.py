@@ -1,0 +1,67 @@
+"""Drawing a figure, and saving it as SVG, PDF or PNG with the same bytes for the same figure."""
+
+import io
+import re
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib.figure import Figure
+from PIL import Image
+
+from homogenization.figures.shown import Shown, Tables
+from homogenization.figures.style import house_style
+from homogenization.run.files import written_whole
+
+_DOTS_PER_INCH = 120
+_DATE = {"svg": "Date", "pdf": "CreationDate"}  # a format -> what would differ between two drawings
+
+
+@house_style()
+def draw_figure(module: ModuleType, tables: Tables, shown: Shown) -> Figure:
+    """The figure that the function `draw` of a module makes of `tables`, in the look of all figures.
+
+    Raises:
+        HomogenizationError: the first table has no rows of what is shown.
+    """
+    return module.draw(tables, shown)
+
+
+def _shorter(svg: str) -> str:
+    """`svg` with attributes to a hundredth of a point, a class for each style, no indentation: half the bytes."""
+    svg = re.sub(r'="[^"]*"', lambda written: re.sub(r"(\.\d\d)\d+", r"\1", written[0]), svg)
+    svg = re.sub(r" ?\n([LCQ]) |\n +", lambda blanks: blanks[1] or "\n", svg)
+    counts = Counter(re.findall(r' style="([^"]*)"', svg))
+    classes = {style: f"s{place}" for place, (style, n) in enumerate(counts.items()) if n > 2}
+    for style, name in classes.items():
+        svg = svg.replace(f' style="{style}"', f' class="{name}"')
+    return svg.replace("</style>", "".join(f".{name}{{{style}}}" for style, name in classes.items()) + "</style>", 1)
+
+
+@house_style()  # numbers of ticks are chosen while a figure is drawn, by the font sizes of that moment
+def save_figure(figure: Figure, *files: str | Path) -> None:
+    """Write `figure` to `files` (.svg, .pdf or .png), each whole, with the same bytes for the same figure."""
+    for file in files:
+        suffix = Path(file).suffix.removeprefix(".")
+        with written_whole(file) as partial:
+            if suffix == "png":
+                _save_pixels(figure, partial)
+                continue
+            with matplotlib.rc_context({"svg.hashsalt": "homogenization"}):
+                figure.savefig(partial, format=suffix, dpi=_DOTS_PER_INCH, metadata={_DATE[suffix]: None})
+            if suffix == "svg":
+                partial.write_text(_shorter(partial.read_text("utf-8")), "utf-8")
+
+
+def _save_pixels(figure: Figure, path: str | Path) -> None:
+    pixels = io.BytesIO()
+    figure.savefig(pixels, format="rgba", dpi=_DOTS_PER_INCH)
+    width, height = (int(inches * _DOTS_PER_INCH) for inches in figure.get_size_inches())
+    image = Image.frombytes("RGBA", (width, height), pixels.getvalue()).convert("RGB")
+    # 256 colours: a third of the bytes; those that cover most, so that large pale areas keep theirs
+    image = image.quantize(256, Image.Quantize.MEDIANCUT)
+    image.save(path, format="png", dpi=(_DOTS_PER_INCH, _DOTS_PER_INCH))
