@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "tabulate_intervened": {"scipy"},
     "tabulate_summary": {"scipy"},
     "probe_metrics": {"scipy"},
-    "measure_depth": {"scipy"},
+    "measure_depth": {"scipy", "scipy.stats"},
     "test_contrasts": {"scipy", "scipy.stats"},
     "find_extrema": {"scipy", "scipy.stats"},
     "test_interventions": {"scipy", "scipy.stats"},

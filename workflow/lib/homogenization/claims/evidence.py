@@ -130,7 +130,10 @@ class Evidence:
         """
         self.values_of(claim, model, claim["variant"])  # names what the study lacks
         keys = {"variant": claim["variant"], "view": self.view_of(claim), "metric": claim["metric"]}
-        return self.tables.depth.row(by_predicate=_all_of(model=model, statistic=statistic, **keys), named=True)
+        rows = self.tables.depth.filter(_all_of(model=model, statistic=statistic, **keys))
+        if rows.is_empty():
+            raise UnavailableError(f"the study measures no change of {claim['metric']} over depth")
+        return rows.row(0, named=True)
 
     def difference_of(self, claim: Claim, model: str) -> Mapping[str, Any]:
         """The row of the table `contrasts` that a claim is about: of one layer, or of a part of the depth.

@@ -388,9 +388,11 @@ class Study(Keys):
         return [pair for pair in pairs if set(pair) <= self.variants.keys()]
 
     def estimated_metrics(self, *statistics: str) -> list[str]:
-        """The metrics, sorted, that are contrasted, or that claims with one of these statistics are about."""
-        claimed = {claim["metric"] for claim in self._claimed(*statistics)}
-        return sorted({*self.contrasted_metrics, *(claimed & set(self.tabulated_metrics))})
+        """The metrics, sorted, that are contrasted, or that claims with one of these statistics are about.
+
+        Pooled tokens have some that are not tabulated.
+        """
+        return sorted({*self.contrasted_metrics, *(claim["metric"] for claim in self._claimed(*statistics))})
 
     def _claimed(self, *statistics: str) -> list[dict[str, Any]]:
         return [claim for claim in self.judged_claims if claim["statistic"] in statistics]

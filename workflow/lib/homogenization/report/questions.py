@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from homogenization.claims.findings import ATTENTION, OVER_DEPTH, STATED, Finding, findings, grouped, is_alike
+from homogenization.claims.findings import ATTENTION, OVER_DEPTH, STATED, Finding, findings, is_alike
 from homogenization.claims.statistic import views_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.vocabulary.points import RESIDUAL_STREAM
-from homogenization.vocabulary.prose import sentence
+from homogenization.vocabulary.prose import grouped, sentence
 from homogenization.vocabulary.variants import ORIGINAL
 from homogenization.vocabulary.verdicts import NOT_TESTED, SEEDS, SUPPORTED
 
@@ -165,18 +165,18 @@ def _cell_of(finding: Finding) -> tuple:
 def _of_tables(tables: Mapping[str, pl.DataFrame], controls: Controls) -> list[Finding]:
     """What the originals' net changes, and the contrasts at the output, say."""
     changes = [
-        row
-        | {"since": "input", "measured": "mean change from the input to the output"}
-        | {"fragile": bool(row["fragile"]), "verdict": _RESULT.get(row["verdict"], row["verdict"] or NOT_TESTED)}
+        row | {"since": "input", "measured": "mean change from the input to the output"}
         for row in _headline_first(tables["depth"].filter(variant=ORIGINAL, statistic="net_change"))
     ]
+    at_the_output = {"statistic": "contrast", "layers": "output", "measured": "mean difference at the output"}
     contrasts = [
-        row
-        | {"statistic": "contrast", "layers": "output", "measured": "mean difference at the output"}
-        | {"estimate": row["mean"], "verdict": _RESULT.get(row["verdict"], row["verdict"])}
+        row | at_the_output | {"estimate": row["mean"]}
         for row in _headline_first(tables["contrasts"].filter(point=RESIDUAL_STREAM, depth=1.0))
     ]
-    return findings([*changes, *contrasts], controls)
+    decided = [
+        row | {"verdict": _RESULT.get(row["verdict"], row["verdict"] or NOT_TESTED)} for row in changes + contrasts
+    ]
+    return findings(decided, controls)
 
 
 def _headline_first(table: pl.DataFrame) -> list[dict]:
