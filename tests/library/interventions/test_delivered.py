@@ -155,7 +155,7 @@ def test_what_points_along_attention_reaches_the_stream_behind_a_norm_and_has_no
     recorded = record(model, random_texts([12])[0], find_layout(model))
     cosine, length, predicted, _, _ = delivered_of_review(recorded, b"r", ["first"])[0, 0]
     with recorded.block(0) as block:
-        tokens = block.reached.detach()[1:]
+        tokens = block.resid_mid.detach()[1:]
     added = tokens - recorded.layers[0].detach()[1:]
     along, size, change = added_to(tokens, added)
     assert (cosine, length) == pytest.approx((along, size), rel=0.02)

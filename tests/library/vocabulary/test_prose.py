@@ -5,7 +5,7 @@ from jinja2 import UndefinedError
 
 from conftest import ROOT
 from homogenization.tables.catalogue import _ENTRIES
-from homogenization.vocabulary.prose import interval, is_decided, listed, write
+from homogenization.vocabulary.prose import grouped, interval, is_decided, listed, write
 
 ROW = {"estimate": 0.25, "ci_low": -0.1, "ci_high": 0.5, "kl": 0.75, "kl_low": 0.5, "kl_high": 1.0}
 
@@ -42,6 +42,12 @@ def test_an_interval_that_leaves_out_0_decides(name, words, decided):
 )
 def test_a_list_in_words(names, words):
     assert listed(names, "or") == words
+
+
+def test_what_is_said_together_keeps_its_order():
+    found = grouped(["bb", "a", "ba", "b"], lambda word: word[0], len)
+    assert found == {"b": {2: ["bb", "ba"], 1: ["b"]}, "a": {1: ["a"]}}
+    assert list(found["b"]) == [2, 1]
 
 
 def test_every_template_belongs_to_tables():

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
-from homogenization.claims.findings import OVER_DEPTH, Finding, findings, grouped
+from homogenization.claims.findings import OVER_DEPTH, Finding, findings
 from homogenization.claims.statistic import AT_LAYERS, SINCE
 from homogenization.vocabulary.changes import MORE_CHANGE
-from homogenization.vocabulary.prose import listed, write
+from homogenization.vocabulary.prose import grouped, listed, write
 from homogenization.vocabulary.variants import ORIGINAL
 from homogenization.vocabulary.verdicts import NOT_TESTED
 

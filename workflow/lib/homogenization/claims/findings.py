@@ -1,6 +1,6 @@
 """What an estimate says of how alike tokens grow: what sentences and the report's first page are made of."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from math import isfinite, nan
 from typing import Any
@@ -172,11 +172,3 @@ def findings(rows: Iterable[Mapping[str, Any]], controls: Mapping[str, Mapping[s
         known = {name: row[name] for name in _NAMES & row.keys() if row[name] is not None}
         found.append(Finding(**known, role=role))
     return found
-
-
-def grouped(found: Iterable[Finding], *keys: Callable[[Finding], Hashable]) -> dict[Any, Any]:
-    """Findings by the first key, within it by the next, and so on; in the order in which they stand."""
-    groups: dict[Any, Any] = {}
-    for finding in found:
-        groups.setdefault(keys[0](finding), []).append(finding)
-    return {key: grouped(of_key, *keys[1:]) for key, of_key in groups.items()} if keys[1:] else groups

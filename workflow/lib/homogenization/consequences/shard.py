@@ -35,7 +35,7 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     texts = perturbed_reviews(originals, text, params.seed) if text in PERTURBED else read_table(inputs.variant)
     reviews = first_reviews(texts.select("review_id", "text"), originals, params.n_reviews)
     job = job_of_shard(model, inputs, params, reviews, text)
-    update_tables(paths, job.stamps, "condition", partial(_new_tables, model, job), job.metadata)
+    update_tables(paths, job.cache_keys, "condition", partial(_new_tables, model, job), job.metadata)
 
 
 def _new_tables(model: LanguageModel, job: Job, known: Collection[str]) -> dict[str, pl.DataFrame]:
@@ -44,7 +44,7 @@ def _new_tables(model: LanguageModel, job: Job, known: Collection[str]) -> dict[
     made = run_new(model, job, known, means)
     rows = [
         (review, condition, layer, state)
-        for condition in job.stamps
+        for condition in job.cache_keys
         for review in job.reviews.names
         if condition not in known
         for layer, state in enumerate(means.found.get((condition, review), ()))

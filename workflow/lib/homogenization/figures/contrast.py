@@ -52,7 +52,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     """
     contrasts = tables["contrasts"]
     pairs = pl.DataFrame(shown.contrasts, schema={"variant": pl.String, "minus": pl.String}, orient="row")
-    table = rows_of(contrasts, shown).filter(metric=shown.metric, view=shown.view)
+    of_layers = rows_of(contrasts, shown).filter(pl.col("layers").is_null())
+    table = of_layers.filter(metric=shown.metric, view=shown.view)
     table = table.join(pairs, ["variant", "minus"], "semi")
     require_rows(table, shown, f"metric '{shown.metric}' in view '{shown.view}'", contrasts["metric"])
     table = table.with_columns(yardstick=_yardstick()).with_columns(pl.col(_DIFFERENCES) / pl.col("yardstick") * 100)

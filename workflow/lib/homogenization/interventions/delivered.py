@@ -61,16 +61,16 @@ def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]
 
     def read(block: RecordedBlock, by_weights: list[list[torch.Tensor]]) -> None:
         after_block = torch.autograd.grad(cosine_anisotropy(block.output[left]), block.probes, retain_graph=True)
-        added_by = _brings(block.reached, block.probes)
-        put_out_by = None if block.put_out is None else _brings(block.put_out, block.probes)
-        tokens = block.reached.detach()[left]
+        added_by = _brings(block.resid_mid, block.probes)
+        attn_out_by = None if block.attn_out is None else _brings(block.attn_out, block.probes)
+        tokens = block.resid_mid.detach()[left]
         sights = [sight(attention, draw) for attention in block.maps]
         for number, name in enumerate(patterns):
             rows = [view.of_first(PATTERNS[name].rows(view)) for view in sights]
             slopes = [_inner(of_weights, rows) for of_weights in (after_block, by_weights[0])]
             cosine, length, predicted = added_to(tokens, added_by(rows)[left])
-            if put_out_by is not None:
-                cosine, length, _ = added_to(tokens, block.behind(put_out_by(rows))[left])
+            if attn_out_by is not None:
+                cosine, length, _ = added_to(tokens, block.behind(attn_out_by(rows))[left])
             numbers[block.index, number] = cosine, length, predicted, *on_host(torch.stack(slopes))
 
     recorded.backwards([at_output], read)

@@ -63,8 +63,8 @@ class RecordedBlock:
         probes: zeros that were added to the weights of each chunk; derivatives by A are taken by these.
         entering: the residual stream (n, width) before the block.
         output: the stream after it.
-        reached: the stream once the block's attention is in it; None where no layout was given.
-        put_out: what attention puts out (n, width), where a norm behind it passes on what is added to the stream.
+        resid_mid: the stream once the block's attention is in it; None where no layout was given.
+        attn_out: what attention puts out (n, width), where a norm behind it passes on what is added to the stream.
         behind: that norm.
     """
 
@@ -73,8 +73,8 @@ class RecordedBlock:
     probes: Sequence[torch.Tensor]
     entering: torch.Tensor
     output: torch.Tensor
-    reached: torch.Tensor | None = None
-    put_out: torch.Tensor | None = None
+    resid_mid: torch.Tensor | None = None
+    attn_out: torch.Tensor | None = None
     behind: Callable[[torch.Tensor], torch.Tensor] | None = None
 
     def pulled_back(self, gradient: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
@@ -135,9 +135,9 @@ class Recorded:
                 output = _stream(block(entering[None], *positional, **named))[0]
             kept = {}
             if layout is not None:
-                kept["reached"] = taken[layout.reached_by_attention]
+                kept["resid_mid"] = taken[layout.reached_by_attention]
                 if norm := layout.norm_behind_attention:
-                    kept["put_out"] = taken[layout.components["attention"][1]]
+                    kept["attn_out"] = taken[layout.components["attention"][1]]
                     kept["behind"] = partial(_normed, block.get_submodule(norm))
             taken.clear()
             yield RecordedBlock(index, maps, probes, entering, output, **kept)
@@ -165,7 +165,7 @@ def record(model: PackedModel, token_ids: Sequence[int], layout: Layout | None =
     Args:
         model: transformer from `in_float64`.
         token_ids: token ids of one review.
-        layout: structure of the blocks, for `RecordedBlock.reached`.
+        layout: structure of the blocks, for `RecordedBlock.resid_mid`.
 
     Raises:
         HomogenizationError: a block reads more of the blocks before it than the residual stream.

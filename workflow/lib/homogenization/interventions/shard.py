@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.interventions.cache import stamp, update_tables
+from homogenization.interventions.cache import cache_key, update_tables
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
 from homogenization.interventions.intervened import Further, check_conditions, intervene
 from homogenization.interventions.schedule import Pack
@@ -56,7 +56,7 @@ class Job:
         identity: `model`, `variant` and `shard`.
         token_budget: most tokens of whole reviews in a pass.
         dependencies: what all rows depend on.
-        stamps: for each condition, what its rows have to be computed with.
+        cache_keys: for each condition, what its rows have to be computed with.
     """
 
     reviews: Pack
@@ -65,7 +65,7 @@ class Job:
     identity: Mapping[str, str]
     token_budget: int
     dependencies: Mapping[str, Any]
-    stamps: Mapping[str, str]
+    cache_keys: Mapping[str, str]
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -110,8 +110,8 @@ def job_of_shard(
     check_conditions(conditions, whole)
     states = {**model.provenance, **identity}
     dependencies = {"code": params.code, "texts": texts, "seed": seed, "token_budget": token_budget, "states": states}
-    stamps = {
-        condition.key: stamp(
+    cache_keys = {
+        condition.key: cache_key(
             **dependencies,
             metrics=params.metrics,
             steepest=steepest if condition.blocks == STEEPEST else None,
@@ -119,7 +119,7 @@ def job_of_shard(
         )
         for condition in conditions
     }
-    return Job(whole, conditions, params.metrics, identity, token_budget, dependencies, stamps)
+    return Job(whole, conditions, params.metrics, identity, token_budget, dependencies, cache_keys)
 
 
 def run_new(
@@ -162,10 +162,10 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     job = job_of_shard(model, inputs, params, reviews, params.variant)
     by_condition = {name: paths[name] for name in ("metrics", "doses")}
     slopes = params.slopes or {"patterns": [], "metrics": []}
-    stamps = dict.fromkeys(slopes["patterns"], stamp(**job.dependencies, metrics=slopes["metrics"]))
+    cache_keys = dict.fromkeys(slopes["patterns"], cache_key(**job.dependencies, metrics=slopes["metrics"]))
     by_pattern = {name: paths[name] for name in ("slopes", "delivered")}
-    update_tables(by_condition, job.stamps, "condition", partial(run_new, model, job), job.metadata)
-    update_tables(by_pattern, stamps, "pattern", partial(_new_slopes, model, job, slopes), job.metadata)
+    update_tables(by_condition, job.cache_keys, "condition", partial(run_new, model, job), job.metadata)
+    update_tables(by_pattern, cache_keys, "pattern", partial(_new_slopes, model, job, slopes), job.metadata)
 
 
 def _new_slopes(

@@ -9,7 +9,6 @@ import itables
 import polars as pl
 from markupsafe import Markup
 
-from homogenization.claims.findings import grouped
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.verdicts import where_the_first_stays
 from homogenization.figures.claims import CONVENTIONS
@@ -18,7 +17,7 @@ from homogenization.report.page import packed, render
 from homogenization.run.parquet import read_or_empty
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.vocabulary.numbers import share_of_range
-from homogenization.vocabulary.prose import interval
+from homogenization.vocabulary.prose import grouped, interval
 from homogenization.vocabulary.verdicts import NOT_TESTED
 
 _OVER_DEPTH = "over depth"

@@ -9,7 +9,8 @@ from typing import Any
 
 import altair as alt
 
-from homogenization.figures.style import DARK, EDGE, GREY, GRID, MARGIN, NOTE, WHITE, LineStyle
+from homogenization.figures.grammar import DEPTH_LABEL
+from homogenization.figures.style import BAND, DARK, EDGE, GREY, GRID, MARGIN, NOTE, WHITE, LineStyle
 
 # states after the final norm stand right of depth 1: the first, and the distance of the next, within a room
 _FINAL, _STEP, _ROOM = 1.06, 0.038, 0.22
@@ -108,7 +109,7 @@ class _Look:
             values=[0, 0.25, 0.5, 0.75, 1, *([(_FINAL + last) / 2] if has_final_norm else [])],
             labelExpr="datum.value > 1 ? 'norm' : toString(datum.value)",
             labelOverlap=False,
-            title="Relative depth (layer / blocks)",
+            title=DEPTH_LABEL,
             titleFontWeight="normal",
             grid=False,
         )
@@ -144,7 +145,7 @@ class _Look:
         # a line is broken where a layer has no value
         curve = alt.Chart().transform_filter("!datum.final && !datum.reason")
         return [
-            curve.mark_area(opacity=0.18).encode(self.x, y_low, y_high, self.fill),
+            curve.mark_area(opacity=BAND["alpha"]).encode(self.x, y_low, y_high, self.fill),
             curve.mark_line(strokeWidth=_LINE_WIDTH).encode(self.x, y, self.stroke, self.dash),
             there.transform_filter("datum.final").mark_rule(strokeWidth=1.2).encode(self.x, y_low, y_high, self.stroke),
             there.mark_point(size=34, strokeWidth=1.2, opacity=1).encode(

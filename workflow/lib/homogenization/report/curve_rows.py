@@ -16,6 +16,7 @@ from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.measures.views import VIEWS, look_of
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.vocabulary.points import FINAL_NORM
+from homogenization.vocabulary.prose import grouped
 from homogenization.vocabulary.verdicts import NEGLIGIBLE, UNDECIDED
 
 _FRAGILE = ", fragile"
@@ -81,9 +82,9 @@ def rows_within(
             margin * pl.max_horizontal("range", pl.col("review_sd").fill_nan(None))
         )
     )
-    of_curve = _by_cell(_curves(summary, points, KEYS))
+    of_curve = grouped(_curves(summary, points, KEYS), _cell)
     verdict_and_sizes = (pl.col("verdict"), *(_rounded(pl.col(name).first()) for name in ("range", "bound")))
-    of_difference = _by_cell(_curves(contrasts, points, _DIFFERENCE, *verdict_and_sizes))
+    of_difference = grouped(_curves(contrasts, points, _DIFFERENCE, *verdict_and_sizes), _cell)
     kept, curves, differences, size = [], [], [], 0
     for cell in cells:
         new = of_curve.get(cell, []), of_difference.get(cell, [])
@@ -181,8 +182,5 @@ def _size(row: Mapping[str, Any]) -> int:
     return len(as_json({key: value for key, value in row.items() if key not in _DIFFERENCE})) + len(_DIFFERENCE) * 7
 
 
-def _by_cell(rows: Iterable[dict[str, Any]]) -> dict[Cell, list[dict[str, Any]]]:
-    parts: dict[Cell, list[dict[str, Any]]] = {}
-    for row in rows:
-        parts.setdefault((row["metric"], row["view"]), []).append(row)
-    return parts
+def _cell(row: Mapping[str, Any]) -> Cell:
+    return row["metric"], row["view"]

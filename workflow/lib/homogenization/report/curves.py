@@ -23,7 +23,7 @@ from homogenization.report.curve_rows import KEYS, VERDICTS, Cell, as_json, head
 from homogenization.report.page import packed, render
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table
-from homogenization.vocabulary.prose import listed
+from homogenization.vocabulary.prose import grouped, listed
 from homogenization.vocabulary.variants import ORIGINAL
 
 MOST_BYTES = 6_000_000  # of the page before it is packed, which halves it; that of the embedded experiment has a third
@@ -82,7 +82,9 @@ def curves_page(
             "table and run the same command again."
         )
     wanted = pl.DataFrame(list(pairs), schema={"variant": pl.String, "minus": pl.String}, orient="row")
-    compared = contrasts.filter(there).join(wanted, ["variant", "minus"], "semi", maintain_order="left")
+    compared = contrasts.filter(there, pl.col("layers").is_null()).join(
+        wanted, ["variant", "minus"], "semi", maintain_order="left"
+    )
     tested = compared.filter(pl.col("reason").is_null())
     of_tokens = [view for view in sorted(reviews.table["view"].unique()) if view not in views]
     bundle = vl_convert.javascript_bundle(vl_version=".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2]))
@@ -182,9 +184,7 @@ def _not_tested(compared: pl.DataFrame, places: Mapping[str, Mapping[Any, int]])
 
 def _about(metrics: Sequence[Mapping[str, Any]], cells: Sequence[Cell], views: Sequence[str]) -> dict[str, Any]:
     """By metric: what a title says of it, and the place of its cell for each view that can be chosen."""
-    present: dict[str, list[str]] = {}
-    for metric, view in cells:
-        present.setdefault(metric, []).append(view)
+    present = grouped(cells, lambda cell: cell[0])
     return {
         metric["name"]: {
             "title": metric["title"],
@@ -194,7 +194,7 @@ def _about(metrics: Sequence[Mapping[str, Any]], cells: Sequence[Cell], views: S
             "cells": {
                 view: cells.index((metric["name"], shown))
                 for view in views
-                if (shown := view_shown(view, present.get(metric["name"], [])))
+                if (shown := view_shown(view, [of_metric for _, of_metric in present.get(metric["name"], ())]))
             },
         }
         for metric in metrics
@@ -232,9 +232,10 @@ def _in_words(left_out: Sequence[Cell], titles: Mapping[str, str]) -> str:
     """Which views of which metrics are not on the page; "" if all are."""
     if not left_out:
         return ""
-    metrics_of: dict[tuple[str, ...], list[str]] = {}
-    for metric in titles:
-        if views := tuple(view_label(view) for name, view in left_out if name == metric):
-            metrics_of.setdefault(views, []).append(titles[metric])
-    parts = [f"{listed(metrics)} ({'; '.join(views)})" for views, metrics in metrics_of.items()]
+    by_views = grouped(titles, lambda metric: tuple(view_label(view) for name, view in left_out if name == metric))
+    parts = [
+        f"{listed([titles[metric] for metric in metrics])} ({'; '.join(views)})"
+        for views, metrics in by_views.items()
+        if views
+    ]
     return f"Left out, so that the page stays small: {'. '.join(parts)}."

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from homogenization.claims.findings import LOOKS, Finding, grouped
+from homogenization.claims.findings import LOOKS, Finding
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.figures.style import VERDICTS
 from homogenization.report.depth_curve import depth_curve
@@ -20,7 +20,7 @@ from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 from homogenization.tables.summary import SUMMARY_SCHEMA
-from homogenization.vocabulary.prose import listed, where_few
+from homogenization.vocabulary.prose import grouped, listed, where_few
 from homogenization.vocabulary.variants import ORIGINAL
 from homogenization.vocabulary.verdicts import NOT_TESTED, REVIEWS
 

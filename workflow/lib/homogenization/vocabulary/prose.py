@@ -1,6 +1,6 @@
 """Sentences made from numbers, by the templates of workflow/report/answers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import isfinite
 from typing import Any
@@ -51,6 +51,14 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`; each name once."""
     names = list(dict.fromkeys(names))
     return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def grouped(items: Iterable[Any], *keys: Callable[[Any], Hashable]) -> dict[Any, Any]:
+    """What is said together: `items` by the first key, within it by the next, and so on, in the order they stand in."""
+    groups: dict[Any, Any] = {}
+    for item in items:
+        groups.setdefault(keys[0](item), []).append(item)
+    return {key: grouped(of_key, *keys[1:]) for key, of_key in groups.items()} if keys[1:] else groups
 
 
 def sentence(text: str) -> str:
