@@ -124,7 +124,7 @@ def test_a_sentence_that_is_too_long_is_not_parsed_stays_and_is_told(caplog):
             *(phrase for phrase in content(sentences, name) if phrase.term == "slow zombie"),
         ]
         for position, like, which in (("front", None, "key"), ("inward", "front", "key"), ("end", None, "other")):
-            variant, _ = move_by_rules(sentences[name], phrases, position, like, which)
+            variant, _ = move_by_rules(sentences[name], phrases, position, like=like, which=which)
             assert f" I saw it on Monday {TOO_LONG[name]}" in variant
             assert variant != text
 

@@ -23,6 +23,7 @@ def read_reviews(
     source: str,
     text_column: str,
     label_column: str | None,
+    *,
     subset: str | None = None,
     revision: str | None = None,
     split: str = "train",
@@ -165,7 +166,7 @@ def _hub_values(
     from datasets import ClassLabel
 
     with _folder_for_copies() as cache:
-        names, dataset = _hub_dataset(source, subset, revision, split, columns, cache)
+        names, dataset = _hub_dataset(source, subset, revision, split, columns=columns, cache=cache)
         values = {column: list(dataset[column]) for column in columns if column in dataset.column_names}
     for column in values:
         feature = dataset.features[column]
@@ -188,7 +189,9 @@ def _folder_for_copies() -> tempfile.TemporaryDirectory:
         return tempfile.TemporaryDirectory(prefix="reviews-", ignore_cleanup_errors=True)
 
 
-def _hub_dataset(source: str, subset: str | None, revision: str | None, split: str, columns: Sequence[str], cache: str):
+def _hub_dataset(
+    source: str, subset: str | None, revision: str | None, split: str, *, columns: Sequence[str], cache: str
+):
     """Load one split of a hub data set through the hub's own cache, with the folder `cache` for Arrow copies.
 
     Where the hub gives no answer, the files of this revision that were fetched before are read.

@@ -11,6 +11,7 @@ def sample_reviews(
     seed: int,
     start: int,
     stop: int,
+    *,
     balance: bool = True,
     min_words: int | None = None,
     max_words: int | None = None,

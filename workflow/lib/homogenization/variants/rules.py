@@ -39,6 +39,7 @@ def move_by_rules(
     sentences: Sequence[Sentence],
     phrases: Sequence[Phrase],
     position: str,
+    *,
     like: str | None = None,
     which: str = "key",
     seed: int = 0,
@@ -125,6 +126,7 @@ def rewrite_reviews(
     parse: pl.DataFrame | None,
     variant: str,
     rewriter: str,
+    *,
     position: str | None = None,
     like: str | None = None,
     phrases: str = "key",
@@ -154,7 +156,8 @@ def rewrite_reviews(
         if rewriter == "none":
             rewritten, placements = keep_text(text, key)
         else:
-            rewritten, placements = move_by_rules(parsed[name], key, position, like, phrases, seed, name)
+            how = {"like": like, "which": phrases, "seed": seed, "name": name}
+            rewritten, placements = move_by_rules(parsed[name], key, position, **how)
         own, others = words(text), words(rewritten)
         n_same += own == others
         if sorted(others) != sorted(own):
