@@ -28,13 +28,13 @@ from homogenization.figures.grammar import (
     tint_alike,
 )
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import DARK, MARGIN, OPEN, WHITE, LineStyle, variant_styles
+from homogenization.figures.style import DARK, LIGHT, MARGIN, OPEN, WHITE, LineStyle, variant_styles
 from homogenization.figures.words import counted, true_minus
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.vocabulary.variants import ORIGINAL
 
 _DIFFERENCES = ["mean", "ci_low", "ci_high", "mean_common"]
-_COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5)), "marker": ""}
+_COMMON_LOOK = {"lw": LIGHT, "ls": (0, (2.5, 1.5)), "marker": ""}
 _LARGEST_MARKER, _SMALLEST_MARKER = 4.8, 2.0  # points
 _FACES = {  # how a difference is marked -> the look of its marker
     "open": lambda colour: OPEN,
