@@ -113,7 +113,8 @@ def named_modules(rule: Rule) -> list[str]:
         return [f"measures.{name}" for name in measures]
     module = value_of(rule.params.get("module"))
     statistics = {claim["statistic"] for claim in rule.params.get("claims", ())}
-    return [] if module is None else [module, *sorted(f"claims.statistics.{name}" for name in statistics)]
+    units = [f"variants.by_{unit}"] if (unit := value_of(rule.params.get("unit"))) else []
+    return [] if module is None else [module, *units, *sorted(f"claims.statistics.{name}" for name in statistics)]
 
 
 def value_of(param: object) -> object:

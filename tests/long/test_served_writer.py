@@ -18,17 +18,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from conftest import ROOT
-from homogenization.config.texts import Parser
-from homogenization.corpus.cleaning import clean_text
-from homogenization.variants.candidates import REVIEW_SCHEMA
-from homogenization.variants.frequencies import count_document_frequencies
-from homogenization.variants.keyphrases import extract_keyphrases
-from homogenization.variants.llm_rewriting import rewrite_with_llm
-from homogenization.variants.parsing import parse_reviews
-from homogenization.variants.scorers import make_scorer
-from homogenization.writers.answers import RequestStore
+from homogenization.variants.by_review import REVIEW_SCHEMA
 from homogenization.writers.backends import make_writer
-from homogenization.writers.prompts import load_prompt
 from homogenization.writers.requests import Request, Writer
 from tiny_chat import KEY_PHRASES, REVIEWS, build_chat_model
 from tiny_gguf import write_gguf
@@ -96,22 +87,6 @@ def wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> No
     raise AssertionError(f"the server did not start within {LONGEST_START_SECONDS} seconds: {log.read_text()}")
 
 
-@pytest.fixture(scope="module")
-def reviews() -> pl.DataFrame:
-    """The first embedded reviews."""
-    lines = (ROOT / "config/reviews.jsonl").read_text().splitlines()[:8]
-    texts = [clean_text(json.loads(line)["text"]) for line in lines]
-    return pl.DataFrame({"review_id": [f"review{number}" for number in range(len(texts))], "text": texts}).with_columns(
-        label=pl.lit("positive")
-    )
-
-
-@pytest.fixture(scope="module")
-def keyphrases(reviews) -> pl.DataFrame:
-    scorer = make_scorer("tfidf", count_document_frequencies(reviews["text"]), len(reviews))
-    return extract_keyphrases(reviews, parse_reviews(reviews, Parser().params()), scorer, 4, (1, 2))
-
-
 def served(server: Server, **changes) -> dict:
     """The entry under `writers`."""
     return {"backend": "openai", "model": server.model, "base_url": server.address, **SAMPLING, **changes}
@@ -121,54 +96,6 @@ def asking(server: Server, **changes) -> Writer:
     defaults = {"revision": None, "api_key_variable": "NO_SUCH_KEY", "structured_output": "json_schema"}
     means = {"connections": 4, "timeout_seconds": 60, "max_retries": 2}
     return make_writer("writers.endpoint", defaults | served(server, **changes), seed=0, **means)
-
-
-@pytest.mark.parametrize("variant", ["front", "paraphrase"])
-def test_a_server_rewrites_reviews_and_is_asked_nothing_twice(server, reviews, keyphrases, tmp_path, variant):
-    prompt = load_prompt(ROOT / PROMPTS[variant])
-    position = "front" if variant == "front" else None
-    store = RequestStore(tmp_path)
-    before = server.n_requests
-    rewritten, candidates, _ = rewrite_with_llm(
-        reviews, keyphrases, variant, asking(server), store, prompt, position, LENIENT, None
-    )
-    assert server.n_requests - before == len(candidates) == len(list(tmp_path.rglob("*.json")))
-    # every review is accounted for: rewritten, or refused as often as it may be asked
-    passed = candidates.filter(pl.col("reason").is_null())
-    assert passed["review_id"].to_list() == [name for name in reviews["review_id"] if name in set(passed["review_id"])]
-    assert rewritten["review_id"].to_list() == passed["review_id"].to_list()
-    # a sampled answer may mix what the model knows by heart
-    assert set(rewritten["text"]) & set(REVIEWS)
-    refused = candidates.filter(~pl.col("review_id").is_in(rewritten["review_id"].to_list()))
-    assert set(refused.group_by("review_id").len()["len"]) <= {LENIENT["candidates"]}
-    assert set(candidates["review_id"]) == set(reviews["review_id"])
-    assert set(candidates["reason"].drop_nulls()) <= {"malformed", "empty"}
-    assert not candidates["reason"].drop_nulls().is_empty()
-    # a new writer, as in a job that is tried again
-    after = server.n_requests
-    again = rewrite_with_llm(
-        reviews, keyphrases, variant, asking(server), RequestStore(tmp_path), prompt, position, LENIENT, None
-    )
-    assert_frame_equal(again[0], rewritten)
-    assert_frame_equal(again[1], candidates)
-    assert server.n_requests == after
-
-
-def test_another_prompt_or_revision_is_asked_anew_and_more_candidates_alone(server, reviews, keyphrases, tmp_path):
-    store, prompt = RequestStore(tmp_path), load_prompt(ROOT / PROMPTS["paraphrase"])
-
-    def requests_of(prompt, **changes) -> int:
-        before = server.n_requests
-        filters = LENIENT | changes.pop("filters", {})
-        writer = asking(server, **changes)
-        rewrite_with_llm(reviews[:4], keyphrases, "paraphrase", writer, store, prompt, None, filters, None)
-        return server.n_requests - before
-
-    assert requests_of(prompt) >= 4
-    assert requests_of(prompt) == 0
-    assert requests_of({**prompt, "system": ""}) >= 4
-    assert requests_of(prompt, revision="b") >= 4
-    assert requests_of(prompt, structured_output="none") >= 4
 
 
 def test_greedy_answers_of_the_server_are_those_of_the_model_in_the_job(server, chat):

@@ -64,7 +64,11 @@ def test_a_rule_bears_the_name_of_its_script_or_of_the_module_it_names(rule):
     named = named_modules(rule)
     # a language model that writes has a script of its own, and names its backend
     if rule.params.get("module") is None or named[0].startswith("writers."):
-        shared = {"score_written": "score_similarity", "score_written_fluency": "score_fluency"}
+        shared = {
+            "score_written": "score_similarity",
+            "score_written_fluency": "score_fluency",
+            "rewrite_sentences_with_llm": "rewrite_with_llm",
+        }
         assert script_of(rule).stem == shared.get(rule.name, rule.name)
         return
     package, module = named[0].split(".")

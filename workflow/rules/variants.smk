@@ -1,6 +1,8 @@
 # Key phrases of each review -> the review with these phrases elsewhere -> its similarity to the original, its fluency.
 ENCODER = STUDY.similarity.params("encoder", "layer", "device")
 ENCODER_FILES = STUDY.similarity.encoder.built_files(STUDY.results)
+READER = STUDY.fluency.params("weights", "dtype", "device") if STUDY.fluency else None
+READER_FILES = STUDY.fluency.weights.built_files(STUDY.results) if STUDY.fluency else []
 # of jobs in which a language model writes; `resources: connections` in a profile caps the sum over all jobs
 WRITING = {
     "mem_mb": lambda wildcards, attempt: ask.writer_memory(writer_of(wildcards), attempt),
@@ -129,8 +131,10 @@ WRITTEN_WHOLE = [name for name in STUDY.written if name not in STUDY.written_by_
 # the job that writes a whole text measures its similarity where this decides; another job scores the texts of the others
 JUDGED = WRITTEN_WHOLE if STUDY.rewriting.min_f1 is not None else []
 SCORED = [name for name in STUDY.written if name not in JUDGED]
+# of a sentence, the best candidate is taken, by similarity and, where it is measured, by fluency
+RANKED = STUDY.written_by_sentence
 
-if WRITTEN_WHOLE:
+if STUDY.written:
 
     rule rewrite_with_llm:
         """Lets a language model write one variant of a shard's reviews."""
@@ -141,8 +145,8 @@ if WRITTEN_WHOLE:
             encoder=ENCODER_FILES if JUDGED else [],
         output:
             **({"similarity": "<results>/similarity/{variant}/{shard}.parquet"} if JUDGED else {}),
-            variant="<results>/variants/{variant}/{shard}.parquet",
             candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
+            variant="<results>/variants/{variant}/{shard}.parquet",
         log:
             "<logs>/variants/{variant}/{shard}.log",
         wildcard_constraints:
@@ -153,71 +157,49 @@ if WRITTEN_WHOLE:
         threads: lambda wildcards: writer_of(wildcards).threads
         resources:
             **WRITING,
-            # the encoder of `similarity` judges candidates too
+            # the encoder of `similarity` and the model of `fluency` judge and rank candidates too
             gpu=lambda wildcards: max(
                 ask.gpus(writer_of(wildcards)),
-                ask.encoder_gpus(STUDY.similarity) if JUDGED else 0,
+                ask.encoder_gpus(STUDY.similarity) if wildcards.variant in [*JUDGED, *RANKED] else 0,
+                ask.gpus(STUDY.fluency) if READER and wildcards.variant in RANKED else 0,
             ),
         params:
-            code=lambda wildcards: code("rewrite_with_llm", writer_of(wildcards).module),
+            code=lambda wildcards: code(
+                "rewrite_with_llm", writer_of(wildcards).module, STUDY.variants[wildcards.variant].module
+            ),
             variant=lambda wildcards: wildcards.variant,
             shard=lambda wildcards: wildcards.shard,
             module=lambda wildcards: writer_of(wildcards).module,
+            unit=lambda wildcards: STUDY.variants[wildcards.variant].unit,
             writer=lambda wildcards: writer_of(wildcards).params(),
             prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
             position=lambda wildcards: STUDY.variants[wildcards.variant].position,
-            filters=STUDY.rewriting.params("candidates", "min_coverage", "max_distance", "length_ratio", "min_f1"),
-            encoder=ENCODER if JUDGED else None,
+            filters=lambda wildcards: STUDY.rewriting.params(*STUDY.variants[wildcards.variant].limits),
+            encoder=lambda wildcards: ENCODER if wildcards.variant in [*JUDGED, *RANKED] else None,
+            reader=lambda wildcards: READER if wildcards.variant in RANKED else None,
             seed=STUDY.seed,
         script:
             "../scripts/rewrite_with_llm.py"
 
 
-if STUDY.written_by_sentence:
+if RANKED:
 
-    rule rewrite_sentences_with_llm:
-        """Lets a language model write one variant of a shard's reviews, sentence by sentence."""
+    # the parse tells which phrase moves, and how
+    use rule rewrite_with_llm as rewrite_sentences_with_llm with:
         input:
             shard="<results>/corpus/{shard}.parquet",
             keyphrases="<results>/keyphrases/{shard}.parquet",
             parse="<results>/parses/{shard}.parquet",
             weights=lambda wildcards: writer_of(wildcards).built_files(STUDY.results),
             encoder=ENCODER_FILES,
-            reader=STUDY.fluency.weights.built_files(STUDY.results) if STUDY.fluency else [],
+            reader=READER_FILES,
         output:
-            variant="<results>/variants/{variant}/{shard}.parquet",
-            candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
             sentences="<results>/variants/{variant}/{shard}.sentences.parquet",
-        log:
-            "<logs>/variants/{variant}/{shard}.log",
+            candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
+            variant="<results>/variants/{variant}/{shard}.parquet",
         wildcard_constraints:
-            variant=any_of(STUDY.written_by_sentence),
+            variant=any_of(RANKED),
         cache: "omit-software"
-        conda:
-            "../../envs/homogenization.yaml"
-        threads: lambda wildcards: writer_of(wildcards).threads
-        resources:
-            **WRITING,
-            # the encoder of `similarity` and the model of `fluency` rank candidates
-            gpu=lambda wildcards: max(
-                ask.gpus(writer_of(wildcards)),
-                ask.encoder_gpus(STUDY.similarity),
-                ask.gpus(STUDY.fluency) if STUDY.fluency else 0,
-            ),
-        params:
-            code=lambda wildcards: code("rewrite_sentences_with_llm", writer_of(wildcards).module),
-            variant=lambda wildcards: wildcards.variant,
-            shard=lambda wildcards: wildcards.shard,
-            module=lambda wildcards: writer_of(wildcards).module,
-            writer=lambda wildcards: writer_of(wildcards).params(),
-            prompt=lambda wildcards: load_prompt(STUDY.variants[wildcards.variant].prompt),
-            position=lambda wildcards: STUDY.variants[wildcards.variant].position,
-            filters=STUDY.rewriting.params("candidates", "length_ratio", "min_f1", "min_moved"),
-            encoder=ENCODER,
-            reader=STUDY.fluency.params("weights", "dtype", "device") if STUDY.fluency else None,
-            seed=STUDY.seed,
-        script:
-            "../scripts/rewrite_sentences_with_llm.py"
 
 
 rule score_similarity:
@@ -265,7 +247,7 @@ if STUDY.fluency:
         """Scores texts of a shard by their loss under a language model: the originals with the variants by rule."""
         input:
             variants=[f"<results>/variants/{variant}/{{shard}}.parquet" for variant in ["original", *STUDY.moved]],
-            weights=STUDY.fluency.weights.built_files(STUDY.results),
+            weights=READER_FILES,
         output:
             variants=[f"<results>/fluency/{variant}/{{shard}}.parquet" for variant in ["original", *STUDY.moved]],
         log:
@@ -280,7 +262,7 @@ if STUDY.fluency:
             gpu=ask.gpus(STUDY.fluency),
         params:
             code=code("score_fluency"),
-            reader=STUDY.fluency.params("weights", "dtype", "device"),
+            reader=READER,
         script:
             "../scripts/score_fluency.py"
 
@@ -290,7 +272,7 @@ if STUDY.fluency and STUDY.written:
     use rule score_fluency as score_written_fluency with:
         input:
             variants=["<results>/variants/{variant}/{shard}.parquet"],
-            weights=STUDY.fluency.weights.built_files(STUDY.results),
+            weights=READER_FILES,
         output:
             variants=["<results>/fluency/{variant}/{shard}.parquet"],
         log:

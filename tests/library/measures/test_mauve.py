@@ -282,23 +282,30 @@ def test_the_value_is_that_of_the_published_package_for_the_same_clusters(clouds
     assert mauve(*clouds, N_CLUSTERS, 3) == pytest.approx(theirs, rel=1e-9)
 
 
-def test_k_means_ends_where_that_of_the_published_package_does(clouds, monkeypatch):
-    """From the same centres: clusters by k-means++ are 3 to 6 % tighter. And the best of the starts is taken."""
-    rows = np.concatenate(clouds)
-    scores = principal_components(rows)
-    ours = []
+@pytest.fixture
+def runs(monkeypatch):
+    """The k-means that were run, in their order."""
+    found = []
 
     class Recorded(KMeans):
         def fit(self, scores):
-            super().fit(scores)
-            theirs = PUBLISHED.faiss.Kmeans(scores.shape[1], len(self.init), niter=500, nredo=1)
-            theirs.train(scores, init_centroids=self.init)
-            assert self.inertia_ == pytest.approx(theirs.index.search(scores, 1)[0].sum(), rel=0.02)
-            ours.append(self.inertia_)
-            return self
+            found.append(self)
+            return super().fit(scores)
 
     monkeypatch.setattr("homogenization.measures.mauve.KMeans", Recorded)
+    return found
+
+
+def test_k_means_ends_where_that_of_the_published_package_does(clouds, runs):
+    """From the same centres: clusters by k-means++ are 3 to 6 % tighter. And the best of the starts is taken."""
+    rows = np.concatenate(clouds)
+    scores = principal_components(rows)
     labels = clustered(scores, kinds_of(rows), N_CLUSTERS, 0)
+    for ours in runs:
+        theirs = PUBLISHED.faiss.Kmeans(scores.shape[1], len(ours.init), niter=500, nredo=1)
+        theirs.train(scores, init_centroids=ours.init)
+        assert ours.inertia_ == pytest.approx(theirs.index.search(scores, 1)[0].sum(), rel=0.02)
+    ours = [run.inertia_ for run in runs]
     assert len(set(np.round(ours, 3))) > 1
     of_clusters = [scores[labels == label].astype(np.float64) for label in set(labels)]
     within = sum(((members - members.mean(axis=0)) ** 2).sum() for members in of_clusters)
@@ -312,19 +319,12 @@ def test_the_mean_over_seeds_is_that_of_the_published_package(clouds):
     assert abs(np.mean(ours) - np.mean(theirs)) < 3 * np.std(theirs)
 
 
-def test_every_row_is_as_likely_a_first_centre(monkeypatch):
+def test_every_row_is_as_likely_a_first_centre(runs):
     """k-means++ draws rows far from others more often."""
     rows = cloud(300, shift=0.3)
-    drawn = []
-
-    class Recorded(KMeans):
-        def fit(self, rows):
-            drawn.append(self.init)
-            return super().fit(rows)
-
-    monkeypatch.setattr("homogenization.measures.mauve.KMeans", Recorded)
     for seed in range(60):
         clustered(rows, np.arange(len(rows)), 30, seed)
+    drawn = [run.init for run in runs]
     assert all(len(np.unique(centres, axis=0)) == 30 for centres in drawn)
     times = (np.concatenate(drawn)[:, None] == rows).all(axis=2).sum(axis=0)
     assert times.sum() == len(drawn) * 30
@@ -332,20 +332,12 @@ def test_every_row_is_as_likely_a_first_centre(monkeypatch):
     assert times[far > np.median(far)].mean() == pytest.approx(times.mean(), rel=0.03)
 
 
-def test_equal_rows_are_one_centre_whatever_the_last_bit_of_their_scores(monkeypatch):
+def test_equal_rows_are_one_centre_whatever_the_last_bit_of_their_scores(runs):
     rows = np.repeat(cloud(12), 5, axis=0)
     scores = principal_components(rows)
     scores[::5] = np.nextafter(scores[::5], np.float32(2))
-    n_centres = []
-
-    class Recorded(KMeans):
-        def fit(self, rows):
-            n_centres.append(len(self.init))
-            return super().fit(rows)
-
-    monkeypatch.setattr("homogenization.measures.mauve.KMeans", Recorded)
     labels = clustered(scores, kinds_of(rows), 20, 0)
-    assert set(n_centres) == {12}
+    assert {len(run.init) for run in runs} == {12}
     np.testing.assert_array_equal(labels, np.repeat(labels[::5], 5))
 
 

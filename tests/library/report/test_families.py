@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from conftest import ROOT
+from homogenization.claims.findings import ATTENTION
 from homogenization.claims.verdicts import verdicts_table
 from homogenization.figures.claims import _cell
 from homogenization.report.first_page import first_page
@@ -118,15 +119,14 @@ def page(claims=None):
 def test_a_share_of_the_first_page_stands_beside_its_range_and_has_the_sign_that_the_legend_says(judged):
     """By claims, and by the tables where there are none."""
     claims = TABLES["claims"] if judged else TABLES["claims"].clear()
-    labels = {name: name for name in VARIANTS}
-    questions = questions_of(TABLES | {"claims": claims}, MODELS, labels, (), CONTROLS)
+    questions = questions_of(TABLES | {"claims": claims}, MODELS, VARIANTS, CONTROLS)
     shares = [(question, cell) for question in questions for cell in question.cells.values() if cell.rises]
     assert len(shares) > 20
     for question, cell in shares:
         assert cell.number == signed(share_of_range(cell.size, cell.depth_range))
-        assert cell.rises == ("more attention" if "attention" in question.text else "more alike")
+        assert cell.rises == ("more attention" if question.topic.what == ATTENTION else "more alike")
         if cell.said in ("more alike", "less alike", "more", "less"):
-            assert (cell.size > 0) == cell.said.startswith("more"), question.text
+            assert (cell.size > 0) == cell.said.startswith("more"), question.topic
     legend = " ".join(page(claims).split())
     assert "with the range that it is of; + is more alike" in legend
     assert "more alike, or, where a row is not about likeness, more attention" in legend

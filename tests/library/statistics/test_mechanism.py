@@ -14,8 +14,7 @@ from homogenization.statistics.mechanism import (
     delivered_table,
     mechanism_table,
 )
-from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA
-from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA
+from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
 from library.statistics.shared import run_tabulate, similarity_rows, words_of
 
 N = 20

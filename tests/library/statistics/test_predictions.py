@@ -7,9 +7,8 @@ import pytest
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import write_table
 from homogenization.statistics.causes_in_words import CAUSES_SCHEMA, causes_table
-from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA
 from homogenization.statistics.predictions import doses, predictions_table
-from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA
+from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
 from library.statistics.shared import COSINE, metric_rows, run_tabulate, similarity_rows, slope_rows, words_of
 
 N, N_BLOCKS = 20, 3

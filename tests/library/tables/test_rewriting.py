@@ -4,14 +4,13 @@ import polars as pl
 
 from homogenization.run.parquet import write_table
 from homogenization.tables.rewriting import (
-    ALL_REASONS,
     CANDIDATES_SCHEMA,
     REWRITING_SCHEMA,
     candidates_table,
     rewriting_table,
     tabulate,
 )
-from homogenization.variants.sentence_schemas import SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
+from homogenization.variants.refusals import REASONS, SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
 
 
 def test_rewriting_counts_reviews_and_reasons(tmp_path):
@@ -41,12 +40,12 @@ def test_rewriting_counts_reviews_and_reasons(tmp_path):
     assert (front["n_reviews"], front["n_rewritten"], front["n_candidates"]) == (3, 2, 5)
     assert (end["n_reviews"], end["n_rewritten"], end["rewriting_rate"]) == (3, 2, 2 / 3)
     assert end["n_sentences"] is None
-    assert {reason: front[reason] for reason in ALL_REASONS if front[reason]} == {
+    assert {reason: front[reason] for reason in REASONS if front[reason]} == {
         "malformed": 1,
         "empty": 1,
         "coverage": 1,
     }
-    assert sum(front[reason] for reason in ALL_REASONS) == front["n_candidates"] - front["n_rewritten"]
+    assert sum(front[reason] for reason in REASONS) == front["n_candidates"] - front["n_rewritten"]
     assert (front["median_words_rewritten"], front["median_words_rejected"]) == (3, 7)
     assert (end["median_words_rewritten"], end["median_words_rejected"]) == (3, 7)
     for name, made in (("front", judged), ("end", shorter), ("reviews", reviews)):

@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import ROOT
 from homogenization.run.errors import HomogenizationError
 from homogenization.tables.rewriting import REWRITING_SCHEMA
-from homogenization.variants.candidates import DISTANCES, FILTERS, REVIEW_SCHEMA, _Answer, judge, judge_similarity
+from homogenization.variants.by_review import DISTANCES, REVIEW_SCHEMA, _Answer, judge
+from homogenization.variants.candidates import with_scores
 from homogenization.variants.refusals import REASONS
 from homogenization.vocabulary.variants import SIDES
 from homogenization.writers.requests import Completion
@@ -115,11 +117,12 @@ def test_an_unknown_position_is_named():
 
 def test_similarity_comes_last():
     candidate = judged(FRONT, "front")
-    assert judge_similarity(candidate, REVIEW, (0.1, 0.2, 0.9), LIMITS).reason is None
-    refused = judge_similarity(candidate, REVIEW, (0.95, 0.94, 0.89), LIMITS)
+    assert with_scores(candidate, (0.1, 0.2, 0.9), None, 0.9).reason is None
+    assert with_scores(candidate, (0.1, 0.2, 0.3), 4.0, None).reason is None
+    refused = with_scores(candidate, (0.95, 0.94, 0.89), 4.0, 0.9)
     assert (refused.reason, refused.scores, refused.f1) == ("similarity", (0.95, 0.94, 0.89), 0.89)
-    assert refused.coverage == 1
-    assert judge_similarity(candidate, REVIEW, (1, 1, float("nan")), LIMITS).reason == "similarity"
+    assert (refused.coverage, refused.loss_per_word) == (1, 4.0)
+    assert with_scores(candidate, (1, 1, float("nan")), None, 0.9).reason == "similarity"
 
 
 def test_a_text_is_cleaned_as_the_corpus_is():
@@ -135,10 +138,10 @@ def test_the_schema_is_what_is_read():
     ]
 
 
-def test_every_filter_is_a_reason_with_a_column_in_the_table():
-    assert REASONS[:3] == ("truncated", "malformed", "empty")
-    assert REASONS[3:] == tuple(FILTERS)
+def test_every_reason_has_a_column_in_the_table_and_a_row_on_the_page():
     assert set(REASONS) <= set(REWRITING_SCHEMA)
+    page = (ROOT / "docs/variants.md").read_text()
+    assert all(f"| `{reason}` |" in page for reason in REASONS)
 
 
 def test_there_is_a_distance_from_each_side():
@@ -172,4 +175,3 @@ def test_what_passes_satisfies_every_limit_and_the_reason_is_the_first_broken(
     }
     expected = next((reason for reason, is_broken in broken.items() if is_broken), None)
     assert candidate.reason in (expected, "identical")
-    assert list(FILTERS) == ["identical", "length", "coverage", "position", "similarity"]

@@ -49,7 +49,7 @@ def write(message, candidate):
     return json.dumps({"review": in_front(message.partition("---\n")[2])})
 
 
-def arguments(folder, base_url, params=None, **resources):
+def arguments(folder, base_url, params, **resources):
     """What the job is given; its inputs are written to `folder`, and the server's address to the environment."""
     os.environ["TEST_SERVER"] = base_url
     shard = pl.DataFrame({"review_id": list(TEXTS), "text": list(TEXTS.values()), "label": ["pos", None, "neg"] * 2})
@@ -68,18 +68,20 @@ def arguments(folder, base_url, params=None, **resources):
         "output": {
             "variant": str(folder / "variants" / "front" / "000.parquet"),
             "candidates": str(folder / "variants" / "front" / "000.candidates.parquet"),
-            "similarity": str(folder / "similarity" / "front" / "000.parquet"),
+            **({"similarity": str(folder / "similarity" / "front" / "000.parquet")} if "encoder" in params else {}),
         },
         "params": {
             "variant": "front",
             "module": "writers.endpoint",
+            "unit": "review",
             "writer": {**ENTRY, "base_url": "$TEST_SERVER"},
             "prompt": PROMPT,
             "position": "front",
             "filters": LIMITS,
             "encoder": None,
+            "reader": None,
             "seed": 0,
-            **(params or {}),
+            **params,
         },
         "resources": {"gpu": 0, "connections": 3, "timeout_seconds": 10.0, "max_retries": 1, **resources},
     }
@@ -87,7 +89,7 @@ def arguments(folder, base_url, params=None, **resources):
 
 def run(folder, server, params=None, **resources):
     """Run the job; its variant and its candidates."""
-    given = arguments(folder, server.base_url, params, **resources)
+    given = arguments(folder, server.base_url, params or {}, **resources)
     run_script("rewrite_with_llm", log_in(folder), **given)
     return read_table(given["output"]["variant"]), read_table(given["output"]["candidates"])
 
@@ -112,7 +114,6 @@ def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
     assert judged.select("review_id", "candidate", "reason").rows() == [(name, 0, None) for name in TEXTS]
     assert judged["coverage"].to_list() == [1.0] * 6
     assert judged["f1"].null_count() == 6
-    assert not (tmp_path / "similarity").exists()
     assert len(server.received) == 6
     sent = {user_message(body) for body in server.received}
     assert f"Phrases:\n- zombie\n- plot\n- clever\n- cast\n---\n{TEXTS['review-0']}" in sent
@@ -121,7 +122,8 @@ def test_every_review_is_rewritten_and_a_second_run_asks_for_nothing(tmp_path):
 def test_files_say_who_wrote(tmp_path):
     with BadServer(write) as server:
         run(tmp_path, server)
-    described = {"writer": {"model": "tiny", "revision": None}, "prompt": 3, "position": "front", "seed": 0}
+    described = {"writer": {"model": "tiny", "revision": None}, "prompt": 3, "position": "front"}
+    described |= {"unit": "review", "seed": 0}
     for name in ("000", "000.candidates"):
         metadata = table_metadata(tmp_path / "variants" / "front" / f"{name}.parquet")
         assert metadata.pop("made_by")["rule"] == "rewrite_with_llm"
@@ -222,7 +224,7 @@ def test_a_review_without_key_phrases_is_rewritten_too(tmp_path):
         return json.dumps({"review": "Frankly: " + message.partition("---\n")[2]})
 
     with BadServer(rephrased) as server:
-        given = arguments(tmp_path, server.base_url)
+        given = arguments(tmp_path, server.base_url, {})
         write_table(pl.DataFrame(schema=KEYPHRASE_SCHEMA), given["input"]["keyphrases"])
         run_script("rewrite_with_llm", log_in(tmp_path), **given)
     variant, judged = read_table(given["output"]["variant"]), read_table(given["output"]["candidates"])

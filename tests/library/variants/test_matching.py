@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.variants.matching import others_like, overlap
-from homogenization.variants.phrases import Phrase
+from homogenization.variants.matching import others_like
+from homogenization.variants.phrases import Phrase, overlap
 
 
 def phrase(start, n_words=1, sentence=0):

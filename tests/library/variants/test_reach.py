@@ -18,7 +18,7 @@ def test_cleaning_and_sampling_do_not_reach_each_other():
 
 BACKENDS = {"writers.local", "writers.endpoint"}
 BY_RULE = {"variants.rules", "variants.rearrangement", "variants.atoms", "variants.positions"}
-BY_LLM = {"variants.llm_rewriting", "variants.llm_keyphrases", "variants.candidates", "variants.search"}
+BY_LLM = {f"variants.{name}" for name in ("llm_rewriting", "by_review", "by_sentence", "llm_keyphrases", "candidates")}
 
 
 @pytest.mark.parametrize("script", ["rewrite_with_llm", "extract_keyphrases_with_llm"])
@@ -27,6 +27,13 @@ def test_what_language_models_write_reaches_one_backend_and_no_rules(script, bac
     found = reached(script, backend)
     assert not found & {*BY_RULE, "corpus.reading", "corpus.sampling", "variants.scorers"}
     assert found & BACKENDS == {backend}
+
+
+def test_who_writes_whole_reviews_reaches_nothing_of_sentences():
+    whole = reached("rewrite_with_llm", "variants.by_review")
+    of_sentences = {f"variants.{name}" for name in ("by_sentence", "sentence_candidates", "constituents", "fluency")}
+    assert not whole & of_sentences
+    assert reached("rewrite_with_llm", "variants.by_sentence") >= of_sentences
 
 
 @pytest.mark.parametrize("script", ["count_document_frequencies", "extract_keyphrases", "rewrite_reviews"])
@@ -41,7 +48,6 @@ def test_tables_of_texts_reach_names_and_schemas_alone(table):
     light = {
         "variants.schemas",
         "variants.refusals",
-        "variants.sentence_schemas",
         *WORDS,
         f"tables.{table}",
     }

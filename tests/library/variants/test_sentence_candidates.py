@@ -1,22 +1,12 @@
 import polars as pl
 import pytest
 
-from conftest import ROOT
 from homogenization.config.texts import Parser
-from homogenization.tables.rewriting import REWRITING_SCHEMA
 from homogenization.variants.constituents import parsed_sentences
 from homogenization.variants.parsing import parse_reviews
 from homogenization.variants.phrases import Phrase
-from homogenization.variants.sentence_candidates import (
-    LOSS_WEIGHT,
-    SentenceCandidate,
-    Task,
-    best,
-    judge_sentence,
-    with_scores,
-)
+from homogenization.variants.sentence_candidates import Task, judge_sentence
 from homogenization.variants.sentence_grammars import frame_of, grammars
-from homogenization.variants.sentence_schemas import SENTENCE_REASONS
 from homogenization.writers.requests import Completion
 
 TEXT = "In 1998, Parker Posey didn't give us a great performance for nothing."
@@ -30,7 +20,7 @@ def task():
     reviews = pl.DataFrame({"review_id": ["a"], "text": [TEXT]})
     (sentence,) = parsed_sentences(reviews, parse_reviews(reviews, Parser().params()))["a"]
     start = TEXT.index(PHRASE)
-    return Task(sentence, Phrase(PHRASE, 0, start, start + len(PHRASE)), frame_of(TEXT, PHRASE))
+    return Task("a", sentence, Phrase(PHRASE, 0, start, start + len(PHRASE)), frame_of(TEXT, PHRASE))
 
 
 def judged(task, text, position="front", finish_reason="stop", regex=".*"):
@@ -85,7 +75,7 @@ def test_a_phrase_is_not_said_in_other_words_too(restated, sentence, phrase, tex
     reviews = pl.DataFrame({"review_id": ["a"], "text": [sentence]})
     (parsed,) = parsed_sentences(reviews, parse_reviews(reviews, Parser().params()))["a"]
     start = sentence.index(phrase)
-    task = Task(parsed, Phrase(phrase.lower(), 0, start, start + len(phrase)), frame_of(sentence, phrase))
+    task = Task("a", parsed, Phrase(phrase.lower(), 0, start, start + len(phrase)), frame_of(sentence, phrase))
     candidate = judge_sentence(Completion(text, "stop", {}), ".*", task, None, {"length_ratio": [0.1, 3]})
     assert (candidate.reason == "restated") is restated
 
@@ -101,21 +91,3 @@ def test_the_grammar_and_the_filters_agree_on_a_good_candidate(task):
     assert [judged(task, GOOD, regex=regex).reason for regex in regexes] == ["malformed", None]
     assert judged(task, GOOD).text == GOOD
     assert judged(task, GOOD).length_ratio == 1
-
-
-def test_similarity_judges_last_and_the_best_score_is_taken():
-    passed = SentenceCandidate("a", None, "stop")
-    low, high = (with_scores(passed, f1, 4.0, 0.8) for f1 in (0.7, 0.9))
-    assert (low.reason, high.reason, with_scores(passed, 0.1, None, None).reason) == ("similarity", None, None)
-    assert high.score == pytest.approx(0.9 - 4 * LOSS_WEIGHT)
-    fluent = with_scores(passed, 0.85, 3.0, 0.8)
-    assert best([low, high, fluent]) is fluent
-    assert best([with_scores(passed, 0.9, None, None), with_scores(passed, 0.8, None, None)]).f1 == 0.9
-    assert best([low]) is None
-    assert best([high, with_scores(passed, 0.9, 4.0, 0.8)]) is high
-
-
-def test_reasons_are_counted_and_documented():
-    assert set(SENTENCE_REASONS) <= set(REWRITING_SCHEMA)
-    page = (ROOT / "docs/variants.md").read_text()
-    assert all(f"| `{reason}` |" in page for reason in SENTENCE_REASONS)

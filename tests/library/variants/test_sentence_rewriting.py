@@ -7,14 +7,15 @@ import polars as pl
 import pytest
 
 from homogenization.corpus.sentences import sentence_spans, words
-from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
+from homogenization.variants.by_sentence import LOSS_WEIGHT, Sentences, make_unit
+from homogenization.variants.candidates import Candidate
+from homogenization.variants.llm_rewriting import Assignment, Shard, rewrite_with_llm
+from homogenization.variants.refusals import SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA, PARSE_SCHEMA, VARIANT_SCHEMA
 from homogenization.variants.sentence_grammars import is_at
-from homogenization.variants.sentence_rewriting import rewrite_sentences
-from homogenization.variants.sentence_schemas import SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
-from homogenization.writers.answers import RequestStore
-from homogenization.writers.requests import Completion, Failure
+from homogenization.writers.answers import Author, RequestStore
+from homogenization.writers.requests import Completion
 from script import run_script
 from tiny_chat import build_chat_model
 
@@ -32,22 +33,16 @@ PHRASES = {"a": "slow film", "b": "clever plot"}
 class Obedient:
     """A writer that puts the words of the sentence around the phrase until the regular expression takes them."""
 
-    def __init__(self, temperature=0.0, refuses=()):
+    def __init__(self, temperature=0.0):
         self.identity = {"model": "obedient"}
         self.parameters = {"temperature": temperature, "seed": 0}
         self.asked = []
-        self._refuses = refuses
 
     def complete(self, requests):
         for number, request in enumerate(requests):
             self.asked.append(request)
             phrase, sentence = request.messages[-1]["content"].split("\n")
-            yield (
-                number,
-                Failure("no power")
-                if sentence in self._refuses
-                else Completion(rearranged(phrase, sentence, request.regex, request.candidate), "stop", {}),
-            )
+            yield number, Completion(rearranged(phrase, sentence, request.regex, request.candidate), "stop", {})
 
 
 def rearranged(phrase, sentence, regex, sample):
@@ -72,9 +67,17 @@ def tables():
     return reviews, pl.DataFrame(rows, KEYPHRASE_SCHEMA, orient="row"), pl.DataFrame(schema=PARSE_SCHEMA)
 
 
+def unit_for(folder, position, writer, **limits) -> Sentences:
+    author = Author(writer, RequestStore(folder / "requests"), PROMPT)
+    return make_unit(Shard(*tables()), Assignment("v", author, position, LIMITS | limits), reader=None, gpus=0)
+
+
 def rewritten(folder, position, writer=None, f1=lambda offered, texts: [0.9] * len(texts), loss=None, **limits):
-    store = RequestStore(folder / "requests")
-    return rewrite_sentences(*tables(), "v", writer or Obedient(), store, PROMPT, position, LIMITS | limits, f1, loss)
+    """The tables of the variant, its candidates, and its sentences."""
+    unit = unit_for(folder, position, writer or Obedient(), **limits)
+    unit.loss_per_word = loss
+    made = rewrite_with_llm(unit, lambda offered, texts: [(0, 0, one) for one in f1(offered, texts)])
+    return made["variant"], made["candidates"], made["sentences"]
 
 
 @pytest.mark.parametrize(
@@ -169,6 +172,16 @@ def test_the_best_candidate_is_taken_by_f1_and_by_loss(tmp_path):
     assert best[0]
 
 
+def test_the_highest_score_is_taken_and_the_first_of_equals(tmp_path):
+    unit = unit_for(tmp_path, None, Obedient())
+    low, high, fluent = (
+        Candidate("a", None, "stop", scores=(0, 0, f1), loss_per_word=loss)
+        for f1, loss in ((0.7, 4.0), (0.9, 4.0), (0.9 - 0.9 * LOSS_WEIGHT, 3.0))
+    )
+    assert unit.best([low, high, fluent]) is fluent
+    assert unit.best([high, Candidate("b", None, "stop", scores=(0, 0, 0.9), loss_per_word=4.0)]) is high
+
+
 def test_a_review_with_too_few_moved_sentences_is_left_out(tmp_path):
     def f1(offered, texts):
         return [0.1 if "there" in text else 0.9 for text in texts]
@@ -182,23 +195,6 @@ def test_a_review_with_too_few_moved_sentences_is_left_out(tmp_path):
     variant, _, sentences = rewritten(tmp_path, "front", f1=f1, min_f1=0.5, min_moved=0.6)
     assert "a" not in set(variant["review_id"])
     assert not sentences.filter(review_id="a")["accepted"].any()
-
-
-def test_a_shard_in_which_nothing_moves_goes_on_and_says_why(tmp_path, caplog):
-    variant, _, sentences = rewritten(tmp_path, "front", f1=lambda offered, texts: [0.0] * len(texts), min_f1=0.5)
-    assert variant.is_empty()
-    assert dict(variant.schema) == VARIANT_SCHEMA
-    assert not sentences["accepted"].any()
-    assert re.search(r"in none of the 3 reviews .* similarity \d+\. The shard goes on without any", caplog.text)
-
-
-def test_a_sentence_without_an_answer_fails_its_job_after_the_others_are_stored(tmp_path):
-    refused = "I saw a slow film there last night."
-    with pytest.raises(HomogenizationError, match=r"1 of 3 reviews got no answer(.|\n)*- a: no power"):
-        rewritten(tmp_path, "front", Obedient(refuses=[refused]))
-    rest = Obedient()
-    rewritten(tmp_path, "front", rest)
-    assert {request.messages[-1]["content"] for request in rest.asked} == {f"slow film\n{refused}"}
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +227,7 @@ def test_a_real_model_is_held_to_the_place(tmp_path, chat, position):
         "params": {
             "variant": "v",
             "module": "writers.local",
+            "unit": "sentence",
             "writer": writer | {"structured_output": "json_schema", "max_new_tokens": 100},
             "prompt": PROMPT,
             "position": position,
@@ -241,7 +238,7 @@ def test_a_real_model_is_held_to_the_place(tmp_path, chat, position):
         },
         "resources": {"gpu": 0, "connections": 0, "timeout_seconds": 0, "max_retries": 0},
     }
-    run_script("rewrite_sentences_with_llm", tmp_path / "logs" / "000.log", **arguments)
+    run_script("rewrite_with_llm", tmp_path / "logs" / "000.log", **arguments)
     made = {name: read_table(path) for name, path in arguments["output"].items()}
     ended = made["candidates"].filter(finish_reason="stop")
     assert len(ended) > 0

@@ -17,7 +17,6 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.variants.schemas import SCORE_SCHEMA
 from homogenization.variants.similarity import (
     bert_scores,
-    f1_scorer,
     load_encoder,
     random_partners,
     score_against_originals,
@@ -90,11 +89,6 @@ def test_the_scores_of_a_pair_depend_on_its_texts_alone(encoder):
     for candidate, reference, scores in zip(repeated, TEXTS[::-1], together, strict=True):
         fresh = load_encoder(MINILM, layer=3, device="cpu")
         np.testing.assert_array_equal(bert_scores(fresh, [candidate], [reference])[0], scores)
-
-
-def test_the_scorer_of_candidates_gives_f1(encoder):
-    scores = f1_scorer(encoder)(TEXTS, TEXTS[::-1])
-    assert scores == bert_scores(encoder, TEXTS, TEXTS[::-1])[:, 2].tolist()
 
 
 def test_the_same_text_scores_one_and_another_less(encoder):

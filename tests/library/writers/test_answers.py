@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.writers.answers import RequestStore, answered, refuse_unanswered
+from homogenization.writers.answers import Author, RequestStore, answered, ask_in_rounds, passed
 from homogenization.writers.requests import Completion, Failure, Request, request_seed
 
 COMPLETION = Completion('{"review": "Ein Früchtchen, 😀 fine."}', "stop", {"total_tokens": 12})
@@ -162,8 +162,44 @@ def test_a_stored_answer_says_what_was_asked(store, writer, tmp_path):
     assert stored["completion"]["usage"] == {"total_tokens": 12}
 
 
-def test_reviews_without_an_answer_are_named_by_reason():
-    refuse_unanswered({}, 3)
-    failures = {"first": Failure("too slow"), "second": Failure("refused"), "third": Failure("too slow")}
-    with pytest.raises(HomogenizationError, match=r"(?s)3 of 9 reviews.*first, third: too slow.*second: refused"):
-        refuse_unanswered(failures, 9)
+@dataclass
+class Judged:
+    """An answer, which passes unless it is refused."""
+
+    text: str
+    refused: frozenset = frozenset()
+
+    @property
+    def reason(self):
+        return "refused" if self.text in self.refused else None
+
+
+def test_what_passes_is_not_asked_about_again(store, writer):
+    author = Author(writer, store, {})
+
+    def requests(task, number):
+        return [request(f"{task}{number}{part}", name=task) for part in "xy"]
+
+    def judge(proposals):
+        return [Judged(one.completion.text, frozenset({"A0X", "A0Y", "B0X"})) for one in proposals]
+
+    judged = ask_in_rounds(author, ["a", "b"], requests, judge, rounds=3, n_reviews=2)
+    assert {
+        task: [(asked.messages[0]["content"], one.text) for asked, one in found] for task, found in judged.items()
+    } == {
+        "a": [("a0x", "A0X"), ("a0y", "A0Y"), ("a1x", "A1X"), ("a1y", "A1Y")],
+        "b": [("b0x", "B0X"), ("b0y", "B0Y")],
+    }
+    assert [one.text for one in passed(judged["b"])] == ["B0Y"]
+
+
+def test_reviews_without_an_answer_are_named_by_reason_after_all_else_is_asked(store, writer):
+    def requests(task, number):
+        return [request("fail" if task in ("a", "c") else f"{task}{number}", name=task)]
+
+    def judge(proposals):
+        return [Judged(one.completion.text, frozenset({"B0"})) for one in proposals]
+
+    with pytest.raises(HomogenizationError, match=r"(?s)2 of 9 reviews got no answer.*- a, c: deaf"):
+        ask_in_rounds(Author(writer, store, {}), ["a", "b", "c"], requests, judge, rounds=3, n_reviews=9)
+    assert sorted(writer.asked) == ["b0", "b1", "fail"]

@@ -15,7 +15,7 @@ from scipy.stats import chisquare
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaModel, TopPLogitsWarper
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.variants.candidates import REVIEW_SCHEMA
+from homogenization.variants.by_review import REVIEW_SCHEMA
 from homogenization.variants.llm_keyphrases import KEY_PHRASES_SCHEMA
 from homogenization.writers.local import _STEP, LocalWriter
 from homogenization.writers.requests import Completion, Failure, Request

@@ -21,7 +21,7 @@ from homogenization.inference.resampling import (
     sign_flip_p,
 )
 from homogenization.inference.robust import INFLUENTIAL
-from homogenization.metrics.catalogue import describe_metric
+from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
 from homogenization.tables.comparisons import too_few_accepted, unchanged_variants
 from homogenization.vocabulary.columns import columns, with_ends
 from homogenization.vocabulary.numbers import significant
@@ -189,7 +189,7 @@ def _row(claim: Claim, model: str | None, evidence: Evidence) -> tuple[dict[str,
     }
     row |= {"n_reviews": 0, "unit": REVIEWS}
     row |= {"verdict": NOT_TESTED, "fragile": False, "q_decides": False, "n_same_first": None, "first_decides": False}
-    row["depends_on_length"] = "metric" in claim and describe_metric(claim["metric"]).depends_on_length
+    row["depends_on_length"] = claim.get("metric") in DEPENDS_ON_LENGTH
     try:
         measurement = measure(claim, model, evidence)
     except UnavailableError as unavailable:

@@ -95,7 +95,7 @@ def curves_page_parameters(study: Study) -> dict[str, Any]:
     are those that the study computes, those of the figures first.
     """
     described = [describe_metric(name) for name in study.tabulated_metrics]
-    return {
+    return claims_page_parameters(study) | {
         "metrics": [
             {
                 "name": metric.name,
@@ -107,8 +107,6 @@ def curves_page_parameters(study: Study) -> dict[str, Any]:
             for metric in described
         ],
         "views": list(dict.fromkeys([*study.figures.views, *study.views])),
-        "models": _labelled(study, study.models),
-        "variants": _labelled(study, study.variants),
         "pairs": [list(pair) for pair in study.contrasted],
         "min_reviews": study.contrasts.min_reviews,
         "margin": study.contrasts.margin,
@@ -117,7 +115,7 @@ def curves_page_parameters(study: Study) -> dict[str, Any]:
 
 
 def claims_page_parameters(study: Study) -> dict[str, list[list[str]]]:
-    """The labels that the table of claims shows (`report.claims_table`)."""
+    """The labels that the table of claims shows (`report.claims_table`), and the other pages too."""
     return {"models": _labelled(study, study.models), "variants": _labelled(study, study.variants)}
 
 

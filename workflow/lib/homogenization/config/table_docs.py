@@ -31,7 +31,7 @@ _PLAN = {
 _FILES = {
     "plan/{model}.parquet": "plan.token_counts.TOKEN_COUNTS_SCHEMA",
     "keyphrases/{shard}.parquet": "variants.schemas.KEYPHRASE_SCHEMA",
-    "variants/{variant}/{shard}.sentences.parquet": "variants.sentence_schemas.SENTENCE_SCHEMA",
+    "variants/{variant}/{shard}.sentences.parquet": "variants.refusals.SENTENCE_SCHEMA",
     "similarity/{variant}/{shard}.parquet": "variants.schemas.SCORE_SCHEMA",
     "fluency/{variant}/{shard}.parquet": "variants.schemas.FLUENCY_SCHEMA",
     f"spectra/{_OF_JOB}.parquet": "measures.spectra.SPECTRA_SCHEMA",

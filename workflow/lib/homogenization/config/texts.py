@@ -326,6 +326,17 @@ place a grammar enforces."""
     prompt: Prompt
     """File of the prompt."""
 
+    @property
+    def module(self) -> str:
+        """Library module of the unit, with a function `make_unit`."""
+        return f"variants.by_{self.unit}"
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Keys of `rewriting` that apply."""
+        own = ("min_moved",) if self.unit == "sentence" else ("min_coverage", "max_distance")
+        return ("candidates", "length_ratio", "min_f1", *own)
+
     def role_of(self, other: Variant) -> str | None:
         """The role of `other`, by the same writer and of the same unit; None if this variant puts phrases to no side.
 

@@ -30,6 +30,8 @@ _CLOSED = re.compile(r"\S*[)\]}]")
 _OPENED_BEHIND_A_WORD = re.compile(rf"(?<=[^\W{NEWER}])[(\[{{](?=\S)")
 # Everything else at a chunk's edge ($, %, #, +) is part of the core and travels with the word
 PUNCTUATION = frozenset(",;:.!?…-–—‐‑()[]{}\"“”„‟«»'’‘‚‹›`´*_")
+#: Brackets and quotes whose marks differ, each opening before it closes
+BRACKETS = ("()", "[]", "{}", "“”", "«»")
 _TITLE_WORDS = ("mr", "mrs", "ms", "dr", "st", "prof", "rev", "gen", "lt", "sgt", "capt", "col", "mt", "messrs", "vs")
 _ABBREVIATIONS = frozenset((*_TITLE_WORDS, "jr", "sr", "vol"))
 _TITLE = re.compile(r"[(\"'“‘]*(?:" + "|".join(_TITLE_WORDS) + r")\.", re.IGNORECASE)

@@ -25,6 +25,7 @@ from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import tokens_left
 from homogenization.interventions.recorded import Recorded, RecordedBlock, on_host
 from homogenization.interventions.schemas import DELIVERED_NUMBERS
+from homogenization.metrics.cosines import inverse, norms
 from homogenization.metrics.differentiable import cosine_anisotropy
 
 
@@ -96,12 +97,11 @@ def added_to(tokens: torch.Tensor, added: torch.Tensor) -> tuple[float, float, f
         token, of rows that are not zero and NaN without any; and dC/dλ at 0 of tokens + λ added. A token of zeros has
         no direction and adds 0 to the sums.
     """
-    lengths, sizes = tokens.norm(dim=1), added.norm(dim=1)
-    inverse = torch.where(lengths > 0, 1 / lengths, 0.0)
-    units = tokens * inverse[:, None]
+    scale, sizes = inverse(norms(tokens)), norms(added)
+    units = tokens * scale[:, None]
     resultant = units.sum(dim=0)
     along, n = added @ resultant, len(tokens)
     there = sizes > 0
-    cosine, length = (along / (sizes * resultant.norm()))[there].mean(), (sizes * inverse)[there].mean()
-    turned = (along - (added * units).sum(dim=1) * (units @ resultant)) * inverse
+    cosine, length = (along / (sizes * norms(resultant)))[there].mean(), (sizes * scale)[there].mean()
+    turned = (along - (added * units).sum(dim=1) * (units @ resultant)) * scale
     return float(cosine), float(length), float(2 * turned.sum() / (n * (n - 1)))

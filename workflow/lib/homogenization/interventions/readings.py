@@ -10,7 +10,7 @@ from homogenization.interventions.cells import AFTER_QUARTER, CENTRED, COSINE, T
 from homogenization.interventions.patterns import quarter
 from homogenization.measures.massive import are_massive
 from homogenization.measures.spectra import singular_values
-from homogenization.metrics.cosines import mean_cosine, norms, unit_rows
+from homogenization.metrics.cosines import mean_cosine, mean_cosine_to_first, norms
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 
@@ -49,7 +49,7 @@ def read(states: Sequence[np.ndarray], massive: Collection[int], metrics: Sequen
         for view in VIEWS if COSINE in metrics else ():
             columns[view, COSINE][layer] = mean_cosine(rows[view])
         if TO_FIRST in metrics:
-            columns[ALL_TOKENS, TO_FIRST][layer] = cosine_to_first(tokens)
+            columns[ALL_TOKENS, TO_FIRST][layer] = mean_cosine_to_first(tokens)
         for view, values in _spectra(tokens, rows, len(left) == len(tokens) - 1).items() if spectral else ():
             spectra[view].append(values)
     for view, of_layers in spectra.items() if spectral else ():
@@ -98,9 +98,3 @@ def _spectra(tokens: np.ndarray, rows: dict[str, np.ndarray], only_first: bool) 
 
 def _alone(rows: np.ndarray) -> np.ndarray:
     return singular_values(rows, ["raw"])["raw"] if len(rows) else np.empty(0)
-
-
-def cosine_to_first(tokens: np.ndarray) -> float:
-    """Mean cosine of the other tokens to the first; NaN for one token."""
-    units = unit_rows(tokens)
-    return float((units[1:] @ units[0]).mean()) if len(tokens) > 1 else np.nan

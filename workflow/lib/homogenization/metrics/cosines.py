@@ -46,8 +46,14 @@ def mean_of_pairs(square: Any, n_directed: Any, n: Any) -> Any:
 def mean_cosine(rows: Rows) -> Any:
     """Mean cosine of all pairs of rows (n, d); a row of zeros has the cosine 0 with the others; NaN for fewer than two.
 
-    The result is a float64 of numpy or a tensor without axes.
+    The result is a float64 of numpy, or a tensor without axes.
     """
     lengths, n = norms(rows), len(rows)
     resultant = (rows / _not_zero(lengths)[:, None]).sum(0)
     return mean_of_pairs(resultant @ resultant, (lengths > 0).sum(), n if n > 1 else np.nan)
+
+
+def mean_cosine_to_first(rows: Rows) -> Any:
+    """Mean cosine of the first of rows (n, d) with each other; NaN for fewer than two. The result is as above."""
+    units = unit_rows(rows)
+    return (units[1:] @ units[0]).mean() if len(rows) > 1 else np.nan

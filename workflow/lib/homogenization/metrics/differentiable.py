@@ -10,7 +10,7 @@ import torch
 from scipy.linalg import eigh
 from torch import Tensor
 
-from homogenization.metrics.cosines import mean_cosine, unit_rows
+from homogenization.metrics.cosines import mean_cosine, mean_cosine_to_first
 from homogenization.metrics.gram import ZERO_SHARE
 
 
@@ -21,8 +21,7 @@ def cosine_anisotropy(rows: Tensor, centred: bool = False) -> Tensor:
 
 def cosine_to_first_token(rows: Tensor, centred: bool = False) -> Tensor:
     """Mean cosine of the first of the rows (n, d), n > 1, with each other."""
-    units = unit_rows(rows)
-    return (units[1:] @ units[0]).mean()
+    return mean_cosine_to_first(rows)
 
 
 def max_explainable_variance(rows: Tensor, centred: bool = False) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from homogenization.claims.findings import LOOKS, Finding
+from homogenization.claims.findings import LOOKS, Finding, grouped
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.figures.style import VERDICTS
 from homogenization.report.depth_curve import depth_curve
@@ -89,26 +89,36 @@ def first_page(
         cleaned: rows of the source, and how many of them cleaning left out.
     """
     labels, comparisons = dict(variants), tables["comparisons"]
-    questions = questions_of(tables, [name for name, _ in models], labels, written, controls)
+    questions = questions_of(tables, [name for name, _ in models], list(labels), controls)
     cells = [cell for question in questions for cell in question.cells.values()]
+
+    def named(variant: str) -> str:
+        return labels.get(variant, variant)
+
     return render(
         template,
         blocks=blocks(questions, models),
         n_models=len(models),
         groups=_groups(questions),
+        labels=labels,
+        written=written,
         legend=_legend({cell.said for cell in cells}),
         looks=VERDICTS,
         marks={mark for cell in cells for mark in cell.marks},
         curve=depth_curve(tables["summary"], models),
         n_texts=n_texts,
         min_texts=min_texts,
-        accepted=_accepted(tables["acceptance"], labels),
-        not_tested=_not_tested(comparisons, labels),
+        accepted={row["variant"]: row for row in tables["acceptance"].iter_rows(named=True)},
+        not_tested=grouped(
+            comparisons.filter(~pl.col("tested")).iter_rows(named=True),
+            lambda row: row["reason"],
+            lambda row: f"{named(row['variant'])} against {named(row['minus'])}",
+        ),
         cleaned=cleaned,
         long_texts=_long_texts(tables["long_texts"], dict(models)),
         claims=Counter(tables["claims"]["verdict"]),
         n_fragile=int(tables["claims"]["fragile"].sum()),
-        uncontrolled=_uncontrolled(questions, comparisons, controls, labels),
+        uncontrolled=[named(name) for name in _uncontrolled(comparisons.filter(minus=ORIGINAL)["variant"], controls)],
         rises=dict.fromkeys(cell.rises for cell in cells if cell.rises),
     )
 
@@ -155,7 +165,7 @@ def _groups(questions: Sequence[Question]) -> dict[str, str]:
     """The headings of the grid, each with what is measured in most questions below it."""
     measured: dict[str, Counter[str]] = {}
     for question in questions:
-        measured.setdefault(question.group, Counter())[question.measured] += 1
+        measured.setdefault(question.topic.group, Counter())[question.measured] += 1
     return {group: words.most_common(1)[0][0] for group, words in measured.items()}
 
 
@@ -165,21 +175,6 @@ def _legend(said: Collection[str]) -> dict[str, str]:
     return {look: listed(there, "or") for look, there in words.items() if there}
 
 
-def _accepted(acceptance: pl.DataFrame, labels: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Of each rewritten variant, how many texts are accepted, and of these changed."""
-    rows = {row["variant"]: row for row in acceptance.iter_rows(named=True)}
-    return [rows[name] | {"label": label} for name, label in labels.items() if name in rows]
-
-
-def _not_tested(comparisons: pl.DataFrame, labels: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Comparisons that are not tested, by their reason: (names of them, reason)."""
-    by_reason: dict[str, list[str]] = {}
-    for row in comparisons.filter(~pl.col("tested")).iter_rows(named=True):
-        pair = " against ".join(labels.get(row[side], row[side]) for side in ("variant", "minus"))
-        by_reason.setdefault(row["reason"], []).append(pair)
-    return [(listed(pairs), reason) for reason, pairs in by_reason.items()]
-
-
 def _long_texts(long_texts: pl.DataFrame, models: Mapping[str, str]) -> list[tuple[str, int, int]]:
     """(model, readings that were cut, readings that were left out) of each model that has any."""
     sums = long_texts.group_by("model").agg(pl.col("n_cut").sum(), pl.col("n_left_out").sum())
@@ -187,14 +182,7 @@ def _long_texts(long_texts: pl.DataFrame, models: Mapping[str, str]) -> list[tup
     return [(label, *found[name]) for name, label in models.items() if any(found.get(name, ()))]
 
 
-def _uncontrolled(
-    questions: Sequence[Question],
-    comparisons: pl.DataFrame,
-    controls: Mapping[str, Mapping[str, str]],
-    labels: Mapping[str, str],
-) -> str:
+def _uncontrolled(compared: Sequence[str], controls: Mapping[str, Mapping[str, str]]) -> list[str]:
     """The variants that are compared with the original alone: no control tells position from rewriting."""
     in_controls = {control for named in controls.values() for control in named.values()}
-    compared = comparisons.filter(minus=ORIGINAL)["variant"].to_list()
-    alone = [labels.get(name, name) for name in compared if name not in controls and name not in in_controls]
-    return listed(alone)
+    return [name for name in compared if name not in controls and name not in in_controls]

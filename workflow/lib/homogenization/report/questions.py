@@ -16,13 +16,11 @@ from homogenization.claims.findings import ATTENTION, OVER_DEPTH, STATED, Findin
 from homogenization.claims.statistic import views_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.metrics.catalogue import describe_metric
-from homogenization.metrics.registry import WITHOUT_FIRST
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 from homogenization.vocabulary.prose import is_decided, sentence
 from homogenization.vocabulary.variants import ORIGINAL
 from homogenization.vocabulary.verdicts import NOT_TESTED, SEEDS, SUPPORTED, UNDECIDED
 
-Labels = Mapping[str, str]
 Controls = Mapping[str, Mapping[str, str]]
 
 DEPTH, TEXTS, FIRST_TOKEN, CAUSES, HARM, TRAINING = GROUPS = (
@@ -30,12 +28,6 @@ DEPTH, TEXTS, FIRST_TOKEN, CAUSES, HARM, TRAINING = GROUPS = (
 )
 # how the reason begins why a claim is about what the study does not have
 _LACKING = ("the study ", "the model does not read ")
-_THAN = {
-    ORIGINAL: "{variant}: more alike than the original?",
-    "edge": "{variant}: more than the same phrases moved inward?",
-    "key": "{variant}: more than other phrases moved alike?",
-    "rewriting": "{variant}: more than a plain rewriting?",
-}
 _RESULT = {"higher": SUPPORTED, "lower": SUPPORTED}  # of a contrast; which of the two, its estimate says
 
 
@@ -60,14 +52,14 @@ class Question:
     """A row of the grid.
 
     Attributes:
-        group: heading that it stands under.
-        text: the question, or the statement that is judged.
+        topic: what it is about.
+        first: its first finding, which has the statement that is judged, and the role of what is subtracted.
         measured: what the number is, in words.
         cells: by model; that of None holds for all.
     """
 
-    group: str
-    text: str
+    topic: Topic
+    first: Finding
     measured: str
     cells: Mapping[str | None, Finding]
 
@@ -75,8 +67,7 @@ class Question:
 def questions_of(
     tables: Mapping[str, pl.DataFrame],
     models: Sequence[str],
-    variants: Labels,
-    written: Collection[str],
+    variants: Sequence[str],
     controls: Controls,
 ) -> list[Question]:
     """The questions of a study in the order of the grid.
@@ -88,8 +79,7 @@ def questions_of(
         tables: `claims`, without rows where the study judges none; `contrasts`, `depth`; and `comparisons`, which says
             which controls are out of balance.
         models: names of the models.
-        variants: label of each variant by its name, in the order of the configuration.
-        written: variants that a language model writes.
+        variants: names of the variants, in the order of the configuration.
         controls: by variant and role, the name of its control (`Study.controls`).
     """
     claimed = findings(tables["claims"].filter(convention="raw").iter_rows(named=True), controls)
@@ -99,18 +89,13 @@ def questions_of(
             asked.setdefault(topic, measured)
     unbalanced = tables["comparisons"].filter(pl.col("imbalance").fill_null("") != "").select("variant", "minus").rows()
     in_controls = {control for named in controls.values() for control in named.values()}
-    order = list(variants)
     questions = []
     for topic, found in asked.items():
         if topic.group in (TEXTS, FIRST_TOKEN) and topic.minus == ORIGINAL and topic.variant in in_controls:
             continue  # what a control does beside the original is no question of its own
-        place = order.index(topic.variant) if topic.variant in order else -1
-        question = Question(
-            topic.group,
-            _in_words(topic, found[0], variants, written),
-            _measured(_primary(found)),
-            _cells(found, models, (topic.variant, topic.minus) in unbalanced),
-        )
+        place = variants.index(topic.variant) if topic.variant in variants else -1
+        cells = _cells(found, models, (topic.variant, topic.minus) in unbalanced)
+        question = Question(topic, found[0], _measured(_primary(found)), cells)
         questions.append(((GROUPS.index(topic.group), found[0].rank, place), question))
     return [question for _, question in sorted(questions, key=lambda placed: placed[0])]
 
@@ -142,25 +127,6 @@ def _topic(finding: Finding) -> Topic | None:
         view = finding.other_view
         return Topic(FIRST_TOKEN if view else TEXTS, finding.variant, finding.minus, view)
     return Topic(CAUSES, what=finding.measured.removesuffix(f" {finding.where}"))
-
-
-def _in_words(topic: Topic, first: Finding, variants: Labels, written: Collection[str]) -> str:
-    group, variant, minus, what = topic
-    if group == DEPTH:
-        return "Do tokens grow more alike with depth?"
-    if group not in (TEXTS, FIRST_TOKEN):
-        return first.statement.rstrip(".")
-    name, other = (sentence(variants.get(each, each)) for each in (variant, minus))
-    if variant in written and variants.get(variant) == variant:  # a label says it
-        name += ", by a language model"
-    if variant in written and minus not in (ORIGINAL, *written) and variants.get(minus) == minus:
-        other += ", by rule"
-    if what == ATTENTION:
-        return f"{name}: more attention on it than in {'the original' if minus == ORIGINAL else other}?"
-    text = _THAN.get(first.role, "{variant}: more than {minus}?").format(variant=name, minus=other)
-    if not what:
-        return text
-    return f"{text.removesuffix('?')}, {'without it' if what == WITHOUT_FIRST else what.replace('_', ' ')}?"
 
 
 def _measured(finding: Finding) -> str:

@@ -7,10 +7,10 @@ import polars as pl
 
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_or_empty
-from homogenization.statistics.mechanism_in_words import MECHANISM_SCHEMA, of_first_token
-from homogenization.statistics.predictions_in_words import PREDICTIONS_SCHEMA, of_variants
+from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.prose import write
+from homogenization.vocabulary.variants import ORIGINAL
 
 #: A row for each model with slopes: the answer under *Causes* on the first page of the report.
 CAUSES_SCHEMA = {
@@ -20,6 +20,11 @@ CAUSES_SCHEMA = {
     "answer": pl.String,
 }
 SCHEMAS = (CAUSES_SCHEMA,)
+_ANSWERED = {  # metric and view of the dial -> as a sentence names them
+    ("cosine_anisotropy", "all_tokens"): "the cosine anisotropy of all tokens",
+    ("cosine_anisotropy", "without_first"): "the cosine anisotropy without the first token",
+    ("normalized_effective_rank", "centred"): "the normalised effective rank of the centred tokens",
+}
 
 
 def causes_table(mechanism: pl.DataFrame, predictions: pl.DataFrame, models: Sequence[str], words: str) -> pl.DataFrame:
@@ -35,10 +40,31 @@ def causes_table(mechanism: pl.DataFrame, predictions: pl.DataFrame, models: Seq
         words: the template of an answer.
     """
     answers = [
-        write(words, predictions=of_variants(predictions, model), delivered=of_first_token(mechanism, model))
+        write(words, predictions=_of_variants(predictions, model), delivered=_of_first_token(mechanism, model))
         for model in models
     ]
     return pl.DataFrame({"model": list(models), "answer": answers}, schema=CAUSES_SCHEMA)
+
+
+def _of_variants(predictions: pl.DataFrame, model: str) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Each variant of a model, with the rows of the metrics of `_ANSWERED`, labelled; none without such a row."""
+    variants = []
+    for (variant,), rows in predictions.filter(model=model).group_by("variant", maintain_order=True):
+        by_cell = {(row["metric"], row["view"]): row for row in rows.iter_rows(named=True)}
+        if clauses := [{**by_cell[cell], "label": label} for cell, label in _ANSWERED.items() if cell in by_cell]:
+            variants.append((variant, clauses))
+    return variants
+
+
+def _of_first_token(mechanism: pl.DataFrame, model: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """The rows on what the first token delivers in a model, by predictor and by where slopes are measured.
+
+    They are those of the originals; there are none where no slope of `first` was asked for.
+    """
+    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in mechanism.filter(model=model, variant=ORIGINAL, pattern="first").iter_rows(named=True):
+        rows.setdefault(row["predictor"], {})[row["measured"]] = row
+    return rows
 
 
 def tabulate(inputs: Any, models: Sequence[str], words: str) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from homogenization.inference.doses import too_few
 from homogenization.inference.resampling import bootstrap_weights, mean_interval, means, resampled, weighted_means
 from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA
 from homogenization.run.parquet import read_table
-from homogenization.statistics.mechanism_in_words import ENDS, MEASURED, MECHANISM_SCHEMA, PREDICTORS, RUN
+from homogenization.statistics.schemas import MECHANISM_SCHEMA
 from homogenization.tables.over_reviews import keep_accepted
 from homogenization.vocabulary.columns import columns, condition_columns, with_ends
 
@@ -34,6 +34,10 @@ DELIVERED_MEANS_SCHEMA = {
     **condition_columns("reason"),
 }
 SCHEMAS = DELIVERED_MEANS_SCHEMA, MECHANISM_SCHEMA
+PREDICTORS = ("cosine", "predicted")
+MEASURED = ("after_block", "at_output")
+RUN = ("model", "variant", "pattern")
+ENDS = ("", "_low", "_high")
 _TESTED = tuple(f"{name}{end}" for name in ("agreement", "rank_correlation") for end in ENDS)
 
 

@@ -16,7 +16,7 @@ from homogenization.inference.resampling import mean_interval, means
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.parquet import read_table
-from homogenization.statistics.predictions_in_words import INTERVALS, NUMBERS, PREDICTIONS_SCHEMA
+from homogenization.statistics.schemas import PREDICTIONS_SCHEMA
 from homogenization.tables.comparisons import too_few_of_all
 from homogenization.tables.over_reviews import keep_accepted
 from homogenization.vocabulary.points import RESIDUAL_STREAM
@@ -35,6 +35,8 @@ _UNIFORM = "uniform"  # what the dictionary leaves to content
 _LEAST_CONTENT = 0.05  # share of the attention below which content is too little to divide by
 _SPECTRAL_VIEWS = {"all_tokens": "raw", "without_first": "raw_without_first", "centred": "centred"}
 SCHEMAS = (PREDICTIONS_SCHEMA,)
+NUMBERS = ("predicted", "measured", "unexplained")
+INTERVALS = tuple(f"{name}{end}" for name in NUMBERS for end in ("", "_low", "_high"))
 
 
 def doses(positional: pl.DataFrame, model: str, variant: str) -> pl.DataFrame:

@@ -8,12 +8,9 @@ import polars as pl
 
 from homogenization.corpus.sentences import words
 from homogenization.run.parquet import read_table, read_tables
-from homogenization.variants.refusals import JUDGEMENT_SCHEMA, REASONS
-from homogenization.variants.sentence_schemas import OUTCOMES, SENTENCE_REASONS, SENTENCE_SCHEMA
+from homogenization.variants.refusals import JUDGEMENT_SCHEMA, OUTCOMES, REASONS, SENTENCE_SCHEMA
 from homogenization.vocabulary.columns import columns
 
-# of reviews and of sentences, in the order of the checks
-ALL_REASONS = (*REASONS[:-1], *(reason for reason in SENTENCE_REASONS if reason not in REASONS), REASONS[-1])
 #: A row for each candidate of a language model, in the order of the requests. It exists if a language model rewrites a
 #: variant. The texts are in `variants/{variant}/{shard}.candidates.parquet`.
 CANDIDATES_SCHEMA = {
@@ -44,7 +41,7 @@ REWRITING_SCHEMA = {
     #: of the sentence, or with two; `position`: beyond `rewriting.max_distance`, or elsewhere in the sentence;
     #: `restated`: that say the phrase in other words too; `names`, `numbers`, `negations`: that lack a name of the
     #: sentence, or have other numbers, or another number of negations; `similarity`: below `rewriting.min_f1`
-    **dict.fromkeys(ALL_REASONS, pl.Int64),
+    **dict.fromkeys(REASONS, pl.Int64),
     "median_words_rewritten": pl.Float64,  #: median words of the reviews that were rewritten
     "median_words_rejected": pl.Float64,  #: median words of the other reviews
 }
@@ -55,7 +52,7 @@ def candidates_table(judged: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Every candidate of every variant with its judgement: the table `candidates` (`CANDIDATES_SCHEMA`).
 
     Args:
-        judged: Candidates from `rewrite_with_llm` and `rewrite_sentences`; their texts are left out.
+        judged: Candidates from `rewrite_with_llm`; their texts are left out.
     """
     tables = pl.concat([pl.DataFrame(schema=CANDIDATES_SCHEMA), *judged], how="diagonal_relaxed")
     return tables.select(*CANDIDATES_SCHEMA).cast(CANDIDATES_SCHEMA)
@@ -102,12 +99,12 @@ def rewriting_table(
         *((pl.col("outcome") == outcome).sum().alias(f"n_{outcome}") for outcome in OUTCOMES),
     )
     of_candidates = candidates.group_by("variant").agg(
-        pl.len().alias("n_candidates"), *((pl.col("reason") == reason).sum().alias(reason) for reason in ALL_REASONS)
+        pl.len().alias("n_candidates"), *((pl.col("reason") == reason).sum().alias(reason) for reason in REASONS)
     )
     joined = of_reviews.join(of_sentences, on="variant", how="left", maintain_order="left").join(
         of_candidates, on="variant", how="left", maintain_order="left"
     )
-    counted = joined.with_columns(pl.col("n_candidates", *ALL_REASONS).fill_null(0))
+    counted = joined.with_columns(pl.col("n_candidates", *REASONS).fill_null(0))
     return counted.select(*REWRITING_SCHEMA).cast(REWRITING_SCHEMA)
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Literal
 
-from homogenization.corpus.sentences import Chunk, chunks, folded, is_stop_word, sentence_spans
+from homogenization.corpus.sentences import BRACKETS, Chunk, chunks, folded, is_stop_word, sentence_spans
 
-BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "„": "“", "‘": "’"}
+_CLOSERS = {**dict(BRACKETS), "„": "“", "‘": "’"}
 # Each of these opens and closes; its side of the word decides which
 EVEN = frozenset("\"'’”´`*_")
-ENCLOSING = frozenset(BRACKETS) | frozenset(BRACKETS.values()) | EVEN
+ENCLOSING = frozenset(_CLOSERS) | frozenset(_CLOSERS.values()) | EVEN
 OPENING_QUOTES = frozenset("\"'“‘„«*_")
 APOSTROPHES = frozenset("'’‘´`")
 STOPS = frozenset(",;:.!?…")
@@ -94,7 +94,7 @@ def _marks(punctuation: str, side: Literal["open", "close"]) -> Iterator[Atom]:
             if character in EVEN:
                 yield Atom(character, side)
             else:
-                yield Atom(character, "open" if character in BRACKETS else "close")
+                yield Atom(character, "open" if character in _CLOSERS else "close")
 
 
 def _paired(atoms: list[Atom]) -> list[Atom]:
@@ -121,7 +121,7 @@ def _paired(atoms: list[Atom]) -> list[Atom]:
 
 
 def _belong(opener: str, closer: str) -> bool:
-    return BRACKETS.get(opener) == closer or (opener == closer and opener in EVEN)
+    return _CLOSERS.get(opener) == closer or (opener == closer and opener in EVEN)
 
 
 def _with_apostrophes(atoms: list[Atom]) -> list[Atom]:

@@ -1,48 +1,34 @@
-"""Judging of candidates: a text that a language model offers for a review passes, or is refused for a reason."""
+"""Candidates: texts that a language model offers for a review or a sentence, which pass or are refused for a reason."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+import numpy as np
 
-from homogenization.corpus.cleaning import clean_text
-from homogenization.corpus.sentences import words
-from homogenization.run.errors import HomogenizationError
-from homogenization.variants.phrases import Phrase, Placement
-from homogenization.variants.search import find_again
-from homogenization.writers.requests import Completion
+from homogenization.variants.phrases import Placement
 
-REVIEW_SCHEMA = {
-    "type": "object",
-    "properties": {"review": {"type": "string"}},
-    "required": ["review"],
-    "additionalProperties": False,
-}
-
-
-class _Answer(BaseModel):
-    """The answer that `REVIEW_SCHEMA` describes."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    review: str
+# (candidates, their originals) -> BERTScore of each, (candidates, 3): precision, recall, F1
+Score = Callable[[list[str], list[str]], np.ndarray]
+# text -> its loss per word in nats, without other text before it
+LossPerWord = Callable[[str], float]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A text offered for a review, its measurements, and the reason for a refusal.
+    """A text offered for an original, a review or one of its sentences; its measurements; the reason for a refusal.
 
     Attributes:
-        text: Offered text, cleaned like the corpus; None if the answer could not be read.
+        text: Offered text; None if the answer could not be read.
         reason: First of `REASONS` that applies; None if the candidate passed.
         finish_reason: `finish_reason` of the completion.
-        coverage: Share of the review's distinct key phrases that the text contains; 1 for a review without any.
+        coverage: Share of the review's distinct key phrases that the text contains; 1 for a review without any; None
+            for a sentence.
         distance: Mean distance of the phrases found from the requested side of their sentence, from 0 to 1; None if
-            no side is requested, or no phrase found has a position.
-        length_ratio: Number of words of the text over that of the review.
-        scores: BERTScore against the review: precision, recall and F1; None if it was not computed.
-        placements: Placements of the phrases found, from `find_again`.
+            no side is requested, no phrase found has a position, or for a sentence.
+        length_ratio: Number of words of the text over that of the original.
+        scores: BERTScore against the original: precision, recall and F1; None if it was not computed.
+        loss_per_word: Loss of the text in nats; None if it was not computed.
+        placements: Placements of the phrases found in a review.
     """
 
     text: str | None
@@ -52,101 +38,51 @@ class Candidate:
     distance: float | None = None
     length_ratio: float | None = None
     scores: tuple[float, float, float] | None = None
+    loss_per_word: float | None = None
     placements: tuple[Placement, ...] = ()
 
     @property
     def f1(self) -> float | None:
-        """BERTScore F1 against the review; None if it was not computed."""
+        """BERTScore F1 against the original; None if it was not computed."""
         return None if self.scores is None else self.scores[2]
 
 
-# distance of a position from each of `SIDES`
-DISTANCES: dict[str, Callable[[float], float]] = {"front": lambda place: place, "end": lambda place: 1 - place}
-
-# Conditions on a candidate, in the order of `REASONS`: (candidate, review, `rewriting` of the configuration) -> passed
-FILTERS: dict[str, Callable[[Candidate, str, Mapping[str, Any]], bool]] = {
-    "identical": lambda candidate, review, limits: words(candidate.text) != words(review),
-    "length": lambda candidate, review, limits: (
-        limits["length_ratio"][0] <= candidate.length_ratio <= limits["length_ratio"][1]
-    ),
-    "coverage": lambda candidate, review, limits: candidate.coverage >= limits["min_coverage"],
-    "position": lambda candidate, review, limits: (
-        candidate.distance is None or candidate.distance <= limits["max_distance"]
-    ),
-    "similarity": lambda candidate, review, limits: candidate.f1 is None or candidate.f1 >= limits["min_f1"],
-}
+def first_failed(checks: Mapping[str, bool]) -> str | None:
+    """The reason for a refusal: the first check that failed; None if all hold."""
+    return next((name for name, holds in checks.items() if not holds), None)
 
 
-def judge(
-    completion: Completion, review: str, phrases: Sequence[Phrase], position: str | None, limits: Mapping[str, Any]
+def with_scores(
+    candidate: Candidate, scores: Sequence[float] | None, loss_per_word: float | None, min_f1: float | None
 ) -> Candidate:
-    """Judge a completion by all filters except similarity, which `judge_similarity` adds.
+    """Add precision, recall and F1, and the loss, to a candidate that passed the other filters; judge it by F1."""
+    triple = None if scores is None else tuple(map(float, scores))
+    measured = replace(candidate, scores=triple, loss_per_word=loss_per_word)
+    is_unlike = min_f1 is not None and measured.f1 is not None and not measured.f1 >= min_f1
+    return replace(measured, reason="similarity" if is_unlike else None)
+
+
+def scored(
+    candidates: Sequence[Candidate],
+    originals: Sequence[str],
+    score: Score | None,
+    loss_per_word: LossPerWord | None,
+    min_f1: float | None,
+) -> list[Candidate]:
+    """The candidates; those that passed all other filters are measured against their originals, and judged by F1.
 
     Args:
-        completion: The answer of a language model, which should satisfy `REVIEW_SCHEMA`.
-        review: The cleaned review.
-        phrases: Its key phrases in reading order, without overlaps.
-        position: "front", "end", or None where the phrases may stand anywhere.
-        limits: Limits of the filters: length_ratio (smallest and largest), min_coverage, max_distance.
-
-    Raises:
-        HomogenizationError: the position is unknown.
+        candidates: Candidates without scores.
+        originals: What each is offered for.
+        score: Scorer of similarity; None: it is not measured.
+        loss_per_word: Loss of a text; None: it is not measured.
+        min_f1: Least F1; None: every candidate passes.
     """
-    if position is not None and position not in DISTANCES:
-        raise HomogenizationError(
-            f"rewriting: no distance from position '{position}' is known. Allowed: {', '.join(DISTANCES)}, or null."
-        )
-    try:
-        text = clean_text(_Answer.model_validate_json(completion.text).review)
-    except ValidationError:
-        text = None
-    # most truncated answers are malformed too, and their length is what the user can change
-    if completion.finish_reason == "length":
-        return Candidate(text, "truncated", completion.finish_reason)
-    if text is None:
-        return Candidate(None, "malformed", completion.finish_reason)
-    if not words(text):
-        return Candidate(text, "empty", completion.finish_reason)
-    placements = find_again(review, phrases, text)
-    measured = Candidate(
-        text,
-        None,
-        completion.finish_reason,
-        coverage=_coverage(phrases, placements),
-        distance=None if position is None else _distance(placements, DISTANCES[position]),
-        length_ratio=len(words(text)) / len(words(review)),
-        placements=tuple(placements),
-    )
-    return _first_refusal(measured, review, limits)
-
-
-def judge_similarity(
-    candidate: Candidate, review: str, scores: Sequence[float], limits: Mapping[str, Any]
-) -> Candidate:
-    """Add the BERTScore to a candidate that passed the other filters, and judge it by F1.
-
-    Args:
-        candidate: The candidate.
-        review: The cleaned review.
-        scores: Precision, recall and F1.
-        limits: As for `judge`, with min_f1.
-    """
-    precision, recall, f1 = map(float, scores)
-    return _first_refusal(replace(candidate, scores=(precision, recall, f1)), review, limits)
-
-
-def _first_refusal(candidate: Candidate, review: str, limits: Mapping[str, Any]) -> Candidate:
-    reasons = (name for name, passes in FILTERS.items() if not passes(candidate, review, limits))
-    return replace(candidate, reason=next(reasons, None))
-
-
-def _coverage(phrases: Sequence[Phrase], placements: Sequence[Placement]) -> float:
-    """The share of distinct phrases that were found."""
-    distinct = {phrase.term for phrase in phrases}
-    return len({placement.phrase for placement in placements}) / len(distinct) if distinct else 1.0
-
-
-def _distance(placements: Sequence[Placement], distance: Callable[[float], float]) -> float | None:
-    """The mean distance of the placements that have a position; None if each phrase is a whole sentence."""
-    distances = [distance(placement.position) for placement in placements if placement.position is not None]
-    return sum(distances) / len(distances) if distances else None
+    passed = [number for number, candidate in enumerate(candidates) if candidate.reason is None]
+    texts = [candidates[number].text for number in passed]
+    scores = score(texts, [originals[number] for number in passed]) if score else [None] * len(passed)
+    losses = {text: loss_per_word(text) for text in texts} if loss_per_word else {}
+    found = list(candidates)
+    for number, text, row in zip(passed, texts, scores, strict=True):
+        found[number] = with_scores(candidates[number], row, losses.get(text), min_f1)
+    return found

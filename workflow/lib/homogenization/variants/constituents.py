@@ -8,8 +8,17 @@ from itertools import chain, groupby
 
 import polars as pl
 
-from homogenization.corpus.sentences import Chunk, chunks, folded, is_parsed, is_stop_word, sentence_spans, word_spans
-from homogenization.variants.phrases import Phrase
+from homogenization.corpus.sentences import (
+    BRACKETS,
+    Chunk,
+    chunks,
+    folded,
+    is_parsed,
+    is_stop_word,
+    sentence_spans,
+    word_spans,
+)
+from homogenization.variants.phrases import Phrase, overlap, term_of
 
 # the longest constituent that moves as one, in words
 MOST_WORDS = 6
@@ -20,7 +29,7 @@ _BOUND = frozenset(
     ("acl", "amod", "aux", "auxpass", "case", "cc", "compound", "dep", "det", "expl", "intj", "mark", "meta", "neg")
 ) | {"nmod", "nummod", "pcomp", "pobj", "poss", "preconj", "predet", "prt", "punct", "quantmod", "relcl", "ROOT"}
 _LIST_NUMBER = re.compile(r"\(?\d{1,2}[.)]")
-_OPEN, _CLOSE = "([{“«", ")]}”»"
+_CLOSERS = dict(BRACKETS)
 
 
 @dataclass(frozen=True)
@@ -108,7 +117,7 @@ class Sentence:
         if not _closed(self.text[start:end]):
             return None
         spans = word_spans(self.text, start, end)
-        return Phrase(" ".join(folded(self.text[slice(*word)]) for word in spans), self.number, spans[0][0], end)
+        return Phrase(term_of(self.text[start:end]), self.number, spans[0][0], end)
 
     def _clings(self, token: Token) -> bool:
         """Whether a token is the rest of a contraction, which the word takes along: 's, n't."""
@@ -147,7 +156,7 @@ class Sentence:
 
     def _is_literal(self, phrase: Phrase) -> bool:
         """Whether the phrase is whole words between spaces, without punctuation inside and stop words at its edges."""
-        inside = [chunk for chunk in self.chunks if chunk.start < phrase.end and phrase.start < chunk.end]
+        inside = [chunk for chunk in self.chunks if overlap(chunk, phrase)]
         edges = (phrase.term.split()[0], phrase.term.split()[-1])
         return (
             all(chunk.n_words == 1 for chunk in inside)
@@ -221,9 +230,9 @@ def _closed(text: str) -> bool:
     """Whether every bracket and quote of `text` has its counterpart there."""
     waiting = []
     for character in text:
-        if character in _OPEN:
-            waiting.append(character)
-        elif character in _CLOSE and (not waiting or _OPEN.index(waiting.pop()) != _CLOSE.index(character)):
+        if character in _CLOSERS:
+            waiting.append(_CLOSERS[character])
+        elif character in _CLOSERS.values() and (not waiting or waiting.pop() != character):
             return False
     return not waiting and text.count('"') % 2 == 0
 

@@ -63,6 +63,10 @@ class Reader:
             first += self.context // 2
         return torch.cat(losses).double().cpu().numpy() if losses else np.empty(0)
 
+    def loss_per_word(self, text: str) -> float:
+        """The losses of a text, summed, over its number of words, in nats."""
+        return float(self.token_losses(text).sum() / len(words(text)))
+
 
 def load_reader(entry: Mapping[str, Any], gpus: int = 1) -> Reader:
     """Load the language model of the section `fluency`: only safetensors, each compared with its digest.

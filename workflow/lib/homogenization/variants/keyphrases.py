@@ -9,7 +9,7 @@ import polars as pl
 
 from homogenization.corpus.sentences import chunks, folded, is_stop_word, sentence_spans, word_spans
 from homogenization.variants.constituents import Sentence, parsed_sentences
-from homogenization.variants.phrases import Phrase
+from homogenization.variants.phrases import Phrase, term_of
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
 from homogenization.vocabulary.changes import LEAST_SHARE, MORE_CHANGE
 
@@ -39,8 +39,7 @@ def candidates(text: str, ngram_range: tuple[int, int]) -> list[Phrase]:
                     final_start, final_end = word_spans(text, parts[last].core_start, parts[last].core_end)[0]
                     edges = (text[start:end], text[final_start:final_end])
                     if not any(is_stop_word(folded(word)) for word in edges):
-                        inner = [folded(text[slice(*word)]) for word in word_spans(text, start, final_end)]
-                        phrases.append(Phrase(" ".join(inner), sentence, start, final_end))
+                        phrases.append(Phrase(term_of(text[start:final_end]), sentence, start, final_end))
                 if not parts[last].is_open_behind:
                     break
     return phrases

@@ -2,18 +2,17 @@
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from homogenization.corpus.sentences import words
 from homogenization.variants.keyphrases import Scorer, candidates, key_phrases, keyphrase_table
-from homogenization.variants.phrases import Phrase
-from homogenization.writers.answers import RequestStore, answered, refuse_unanswered
+from homogenization.variants.phrases import Phrase, term_of
+from homogenization.writers.answers import Author, Proposal, ask_in_rounds, passed
 from homogenization.writers.prompts import render
-from homogenization.writers.requests import Completion, Failure, Request, Writer
+from homogenization.writers.requests import Completion, Request
 
 logger = logging.getLogger(__name__)
 
@@ -33,11 +32,23 @@ class _Answer(BaseModel):
     key_phrases: list[str]
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """What an answer lists (None: it is malformed), how many of these are not literal, and which are used."""
+
+    listed: list[str] | None
+    n_dropped: int
+    phrases: list[tuple[Phrase, float]]
+
+    @property
+    def reason(self) -> str | None:
+        """Why the model is asked again."""
+        return None if self.phrases else "no phrase"
+
+
 def extract_keyphrases_with_llm(
     reviews: pl.DataFrame,
-    writer: Writer,
-    store: RequestStore,
-    prompt: Mapping[str, Any],
+    author: Author,
     max_phrases: int,
     ngram_range: tuple[int, int],
     n_candidates: int,
@@ -49,9 +60,7 @@ def extract_keyphrases_with_llm(
 
     Args:
         reviews: Columns review_id, text.
-        writer: Language model that chooses the phrases.
-        store: Store of the answers.
-        prompt: Prompt from `load_prompt`; $review and $max_phrases have values.
+        author: Language model that chooses the phrases; $review and $max_phrases of its prompt have values.
         max_phrases: Largest number of distinct phrases of a review.
         ngram_range: Smallest and largest number of words of a phrase.
         n_candidates: Largest number of requests for a review.
@@ -65,33 +74,34 @@ def extract_keyphrases_with_llm(
             can succeed.
     """
     texts = dict(reviews.select("review_id", "text").iter_rows())
-    keyphrases: dict[str, list[tuple[Phrase, float]]] = {name: [] for name in texts}
-    failures: dict[str, Failure] = {}
-    n_listed = n_dropped = n_malformed = 0
-    waiting = list(texts)
-    for number in range(n_candidates):
-        requests = [_request(prompt, name, texts[name], max_phrases, number) for name in waiting]
-        for name, answer in zip(waiting, answered(store, writer, requests), strict=True):
-            if isinstance(answer, Failure):
-                failures[name] = answer
-                continue
-            phrases = _listed(answer)
-            n_malformed += phrases is None
-            literal = candidates(texts[name], ngram_range)
-            terms = {phrase.term for phrase in literal}
-            n_listed += len(phrases or [])
-            n_dropped += sum(_term(phrase) not in terms for phrase in phrases or [])
-            keyphrases[name] = key_phrases(texts[name], literal, ranked_scorer(phrases or []), max_phrases)
-        waiting = [name for name in waiting if not keyphrases[name] and name not in failures]
-    refuse_unanswered(failures, len(texts))
+
+    def requests(name: str, number: int) -> Iterator[Request]:
+        messages = render(author.prompt, review=texts[name], max_phrases=max_phrases)
+        yield Request(name, messages, KEY_PHRASES_SCHEMA, number)
+
+    def chosen(proposal: Proposal) -> _Choice:
+        text, listed = texts[proposal.task], _listed(proposal.completion)
+        literal = candidates(text, ngram_range)
+        terms = {phrase.term for phrase in literal}
+        n_dropped = sum(term_of(phrase) not in terms for phrase in listed or [])
+        return _Choice(listed, n_dropped, key_phrases(text, literal, ranked_scorer(listed or []), max_phrases))
+
+    judged = ask_in_rounds(
+        author, texts, requests, lambda proposals: [*map(chosen, proposals)], rounds=n_candidates, n_reviews=len(texts)
+    )
+    choices = [choice for of_review in judged.values() for _, choice in of_review]
     logger.info(
         "%d of %d phrases were dropped: no literal candidates of their review; %d answers were malformed",
-        n_dropped,
-        n_listed,
-        n_malformed,
+        sum(choice.n_dropped for choice in choices),
+        sum(len(choice.listed or []) for choice in choices),
+        sum(choice.listed is None for choice in choices),
     )
-    for name in waiting:
-        logger.warning("review %s: no key phrase in %d answers; it goes on without any", name, n_candidates)
+    keyphrases = {
+        name: [pair for choice in passed(of_review) for pair in choice.phrases] for name, of_review in judged.items()
+    }
+    for name, phrases in keyphrases.items():
+        if not phrases:
+            logger.warning("review %s: no key phrase in %d answers; it goes on without any", name, n_candidates)
     return keyphrase_table(keyphrases)
 
 
@@ -99,17 +109,12 @@ def ranked_scorer(phrases: Sequence[str]) -> Scorer:
     """A scorer by rank in a list, best first; terms that are not in the list get no score."""
     ranks: dict[str, int] = {}
     for phrase in phrases:
-        ranks.setdefault(_term(phrase), len(ranks))
+        ranks.setdefault(term_of(phrase), len(ranks))
 
     def score(text: str, terms: Counter[str]) -> dict[str, float]:
         return {term: 1 / (1 + rank) for term, rank in ranks.items() if term in terms}
 
     return score
-
-
-def _request(prompt: Mapping[str, Any], name: str, text: str, max_phrases: int, number: int) -> Request:
-    messages = render(prompt, review=text, max_phrases=max_phrases)
-    return Request(name, messages, KEY_PHRASES_SCHEMA, number)
 
 
 def _listed(answer: Completion) -> list[str] | None:
@@ -118,8 +123,3 @@ def _listed(answer: Completion) -> list[str] | None:
         return _Answer.model_validate_json(answer.text).key_phrases
     except ValidationError:
         return None
-
-
-def _term(phrase: str) -> str:
-    """The folded words of a phrase, as in `Phrase.term`."""
-    return " ".join(words(phrase))

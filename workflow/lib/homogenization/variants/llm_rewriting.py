@@ -1,177 +1,168 @@
-"""Variants of a review by a language model, which writes candidates until one passes the filters."""
+"""Variants of a review by a language model, which writes candidates of a unit until enough of them pass the filters."""
 
 import logging
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
-import numpy as np
 import polars as pl
 
-from homogenization.variants.candidates import REVIEW_SCHEMA, Candidate, judge, judge_similarity
-from homogenization.variants.phrases import Phrase, phrases_by_review
-from homogenization.variants.refusals import CANDIDATE_SCHEMA
-from homogenization.variants.schemas import SCORE_SCHEMA, VARIANT_SCHEMA
-from homogenization.writers.answers import RequestStore, answered, refuse_unanswered
-from homogenization.writers.prompts import render
-from homogenization.writers.requests import Failure, Request, Writer
+from homogenization.variants.candidates import Candidate, LossPerWord, Score, scored
+from homogenization.variants.phrases import Placement, variant_table
+from homogenization.writers.answers import Author, Proposal, ask_in_rounds, passed
+from homogenization.writers.requests import Request
 
 logger = logging.getLogger(__name__)
 
-# (candidates, their originals) -> BERTScore of each, (candidates, 3): precision, recall, F1
-Score = Callable[[list[str], list[str]], np.ndarray]
+# review_id, text and placements of a review that is rewritten
+Rewritten = tuple[str, str, Sequence[Placement]]
 
 
 @dataclass(frozen=True)
-class Review:
-    """A review with its key phrases in reading order."""
+class Shard:
+    """The reviews of a shard.
+
+    Attributes:
+        reviews: Columns review_id, text, label.
+        keyphrases: Columns of `KEYPHRASE_SCHEMA`, in reading order, as `extract_keyphrases` gives.
+        parse: Columns of `PARSE_SCHEMA`; None where whole reviews are rewritten.
+    """
+
+    reviews: pl.DataFrame
+    keyphrases: pl.DataFrame
+    parse: pl.DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a language model is to write, and what passes.
+
+    Attributes:
+        variant: Name of the variant.
+        author: Who writes it, by which prompt.
+        position: Where the key phrases of each sentence have to go; None if they may stand anywhere.
+        filters: Limits of the filters, the section `rewriting` of the configuration: candidates (largest number of
+            requests about a unit), length_ratio (smallest and largest), min_f1 (or None); and those of the unit.
+    """
+
+    variant: str
+    author: Author
+    position: str | None
+    filters: Mapping[str, Any]
+
+
+class Task(Protocol):
+    """What is rewritten at a time; it has a hash.
+
+    Attributes:
+        name: The review_id.
+        sentence: Number of the sentence; None for a whole review.
+        text: The text.
+    """
 
     name: str
+    sentence: int | None
     text: str
-    label: str | None
-    phrases: tuple[Phrase, ...]
 
 
-def rewrite_with_llm(
-    reviews: pl.DataFrame,
-    keyphrases: pl.DataFrame,
-    variant: str,
-    writer: Writer,
-    store: RequestStore,
-    prompt: Mapping[str, Any],
-    position: str | None,
-    filters: Mapping[str, Any],
-    score: Score | None,
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Write one variant of each review.
+class Unit(ABC):
+    """The unit of a rewriting: what is asked for at a time, and how its candidates are judged and put together.
 
-    In each round, the writer gets a request for the next candidate of each review that has no passing one yet. The
-    first candidate that passes is taken.
+    Attributes:
+        tasks: Every review, or sentence, to rewrite.
+        rounds: How often a task is asked about at most, while none of its candidates passes.
+        schema: Columns of the table of candidates.
+        loss_per_word: Loss of a text in nats, which is measured where it is not None.
+    """
+
+    tasks: Sequence[Task]
+    rounds: int
+    schema: ClassVar[Mapping[str, Any]]
+    loss_per_word: LossPerWord | None = None
+
+    def __init__(self, shard: Shard, assignment: Assignment):
+        self.shard, self.assignment = shard, assignment
+
+    @abstractmethod
+    def requests(self, task: Task, number: int) -> Iterator[Request]:
+        """The requests about a task in a round."""
+
+    @abstractmethod
+    def judged(self, proposal: Proposal) -> Candidate:
+        """The candidate in an answer, judged by all filters but similarity."""
+
+    @abstractmethod
+    def best(self, candidates: Sequence[Candidate]) -> Candidate:
+        """The one to take of a task's candidates that passed, at least one."""
+
+    @abstractmethod
+    def put_together(
+        self, judged: Mapping[Task, Sequence[Candidate]], taken: Mapping[Task, Candidate]
+    ) -> tuple[list[Rewritten], dict[str, pl.DataFrame]]:
+        """The reviews that are rewritten, in the order of the shard, and tables of this unit alone, by name.
+
+        Args:
+            judged: All candidates of each task.
+            taken: The candidate of each task that has one that passed.
+        """
+
+
+def rewrite_with_llm(unit: Unit, score: Score | None) -> dict[str, pl.DataFrame]:
+    """Write one variant of each review of a shard.
 
     Args:
-        reviews: Columns review_id, text, label.
-        keyphrases: Columns review_id, phrase, sentence, start, end, in reading order, as `extract_keyphrases` gives.
-        variant: Name of the variant.
-        writer: Language model that writes the variants.
-        store: Store of the answers.
-        prompt: Prompt from `load_prompt`; $review and $phrases have values.
-        position: Side of a sentence for the phrases, one of `SIDES`; None if the prompt asks for no place.
-        filters: Limits of the filters: candidates (largest number of requests for a review), min_coverage,
-            max_distance, length_ratio, min_f1.
-        score: Scorer of similarity, called once in each round; None if min_f1 is None.
+        unit: What is rewritten at a time, with the shard and the assignment.
+        score: Scorer of similarity, called once in each round; None: it is not measured.
 
     Returns:
-        Three tables. The first holds the reviews that have a passing candidate, in the order of `reviews`: columns of
-        `VARIANT_SCHEMA`, with placements of the phrases that were found (`sentence` is its number in the original). The
-        second holds all candidates: columns of `CANDIDATE_SCHEMA`; request is the key in the store, text is null if the
-        answer could not be read, and reason is null if the candidate passed. The third holds the similarity of the
-        reviews in the first, columns of `SCORE_SCHEMA`; without `score`, no row.
+        Tables by name. `variant`: the reviews that were rewritten, in the order of the shard, columns of
+        `VARIANT_SCHEMA`; the `sentence` of a placement is its number in the original. `candidates`: all candidates,
+        columns of the unit's `schema`; request is the key in the store, text is null if the answer could not be read,
+        and reason is null if the candidate passed. And those of the unit.
 
     Raises:
         HomogenizationError: reviews got no answer (the answers to all other requests are stored first), or no request
             can succeed.
     """
-    shard = _with_phrases(reviews, keyphrases)
-    judged: dict[str, list[tuple[str, Candidate]]] = {review.name: [] for review in shard}
-    failures: dict[str, Failure] = {}
-    waiting = shard
-    for number in range(filters["candidates"]):
-        requests = [_request(prompt, review, number) for review in waiting]
-        offers = []
-        for review, request, answer in zip(waiting, requests, answered(store, writer, requests), strict=True):
-            if isinstance(answer, Failure):
-                failures[review.name] = answer
-            else:
-                candidate = judge(answer, review.text, review.phrases, position, filters)
-                offers.append((review, store.key(writer, request), candidate))
-        if score is not None:
-            offers = _with_similarity(offers, filters, score)
-        for review, key, candidate in offers:
-            judged[review.name].append((key, candidate))
-        waiting = [review for review, _, candidate in offers if candidate.reason is not None]
-    refuse_unanswered(failures, len(shard))
-    _report(judged, store)
-    return _rewritten(shard, judged, variant), _candidates(judged, variant), _similarity(judged, variant)
+    variant, author, reviews = unit.assignment.variant, unit.assignment.author, unit.shard.reviews
 
+    def judge(proposals: Sequence[Proposal]) -> list[Candidate]:
+        candidates, originals = [unit.judged(one) for one in proposals], [one.task.text for one in proposals]
+        return scored(candidates, originals, score, unit.loss_per_word, unit.assignment.filters["min_f1"])
 
-def _with_phrases(reviews: pl.DataFrame, keyphrases: pl.DataFrame) -> list[Review]:
-    phrases = phrases_by_review(keyphrases)
-    return [
-        Review(name, text, label, tuple(phrases.get(name, ())))
-        for name, text, label in reviews.select("review_id", "text", "label").iter_rows()
+    asked = ask_in_rounds(author, unit.tasks, unit.requests, judge, rounds=unit.rounds, n_reviews=len(reviews))
+    judged = {task: [candidate for _, candidate in of_task] for task, of_task in asked.items()}
+    taken = {task: unit.best(found) for task, of_task in asked.items() if (found := passed(of_task))}
+    rewritten, tables = unit.put_together(judged, taken)
+    candidates = [
+        {"variant": variant, "review_id": task.name, "sentence": task.sentence, "candidate": number}
+        | {"request": author.key(request), "taken": taken.get(task) is candidate, "f1": candidate.f1}
+        | {name: value for name, value in vars(candidate).items() if name in unit.schema}
+        for task, of_task in asked.items()
+        for number, (request, candidate) in enumerate(of_task)
     ]
+    _report([candidate for of_task in judged.values() for candidate in of_task], len(rewritten), len(reviews), author)
+    return {
+        "variant": variant_table(variant, reviews, rewritten),
+        "candidates": pl.DataFrame(candidates, unit.schema),
+        **tables,
+    }
 
 
-def _request(prompt: Mapping[str, Any], review: Review, number: int) -> Request:
-    """The request for candidate `number` of a review; it lists each distinct phrase as first written in the review."""
-    literal: dict[str, str] = {}
-    for phrase in review.phrases:
-        literal.setdefault(phrase.term, review.text[phrase.start : phrase.end])
-    bullets = "\n".join(f"- {phrase}" for phrase in literal.values())
-    return Request(review.name, render(prompt, review=review.text, phrases=bullets), REVIEW_SCHEMA, number)
-
-
-def _with_similarity(
-    offers: Sequence[tuple[Review, str, Candidate]], filters: Mapping[str, Any], score: Score
-) -> list[tuple[Review, str, Candidate]]:
-    """Judge by similarity those candidates that passed all other filters."""
-    passed = [(review, candidate) for review, _, candidate in offers if candidate.reason is None]
-    scores = iter(score([candidate.text for _, candidate in passed], [review.text for review, _ in passed]))
-    return [
-        (review, key, judge_similarity(candidate, review.text, next(scores), filters))
-        if candidate.reason is None
-        else (review, key, candidate)
-        for review, key, candidate in offers
-    ]
-
-
-def _report(judged: Mapping[str, Sequence[tuple[str, Candidate]]], store: RequestStore) -> None:
-    """Log how many reviews have a passing candidate, and the reasons for refusals; warn where none has one."""
-    candidates = [candidate for of_review in judged.values() for _, candidate in of_review]
-    n_passed = sum(candidate.reason is None for candidate in candidates)
+def _report(candidates: Sequence[Candidate], n_rewritten: int, n_reviews: int, author: Author) -> None:
+    """Log how many reviews were rewritten, and the reasons for refusals; warn where none was."""
     refused = Counter(candidate.reason for candidate in candidates if candidate.reason is not None)
     reasons = ", ".join(f"{reason} {count}" for reason, count in refused.most_common()) or "none"
-    logger.info("%d of %d reviews were rewritten; refused candidates: %s", n_passed, len(judged), reasons)
-    if n_passed == 0:
+    logger.info("%d of %d reviews were rewritten; refused candidates: %s", n_rewritten, n_reviews, reasons)
+    if n_rewritten == 0:
         logger.warning(
-            "rewriting: none of the %d reviews of this shard has a candidate that passed; refused: %s. The shard goes "
-            "on without any. Read some answers in %s (nothing that is there is asked again). To change this, relax the "
-            "limits under 'rewriting', raise its 'candidates' or the writer's max_new_tokens (truncated), edit the "
-            "prompt, or use a more able writer.",
-            len(judged),
+            "rewriting: none of the %d reviews of this shard was rewritten; refused: %s. The shard goes on without "
+            "any. Read some answers in %s (nothing that is there is asked again). To change this, relax the limits "
+            "under 'rewriting', raise its 'candidates' or the writer's max_new_tokens (truncated), edit the prompt, or "
+            "use a more able writer.",
+            n_reviews,
             reasons,
-            store.folder,
+            author.store.folder,
         )
-
-
-def _rewritten(
-    shard: Sequence[Review], judged: Mapping[str, Sequence[tuple[str, Candidate]]], variant: str
-) -> pl.DataFrame:
-    rows = [
-        (variant, review.name, candidate.text, review.label, [asdict(placement) for placement in candidate.placements])
-        for review in shard
-        for _, candidate in judged[review.name]
-        if candidate.reason is None
-    ]
-    return pl.DataFrame(rows, schema=VARIANT_SCHEMA, orient="row")
-
-
-def _candidates(judged: Mapping[str, Sequence[tuple[str, Candidate]]], variant: str) -> pl.DataFrame:
-    measured = ("text", "reason", "coverage", "distance", "length_ratio", "f1", "finish_reason")
-    rows = [
-        (variant, name, number, request, *(getattr(candidate, column) for column in measured))
-        for name, of_review in judged.items()
-        for number, (request, candidate) in enumerate(of_review)
-    ]
-    return pl.DataFrame(rows, schema=CANDIDATE_SCHEMA, orient="row")
-
-
-def _similarity(judged: Mapping[str, Sequence[tuple[str, Candidate]]], variant: str) -> pl.DataFrame:
-    rows = [
-        (variant, name, *candidate.scores)
-        for name, of_review in judged.items()
-        for _, candidate in of_review
-        if candidate.reason is None and candidate.scores is not None
-    ]
-    return pl.DataFrame(rows, schema=SCORE_SCHEMA, orient="row")

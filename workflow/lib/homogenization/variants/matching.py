@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from homogenization.variants.phrases import Phrase
+from homogenization.variants.phrases import Phrase, overlap
 
 # what a word of difference in length counts beside a difference in position, which is at most 1
 WORD = 0.2
@@ -51,8 +51,3 @@ def others_like(
         waiting = [key for row, key in enumerate(waiting) if row not in settled]
         free = [number for number in free if not any(overlap(pool[number], other) for other in chosen)]
     return sorted(chosen, key=lambda phrase: phrase.start)
-
-
-def overlap(one: Phrase, other: Phrase) -> bool:
-    """Whether two phrases of a review share characters."""
-    return one.start < other.end and other.start < one.end

@@ -1,10 +1,13 @@
 """Key phrases of a review, and their positions in their sentences."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import polars as pl
 
-from homogenization.corpus.sentences import folded, word_spans
+from homogenization.corpus.sentences import folded, word_spans, words
+from homogenization.variants.schemas import VARIANT_SCHEMA
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,34 @@ class Placement:
     sentence: int
     original_position: float | None
     position: float | None
+
+
+def term_of(text: str) -> str:
+    """The folded words of a text, as in `Phrase.term`."""
+    return " ".join(words(text))
+
+
+def overlap(one: Any, other: Any) -> bool:
+    """Whether two phrases, tokens or chunks of a review share characters: from `start` to before `end`."""
+    return one.start < other.end and other.start < one.end
+
+
+def variant_table(
+    variant: str, reviews: pl.DataFrame, rewritten: Iterable[tuple[str, str, Iterable[Placement]]]
+) -> pl.DataFrame:
+    """A variant as a table of `VARIANT_SCHEMA`.
+
+    Args:
+        variant: Its name.
+        reviews: Columns review_id, label.
+        rewritten: Review_id, text and placements of each review that it has.
+    """
+    labels = dict(reviews.select("review_id", "label").iter_rows())
+    rows = [
+        (variant, name, text, labels[name], [asdict(placement) for placement in placements])
+        for name, text, placements in rewritten
+    ]
+    return pl.DataFrame(rows, schema=VARIANT_SCHEMA, orient="row")
 
 
 def phrases_by_review(keyphrases: pl.DataFrame) -> dict[str, list[Phrase]]:

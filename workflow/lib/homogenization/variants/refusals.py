@@ -1,11 +1,16 @@
-"""Columns of the table of a language model's candidates, and the reasons for refusals."""
+"""Columns of the tables of a language model's candidates, and the reasons for refusals."""
 
 import polars as pl
 
 from homogenization.vocabulary.columns import columns
 
-# in the order of the checks
-REASONS = ("truncated", "malformed", "empty", "identical", "length", "coverage", "position", "similarity")
+# of a candidate, in the order of the checks; those from `restated` to `negations` are of sentences alone
+REASONS = (
+    *("truncated", "malformed", "empty", "identical", "length", "coverage", "position", "restated"),
+    *("names", "numbers", "negations", "similarity"),
+)
+# what becomes of a sentence with key phrases
+OUTCOMES = ("moved", "in_place", "kept")
 JUDGEMENT_SCHEMA = {
     "reason": pl.String,  #: the first filter that it fails; null where it passes
     #: share of the review's distinct key phrases that stand in it word for word; null where not judged, also in the
@@ -23,4 +28,27 @@ CANDIDATE_SCHEMA = {
     "request": pl.String,
     "text": pl.String,
     **JUDGEMENT_SCHEMA,
+}
+#: A row for each candidate of a sentence.
+SENTENCE_CANDIDATE_SCHEMA = {
+    **columns("variant", "review_id"),
+    "sentence": pl.Int64,  #: number of the sentence in the review, from 0
+    "candidate": pl.Int64,  #: number from 0 in the sentence
+    "request": pl.String,  #: file name of the answer in `requests/`
+    "text": pl.String,  #: the sentence
+    "taken": pl.Boolean,  #: whether it stands in the variant, should its review be accepted
+    "reason": pl.String,  #: the first filter that it fails; null where it passes
+    "length_ratio": pl.Float64,  #: its words / the sentence's; null where not judged, also in the next columns
+    "f1": pl.Float64,  #: BERTScore against the sentence
+    "loss_per_word": pl.Float64,  #: nats, under the model of `fluency`
+    "finish_reason": pl.String,  #: why the model stopped: `stop`, or `length` for an answer cut short
+}
+#: A row for each sentence with key phrases, also of reviews that are left out.
+SENTENCE_SCHEMA = {
+    **columns("variant", "review_id"),
+    "sentence": pl.Int64,  #: number of the sentence in the review, from 0
+    "phrase": pl.String,  #: the key phrase that was to move; null where none can
+    "outcome": pl.String,  #: `moved` (rewritten), `in_place` (the phrase stood there already) or `kept`
+    "reason": pl.String,  #: of a kept sentence: `unsuited`, or the last filter that one of its candidates reached
+    "accepted": pl.Boolean,  #: whether enough sentences of its review moved
 }

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict
 from random import Random
 
 import polars as pl
@@ -12,11 +11,17 @@ from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.atoms import names_in
 from homogenization.variants.constituents import Sentence, parsed_sentences
-from homogenization.variants.matching import others_like, overlap
-from homogenization.variants.phrases import Phrase, Placement, phrases_by_review, place_in_sentence
+from homogenization.variants.matching import others_like
+from homogenization.variants.phrases import (
+    Phrase,
+    Placement,
+    overlap,
+    phrases_by_review,
+    place_in_sentence,
+    variant_table,
+)
 from homogenization.variants.positions import POSITIONS, inward
 from homogenization.variants.rearrangement import draft_of, rearranged
-from homogenization.variants.schemas import VARIANT_SCHEMA
 from homogenization.vocabulary.changes import LEAST_SHARE, MORE_CHANGE
 
 
@@ -143,8 +148,8 @@ def rewrite_reviews(
     """
     keyphrases_of = phrases_by_review(keyphrases)
     parsed = {} if parse is None else parsed_sentences(reviews, parse)
-    rows, n_same = [], 0
-    for name, text, label in reviews.select("review_id", "text", "label").iter_rows():
+    made, n_same = [], 0
+    for name, text in reviews.select("review_id", "text").iter_rows():
         key = keyphrases_of.get(name, [])
         if rewriter == "none":
             rewritten, placements = keep_text(text, key)
@@ -154,8 +159,8 @@ def rewrite_reviews(
         n_same += own == others
         if sorted(others) != sorted(own):
             raise RuntimeError(f"review {name}: the rewriter '{rewriter}' changed the words of: {text}")
-        rows.append((variant, name, rewritten, label, [asdict(placement) for placement in placements]))
+        made.append((name, rewritten, placements))
     if rewriter != "none" and n_same:
-        level = logging.INFO if len(rows) - n_same >= LEAST_SHARE * len(rows) else logging.WARNING
-        logging.log(level, "%s: %d of %d texts are as the original. %s.", variant, n_same, len(rows), MORE_CHANGE)
-    return pl.DataFrame(rows, schema=VARIANT_SCHEMA, orient="row")
+        level = logging.INFO if len(made) - n_same >= LEAST_SHARE * len(made) else logging.WARNING
+        logging.log(level, "%s: %d of %d texts are as the original. %s.", variant, n_same, len(made), MORE_CHANGE)
+    return variant_table(variant, reviews, made)

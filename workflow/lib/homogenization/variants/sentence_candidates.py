@@ -1,22 +1,20 @@
-"""Judging of candidates of one sentence, and the choice among those that pass."""
+"""Judging of candidates of one sentence."""
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any
 
 from homogenization.corpus.sentences import folded, sentence_spans, words
+from homogenization.variants.candidates import Candidate, first_failed
 from homogenization.variants.constituents import Sentence
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.sentence_grammars import Frame, is_at, is_balanced, place_of
-from homogenization.variants.sentence_schemas import SENTENCE_REASONS
 from homogenization.writers.requests import Completion, matches
 
-# what a nat per word weighs against BERTScore F1 in the choice: see docs/variants.md
-LOSS_WEIGHT = 0.1
 _NEGATIONS = frozenset(
     ("no", "not", "never", "none", "nobody", "nothing", "nowhere", "neither", "nor", "without", "cannot")
 )
@@ -31,12 +29,14 @@ class Task:
     """A sentence with the key phrase that is to move in it.
 
     Attributes:
-        sentence: The parsed sentence.
+        name: The review_id.
+        parsed: The parsed sentence.
         phrase: The key phrase.
         frame: What of the sentence is rewritten.
     """
 
-    sentence: Sentence
+    name: str
+    parsed: Sentence
     phrase: Phrase
     frame: Frame
 
@@ -46,32 +46,20 @@ class Task:
         return self.phrase.term
 
     @property
-    def text(self) -> str:
-        """The sentence as the review has it."""
-        return self.sentence.text[slice(*self.sentence.span)]
-
-
-@dataclass(frozen=True)
-class SentenceCandidate:
-    """A text offered for a sentence, its measurements, and the first of `SENTENCE_REASONS` that applies, or None."""
-
-    text: str | None
-    reason: str | None
-    finish_reason: str
-    length_ratio: float | None = None
-    f1: float | None = None
-    loss_per_word: float | None = None
+    def sentence(self) -> int:
+        """Number of the sentence in the review."""
+        return self.parsed.number
 
     @property
-    def score(self) -> float:
-        """What the choice goes by: F1, minus the loss per word where it is known."""
-        return self.f1 - LOSS_WEIGHT * (self.loss_per_word or 0.0)
+    def text(self) -> str:
+        """The sentence as the review has it."""
+        return self.parsed.text[slice(*self.parsed.span)]
 
 
 def judge_sentence(
     completion: Completion, regex: str, task: Task, position: str | None, limits: Mapping[str, Any]
-) -> SentenceCandidate:
-    """Judge an answer by all filters except similarity, which `with_scores` adds.
+) -> Candidate:
+    """Judge an answer by all filters except similarity.
 
     Args:
         completion: The answer.
@@ -82,9 +70,9 @@ def judge_sentence(
     """
     answer, finish = completion.text.strip(), completion.finish_reason
     if finish == "length":
-        return SentenceCandidate(answer, "truncated", finish)
+        return Candidate(answer, "truncated", finish)
     if not words(answer):
-        return SentenceCandidate(answer, "empty", finish)
+        return Candidate(answer, "empty", finish)
     text = task.frame.filled(answer)
     ratio = len(words(text)) / len(words(task.text))
     checks = {
@@ -98,22 +86,7 @@ def judge_sentence(
         "numbers": _numbers(text) == _numbers(task.text),
         "negations": _negations(text) == _negations(task.text),
     }
-    reason = next((name for name in SENTENCE_REASONS if not checks.get(name, True)), None)
-    return SentenceCandidate(text, reason, finish, ratio)
-
-
-def with_scores(
-    candidate: SentenceCandidate, f1: float, loss_per_word: float | None, min_f1: float | None
-) -> SentenceCandidate:
-    """Add F1 against the sentence and the loss to a candidate that passed the other filters, and judge it by F1."""
-    reason = "similarity" if min_f1 is not None and f1 < min_f1 else None
-    return replace(candidate, f1=f1, loss_per_word=loss_per_word, reason=reason)
-
-
-def best(candidates: Sequence[SentenceCandidate]) -> SentenceCandidate | None:
-    """The candidate with the highest score of those that passed, the first of equals; None if none passed."""
-    passed = [candidate for candidate in candidates if candidate.reason is None]
-    return max(passed, key=lambda candidate: candidate.score, default=None)
+    return Candidate(text, first_failed(checks), finish, length_ratio=ratio)
 
 
 def _restates(task: Task, text: str) -> bool:
@@ -136,7 +109,7 @@ def _restates(task: Task, text: str) -> bool:
 
 def _names(task: Task, text: str) -> set[str]:
     """The words that are names in the sentence and stand in `text`, with or without a possessive."""
-    names = {_POSSESSIVE.sub("", folded(name)) for name in task.sentence.proper_names if any(map(str.isalnum, name))}
+    names = {_POSSESSIVE.sub("", folded(name)) for name in task.parsed.proper_names if any(map(str.isalnum, name))}
     return names & {_POSSESSIVE.sub("", word) for word in words(text)}
 
 

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from homogenization.corpus.sentences import chunks, words
+from homogenization.corpus.sentences import BRACKETS, chunks, words
 
 STOPS = ".!?…"
-_PAIRS = ("()", "[]", "{}", "“”", "«»")
-_CLOSERS = frozenset('"' + "".join(pair[1] for pair in _PAIRS))
+_CLOSERS = frozenset('"' + "".join(pair[1] for pair in BRACKETS))
 DETERMINERS = ("the", "a", "an", "this", "that", "these", "those", "his", "her", "its", "their", "my", "our", "your")
 PREPOSITIONS = ("in", "on", "at", "for", "with", "from", "by", "as", "of", "to", "about", "like", "despite", "through")
 # what follows a phrase that is made the subject
@@ -152,7 +151,7 @@ def is_at(position: str | None, term: str, text: str, own_lead: str = "") -> boo
 
 def is_balanced(text: str) -> bool:
     """Whether as many brackets and quotes of each kind open in `text` as close."""
-    return text.count('"') % 2 == 0 and all(text.count(first) == text.count(last) for first, last in _PAIRS)
+    return text.count('"') % 2 == 0 and all(text.count(first) == text.count(last) for first, last in BRACKETS)
 
 
 def escaped(text: str) -> str:

@@ -1,7 +1,7 @@
 """BERTScore of rewritten reviews against their originals, and of unrelated reviews as the baseline."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -151,11 +151,6 @@ def bert_scores(encoder: Encoder, candidates: Sequence[str], references: Sequenc
         # bert-score scales states and weights in place
         scores[pair] = [float(part) for part in greedy_cos_idf(*(tensor.clone() for tensor in states))]
     return scores
-
-
-def f1_scorer(encoder: Encoder) -> Callable[[list[str], list[str]], list[float]]:
-    """A function of (candidates, their originals) that gives the BERTScore F1 of each."""
-    return lambda candidates, originals: bert_scores(encoder, candidates, originals)[:, 2].tolist()
 
 
 def score_against_originals(encoder: Encoder, originals: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFrame:

@@ -2,10 +2,11 @@
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
@@ -100,12 +101,103 @@ def answered(store: RequestStore, writer: Writer, requests: Sequence[Request]) -
     return [results[key] for key in keys]
 
 
-def refuse_unanswered(failures: Mapping[str, Failure], n_reviews: int) -> None:
-    """Raise an error if reviews got no answer; all answers received are in the store by then.
+@dataclass(frozen=True)
+class Author:
+    """A language model that writes, the store of its answers, and the prompt by which it is asked.
+
+    Attributes:
+        writer: The language model.
+        store: Store of its answers.
+        prompt: Prompt from `homogenization.writers.prompts.load_prompt`.
+    """
+
+    writer: Writer
+    store: RequestStore
+    prompt: Mapping[str, Any]
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether equal messages have equal answers, whatever the seed."""
+        return self.writer.parameters["temperature"] == 0
+
+    def key(self, request: Request) -> str:
+        """The name of the answer in the store."""
+        return self.store.key(self.writer, request)
+
+
+class Judgement(Protocol):
+    """What is made of an answer.
+
+    Attributes:
+        reason: Why it is refused; None if it passes.
+    """
+
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """An answer, with its request and what that is about."""
+
+    task: Hashable
+    request: Request
+    completion: Completion
+
+
+def ask_in_rounds(
+    author: Author,
+    tasks: Iterable[Hashable],
+    requests: Callable[[Any, int], Iterable[Request]],
+    judge: Callable[[list[Proposal]], Sequence[Judgement]],
+    *,
+    rounds: int,
+    n_reviews: int,
+) -> dict[Any, list[tuple[Request, Any]]]:
+    """Ask about each task, round by round, until an answer passes.
 
     Args:
-        failures: Failures by review_id.
-        n_reviews: Number of reviews in the shard.
+        author: Who is asked.
+        tasks: What is asked about.
+        requests: (task, number of the round from 0) -> what is asked about it in this round.
+        judge: Called once in each round, with all answers of the round; gives the judgement of each.
+        rounds: Largest number of rounds.
+        n_reviews: Number of reviews in the shard, for the message of the error.
+
+    Returns:
+        The requests about each task with their judgements, in the order in which they were asked.
+
+    Raises:
+        HomogenizationError: reviews got no answer (the answers to all other requests are stored first), or no request
+            can succeed.
+    """
+    judged: dict[Hashable, list[tuple[Request, Judgement]]] = {task: [] for task in tasks}
+    failures: dict[str, Failure] = {}
+    waiting = list(judged)
+    for number in range(rounds):
+        asked = [(task, request) for task in waiting for request in requests(task, number)]
+        answers = answered(author.store, author.writer, [request for _, request in asked])
+        answers = list(zip(asked, answers, strict=True))
+        failures |= {request.name: answer for (_, request), answer in answers if isinstance(answer, Failure)}
+        if failures and number == rounds - 1:
+            break  # nothing more is asked, and no judgement avoids the error
+        proposals = [Proposal(*of, answer) for of, answer in answers if isinstance(answer, Completion)]
+        for proposal, judgement in zip(proposals, judge(proposals), strict=True):
+            judged[proposal.task].append((proposal.request, judgement))
+        unanswered = {task for (task, _), answer in answers if isinstance(answer, Failure)}
+        waiting = [task for task in waiting if task not in unanswered and not passed(judged[task])]
+        if not waiting:
+            break
+    _refuse_unanswered(failures, n_reviews)
+    return judged
+
+
+def passed(judged: Iterable[tuple[Request, Judgement]]) -> list[Any]:
+    """The judgements of answers that pass."""
+    return [judgement for _, judgement in judged if judgement.reason is None]
+
+
+def _refuse_unanswered(failures: Mapping[str, Failure], n_reviews: int) -> None:
+    """Raise an error if reviews got no answer; all answers received are in the store by then.
 
     Raises:
         HomogenizationError: there are failures; the message lists the reviews by reason.

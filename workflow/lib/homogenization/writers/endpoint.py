@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.secrets import hide, masked, secrets_of
-from homogenization.writers.requests import WHITE_SPACE, Completion, Failure, Request, matches, request_seed
+from homogenization.writers.requests import WHITE_SPACE, Completion, Failure, Request, generation, matches, request_seed
 
 RETRIED_STATUS = (408, 409, 429)  # and 500 and above, the same as the client's
 LONGEST_REASON = 300
@@ -67,10 +67,7 @@ class OpenAIWriter:
 
     def __init__(self, entry: Mapping[str, Any], seed: int):
         self.identity = {"model": entry["model"], "revision": entry["revision"]}
-        self.parameters = {
-            **{name: entry[name] for name in ("temperature", "top_p", "max_new_tokens", "structured_output")},
-            "seed": seed,
-        }
+        self.parameters = generation(entry, seed)
         self._dialect = entry.get("regex_dialect")
         self._connections = entry["connections"]
         self._timeout_seconds = entry["timeout_seconds"]

@@ -32,7 +32,7 @@ from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.files import ORIGIN_FILE
-from homogenization.writers.requests import Completion, Failure, Request, request_seed
+from homogenization.writers.requests import Completion, Failure, Request, generation, request_seed
 from homogenization.writers.sampling import GrammarMask, Grammars, SeededSampling
 
 logger = logging.getLogger(__name__)
@@ -55,10 +55,7 @@ class LocalWriter:
     """
 
     def __init__(self, entry: Mapping[str, Any], seed: int):
-        self.parameters = {
-            **{name: entry[name] for name in ("temperature", "top_p", "max_new_tokens", "structured_output")},
-            "seed": seed,
-        }
+        self.parameters = generation(entry, seed)
         self._entry = entry
         self._weights = entry["weights"]
         self._read: tuple[Sequence[int], DynamicCache] | None = None

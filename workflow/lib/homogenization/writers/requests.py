@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -84,6 +84,12 @@ def request_seed(seed: int, request: Request) -> int:
     """The seed of a request, below 2^63: a hash of `seed` and the request, so that candidates differ."""
     content = json.dumps([seed, request.candidate, request.messages, *request.form.values()], sort_keys=True)
     return int.from_bytes(blake2b(content.encode(), digest_size=8).digest()) >> 1
+
+
+def generation(entry: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """The `parameters` of a writer, from its entry in the configuration and the study's seed."""
+    names = ("temperature", "top_p", "max_new_tokens", "structured_output")
+    return {**{name: entry[name] for name in names}, "seed": seed}
 
 
 class Writer(Protocol):
