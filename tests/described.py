@@ -19,23 +19,8 @@ EXPERTS = transformers.MixtralConfig(
 )
 ALL = CONFIGS | {"mixtral": EXPERTS}
 
-# 10,000 parameters, of which a head has 2,000; 7,000 entries of matrices, 500 of logits; 3 blocks of width 8, each with
-# 5 points
-NETWORK = Architecture("T", 8_000, 2_000, 7_000, 3, 8, 32, 2, 4, True, True, 500, 5)
-# the numbers are small: operations a microsecond, kilobytes a second
-HARDWARE = {
-    "gpu_tflops": 1e-6,
-    "gpu_float64_tflops": 5e-7,
-    "cpu_tflops": 1e-8,
-    "cores": 4,
-    "core_gflops": 1e-3,
-    "read_gb_per_second": 1e-6,
-    "write_gb_per_second": 2e-6,
-    "startup_seconds": 5.0,
-    "writer_steps_per_second": 4.0,
-    "endpoint_tokens_per_second": 8.0,
-    "writer_refused": 0.0,
-}
+# 10,000 parameters, of which a head has 2,000; 7,000 entries of matrices, 500 of logits; 3 blocks of width 8
+NETWORK = Architecture("T", 8_000, 2_000, 7_000, 3, 8, 32, 2, 4, True, True, 500)
 
 
 def described(config, folder):

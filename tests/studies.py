@@ -15,10 +15,12 @@ from examples import example_table
 from homogenization.claims.evidence import Evidence, Settings, Tables
 from homogenization.claims.judgement import CLAIMS_SCHEMA, claims_table
 from homogenization.config.study import Study, load_study
+from homogenization.inference.resampling import Resampling
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
-from homogenization.statistics.contrasts import contrast_table
+from homogenization.statistics.contrasts import Texts, contrast_table
 from homogenization.statistics.depth import depth_table
+from homogenization.statistics.interventions import effects_table
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
@@ -60,13 +62,14 @@ def make_study(config: dict, n_changed: int = N_TEXTS, effect: float = 0.05, bra
     study = load_study(config | {"corpus": config["corpus"] | {"n_reviews": N_TEXTS, "shard_size": N_TEXTS}})
     metrics, similarity = _metrics(study, effect), _similarity(study, n_changed)
     sample = {"n_reviews": N_TEXTS, "min_reviews": study.contrasts.min_reviews}
-    comparisons = comparisons_table(similarity, study.contrasted, **sample)
-    names = sorted(set(study.contrasted_metrics) & set(metrics["metric"]))
-    margin = study.contrasts.margin
-    drawn = {"draws": DRAWS, "confidence": CONFIDENCE, "seed": 0}
-    settings = Settings(**drawn, **sample, variants=sorted(study.variants), margin=margin, trained=study.trained_models)
+    comparisons = comparisons_table(similarity, sorted({*study.contrasted, *study.claimed_contrasts}), **sample)
+    resampling = Resampling(DRAWS, CONFIDENCE, 0, study.contrasts.margin)
+    settings = Settings(resampling, **sample, variants=sorted(study.variants), trained=study.trained_models)
     losses = {"training": _losses(study)} if study.trained_models else {}
-    evidence = Evidence(Tables(metrics, similarity, **(branch or {}), **losses), settings)
+    names = sorted({*study.estimated_metrics("contrast"), *study.estimated_metrics("slope", "net_change", "steepest")})
+    contrasts = contrast_table(metrics, None, Texts(comparisons, similarity), names, resampling)
+    depth = depth_table(metrics, names, resampling)
+    evidence = Evidence(Tables(metrics, similarity, contrasts, depth, **(branch or {}), **losses), settings)
     claims = pl.DataFrame(schema=CLAIMS_SCHEMA)
     if study.judged_claims:
         claims = claims_table(study.judged_claims, sorted(study.models), evidence)
@@ -74,9 +77,9 @@ def make_study(config: dict, n_changed: int = N_TEXTS, effect: float = 0.05, bra
         study,
         {
             "claims": claims,
-            "contrasts": contrast_table(metrics, None, comparisons, similarity, names, margin, **drawn),
+            "contrasts": contrasts,
             "comparisons": comparisons,
-            "depth": depth_table(metrics, names, **drawn),
+            "depth": depth,
             "summary": summary_table(metrics),
             "acceptance": acceptance_table(similarity, sorted(study.rewritten), 0.5, N_TEXTS),
             "long_texts": pl.DataFrame(schema=LONG_TEXTS_SCHEMA),
@@ -145,7 +148,7 @@ def _losses(study: Study) -> pl.DataFrame:
 
 
 def changed_attention(models: list[str]) -> dict[str, pl.DataFrame]:
-    """The tables `intervened` and `consequences`: attention to the first token makes tokens alike, and costs."""
+    """The tables `interventions` and `consequences`: attention to the first token makes tokens alike, and costs."""
     effects = {"first": 0.2, "uniform": 0.1, "scattered": 0.15, "removed": -0.1}
     damage = {"first": 0.5, "uniform": 0.6, "scattered": 1.0, "removed": 0.2}
     conditions, kl = curves(effects, damage, N_TEXTS, 0.1)
@@ -163,4 +166,5 @@ def changed_attention(models: list[str]) -> dict[str, pl.DataFrame]:
     )
     costs = [intervened_rows(kl, kl, layers="all", metric="kl", view="predictions", model=model) for model in models]
     cosines = intervened.filter(metric="cosine_anisotropy")
-    return {"intervened": intervened, "consequences": pl.concat([*costs, cosines])}
+    effects = effects_table(intervened, Resampling(DRAWS, CONFIDENCE, 0, 0.02), 10)
+    return {"interventions": effects, "consequences": pl.concat([*costs, cosines])}

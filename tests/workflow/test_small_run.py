@@ -4,6 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from claimed_rows import assert_one_estimate_and_one_verdict
+from conftest import SMALL
+from homogenization.claims.judgement import CLAIMS_SCHEMA
+from homogenization.config.study import load_study
 from homogenization.run.made_by import marked_key, recorded_key
 from homogenization.states.store import open_store
 from plain_numbers import compare_with_tables
@@ -66,6 +70,13 @@ def test_every_compared_cell_of_the_small_run(finished_run):
     for variant in ("original", "front"):
         n_compared = compare_with_tables(results, results / "models/tiny", "tiny", variant, n_reviews=2)
         assert n_compared == 2 * (5 * (2 + 2) + 3)
+
+
+def test_every_claim_of_the_small_run_has_its_row_with_the_same_verdict(finished_run):
+    tables = finished_run / "results/tables"
+    claims = pl.read_csv(tables / "claims.csv", schema_overrides=CLAIMS_SCHEMA)
+    read = {name: pl.read_parquet(tables / f"{name}.parquet") for name in ("contrasts", "depth", "summary")}
+    assert_one_estimate_and_one_verdict(load_study(SMALL).judged_claims, claims, read)
 
 
 def test_the_small_run_ends_with_its_report(finished_run):

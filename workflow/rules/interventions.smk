@@ -27,7 +27,9 @@ if STUDY.intervention_jobs:
         resources:
             mem_mb=lambda wildcards, attempt: ask.intervention_memory(model_of(wildcards), attempt),
             runtime=lambda wildcards, attempt: ask.extraction_runtime(
-                model_of(wildcards), STUDY.n_intervened(wildcards.shard) * STUDY.interventions.n_passes, attempt
+                model_of(wildcards),
+                STUDY.n_read(wildcards.shard, STUDY.interventions) * STUDY.interventions.n_passes,
+                attempt,
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
@@ -37,7 +39,7 @@ if STUDY.intervention_jobs:
             model=lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
             variant=lambda wildcards: wildcards.variant,
             shard=lambda wildcards: wildcards.shard,
-            n_reviews=lambda wildcards: STUDY.n_intervened(wildcards.shard),
+            n_reviews=lambda wildcards: STUDY.n_read(wildcards.shard, STUDY.interventions),
             conditions=[condition.fields for condition in STUDY.interventions.conditions],
             seed=STUDY.seed,
         script:

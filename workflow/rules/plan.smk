@@ -23,15 +23,123 @@ rule count_tokens:
         "../scripts/count_tokens.py"
 
 
+PILOT = "<results>/pilot"
+# kinds of jobs that a pilot times, by model, and how many reviews the two jobs of a kind read
+TIMED = {model: list(STUDY.works_of(model)) for model in STUDY.models} if STUDY.pilot else {}
+PARTS = STUDY.pilot_parts
+
+if STUDY.pilot:
+
+    use rule sample_corpus as sample_pilot with:
+        output:
+            shard=f"{PILOT}/corpus/{{shard}}.parquet",
+        log:
+            "<logs>/pilot/corpus/{shard}.log",
+        params:
+            start=0,
+            stop=lambda wildcards: int(wildcards.shard),
+
+    TEXTS = {name: f"{PILOT}/corpus/{{shard}}.parquet" for name in ("variant", "original")}
+    RECORD = f"{PILOT}/states/{{model}}/{{variant}}/{{shard}}.json"
+    STORE = f"{PILOT}/states/{{model}}/{{variant}}/{{shard}}.zarr.zip"
+    if IN_PASS:
+
+        use rule measure_states as time_states with:
+            input:
+                **TEXTS,
+                weights=weights_of,
+            output:
+                **{
+                    measure.name: [temp(f"{PILOT}/{path}") for path in measure.paths]
+                    for measure in made_measures(STUDY)
+                },
+                run=RECORD,
+                sample=temp(STORE) if STUDY.states.sample_tokens else [],
+            log:
+                "<logs>/pilot/states/{model}/{variant}/{shard}.log",
+            benchmark:
+                f"{PILOT}/states/{{model}}/{{variant}}/{{shard}}.tsv"
+
+    else:
+
+        use rule extract_states as time_states with:
+            input:
+                **TEXTS,
+                weights=weights_of,
+            output:
+                states=temp(STORE),
+                run=RECORD,
+            log:
+                "<logs>/pilot/states/{model}/{variant}/{shard}.log",
+            benchmark:
+                f"{PILOT}/states/{{model}}/{{variant}}/{{shard}}.tsv"
+            cache: False
+
+        for measure in made_measures(STUDY):
+
+            rule:
+                """Times a measure of the catalogue."""
+                name:
+                    f"time_{measure.name}"
+                input:
+                    states=STORE,
+                output:
+                    *(temp(f"{PILOT}/{path}") for path in measure.paths),
+                log:
+                    f"<logs>/pilot/{measure.name}/{{model}}/{{variant}}/{{shard}}.log",
+                benchmark:
+                    f"{PILOT}/{measure.name}/{{model}}/{{variant}}/{{shard}}.tsv"
+                conda:
+                    "../../envs/homogenization.yaml"
+                params:
+                    **measure.params(STUDY),
+                    code=code("measure", f"measures.{measure.name}"),
+                    module=f"measures.{measure.name}",
+                script:
+                    "../scripts/measure.py"
+
+    if STUDY.component_jobs:
+
+        use rule extract_components as time_components with:
+            input:
+                **TEXTS,
+                weights=weights_of,
+            output:
+                components=temp(f"{PILOT}/components/{{model}}/{{variant}}/{{shard}}.parquet"),
+            log:
+                "<logs>/pilot/components/{model}/{variant}/{shard}.log",
+            benchmark:
+                f"{PILOT}/components/{{model}}/{{variant}}/{{shard}}.tsv"
+
+    if STUDY.positional_jobs:
+
+        use rule extract_positional as time_positional with:
+            input:
+                **TEXTS,
+                weights=weights_of,
+            output:
+                positional=temp(f"{PILOT}/positional/{{model}}/{{variant}}/{{shard}}.parquet"),
+            log:
+                "<logs>/pilot/positional/{model}/{variant}/{shard}.log",
+            benchmark:
+                f"{PILOT}/positional/{{model}}/{{variant}}/{{shard}}.tsv"
+
+
 rule plan_extraction:
-    """Estimates the costs of extraction, and the time of all jobs that load a model or measure states."""
+    """Estimates the costs of extraction, and the work of all jobs that run a model; hours, where a pilot timed them."""
     input:
         tokens=expand("<results>/plan/{model}.parquet", model=STUDY.models),
         architectures=expand("<results>/plan/{model}.json", model=STUDY.models),
+        records=[f"{PILOT}/states/{model}/original/{part}.json" for model in TIMED for part in PARTS],
+        benchmarks=[
+            f"{PILOT}/{work}/{model}/original/{part}.tsv"
+            for model, works in TIMED.items()
+            for work in works
+            for part in PARTS
+        ],
     output:
         plan="<results>/plan/plan.csv",
-        durations="<results>/plan/durations.csv",
-        measures="<results>/plan/measures.csv",
+        works="<results>/plan/works.csv",
         text="<results>/plan/plan.txt",
     log:
         "<logs>/plan/plan_extraction.log",
@@ -40,47 +148,16 @@ rule plan_extraction:
     params:
         code=code("plan_extraction"),
         models=[
-            {"name": name, "gpus": model.gpus, **model.params("dtype", "device", "token_budget")}
+            {"name": name, "gpus": ask.gpus(model), **model.params("dtype", "device", "token_budget")}
             for name, model in STUDY.models.items()
         ],
         states=STUDY.states.params(),
-        measured=STUDY.planned_measures,
         in_pass=IN_PASS,
         store_limit=workflow.global_resources.get("store_mb").value,
-        read_again={name: STUDY.read_again(name) for name in STUDY.models},
+        works={name: STUDY.works_of(name) for name in STUDY.models},
         interventions={name: STUDY.intervention_costs(name) for name in STUDY.models},
         consequences={name: STUDY.consequence_costs(name) for name in STUDY.models},
         training=STUDY.planned_training,
-        writers=[
-            {
-                "name": name,
-                "n_parameters": ask.n_parameters(STUDY.writers[name]),
-                **work,
-                **STUDY.writers[name].planned,
-            }
-            for name, work in STUDY.planned_writers.items()
-        ],
-        encoders=[
-            {
-                "n_parameters": ask.encoder_parameters(STUDY.similarity),
-                "n_together": 1 + len(STUDY.moved),
-                "n_scored": len(SCORED),
-                "n_judged": len(JUDGED),
-                "candidates": STUDY.rewriting.candidates,
-                **STUDY.similarity.params("device", "layer"),
-            }
-        ],
-        readers=[
-            {
-                "gpus": reader.gpus,
-                "n_parameters": ask.n_parameters(reader),
-                "n_together": 1 + len(STUDY.moved),
-                "n_written": len(STUDY.written),
-                "counted_by": next((name for name, m in STUDY.models.items() if m.weights == reader.weights), None),
-                **reader.params("dtype", "device"),
-            }
-            for reader in filter(None, [STUDY.fluency])
-        ],
-        hardware=STUDY.hardware.params(),
+        timed=TIMED,
     script:
         "../scripts/plan_extraction.py"

@@ -5,8 +5,9 @@ from scipy import stats
 
 from homogenization.claims.component_evidence import COMPONENT_GROUPS
 from homogenization.claims.judgement import measure
-from homogenization.claims.measurement import KEPT, ROBUST, Interval, UnavailableError
+from homogenization.claims.measurement import Interval, UnavailableError
 from homogenization.inference.resampling import bootstrap_weights, mean_interval
+from homogenization.vocabulary.verdicts import KEPT, ROBUST
 from library.statistics.shared import (
     CONFIDENCE,
     COSINE,
@@ -17,6 +18,7 @@ from library.statistics.shared import (
     NORM,
     RANK,
     SEED,
+    assert_mean_of,
     claim_of,
     component_changes,
     component_rows,
@@ -55,7 +57,7 @@ class TestLevel:
             (by_review.mean(), low[0], high[0]), rel=1e-9
         )
         assert found.n == N_REVIEWS
-        np.testing.assert_allclose(found.values, by_review)
+        assert_mean_of(found, by_review)
 
     def test_takes_its_own_metric_view_variant_point_and_model(self):
         wanted = metric_rows(noise(0) + 1, COSINE, "without_first", "front", "m", "final_norm")
@@ -89,11 +91,11 @@ class TestContrast:
         evidence = evidence_of(rows.sample(fraction=1, shuffle=True, seed=0))
         found = measure(claim_of(contrast=FRONT_LESS_ORIGINAL, above=0), "m", evidence)
         by_review = np.nanmean(np.delete(front - original, [0, 1, 5], axis=0), axis=1)
-        np.testing.assert_allclose(found.values, by_review)
+        assert_mean_of(found, by_review)
 
     def test_without_a_review_in_both(self):
         front = metric_rows(noise(0), variant="front").with_columns(pl.col("review_id") + " elsewhere")
-        with pytest.raises(UnavailableError, match="in both 'front' and 'original'"):
+        with pytest.raises(UnavailableError, match="0 of 30 accepted reviews read by m"):
             measure(claim_of(contrast=FRONT_LESS_ORIGINAL, above=0), "m", evidence_of(front, metric_rows(noise(1))))
 
 
@@ -102,7 +104,7 @@ def test_slope_is_that_of_scipy():
     values[0, 4] = np.nan
     found = measure(claim_of(slope={"metric": RANK}, above=0), "m", evidence_of(metric_rows(values)))
     expected = [stats.linregress(DEPTH[~np.isnan(row)], row[~np.isnan(row)]).slope for row in values]
-    np.testing.assert_allclose(found.values, expected)
+    assert_mean_of(found, expected)
 
 
 @pytest.mark.parametrize(("since", "layer"), [("input", 0), ("first block", 1)])
@@ -112,7 +114,7 @@ def test_net_change_is_the_output_less_a_layer(since, layer):
     found = measure(
         claim_of(net_change={"metric": RANK, "since": since}, above=0), "m", evidence_of(metric_rows(values))
     )
-    np.testing.assert_allclose(found.values, (values[:, -1] - values[:, layer])[1:])
+    assert_mean_of(found, (values[:, -1] - values[:, layer])[1:])
     assert found.size.depth_range == pytest.approx(np.ptp(np.nanmedian(values, axis=0)))
     assert found.size.review_sd == pytest.approx(np.median(np.nanstd(values, axis=0, ddof=1)))
 
@@ -182,7 +184,7 @@ def test_a_squared_level_is_the_mean_of_squares():
     values = noise(0) + 1
     claim = claim_of(level={"metric": "cosine_dispersion", "view": "all_tokens", "squared": True}, above=0)
     found = measure(claim, "m", evidence_of(metric_rows(values, "cosine_dispersion", "all_tokens")))
-    np.testing.assert_allclose(found.values, (values**2).mean(axis=1))
+    assert_mean_of(found, (values**2).mean(axis=1))
 
 
 class TestCorrelation:
@@ -299,8 +301,10 @@ def test_a_model_that_reads_too_few_accepted_reviews_tests_no_claim_on_their_var
     read = moved.filter(pl.col("review_id").is_in(moved["review_id"].unique().sort()[: MIN_REVIEWS - 1].implode()))
     accepted = similarity_rows(np.full(N_REVIEWS, 0.95))
     evidence = evidence_of(metric_rows(noise(1)), read, similarity=accepted)
-    with pytest.raises(UnavailableError, match=f"{MIN_REVIEWS - 1} accepted reviews are read; at least {MIN_REVIEWS}"):
+    with pytest.raises(UnavailableError, match=f"9 of 30 accepted reviews read by m; at least {MIN_REVIEWS}"):
         measure(claim_of(contrast={"metric": RANK, "variant": "front", "minus": "original"}, below=0), "m", evidence)
+    with pytest.raises(UnavailableError, match=f"{MIN_REVIEWS - 1} accepted reviews are read; at least {MIN_REVIEWS}"):
+        measure(claim_of(slope={"metric": RANK, "variant": "front"}, below=0), "m", evidence)
     assert measure(claim_of(level={"metric": RANK}, above=0), "m", evidence).n == N_REVIEWS
 
 

@@ -5,16 +5,17 @@ import polars as pl
 import pytest
 
 from homogenization.claims.judgement import claims_table, measure
-from homogenization.claims.measurement import KEPT, ROBUST, UnavailableError
+from homogenization.claims.measurement import UnavailableError
 from homogenization.inference.resampling import mean_interval
 from homogenization.statistics.extrema import extrema_table
-from homogenization.vocabulary.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED, UNDECIDED
+from homogenization.vocabulary.verdicts import CONTRADICTED, KEPT, NOT_TESTED, ROBUST, SUPPORTED, UNDECIDED
 from library.statistics.shared import (
     CONFIDENCE,
     N_BLOCKS,
     N_REVIEWS,
     RANK,
     SEED,
+    assert_mean_of,
     claim_of,
     evidence_of,
     metric_rows,
@@ -46,7 +47,7 @@ def found(kind="peak", of="prominence", **changes):
 def test_the_prominence_is_the_mean_difference_from_its_base(kind, place, base, sign):
     measured = found(kind)
     own = sign * (RAW[:, place] - RAW[:, base])
-    np.testing.assert_allclose(measured.values, own)
+    assert_mean_of(measured, own)
     reach = [end[0] for end in mean_interval(own[:, None], CONFIDENCE)]
     assert [measured.interval.low, measured.interval.high] == pytest.approx(reach)
     assert set(measured.checks) == {ROBUST, KEPT}
@@ -58,7 +59,7 @@ def test_height_and_depth_are_those_of_its_layer():
     depth = found(of="depth")
     assert (depth.interval.estimate, depth.n) == (PEAK / N_BLOCKS, N_REVIEWS)
     assert depth.interval.low <= PEAK / N_BLOCKS <= depth.interval.high
-    assert depth.values is None
+    assert depth.spread is None
 
 
 def test_what_remains_is_that_of_the_table_and_of_the_curve():
@@ -94,7 +95,8 @@ def test_verdicts_are_by_size(of, criterion, verdict):
     claim = claim_of(extremum={"metric": MEV, "kind": "peak", "of": of}, **criterion)
     row = claims_table([claim], ["m"], evidence()).row(0, named=True)
     assert row["verdict"] == verdict
-    assert np.isfinite(row["p_value"]) == (of in ("prominence", "height") and "between" not in criterion)
+    assert np.isfinite(row["n_80"]) == (of in ("prominence", "height") and "between" not in criterion)
+    assert np.isnan(row["p_max_t"])  # of no family: its interval decides
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,29 @@ import pytest
 
 from dosed import COSINE, curves, dial, intervened_rows, template
 from homogenization.claims.judgement import claims_table, measure
-from homogenization.claims.measurement import KEPT, ROBUST, UnavailableError
+from homogenization.claims.measurement import UnavailableError
 from homogenization.inference.doses import CONTROLS as PATTERNS_COMPARED
 from homogenization.inference.doses import Condition
-from homogenization.inference.resampling import means
+from homogenization.inference.resampling import Resampling
 from homogenization.statistics.interventions import effects_table
-from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED
-from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of
+from homogenization.vocabulary.verdicts import CONTRADICTED, KEPT, NEGLIGIBLE, NOT_TESTED, ROBUST, SUPPORTED
+from library.statistics.shared import CONFIDENCE, DRAWS, MARGIN, MIN_REVIEWS, SEED, claim_of, evidence_of
 
 N = 24
 CONTROLS = ("first", *PATTERNS_COMPARED["dial"])
 FIRST = {"pattern": "first", "strength": 0.2, "metric": COSINE}
 
 
+RESAMPLING = Resampling(DRAWS, CONFIDENCE, SEED, MARGIN)
+
+
+def evidence_of_rows(intervened, **more):
+    table = None if intervened is None else effects_table(intervened, RESAMPLING, MIN_REVIEWS)
+    return evidence_of(interventions=table, **more)
+
+
 def evidence_with(conditions, kl=None, **rows):
-    return evidence_of(intervened=intervened_rows(conditions, kl, **rows))
+    return evidence_of_rows(intervened_rows(conditions, kl, **rows))
 
 
 def claim_on(name="c", above=0, **keys):
@@ -37,14 +45,13 @@ def judged(claims, evidence, models=("m",)):
     ids=lambda compared: compared.get("at", compared.get("minus", "untouched")),
 )
 def test_a_claim_has_the_numbers_of_the_table(compared):
-    """Effect sizes of all kinds, and the same p where it is the only test."""
     effects, damage = {"first": 0.2, "uniform": 0.1, "removed": -0.1}, {"first": 0.5, "uniform": 1.0, "removed": 0.1}
     evidence = evidence_with(*curves(effects, damage, N, 0.4), size=2.0)
-    table = effects_table(evidence.tables.intervened, DRAWS, CONFIDENCE, SEED, 6)
+    table = evidence.tables.interventions
     names = {"against": compared.get("minus", "untouched"), "at": compared.get("at", "strength")}
     (row,) = table.filter(pattern="first", strength=0.2, **names).iter_rows(named=True)
     (found,) = judged([claim_on(**compared)], evidence).iter_rows(named=True)
-    for column in ("estimate", "ci_low", "ci_high", "p_value", "share_of_depth", "n_reviews"):
+    for column in ("estimate", "ci_low", "ci_high", "p_value", "p_max_t", "share_of_depth", "n_reviews"):
         assert found[column] == pytest.approx(row[column]), column
     for column in ("robust", "robust_low", "kept", "kept_high", "effect_size", "n_80", "depth_range"):
         assert np.isfinite(found[column]), column
@@ -81,8 +88,8 @@ def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
     evidence = evidence_with(conditions, kl, moved=moved)
     found = measure(claim_on(minus="uniform", at="kl"), "m", evidence)
     assert (found.n, found.note.split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
-    table = effects_table(evidence.tables.intervened, DRAWS, CONFIDENCE, SEED, 6)
-    (row,) = table.filter(pattern="first", strength=0.2, against="uniform", at="kl").iter_rows(named=True)
+    compared = {"pattern": "first", "strength": 0.2, "against": "uniform", "at": "kl"}
+    (row,) = evidence.tables.interventions.filter(**compared).iter_rows(named=True)
     assert (row["n_reviews"], row["n_sink_moved"]) == (N - 3, 3)
 
 
@@ -181,15 +188,15 @@ def test_what_the_study_lacks_is_not_tested(keys, said):
 )
 def test_why_a_model_is_not_tested(intervened, claim, said):
     with pytest.raises(UnavailableError, match=said):
-        measure(claim, "x", evidence_of(intervened=intervened))
+        measure(claim, "x", evidence_of_rows(intervened))
 
 
 def test_a_control_that_bears_a_variants_name_is_a_pattern():
     """`scattered` is a variant too; of it, no review needs to be accepted."""
     conditions = {dial(name, 0.2): np.full(N, value) for name, value in (("first", 0.3), ("scattered", 0.1))}
-    evidence = evidence_of(intervened=intervened_rows(conditions), variants=["original", "scattered"])
+    evidence = evidence_of_rows(intervened_rows(conditions), variants=["original", "scattered"])
     found = measure(claim_on(minus="scattered"), "m", evidence)
-    assert means(found.values[:, None])[0] == pytest.approx(0.2)
+    assert found.interval.estimate == pytest.approx(0.2)
     assert found.note is None
 
 
@@ -199,5 +206,5 @@ def test_the_rows_of_other_models_and_cells_do_not_count():
         intervened_rows({dial("first", 0.2): np.full(N, 9.0)}, **other)
         for other in ({"model": "x"}, {"view": "centred"}, {"layers": "output"}, {"metric": "stable_rank"})
     ]
-    evidence = evidence_of(intervened=pl.concat([*others, intervened_rows(conditions)]))
+    evidence = evidence_of_rows(pl.concat([*others, intervened_rows(conditions)]))
     assert measure(claim_on(), "m", evidence).interval.estimate == pytest.approx(0.3)

@@ -60,7 +60,7 @@ class TestNotTested:
         assert row["verdict"] == NOT_TESTED
         assert reason in row["reason"]
         assert row["n_reviews"] == 0
-        assert np.isnan([row[name] for name in ("estimate", "ci_low", "ci_high", "p_value", "q_value")]).all()
+        assert np.isnan([row[name] for name in ("estimate", "ci_low", "ci_high", "p_value", "p_max_t")]).all()
 
     def test_a_model_whose_blocks_were_not_taken_apart(self):
         components = component_rows({"attention": noise(0), "norm_1": noise(1)}, model="a")
@@ -104,4 +104,4 @@ class TestNotTested:
         assert (row["verdict"] == NOT_TESTED) == (reason is not None)
         if reason is not None:
             assert re.search(reason, row["reason"])
-            assert np.isnan([row[name] for name in ("estimate", "ci_low", "p_value", "q_value")]).all()
+            assert np.isnan([row[name] for name in ("estimate", "ci_low", "p_value", "p_max_t")]).all()

@@ -9,11 +9,11 @@ from homogenization.vocabulary.verdicts import NOT_TESTED, SUPPORTED
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [
-        ((-0.0123456, -0.015, -0.009, 0.000312), "supported: −0.0123 [−0.015, −0.009], n 499, q .00031"),
+        ((-0.0123456, -0.015, -0.009, 0.000312), "supported: −0.0123 [−0.015, −0.009], n 499, p .00031"),
         ((0.65, 0.6, 0.701, np.nan), "supported: 0.65 [0.6, 0.701], n 499"),
-        ((1234567.0, 1e-5, 2.34567e7, 1.0), "supported: 1.23e6 [1e−5, 2.35e7], n 499, q 1"),
-        ((0.0, -1.5e-10, 0.0, 1e-9), "supported: 0 [−1.5e−10, 0], n 499, q < .0001"),
-        ((100.0, 99.9, 100.1, 0.5), "supported: 100 [99.9, 100], n 499, q .5"),
+        ((1234567.0, 1e-5, 2.34567e7, 1.0), "supported: 1.23e6 [1e−5, 2.35e7], n 499, p 1"),
+        ((0.0, -1.5e-10, 0.0, 1e-9), "supported: 0 [−1.5e−10, 0], n 499, p < .0001"),
+        ((100.0, 99.9, 100.1, 0.5), "supported: 100 [99.9, 100], n 499, p .5"),
     ],
 )
 def test_a_verdict_in_words(numbers, words):
@@ -22,7 +22,7 @@ def test_a_verdict_in_words(numbers, words):
 
 def found(estimate, low, high, q, **more):
     """A row of the table claims."""
-    row = {"verdict": SUPPORTED, "estimate": estimate, "ci_low": low, "ci_high": high, "q_value": q, "n_reviews": 499}
+    row = {"verdict": SUPPORTED, "estimate": estimate, "ci_low": low, "ci_high": high, "p_max_t": q, "n_reviews": 499}
     row |= {"unit": "reviews", "share_of_depth": np.nan, "fragile": False, "why_fragile": None, "reason": None}
     row |= {"n_same_first": None, "verdict_same_first": None, "first_decides": False}
     row |= {"share_changed": np.nan}
@@ -34,28 +34,28 @@ def found(estimate, low, high, q, **more):
     [
         (
             {"share_of_depth": -0.0312, "depth_range": 0.1234},
-            "supported: 0.2 [0.1, 0.3], −3.1 % of depth (range 0.12), n 499, q .01",
+            "supported: 0.2 [0.1, 0.3], −3.1 % of depth (range 0.12), n 499, p .01",
         ),
         (
             {"fragile": True, "why_fragile": "by ranks so"},
-            "supported: 0.2 [0.1, 0.3], n 499, q .01, fragile: by ranks so",
+            "supported: 0.2 [0.1, 0.3], n 499, p .01, fragile: by ranks so",
         ),
-        ({"unit": "pools", "n_reviews": 4}, "supported: 0.2 [0.1, 0.3], 4 pools of texts, q .01"),
-        ({"n_same_first": 499, "verdict_same_first": "supported"}, "supported: 0.2 [0.1, 0.3], n 499, q .01"),
-        ({"n_same_first": 7, "verdict_same_first": "supported"}, "supported: 0.2 [0.1, 0.3], n 499, q .01"),
+        ({"unit": "pools", "n_reviews": 4}, "supported: 0.2 [0.1, 0.3], 4 pools of texts, p .01"),
+        ({"n_same_first": 499, "verdict_same_first": "supported"}, "supported: 0.2 [0.1, 0.3], n 499, p .01"),
+        ({"n_same_first": 7, "verdict_same_first": "supported"}, "supported: 0.2 [0.1, 0.3], n 499, p .01"),
         (
             {"n_same_first": 7, "first_decides": True, "verdict_same_first": "negligible"}
             | {"same_first": 0.001, "same_first_low": -0.002, "same_first_high": 0.003},
-            "supported: 0.2 [0.1, 0.3], n 499, q .01, where the first token stays negligible: 0.001 [−0.002, 0.003], "
+            "supported: 0.2 [0.1, 0.3], n 499, p .01, where the first token stays negligible: 0.001 [−0.002, 0.003], "
             "n 7",
         ),
         (
             {"n_same_first": 4},
-            "supported: 0.2 [0.1, 0.3], n 499, q .01, the first token stays in 4, too few to tell it apart",
+            "supported: 0.2 [0.1, 0.3], n 499, p .01, the first token stays in 4, too few to tell it apart",
         ),
-        ({"share_changed": 1.0}, "supported: 0.2 [0.1, 0.3], n 499, q .01"),
-        ({"share_changed": 0.4}, "supported: 0.2 [0.1, 0.3], n 499, 40 % of the texts changed, q .01"),
-        ({"reason": "no interval"}, "supported: 0.2 [0.1, 0.3], n 499, q .01, no interval"),
+        ({"share_changed": 1.0}, "supported: 0.2 [0.1, 0.3], n 499, p .01"),
+        ({"share_changed": 0.4}, "supported: 0.2 [0.1, 0.3], n 499, 40 % of the texts changed, p .01"),
+        ({"reason": "no interval"}, "supported: 0.2 [0.1, 0.3], n 499, p .01, no interval"),
     ],
 )
 def test_what_else_a_verdict_says(more, words):

@@ -121,7 +121,7 @@ def test_a_template_needs_the_sums_that_it_is_made_of():
 def test_the_first_reviews_by_rank_are_read_over_shards():
     study = study_of({"n_reviews": 8}, corpus={"n_reviews": 18, "shard_size": 6})
     assert study.intervention_jobs == [("tiny", "original", "000"), ("tiny", "original", "001")]
-    assert [study.n_intervened(shard) for shard in ("000", "001")] == [6, 2]
+    assert [study.n_read(shard, study.interventions) for shard in ("000", "001")] == [6, 2]
     n_conditions = len(study.interventions.conditions)
     jobs = [["original", "000", 6, n_conditions], ["original", "001", 2, n_conditions]]
     assert study.intervention_costs("tiny")["jobs"] == jobs

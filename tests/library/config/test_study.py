@@ -245,6 +245,26 @@ def test_too_few_reviews_for_any_comparison_are_no_mistake_but_named():
     assert load_study(with_changes(SMALL, few | {"contrasts.pairs": []})).warnings == []
 
 
+def test_rates_of_earlier_versions_are_passed_over_with_a_line_that_names_what_takes_their_place():
+    (warning,) = load_study(SMALL | {"hardware": {"gpu_tflops": 50, "cores": 16}}).warnings
+    assert "--config pilot=24" in warning
+
+
+@pytest.mark.parametrize(("pilot", "parts"), [(None, []), (4, [1, 4]), (24, [6, 24])])
+def test_a_pilot_has_two_parts(pilot, parts):
+    assert load_study(SMALL | {"pilot": pilot}).pilot_parts == parts
+
+
+@pytest.mark.parametrize(("keep", "measures"), [(True, {"spectra", "mauve"}), (False, set())])
+def test_works_of_a_model_are_its_jobs_over_a_variant_and_shard(keep, measures):
+    """Measures are jobs of their own where states are stored."""
+    study = load_study(SMALL | {"states": {"keep": keep}})
+    works = study.works_of("tiny")
+    assert works["states"] == sorted(study.variants)
+    assert works["components"] == study.components.variants
+    assert works.keys() & {"spectra", "mauve"} == measures
+
+
 def test_all_mistakes_are_named_at_once():
     message = problems(
         **{"corpus.n_reviews": 0, "similarity.threshold": 2, "metrics": ["nope"], "seeed": 1, "models.tiny.dtype": "x"}

@@ -7,6 +7,7 @@ from dosed import COSINE, curves, dial, intervened_rows, template
 from homogenization.consequences.schemas import OUTCOMES_OF_HARM
 from homogenization.figures.shown import names_of
 from homogenization.inference.doses import Condition
+from homogenization.inference.resampling import Resampling
 from homogenization.statistics.interventions import effects_table
 from homogenization.tables.arms import arms_table
 from library.figures.example_tables import BLOCKS, SCHEMAS, example_table
@@ -17,7 +18,7 @@ EFFECTS = {"first": 0.4, "removed": -0.2, "uniform": 0.1}
 
 def not_tested(table):
     """`table` of effects or slopes as it is made of too few reviews."""
-    numbers = ("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "q_value")
+    numbers = ("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "p_max_t")
     return table.with_columns(pl.lit(np.nan).alias(name) for name in numbers).with_columns(reason=pl.lit("too few"))
 
 
@@ -34,7 +35,7 @@ def dose_tables():
         for view in ("all_tokens", "without_first", "after_quarter")
         for layers in ("all", "middle", "output")
     ]
-    effects = effects_table(pl.concat(rows), 200, 0.95, 0, 2)
+    effects = effects_table(pl.concat(rows), Resampling(200, 0.95, 0), 2)
     doses = effects.select("model", "variant", "kind", "pattern", "blocks", "strength").unique()
     known = {(one.pattern, one.strength): values.mean() for one, values in kl.items()}
     of_model = doses.select("model", "pattern", "strength").rows()
@@ -76,7 +77,7 @@ def conditions_tables():
         for condition, effect in CHANGES.items()
     ]
     return {
-        "interventions": effects_table(pl.concat(rows), 200, 0.95, 0, 2),
+        "interventions": effects_table(pl.concat(rows), Resampling(200, 0.95, 0), 2),
         "intervened_layers": pl.concat(layers),
         "doses": _with_all_columns(pl.DataFrame(told, infer_schema_length=None)),
     }

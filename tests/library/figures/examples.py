@@ -119,10 +119,10 @@ def claims_table(models=("alpha", "beta"), n_claims=10, **changes):
                     "statistic": "similarity" if index == 4 else "contrast",
                     "variant": "front", "minus": "original", "verdict": verdict, "measured": "mean difference",
                     "criterion": "< 0", "unit": "reviews", "published": None, "reason": reason,
-                    "depends_on_length": False, "fragile": False, "q_decides": False, "estimate": estimate,
+                    "depends_on_length": False, "fragile": False, "p_decides": False, "estimate": estimate,
                     "ci_low": estimate * 1.5, "ci_high": float("nan") if index == 5 else estimate / 2,
                     "depth_range": float("nan"), "share_of_depth": float("nan"),
-                    "without_first": float("nan"), "q_value": 0.123, "n_reviews": N,
+                    "without_first": float("nan"), "p_max_t": 0.123, "n_reviews": N,
                 }
             )  # fmt: skip
             if model == "alpha" and index == 0:

@@ -73,7 +73,7 @@ def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
         ({"share_of_depth": -0.00004}, ["0 %", "−0.012 [−0.019, −0.0062]"]),
         ({"share_of_depth": -0.0234, "fragile": True}, ["−2.3 %", "−0.012 [−0.019, −0.0062]", "fragile"]),
         ({"fragile": True}, ["−0.012", "[−0.019, −0.0062] · fragile"]),
-        ({"fragile": True, "q_decides": True}, ["−0.012", "[−0.019, −0.0062] · fragile", "q .12"]),
+        ({"fragile": True, "p_decides": True}, ["−0.012", "[−0.019, −0.0062] · fragile", "p .12"]),
         ({"variant": "end"}, ["−0.012", "[−0.019, −0.0062]", "unbalanced"]),
         ({"share_changed": 0.4}, ["−0.012", "[−0.019, −0.0062]", "40 % changed"]),
         ({"share_changed": 1.0}, ["−0.012", "[−0.019, −0.0062]"]),
@@ -92,7 +92,7 @@ def test_a_cell_says_what_else_there_is_to_a_verdict(changes, told):
     figure = figure_of(claims_table(**changes))
     _, inside = cells(figure)[0]
     assert [text.get_text() for text in inside][1:] == told
-    words = {"fragile": "Fragile:", "q_decides": "q: the corrected p", "variant": "Unbalanced:"} | {
+    words = {"fragile": "Fragile:", "p_decides": "p: corrected", "variant": "Unbalanced:"} | {
         "first_decides": "First (n):",
         "without_first": "Without first:",
     }

@@ -10,8 +10,8 @@ from homogenization.inference.doses import EVEN, ODD, Condition, change, runs_of
 from homogenization.inference.equal_kl import Curve, curve_of, less_at_equal_kl, less_by_review
 from homogenization.inference.resampling import (
     bootstrap_weights,
+    flip_p,
     mean_interval,
-    sign_flip_p,
     sign_flips,
     uniform_weights,
 )
@@ -171,6 +171,6 @@ def test_intervals_at_equal_kl_cover_the_truth_and_its_test_has_its_level(effect
         pseudo = less_by_review(conditions[own][:, None], kl[own], curve_from(conditions, kl, "uniform"))
         low, high = mean_interval(pseudo, CONFIDENCE)
         covered += low[0] <= truth <= high[0]
-        found += sign_flip_p(pseudo, flips)[0] < 0.05
+        found += flip_p(pseudo, flips)[0][0] < 0.05
     assert 0.92 <= covered / n_samples <= 0.98
     assert found / n_samples <= 0.08 if effect == 0 else found / n_samples >= 0.9

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from examples import example_table
+from homogenization.inference.resampling import Resampling
 from homogenization.inference.robust import hodges_lehmann, trimmed_mean
-from homogenization.statistics.contrasts import contrast_table
+from homogenization.statistics.contrasts import Texts, contrast_table
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
@@ -126,7 +127,9 @@ def verdicts(draw, depth_range=1e-3, **of_draw):
     accepted = metrics.filter(variant="front").select("variant", "review_id").unique().with_columns(accepted=True)
     accepted = pl.concat([pl.DataFrame(schema=SIMILARITY_SCHEMA), accepted], how="diagonal")
     comparisons = comparisons_table(accepted, [("front", "original")], N_REVIEWS, 10)
-    table = contrast_table(metrics, None, comparisons, accepted, ["cosine_anisotropy"], MARGIN, 1000, 0.95, 0)
+    table = contrast_table(
+        metrics, None, Texts(comparisons, accepted), ["cosine_anisotropy"], Resampling(1000, 0.95, 0, MARGIN)
+    )
     return table.filter(layer=0)
 
 

@@ -15,7 +15,7 @@ from homogenization.interventions import changes, delivered, recorded, slopes
 from homogenization.interventions.cells import cells
 from homogenization.measures.blocks import find_layout
 from homogenization.plan.architecture import describe_architecture
-from homogenization.plan.interventions import slopes_bytes
+from homogenization.plan.costs import slopes_bytes
 from homogenization.states import attention
 from homogenization.states.network import packed_model
 

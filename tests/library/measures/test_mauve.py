@@ -351,5 +351,5 @@ def test_a_solver_that_fails_has_another_in_its_place(monkeypatch, shape):
             raise np.linalg.LinAlgError
         return eigh(symmetric, driver=driver)
 
-    monkeypatch.setattr("homogenization.measures.mauve.eigh", failing)
+    monkeypatch.setattr("homogenization.metrics.gram.eigh", failing)
     np.testing.assert_allclose(np.abs(principal_components(rows.astype(np.float32))), np.abs(expected), atol=2e-4)

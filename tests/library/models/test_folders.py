@@ -16,9 +16,8 @@ from transformers import AutoModel
 from conftest import SMALL
 from homogenization.config.study import load_study
 from homogenization.models.digests import DIGESTS_FILE
-from homogenization.models.source import _digest
 from homogenization.models.untrained import build_random_model
-from homogenization.models.weights import resolve_configuration, resolve_weights
+from homogenization.models.weights import resolve_configuration, resolve_weights, source_of
 from homogenization.run.digest_cache import sha256_once
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.yaml_files import read_yaml
@@ -347,7 +346,11 @@ def test_what_is_no_file_is_not_waited_for(folder, name, kind, monkeypatch):
 def test_no_file_of_a_study_is_waited_for(tmp_path, kind):
     path = tmp_path / "file"
     special(path, kind)
-    for read in (lambda path: _digest(path, "model.gguf"), read_yaml, load_prompt):
+
+    def digest(path):
+        return source_of({"path": str(path.parent), "gguf": path.name}).fetch_gguf(path.parent)
+
+    for read in (digest, read_yaml, load_prompt):
         with pytest.raises(HomogenizationError, match=f"(pipe|device), and not a file.*{path}|{path}.*(pipe|device)"):
             read(path)
     with pytest.raises(OSError, match="and not a file"):

@@ -37,12 +37,23 @@ from homogenization.models.untrained import train_tokenizer
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.model import load_model
-from homogenization.writers import llamacpp_server
 from homogenization.writers.local import LocalWriter
 from tiny_gguf import CHAT_TEMPLATE, SIZE, TEXTS, llama, merges_of, tensors, write_gguf, write_wheel
 
 ENTRY = {"dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None}
 MEMBER = "tiny_lm/model.gguf"
+# llama.cpp's server: it prints its address alone, and ends with its input
+LLAMA_CPP = """
+import os, sys, xllamacpp
+told = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+params = xllamacpp.CommonParams()
+params.model.path, params.n_ctx, params.n_gpu_layers, params.warmup = sys.argv[1], 64, 0, False
+server = xllamacpp.Server(params)
+print(server.listening_address, file=told, flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +192,7 @@ def test_the_file_says_how_texts_are_split_and_not_the_architecture(tmp_path, sp
 @pytest.mark.parametrize(("split", "opens"), [("llama-bpe", True), ("tekken", True), ("qwen2", False)])
 def test_tokens_are_those_of_llama_cpp(tmp_path, split, opens):
     """Of llama.cpp itself, with a token that no merges make, and a file that does not say whether BOS opens a text."""
+    pytest.importorskip("xllamacpp")
     vocabulary = train_tokenizer(TEXTS, SIZE).get_vocab()
     tokens = sorted(vocabulary, key=vocabulary.get)
     tokens[tokens.index("Ġfilms")] = "zyqw"
@@ -189,8 +201,7 @@ def test_tokens_are_those_of_llama_cpp(tmp_path, split, opens):
     path = write_gguf(tmp_path / "model.gguf", metadata={**metadata, "tokenizer.ggml.merges": merges})
     convert_gguf(local(path), tmp_path / "out")
     ours = load_tokenizer(tmp_path / "out")
-    asked = {"file": str(path), "threads": 1, "context": 64, "slots": 1}
-    command = [sys.executable, llamacpp_server.__file__, json.dumps(asked)]
+    command = [sys.executable, "-c", LLAMA_CPP, str(path)]
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, text=True) as server:
         address = server.stdout.readline().strip()
         for text in ("zyqw 12345 zyqwx", "DON'T we'LL\n\n--- x  y", "naïve … 23 dull"):

@@ -84,7 +84,7 @@ def test_a_layer_that_a_model_lacks_is_refused_and_one_named_twice_counts_once()
 def test_the_total_adds_up_and_names_the_largest_gpu():
     guessed = counts_of(("paraphrase", "original", [7], [7], 0, 0))
     rows = [
-        plan_row(ENTRY | {"name": "cpu", "device": "cpu"}, NETWORK, guessed, STATES),
+        plan_row(ENTRY | {"name": "cpu", "device": "cpu", "gpus": 0}, NETWORK, guessed, STATES),
         plan_row(ENTRY | {"name": "small", "gpus": 1, "token_budget": 8}, NETWORK, COUNTS, STATES),
         plan_row(ENTRY | {"name": "large", "token_budget": 4096}, NETWORK, COUNTS, STATES),
     ]

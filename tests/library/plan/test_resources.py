@@ -316,8 +316,8 @@ def test_measuring_beside_a_model_asks_for_the_states_that_are_held():
 
 
 def test_run_time_follows_the_work():
-    # 1e9 x 2 x 500 x 1,000 operations at 20 GFLOP/s, 1,000 s for writing, 80 s for loading; twice that
-    expected = math.ceil(2 * (50_000 + 1_000 + 80) / 600) * 10
+    # 1e9 x 2 x 500 x 1,000 operations at 20 GFLOP/s, 80 s for loading; twice that
+    expected = math.ceil(2 * (50_000 + 80) / 600) * 10
     assert extraction_runtime(entry(1), n_reviews=1000, attempt=1) == expected
     # 40 batches x 3 candidates x 2,000 steps of 110 ms, 560 s for loading
     expected = math.ceil(2 * (40 * 3 * 2000 * 0.11 + 560) / 600) * 10

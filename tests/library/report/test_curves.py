@@ -317,6 +317,7 @@ def large_tables(study):
             depth=pl.col("layer") / 30,
             verdict=pl.lit("negligible"),
             fragile=pl.lit(False),
+            layers=pl.lit(None, pl.String),
             reason=pl.lit(None, pl.String),
         )
 

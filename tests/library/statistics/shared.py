@@ -1,6 +1,7 @@
 """What tests of statistics share: rows of the tables that statistics read, and the script that writes their tables."""
 
 import runpy
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,11 @@ from examples import example_table
 from homogenization.claims.evidence import Evidence, Settings, Tables
 from homogenization.claims.judgement import claims_table
 from homogenization.config.claims import Claim
+from homogenization.inference.resampling import Resampling
 from homogenization.interventions.schemas import SLOPES_SCHEMA
+from homogenization.statistics.contrasts import Texts, contrast_table
+from homogenization.statistics.depth import depth_table
+from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
@@ -83,16 +88,29 @@ def component_changes(parallel=False):
     return {name: mean + 0.2 * generator.standard_normal((N_REVIEWS, N_BLOCKS)) for name, mean in means.items()}
 
 
-def evidence_of(*metrics, similarity=None, draws=DRAWS, variants=None, trained=(), **others):
-    """What claims are judged by; `others` are tables of their names."""
+def evidence_of(*metrics, similarity=None, draws=DRAWS, variants=None, trained=(), margin=MARGIN, **others):
+    """What claims are judged by, with the estimates of all differences and changes; `others` are tables by name."""
     table = pl.concat([pl.DataFrame(schema=METRICS_SCHEMA), *metrics])
     scores = pl.DataFrame(schema=SIMILARITY_SCHEMA) if similarity is None else similarity
     variants = table["variant"].unique().to_list() if variants is None else variants
     if similarity is None:
         accepted = table.filter(pl.col("variant") != "original").select("variant", "review_id").unique()
         scores = pl.concat([scores, accepted.with_columns(accepted=True)], how="diagonal")
-    settings = Settings(draws, CONFIDENCE, SEED, variants, N_REVIEWS, MIN_REVIEWS, MARGIN, trained)
-    return Evidence(Tables(table, scores, **others), settings)
+    settings = Settings(Resampling(draws, CONFIDENCE, SEED, margin), variants, N_REVIEWS, MIN_REVIEWS, trained)
+    estimated = estimates_of(table, scores, variants, settings, others.get("opening_tokens"), others.get("pooled"))
+    return Evidence(Tables(table, scores, **estimated, **others), settings)
+
+
+def estimates_of(metrics, similarity, variants, settings, openings=None, pooled=None):
+    """The tables `contrasts`, of all pairs of variants, and `depth`, of all metrics."""
+    pairs = list(permutations(sorted(variants), 2))
+    comparisons = comparisons_table(similarity, pairs, settings.n_reviews, settings.min_reviews)
+    texts = Texts(comparisons, similarity, openings)
+    names = sorted({*metrics["metric"], *(() if pooled is None else pooled["metric"])})
+    return {
+        "contrasts": contrast_table(metrics, None, texts, names, settings.resampling),
+        "depth": depth_table(metrics, names, settings.resampling, pooled),
+    }
 
 
 def claim_of(name="c", statement="It is so.", source="s", convention="raw", **measured):
@@ -133,6 +151,12 @@ def run_tabulate(folder, module, inputs, outputs, **params):
         threads=1,
     )
     runpy.run_path(str(SCRIPT), init_globals={"snakemake": snakemake})
+
+
+def assert_mean_of(measured, values):
+    """That a measurement is the mean of values of reviews."""
+    found = measured.interval.estimate, measured.spread, measured.n
+    np.testing.assert_allclose(found, (np.mean(values), np.std(values, ddof=1), len(values)), rtol=1e-9)
 
 
 def judged(claims, evidence, models=("m",)):

@@ -4,10 +4,10 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 
-from homogenization.inference.resampling import bootstrap_weights, mean_interval
+from homogenization.inference.resampling import Resampling, bootstrap_weights, mean_interval
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics.depth import DEPTH_SCHEMA, depth_table
-from library.statistics.shared import metric_rows, run_tabulate
+from library.statistics.shared import MARGIN, metric_rows, run_tabulate
 
 RISING, FALLING, NEITHER = "cosine_anisotropy", "normalized_effective_rank", "cosine_dispersion"
 DRAWS, CONFIDENCE, SEED = 300, 0.9, 5
@@ -22,7 +22,7 @@ def walks(n, n_layers, seed=0):
 
 
 def table_of(metrics, names=(RISING, FALLING, NEITHER)):
-    return depth_table(metrics, names, DRAWS, CONFIDENCE, SEED)
+    return depth_table(metrics, names, Resampling(DRAWS, CONFIDENCE, SEED, MARGIN))
 
 
 def row_of(table, statistic):
@@ -153,7 +153,7 @@ class TestTable:
 def test_the_script_writes_the_table(tmp_path):
     metrics, written = metrics_table(walks(6, 5)), tmp_path / "depth.parquet"
     write_table(metrics, tmp_path / "metrics.parquet")
-    arguments = {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED}
+    arguments = {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED, "margin": MARGIN}
     inputs = {"metrics": str(tmp_path / "metrics.parquet")}
     run_tabulate(tmp_path, "statistics.depth", inputs, [written], metrics=[RISING], **arguments)
     assert read_table(written).equals(table_of(metrics))

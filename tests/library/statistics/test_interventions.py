@@ -7,7 +7,7 @@ from scipy import stats
 
 from dosed import curves, dial, intervened_rows, template
 from homogenization.inference.doses import Condition
-from homogenization.inference.resampling import mean_interval
+from homogenization.inference.resampling import Resampling, mean_interval
 from homogenization.run.parquet import read_table, write_table
 from homogenization.statistics.interventions import (
     EFFECTS_SCHEMA,
@@ -15,9 +15,10 @@ from homogenization.statistics.interventions import (
     effects_table,
     slopes_table,
 )
-from library.statistics.shared import run_tabulate, slope_rows
+from library.statistics.shared import MARGIN, run_tabulate, slope_rows
 
-SETTINGS = {"draws": 500, "confidence": 0.95, "seed": 0, "min_reviews": 6}
+DRAWN = {"draws": 500, "confidence": 0.95, "seed": 0, "margin": MARGIN}
+SETTINGS = {"resampling": Resampling(**DRAWN), "min_reviews": 6}
 N = 20
 
 
@@ -34,6 +35,10 @@ class TestEffects:
         table = effects_table(intervened_rows(conditions, kl, size=2.0), **SETTINGS)
         assert table.schema == pl.Schema(EFFECTS_SCHEMA)
         of_dose = table.filter(pattern="first", strength=0.2)
+        # removing needs a strength of .447 for this KL: its curve ends before
+        beyond = row_of(of_dose, against="removed", at="kl")
+        assert (beyond["verdict"], beyond["reason"][:29]) == ("not tested", "the KL of 'removed' reaches 0")
+        of_dose = of_dose.filter(pl.col("reason").is_null())
         estimates = {(row["against"], row["at"]): row["estimate"] for row in of_dose.iter_rows(named=True)}
         assert estimates == pytest.approx(
             {
@@ -41,7 +46,6 @@ class TestEffects:
                 ("uniform", "strength"): 0.06,
                 ("removed", "strength"): 0.16,
                 ("uniform", "kl"): 0.1 - 0.04 * np.sqrt(0.5),
-                # removing needs a strength of .447 for this KL: its curve ends before
             }
         )
         assert of_dose.filter(against="uniform", at="strength")["share_of_depth"].item() == pytest.approx(0.03)
@@ -56,7 +60,7 @@ class TestEffects:
         assert [row["ci_low"], row["ci_high"]] == pytest.approx([end[0] for end in mean_interval(values[:, None])])
         flipped = stats.permutation_test((values,), np.mean, permutation_type="samples", n_resamples=20_000, rng=1)
         assert row["p_value"] == pytest.approx(flipped.pvalue, abs=0.06)
-        assert row["q_value"] == row["p_value"]
+        assert row["p_max_t"] == row["p_value"]
 
     def test_only_signed_doses_have_parts_and_these_are_compared_at_equal_strength(self):
         conditions = {template(s): np.full(N, 0.4 * s + s**2) for s in (-0.5, 0.5)}
@@ -80,17 +84,17 @@ class TestEffects:
         moved = {first: np.arange(N) < 2, removed: np.arange(N) == N - 1}
         table = effects_table(intervened_rows(values, moved=moved), **SETTINGS)
         counts = ("estimate", "n_reviews", "n_sink_moved")
-        alone, less = (row_of(table, pattern="first", against=name) for name in ("untouched", "removed"))
+        alone, less = (row_of(table, pattern="first", against=name, at="strength") for name in ("untouched", "removed"))
         assert [alone[name] for name in counts] == [1.0, N - 2, 2]
         assert [less[name] for name in counts] == [1.0, N - 3, 3]
 
-    def test_a_condition_whose_sink_always_moves_has_no_row(self):
+    def test_a_condition_whose_sink_always_moves_is_not_tested(self):
         closed = Condition("closed", "first", "all")
         table = effects_table(intervened_rows({closed: np.ones(N)}, moved={closed: np.ones(N, dtype=bool)}), **SETTINGS)
-        assert table.is_empty()
+        assert table.select("n_reviews", "n_sink_moved", "verdict").rows() == [(0, N, "not tested")]
 
     def test_a_norm_behind_attention_leaves_the_other_controls(self):
-        """Nothing is said of `removed` at any dose, and it is part of no correction."""
+        """Nothing is said of `removed` at any dose."""
         effects, damage = {"first": 0.5, "removed": 0.4, "uniform": 0.2}, {"first": 0.5, "removed": 1, "uniform": 1}
         conditions, kl = curves(effects, damage, N, 0.3)
         plain, normed = (
@@ -98,17 +102,16 @@ class TestEffects:
         )
         less = normed.filter(against="removed")
         assert set(less["pattern"]) == {"first"}
-        assert set(less["at"]) == {"strength"}
         assert (
-            less.select(pl.col("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "q_value").is_nan())
+            less.select(pl.col("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "p_max_t").is_nan())
             .to_numpy()
             .all()
         )
         assert less["reason"].str.starts_with("a norm follows attention").all()
         assert plain["reason"].is_null().all()
-        others = [table.filter(pl.col("against") != "removed").drop("q_value") for table in (plain, normed)]
+        others = [table.filter(pl.col("against") != "removed") for table in (plain, normed)]
         assert others[0].equals(others[1])
-        assert not normed.filter(pl.col("against") != "removed")["q_value"].is_nan().any()
+        assert not others[1]["p_max_t"].is_nan().any()
 
     @pytest.mark.parametrize("n", [2, 5, 6])
     def test_fewer_reviews_than_asked_for_are_not_tested(self, n):
@@ -116,7 +119,7 @@ class TestEffects:
         table = effects_table(intervened_rows(conditions, kl), **SETTINGS)
         assert {"strength", "kl"} == set(table.filter(against="uniform")["at"])
         assert table["n_reviews"].unique().to_list() == [n]
-        numbers = table.select("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "q_value")
+        numbers = table.select("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "p_max_t")
         assert numbers.select(pl.all().is_nan()).to_numpy().all() == (n < 6)
         said = f"{n} reviews have a value; at least 6 are needed"
         assert table["reason"].unique().to_list() == [said if n < 6 else None]
@@ -130,7 +133,7 @@ class TestEffects:
         doses = {
             dial(name, s / 1000): generator.standard_normal(25) for name in ("first", "removed") for s in range(250)
         }
-        table = effects_table(intervened_rows(doses), **SETTINGS).filter(pl.col("pattern") == "first")
+        table = effects_table(intervened_rows(doses), **SETTINGS).filter(pattern="first", at="strength")
         for (_,), rows in table.group_by("against"):
             assert (rows["p_value"] < 0.05).mean() == pytest.approx(0.05, abs=0.035)
             covered = (rows["ci_low"] <= 0) & (rows["ci_high"] >= 0)
@@ -190,6 +193,6 @@ def test_the_script_reads_the_slopes_of_all_jobs(tmp_path):
         write_table(table, paths[name])
     inputs = {**{name: paths[name] for name in tables}, "slopes": [paths[name] for name in jobs]}
     outputs = [str(tmp_path / f"{name}.parquet") for name in ("interventions", "slope_means")]
-    run_tabulate(tmp_path, "statistics.interventions", inputs, outputs, **SETTINGS)
+    run_tabulate(tmp_path, "statistics.interventions", inputs, outputs, **DRAWN, min_reviews=6)
     assert read_table(outputs[0])["pattern"].unique().sort().to_list() == ["first", "uniform"]
     assert read_table(outputs[1])["model"].unique().sort().to_list() == ["m", "n"]

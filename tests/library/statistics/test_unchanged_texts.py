@@ -10,8 +10,9 @@ from polars.testing import assert_frame_equal
 from examples import example_table
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
+from homogenization.inference.resampling import Resampling
 from homogenization.interventions.schemas import DOSES_SCHEMA
-from homogenization.statistics.contrasts import contrast_table
+from homogenization.statistics.contrasts import Texts, contrast_table
 from homogenization.statistics.pooled_states import probes_table, shifts_table
 from homogenization.tables.balance import balance_table
 from homogenization.tables.comparisons import comparisons_table
@@ -54,7 +55,8 @@ def values(changed):
 
 def contrasts(metrics, similarity, min_reviews=1):
     comparisons = comparisons_table(similarity, PAIRS, N_REVIEWS, min_reviews)
-    return contrast_table(metrics, None, comparisons, similarity, [RANK], MARGIN, DRAWS, CONFIDENCE, SEED)
+    resampling = Resampling(DRAWS, CONFIDENCE, SEED, MARGIN)
+    return contrast_table(metrics, None, Texts(comparisons, similarity), [RANK], resampling)
 
 
 def study(changed):

@@ -12,9 +12,9 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from conftest import LLAMA
-from homogenization.models.digests import weights_digest
 from homogenization.models.untrained import build_random_model
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.files import sha256_of
 from homogenization.states.model import load_model
 from homogenization.training import loop
 from homogenization.training.checkpoints import TENSORS
@@ -44,7 +44,7 @@ def train(folder: Path, start: dict, reviews, seed: int = 0, step: int = 6, befo
         folder=folder,
         before=before,
     )
-    return weights_digest(folder)["model.safetensors"]
+    return sha256_of(folder / "model.safetensors")
 
 
 @pytest.mark.parametrize("changed", [{}, {"penalty": PENALTY}, {"lora": LORA}], ids=["plain", "penalty", "lora"])
@@ -54,7 +54,7 @@ def test_snapshots_on_the_way_change_nothing(changed, start, reviews, tmp_path):
     for before, folder in zip([None, *folders], folders, strict=False):
         train(folder, start, reviews, step=int(folder.name), before=before, **changed)
     once = train(tmp_path / "once/6", start, reviews, **changed)
-    assert weights_digest(folders[-1])["model.safetensors"] == once
+    assert sha256_of(folders[-1] / "model.safetensors") == once
     first, started = (
         load_file(Path(folder) / "model.safetensors") for folder in (folders[0], start["weights"]["built"])
     )

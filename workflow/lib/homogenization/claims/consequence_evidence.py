@@ -6,15 +6,15 @@ import numpy as np
 import polars as pl
 
 from homogenization.claims.evidence import Evidence
-from homogenization.claims.intervention_evidence import of_condition, size_of
-from homogenization.claims.measurement import Claim, Measurement, UnavailableError
-from homogenization.inference import doses
+from homogenization.claims.intervention_evidence import find_condition, of_effects
+from homogenization.claims.measurement import Claim, Measurement, Size, UnavailableError
+from homogenization.inference.doses import COSINE
+from homogenization.statistics.interventions import effects_table
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.vocabulary.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
 from homogenization.vocabulary.numbers import NO_HEAD
 from homogenization.vocabulary.variants import ORIGINAL
 
-AT_COSINE = "cosine"
 LAYERS_OF = "layers "  # before the layers that are subtracted
 _VIEWS = {KL: PREDICTIONS, CROSS_ENTROPY: PREDICTIONS, PROBE: POOLED, SHIFT: POOLED}
 _COSINE = {"variant": ORIGINAL, "metric": "cosine_anisotropy", "view": "all_tokens", "layers": "all"}
@@ -34,11 +34,7 @@ def measure_consequence(claim: Claim, model: str, evidence: Evidence) -> Measure
     """
     rows = _rows_of(claim, model, evidence, claim["variant"], claim["layers"])
     if claim["kind"] != UNTOUCHED:
-        dose = claim["at"] if claim["at"] != doses.STRENGTH else None
-        at_dose = {**claim, "part": doses.WHOLE, "at": doses.KL if dose else doses.STRENGTH}
-        if dose == AT_COSINE:
-            return of_condition(at_dose, _dosed_by_cosine(rows, model, evidence), evidence, "change of the mean cosine")
-        return of_condition(at_dose, rows, evidence)
+        return _of_condition(claim, rows, model, evidence)
     variant, layers, minus = claim["variant"], claim["layers"], claim["minus"]
     of_layers = minus.startswith(LAYERS_OF)
     if of_layers:
@@ -54,10 +50,33 @@ def measure_consequence(claim: Claim, model: str, evidence: Evidence) -> Measure
         joined, share = evidence.where_texts_differ(joined, claim)
     difference = joined.select("review_id", value=pl.col("value") - pl.col("value_minus"))
     if of_layers:
-        measured = evidence.mean_over_reviews(difference, size_of(rows))
+        measured = evidence.mean_over_reviews(difference, _size_of(rows))
     else:
-        measured = evidence.mean_of_texts(model, (variant, minus), difference, size_of(rows))
+        measured = evidence.mean_of_texts(model, (variant, minus), difference, _size_of(rows))
     return replace(measured, share_changed=share)
+
+
+def _of_condition(claim: Claim, rows: pl.DataFrame, model: str, evidence: Evidence) -> Measurement:
+    """The change of an outcome by an intervention, minus that by a control: an estimand of `interventions`.
+
+    It is of this claim alone, so that its interval decides.
+    """
+    condition = find_condition(claim, rows)
+    if claim["at"] == COSINE:
+        rows = _dosed_by_cosine(rows, model, evidence)
+    like = pl.col("kind").is_in([UNTOUCHED, condition.kind]), pl.col("blocks").eq_missing(condition.blocks)
+    patterns = [condition.pattern, claim["minus"]]
+    compared = rows.filter((pl.col("kind") == UNTOUCHED) | (like[0] & like[1] & pl.col("pattern").is_in(patterns)))
+    settings = evidence.settings
+    dose = COSINE if claim["at"] == COSINE else KL
+    effects = effects_table(compared, settings.resampling, settings.min_reviews, dose)
+    measured = of_effects(claim, condition, effects, evidence)
+    return replace(measured, p_value=np.nan, p_max_t=np.nan)
+
+
+def _size_of(rows: pl.DataFrame) -> Size:
+    """What depth does to the metric of rows of one cell in the untouched run, and how far its reviews lie apart."""
+    return Size(*(np.nan if number is None else number for number in rows.select("depth_range", "review_sd").row(0)))
 
 
 def _rows_of(claim: Claim, model: str, evidence: Evidence, variant: str, layers: str) -> pl.DataFrame:

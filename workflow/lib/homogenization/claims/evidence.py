@@ -1,6 +1,6 @@
 """What claims are judged by: the tables and settings of a study, and the estimates that statistics share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any, Self
@@ -9,9 +9,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.claims.measurement import (
-    KEPT,
     NO_SIZE,
-    ROBUST,
     Claim,
     Interval,
     Measurement,
@@ -19,18 +17,18 @@ from homogenization.claims.measurement import (
     UnavailableError,
     is_pooled,
 )
-from homogenization.inference.layers import LayerValues, depth_ranges, layer_values
-from homogenization.inference.resampling import bootstrap_weights, mean_interval, resampled, sign_flips
-from homogenization.inference.robust import INFLUENTIAL, hodges_lehmann, trimmed_mean
+from homogenization.inference.estimates import ENDS, estimates
+from homogenization.inference.layers import POOLED_VIEW, LayerValues, depth_ranges, layer_values, pools_as_reviews
+from homogenization.inference.resampling import Resampling, bootstrap_weights, mean_interval, resampled
+from homogenization.inference.robust import INFLUENTIAL
 from homogenization.run.parquet import read_table
 from homogenization.tables.comparisons import same_texts, too_few_changed, too_few_of_all
 from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 from homogenization.tables.regions import at_layers
-from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.vocabulary.points import RESIDUAL_STREAM
 from homogenization.vocabulary.variants import ORIGINAL
-from homogenization.vocabulary.verdicts import POOLS, REVIEWS
+from homogenization.vocabulary.verdicts import CHECKS, KEPT, POOLS, REVIEWS
 
-POOLED_VIEW = "pooled_centred"
 _INFLUENTIAL_LEAST = 2  # reviews that have to stay
 
 # indices of reviews -> a function of their weights (draws, reviews), (draws,)
@@ -44,9 +42,11 @@ class Tables:
     Attributes:
         metrics: every metric of every review.
         similarity: of every rewritten review.
+        contrasts: estimates of differences between variants.
+        depth: estimates of changes over depth.
         components: None where no block was taken apart.
         pooled: `POOLED_METRICS_SCHEMA`; None where tokens are not pooled.
-        intervened: None where no attention was changed.
+        interventions: estimates of what changed attention does; None where none was changed.
         consequences: None where the study has no such section.
         training: None where the study trains no model.
         extrema: None where the study looks for none.
@@ -55,9 +55,11 @@ class Tables:
 
     metrics: pl.DataFrame
     similarity: pl.DataFrame
+    contrasts: pl.DataFrame | None = None
+    depth: pl.DataFrame | None = None
     components: pl.DataFrame | None = None
     pooled: pl.DataFrame | None = None
-    intervened: pl.DataFrame | None = None
+    interventions: pl.DataFrame | None = None
     consequences: pl.DataFrame | None = None
     training: pl.DataFrame | None = None
     extrema: pl.DataFrame | None = None
@@ -74,25 +76,18 @@ class Settings:
     """What claims are judged with.
 
     Attributes:
-        draws: number of bootstrap draws, and of sign flips, of the reviews.
-        confidence: level of the intervals, between 0 and 1.
-        seed: seed of the draws.
+        resampling: draws, level and margin.
         variants: names of the study's variants.
         n_reviews: reviews of the sample.
         min_reviews: fewest accepted reviews of rewritten variants with which a claim about these is tested; of a
             comparison, those whose texts differ.
-        margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which a
-            difference is negligible.
         trained: [model, arm, seed, step] of each trained model.
     """
 
-    draws: int
-    confidence: float
-    seed: int
+    resampling: Resampling
     variants: Sequence[str]
     n_reviews: int
     min_reviews: int
-    margin: float
     trained: Sequence[Sequence[Any]] = ()
 
 
@@ -105,23 +100,17 @@ class Evidence:
 
     def weights(self, n: int) -> np.ndarray:
         """(draws, n) bootstrap weights of `n` reviews."""
-        return _weights(n, self.settings.draws, self.settings.seed)
+        return _weights(n, self.settings.resampling.draws, self.settings.resampling.seed)
 
-    def flips(self, n: int) -> np.ndarray:
-        """(rows, n) signs of `n` reviews."""
-        return _flips(n, self.settings.draws, self.settings.seed)
+    @property
+    def confidence(self) -> float:
+        """Level of the intervals."""
+        return self.settings.resampling.confidence
 
     @cached_property
     def pools(self) -> pl.DataFrame | None:
         """`pooled` as the table of metrics: a pool in place of a review, and the output after the final norm."""
-        if self.tables.pooled is None:
-            return None
-        last = pl.col("point") == FINAL_NORM
-        after_norm = self.tables.pooled.filter(last).with_columns(pl.lit(RESIDUAL_STREAM).alias("point"))
-        keys = ["model", "variant", "shard", "layer", "view", "metric"]
-        before = self.tables.pooled.filter(~last).join(after_norm, on=keys, how="anti")
-        rows = pl.concat([before, after_norm.select(before.columns)]).rename({"shard": "review_id"})
-        return rows.filter(pl.col("view") == POOLED_VIEW)
+        return None if self.tables.pooled is None else pools_as_reviews(self.tables.pooled)
 
     def size(self, model: str, view: str, metric: str, pooled: bool = False) -> Size:
         """What depth does to a metric in a model, and how far reviews or pools lie apart (`layers.depth_ranges`)."""
@@ -132,6 +121,53 @@ class Evidence:
         tables = [self.tables.metrics, self.pools if self.pools is not None else self.tables.metrics.clear()]
         filled = [depth_ranges(table).with_columns(pl.col("review_sd").fill_null(np.nan)) for table in tables]
         return [{row[:3]: Size(*row[3:]) for row in table.rows()} for table in filled]
+
+    def change_of(self, claim: Claim, model: str, statistic: str) -> Mapping[str, Any]:
+        """The row of the table `depth` that a claim on change over depth is about.
+
+        Raises:
+            UnavailableError: the study lacks the metric, variant or view, or it has no value in any review.
+        """
+        self.values_of(claim, model, claim["variant"])  # names what the study lacks
+        keys = {"variant": claim["variant"], "view": self.view_of(claim), "metric": claim["metric"]}
+        return self.tables.depth.row(by_predicate=_all_of(model=model, statistic=statistic, **keys), named=True)
+
+    def difference_of(self, claim: Claim, model: str) -> Mapping[str, Any]:
+        """The row of the table `contrasts` that a claim is about: of one layer, or of a part of the depth.
+
+        Raises:
+            UnavailableError: the study lacks the metric, a variant, view, point or the layers, or does not test it.
+        """
+        keys = {name: claim[name] for name in ("variant", "minus", "point", "view", "metric")}
+        rows = self.tables.contrasts.filter(_all_of(model=model, **keys))
+        if rows.is_empty():
+            for role in ("variant", "minus"):
+                self.values_of(claim, model, claim[role])  # names what the study lacks
+            raise UnavailableError(f"the study does not compare '{claim['variant']}' with '{claim['minus']}'")
+        layers, of_layers = claim["layers"], rows.filter(pl.col("layers").is_null())
+        parts = rows.filter(layers=layers)
+        chosen = of_layers.filter(at_layers(layers)) if parts.is_empty() else parts
+        if len(chosen) != 1:
+            raise UnavailableError(f"the study has no values of {claim['metric']} at the layers '{layers}'")
+        row = chosen.row(0, named=True)
+        if row["reason"]:
+            raise UnavailableError(row["reason"])
+        if not row["n_reviews"]:
+            pair = f"'{claim['variant']}' and '{claim['minus']}'"
+            raise UnavailableError(f"no review has {claim['metric']} in both {pair}")
+        return row
+
+    @staticmethod
+    def view_of(claim: Claim) -> str:
+        """The view of a claim's metric in its convention."""
+        return POOLED_VIEW if is_pooled(claim) else claim["view"]
+
+    def measured(self, claim: Claim, row: Mapping[str, Any], estimate: str = "estimate") -> Measurement:
+        """What a row of a table of estimates says, with its interval, checks, size and p; `estimate` is its column."""
+        if not row["n_reviews"]:
+            raise UnavailableError("undefined in every review")
+        measured = _of_row(row, estimate)
+        return replace(measured, unit=POOLS, spread=None, checks={}) if is_pooled(claim) else measured
 
     def values_of(self, claim: Claim, model: str, variant: str) -> pl.DataFrame:
         """review_id, layer, depth, view, metric, value of the claim's metric, without NaN, sorted.
@@ -145,7 +181,7 @@ class Evidence:
             raise UnavailableError("the study does not pool the tokens of its texts")
         if variant.endswith(" control"):
             raise UnavailableError(f"the study has no {variant} of '{claim['variant']}'")
-        point, view = claim.get("point", RESIDUAL_STREAM), POOLED_VIEW if pooled else claim["view"]
+        point, view = claim.get("point", RESIDUAL_STREAM), self.view_of(claim)
         rows = table.filter(pl.col("model") == model)
         for column, value, lacking in (
             ("metric", claim["metric"], f"no metric {claim['metric']}"),
@@ -196,8 +232,7 @@ class Evidence:
 
     def size_of(self, claim: Claim, model: str) -> Size:
         """What depth does to the claim's metric in the model, seen as the claim sees it."""
-        pooled = is_pooled(claim)
-        return self.size(model, POOLED_VIEW if pooled else claim["view"], claim["metric"], pooled)
+        return self.size(model, self.view_of(claim), claim["metric"], is_pooled(claim))
 
     def mean(self, claim: Claim, rows: pl.DataFrame, size: Size = NO_SIZE) -> Measurement:
         """The mean of `value` over rows, one for each review, or for each pool in the convention of the thesis."""
@@ -224,15 +259,8 @@ class Evidence:
 
     def mean_of(self, values: np.ndarray, size: Size = NO_SIZE) -> Measurement:
         """The mean of `values`, one for each review, with its interval and its checks."""
-        checks = {
-            ROBUST: _first_cell(hodges_lehmann(values[:, None], self.settings.confidence)),
-            KEPT: _first_cell(trimmed_mean(values[:, None], self.settings.confidence)),
-        }
-        return Measurement(self._interval(values), len(values), REVIEWS, values, checks, size)
-
-    def _interval(self, values: np.ndarray) -> Interval:
-        bounds = mean_interval(values[:, None], self.settings.confidence)
-        return Interval(float(values.mean()), *(float(bound[0]) for bound in bounds))
+        found = estimates(values[:, None], self.confidence)
+        return _of_row({name: column[0] for name, column in found.items()} | size._asdict(), "mean")
 
     def mean_over_pools(self, by_pool: pl.DataFrame, size: Size = NO_SIZE) -> Measurement:
         """The mean of `value` over rows, one for each pool, with its interval; NaN for one pool."""
@@ -240,14 +268,15 @@ class Evidence:
 
     def mean_over(self, values: np.ndarray, unit: str, size: Size) -> Measurement:
         """The mean of `values`, one for each `unit`, with its interval; NaN for one."""
-        return Measurement(self._interval(values), len(values), unit, size=size)
+        low, high = (float(end[0]) for end in mean_interval(values[:, None], self.confidence))
+        return Measurement(Interval(float(values.mean()), low, high), len(values), unit, size=size)
 
     def over_reviews(self, make: OfReviews, n: int, size: Size = NO_SIZE) -> Measurement:
         """A statistic of `n` reviews that is no mean, with its percentile interval and its check `KEPT`."""
         every = np.arange(n)
-        interval = Interval(*resampled(make(every), self.weights(n), self.settings.confidence))
+        interval = Interval(*resampled(make(every), self.weights(n), self.confidence))
         stay = _least_influential(make(every), n)
-        checks = {KEPT: Interval(*resampled(make(stay), self.weights(len(stay)), self.settings.confidence))}
+        checks = {KEPT: Interval(*resampled(make(stay), self.weights(len(stay)), self.confidence))}
         return Measurement(interval, n, REVIEWS, checks=checks if len(stay) < n else {}, size=size)
 
     def over_pools(self, statistic: Callable[[np.ndarray], np.ndarray], n: int) -> Measurement:
@@ -260,7 +289,6 @@ class Evidence:
 
 # most claims of a study are about the same number of reviews, or about those without the most influential
 _weights = lru_cache(maxsize=4)(bootstrap_weights)
-_flips = lru_cache(maxsize=2)(sign_flips)
 
 
 def _present(by_review: pl.DataFrame) -> np.ndarray:
@@ -270,8 +298,22 @@ def _present(by_review: pl.DataFrame) -> np.ndarray:
     return values
 
 
-def _first_cell(estimates: tuple[np.ndarray, ...]) -> Interval:
-    return Interval(*(float(column[0]) for column in estimates))
+def _of_row(row: Mapping[str, Any], estimate: str) -> Measurement:
+    """What a row of a table of estimates, or of `estimates`, says."""
+    number = float(row[estimate])
+    checks = {name: Interval(*(float(row[f"{name}{end}"]) for end in ENDS)) for name in CHECKS}
+    return Measurement(
+        Interval(number, float(row["ci_low"]), float(row["ci_high"])),
+        int(row["n_reviews"]),
+        spread=number / row["effect_size"] if row["effect_size"] else np.nan,
+        checks=checks,
+        size=Size(row["depth_range"], row["review_sd"]),
+        **{name: row.get(name, np.nan) for name in ("p_value", "p_max_t")},
+    )
+
+
+def _all_of(**values: Any) -> pl.Expr:
+    return pl.all_horizontal(*(pl.col(name) == value for name, value in values.items()))
 
 
 def _least_influential(statistic: Callable[[np.ndarray], np.ndarray], n: int) -> np.ndarray:

@@ -9,17 +9,12 @@ import polars as pl
 
 from homogenization.claims.answers import ANSWERS_SCHEMA, answers_table
 from homogenization.claims.evidence import Evidence, Settings, Tables
-from homogenization.claims.measurement import KEPT, ROBUST, Claim, Interval, Measurement, UnavailableError
+from homogenization.claims.measurement import Claim, Interval, Measurement, UnavailableError
 from homogenization.claims.statistics import STATISTICS
 from homogenization.claims.statistics.intervention import dose_in_words
 from homogenization.claims.verdicts import criterion_in_words, verdicts_table
-from homogenization.inference.resampling import (
-    FEWEST_NEGLIGIBLE,
-    benjamini_hochberg,
-    effect_size,
-    reviews_for_power,
-    sign_flip_p,
-)
+from homogenization.inference.estimates import margin_of, verdict
+from homogenization.inference.resampling import FEWEST_NEGLIGIBLE, Resampling, reviews_for_power
 from homogenization.inference.robust import INFLUENTIAL
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
 from homogenization.tables.comparisons import too_few_accepted, unchanged_variants
@@ -28,10 +23,14 @@ from homogenization.vocabulary.numbers import significant
 from homogenization.vocabulary.variants import ORIGINAL
 from homogenization.vocabulary.verdicts import (
     CONTRADICTED,
+    HIGHER,
+    KEPT,
+    LOWER,
     NEGLIGIBLE,
     NOT_TESTED,
     POOLS,
     REVIEWS,
+    ROBUST,
     SUPPORTED,
     UNDECIDED,
 )
@@ -107,12 +106,13 @@ CLAIMS_SCHEMA = {
     **with_ends("same_first"),
     "verdict_same_first": pl.String,  #: what its interval gives by itself; null where there is none
     "first_decides": pl.Boolean,  #: whether the interval over all reviews gives another verdict than that
-    #: mean distance to the bound / its standard deviation over reviews (d_z); NaN if the interval decides, also in the
-    #: next two columns and in `n_80`
+    #: mean distance to the bound / its standard deviation over reviews (d_z); NaN if the statistic is no mean over
+    #: reviews, or has a range as criterion, as `n_80`
     "effect_size": pl.Float64,
-    "p_value": pl.Float64,  #: two-sided test that the mean is at the bound, by sign flips of reviews
-    "q_value": pl.Float64,  #: corrected for all p-values of the table (Benjamini-Hochberg)
-    "q_decides": pl.Boolean,  #: whether the interval alone would give another verdict
+    #: two-sided test of no difference, as in the table that the claim selects from; NaN where the interval decides
+    "p_value": pl.Float64,
+    "p_max_t": pl.Float64,  #: the same corrected within its family ([which](statistics.md#many-tests)): it decides
+    "p_decides": pl.Boolean,  #: whether the interval alone would give another verdict
     "n_80": pl.Float64,  #: reviews with which an effect of this size is found four times out of five; `inf` above 10⁶
     "published": pl.String,  #: the published number, as text
     "reason": pl.String,  #: why the claim is not tested, or has no interval; otherwise null
@@ -130,10 +130,9 @@ _CHECKED = {
 def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evidence) -> pl.DataFrame:
     """Every claim, judged on every model: the table `claims` (`CLAIMS_SCHEMA`), in the order of `claims` and `models`.
 
-    A mean over reviews with a criterion `above` or `below` is tested: each review's value minus the bound, by
-    sign flips of the reviews, two-sided; q is the p corrected for all tests of the table (Benjamini & Hochberg).
-    Elsewhere the interval decides, and p, q, effect size and n_80 are NaN. A claim about the texts alone has one row,
-    with the model null.
+    A claim about a difference between variants, or a change over depth, selects a row of `contrasts` or `depth` and has
+    its estimate, interval and verdict. Other numbers stand in this table alone, and their interval decides. A claim
+    about the texts alone has one row, with the model null.
 
     Args:
         claims: claims as `config.claims.load_claims` gives them.
@@ -143,17 +142,11 @@ def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evide
     named = set().union(*(STATISTICS[claim["statistic"]].metrics_read(claim) for claim in claims))
     metrics = evidence.tables.metrics.filter(pl.col("metric").is_in(named))
     evidence = replace(evidence, tables=replace(evidence.tables, metrics=metrics))
-    judged = [
-        (claim, *_row(claim, model, evidence))
+    rows = [
+        _row(claim, model, evidence)
         for claim in claims
         for model in (models if STATISTICS[claim["statistic"]].of_model else [None])
     ]
-    rows = [row for _, row, _ in judged]
-    q_values = benjamini_hochberg(np.array([row["p_value"] for row in rows], dtype=np.float64))
-    for (claim, row, measurement), q in zip(judged, q_values.tolist(), strict=True):
-        row["q_value"] = q
-        if measurement is not None:
-            row |= _verdict(claim, row, measurement, evidence.settings)
     return pl.DataFrame(rows, schema=CLAIMS_SCHEMA)
 
 
@@ -177,8 +170,8 @@ def measure(claim: Claim, model: str | None, evidence: Evidence) -> Measurement:
     return measurement
 
 
-def _row(claim: Claim, model: str | None, evidence: Evidence) -> tuple[dict[str, Any], Measurement | None]:
-    """One row of the table, without verdict and q, which depend on the other rows; and what was measured."""
+def _row(claim: Claim, model: str | None, evidence: Evidence) -> dict[str, Any]:
+    """One row of the table."""
     row = dict.fromkeys(name for name, dtype in CLAIMS_SCHEMA.items() if dtype == pl.String)
     row |= dict.fromkeys((name for name, dtype in CLAIMS_SCHEMA.items() if dtype == pl.Float64), np.nan)
     row |= {name: claim.get(name) for name in _COPIED}
@@ -188,12 +181,12 @@ def _row(claim: Claim, model: str | None, evidence: Evidence) -> tuple[dict[str,
         "criterion": criterion_in_words(claim),
     }
     row |= {"n_reviews": 0, "unit": REVIEWS}
-    row |= {"verdict": NOT_TESTED, "fragile": False, "q_decides": False, "n_same_first": None, "first_decides": False}
+    row |= {"verdict": NOT_TESTED, "fragile": False, "p_decides": False, "n_same_first": None, "first_decides": False}
     row["depends_on_length"] = claim.get("metric") in DEPENDS_ON_LENGTH
     try:
         measurement = measure(claim, model, evidence)
     except UnavailableError as unavailable:
-        return row | {"reason": str(unavailable)}, None
+        return row | {"reason": str(unavailable)}
     for name, interval in {"interval": measurement.interval, **measurement.checks}.items():
         row |= dict(zip(_INTERVALS[name], (interval.estimate, interval.low, interval.high), strict=True))
     row |= {"n_reviews": measurement.n, "unit": measurement.unit, **measurement.size._asdict()}
@@ -208,48 +201,47 @@ def _row(claim: Claim, model: str | None, evidence: Evidence) -> tuple[dict[str,
         row |= {"same_first": same.estimate, "same_first_low": same.low, "same_first_high": same.high}
     one_pool = measurement.unit == POOLS and measurement.n == 1
     row["reason"] = "one pool of texts has no interval" if one_pool else measurement.note
-    return row | _test(claim, measurement, evidence), measurement
+    return row | _test(claim, measurement, evidence.settings) | _verdict(claim, measurement, evidence.settings)
 
 
-def _test(claim: Claim, measurement: Measurement, evidence: Evidence) -> dict[str, float]:
-    """Effect size, p of the sign flips and reviews for a power of 80 %; empty where the interval decides."""
-    if measurement.values is None or "between" in claim:
+def _of_nothing(claim: Claim) -> bool:
+    """Whether a claim is about a difference from nothing; others name a size of their own."""
+    return 0 in (claim.get("above"), claim.get("below"))
+
+
+def _test(claim: Claim, measurement: Measurement, settings: Settings) -> dict[str, float]:
+    """Effect size and reviews for a power of 80 % of a mean against a bound; the p of a row that has one."""
+    if measurement.spread is None or "between" in claim:
         return {}
-    excess = (measurement.values - claim.get("above", claim.get("below")))[:, None]
-    effect = effect_size(excess)
-    return {
-        "effect_size": float(effect[0]),
-        "p_value": float(sign_flip_p(excess, evidence.flips(len(excess)))[0]),
-        "n_80": float(reviews_for_power(effect, alpha=1 - evidence.settings.confidence)[0]),
+    effect = (measurement.interval.estimate - claim.get("above", claim.get("below"))) / measurement.spread
+    power = {
+        "effect_size": effect,
+        "n_80": float(reviews_for_power(np.array([effect]), alpha=1 - settings.resampling.confidence)[0]),
     }
+    return power | ({"p_value": measurement.p_value, "p_max_t": measurement.p_max_t} if _of_nothing(claim) else {})
 
 
-def _verdict(claim: Claim, row: dict[str, Any], measurement: Measurement, settings: Settings) -> dict[str, Any]:
-    """The columns verdict, fragile, why_fragile, q_decides, and those of the reviews whose first token stays."""
-    # a claim that names a size of its own is not about a difference from nothing
-    about_nothing = 0 in (claim.get("above"), claim.get("below"))
-    margin = settings.margin * measurement.size.of_margin if about_nothing else np.nan
+def _verdict(claim: Claim, measurement: Measurement, settings: Settings) -> dict[str, Any]:
+    """The columns verdict, fragile, why_fragile, p_decides, and those of the reviews whose first token stays."""
+    has_p = _of_nothing(claim) and np.isfinite(measurement.p_max_t)
 
-    def by(interval: Interval) -> str:
-        return _by_interval(claim, interval, margin, measurement.beyond)
+    def by(interval: Interval, p: float | None = None) -> str:
+        return _said(claim, interval, measurement, settings, p)
 
-    by_interval = verdict = by(measurement.interval)
-    if verdict == NEGLIGIBLE and measurement.unit == REVIEWS and measurement.n < FEWEST_NEGLIGIBLE:
-        by_interval = verdict = UNDECIDED
-    elif verdict != NEGLIGIBLE and np.isfinite(row["p_value"]):
-        estimate = measurement.interval.estimate
-        holds = estimate > claim["above"] if "above" in claim else estimate < claim["below"]
-        verdict = UNDECIDED if row["q_value"] >= 1 - settings.confidence else SUPPORTED if holds else CONTRADICTED
-    is_mean, checks = measurement.values is not None, measurement.checks if verdict != UNDECIDED else {}
-    reasons = [_turned(name, check, by(check), is_mean) for name, check in checks.items() if by(check) != verdict]
+    by_interval = by(measurement.interval)
+    found = by(measurement.interval, measurement.p_max_t) if has_p else by_interval
+    if found == NEGLIGIBLE and measurement.unit == REVIEWS and measurement.n < FEWEST_NEGLIGIBLE:
+        by_interval = found = UNDECIDED
+    is_mean, checks = measurement.spread is not None, measurement.checks if found != UNDECIDED else {}
+    reasons = [_turned(name, check, by(check), is_mean) for name, check in checks.items() if by(check) != found]
     by_same = None if measurement.same_first is None else by(measurement.same_first)
     return {
         "verdict_same_first": by_same,
         "first_decides": by_same not in (None, by_interval),
-        "verdict": verdict,
+        "verdict": found,
         "fragile": bool(reasons),
         "why_fragile": "; ".join(reasons) or None,
-        "q_decides": verdict != by_interval,
+        "p_decides": found != by_interval,
     }
 
 
@@ -258,24 +250,32 @@ def _turned(name: str, check: Interval, verdict: str, is_mean: bool) -> str:
     return f"{_CHECKED[name][is_mean]} it is {verdict}, {numbers}"
 
 
-def _by_interval(claim: Claim, interval: Interval, margin: float, beyond: Interval | None) -> str:
-    """The verdict by an interval alone: inside the claimed range, outside it, within the margin, or none of these.
+def _said(
+    claim: Claim, interval: Interval, measurement: Measurement, settings: Settings, p: float | None = None
+) -> str:
+    """The verdict by an interval, or by p: on the claimed side, on the other, within the margin, or none of these.
 
-    A correlation has to be stronger than without the first token (`beyond`) besides.
+    A correlation has to be stronger than without the first token besides.
     """
     low, high = interval.low, interval.high
-    if -margin < low and high < margin:
-        return NEGLIGIBLE
-    if "between" in claim:
+    if _of_nothing(claim):
+        ends = interval.estimate, low, high
+        margin = margin_of(settings.resampling.margin, *measurement.size)
+        found = str(verdict(ends, margin, None if p is None else np.asarray(p), 1 - settings.resampling.confidence))
+        if found == NEGLIGIBLE:
+            return found
+        claimed, other = (HIGHER, LOWER) if "above" in claim else (LOWER, HIGHER)
+        inside, outside = found == claimed, found == other
+    elif "between" in claim:
         least, most = claim["between"]
         inside, outside = least <= low and high <= most, high < least or most < low
     elif "above" in claim:
         inside, outside = low > claim["above"], high <= claim["above"]
     else:
         inside, outside = high < claim["below"], low >= claim["below"]
-    if beyond is not None:
+    if measurement.beyond is not None:
         sign = -1 if "below" in claim or ("between" in claim and sum(claim["between"]) < 0) else 1
-        least, most = sorted((sign * beyond.low, sign * beyond.high))
+        least, most = sorted((sign * measurement.beyond.low, sign * measurement.beyond.high))
         inside, outside = inside and least > 0, outside or most <= 0
     return SUPPORTED if inside else CONTRADICTED if outside else UNDECIDED
 
@@ -286,12 +286,17 @@ def tabulate(
     models: Sequence[str],
     controls: Mapping[str, Mapping[str, str]],
     words: str,
+    draws: int,
+    confidence: float,
+    seed: int,
+    margin: float,
     **settings: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The tables `claims`, `verdicts` and `answers`, of the files of `Tables` in `inputs`, with `Settings`."""
-    evidence = Evidence(Tables.read(inputs), Settings(**settings))
+    resampling = Resampling(draws, confidence, seed, margin)
+    evidence = Evidence(Tables.read(inputs), Settings(resampling, **settings))
     judged = claims_table(claims, models, evidence)
-    print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "q_value"))
+    print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "p_max_t"))
     doses = {claim["claim"]: dose_in_words(claim) for claim in claims if claim["statistic"] == "intervention"}
     compared = [claim["variant"] for claim in claims if claim["statistic"] == "contrast"]
     least = evidence.settings.min_reviews

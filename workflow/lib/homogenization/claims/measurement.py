@@ -12,7 +12,6 @@ Claim = Mapping[str, Any]  # as `config.claims.Claim.as_params()` gives it
 
 # How a metric is taken: of each text by itself, or of the centred tokens of many texts, the output after the last norm.
 RAW, THESIS = "raw", "thesis"
-ROBUST, KEPT = "robust", "kept"
 
 
 class UnavailableError(Exception):
@@ -39,11 +38,6 @@ class Size(NamedTuple):
     depth_range: float = np.nan
     review_sd: float = np.nan
 
-    @property
-    def of_margin(self) -> float:
-        """The larger of both, of which the margin is a share: where depth does little, a share of that is a trifle."""
-        return self.depth_range if np.isnan(self.depth_range) else float(np.fmax(*self))
-
     def per(self, number: int) -> "Size":
         """The size of one of so many parts."""
         return Size(*(each / number for each in self))
@@ -60,9 +54,11 @@ class Measurement:
         interval: the statistic and its interval.
         n: number of reviews or pools behind it.
         unit: `REVIEWS`, `POOLS` or `SEEDS`.
-        values: (n,) float64 whose mean is the estimate, in the order of the reviews' names; None where the statistic is
-            not a mean over reviews.
-        checks: the statistic estimated in other ways: `ROBUST` where it has a robust form, and `KEPT`.
+        spread: standard deviation (n - 1) of the values whose mean is the estimate, NaN where they do not vary; None
+            where it is no mean over reviews.
+        p_value: of a test that the statistic is 0, by itself; NaN where the interval decides.
+        p_max_t: the same corrected within its family, which decides; NaN likewise.
+        checks: the statistic estimated in other ways: `robust` where it has a robust form, and `kept`.
         size: what depth does to the metric, and how far reviews lie apart, in units of the statistic.
         without_first: the statistic with the first token left out; NaN where it is not compared.
         beyond: the statistic minus the same with the first token left out; None where it is not compared.
@@ -76,7 +72,9 @@ class Measurement:
     interval: Interval
     n: int
     unit: str = REVIEWS
-    values: np.ndarray | None = None
+    spread: float | None = None
+    p_value: float = np.nan
+    p_max_t: float = np.nan
     checks: Mapping[str, Interval] = field(default_factory=dict)
     size: Size = NO_SIZE
     without_first: float = np.nan

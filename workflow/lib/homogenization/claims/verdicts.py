@@ -35,7 +35,7 @@ def verdicts_table(claims: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
 def in_words(row: Mapping[str, Any]) -> str:
     """The verdict of one row of the table `claims`.
 
-    It reads `supported: −0.012 [−0.015, −0.009], −3.1 % of depth (range 0.39), n 499, q .0003`; what turns a fragile
+    It reads `supported: −0.012 [−0.015, −0.009], −3.1 % of depth (range 0.39), n 499, p .0003`; what turns a fragile
     one follows. The share of the texts that changed stands behind n where some did not.
     """
     if row["verdict"] == NOT_TESTED:
@@ -47,8 +47,8 @@ def in_words(row: Mapping[str, Any]) -> str:
     parts.append(f"n {row['n_reviews']}" if row["unit"] == REVIEWS else f"{row['n_reviews']} {_UNITS[row['unit']]}")
     if row["share_changed"] < 1:
         parts.append(f"{share_in_words(row['share_changed'])} of the texts changed")
-    if np.isfinite(row["q_value"]):
-        parts.append(f"q {probability(row['q_value'])}")
+    if np.isfinite(row["p_max_t"]):
+        parts.append(f"p {probability(row['p_max_t'])}")
     parts += [f"fragile: {row['why_fragile']}"] if row["fragile"] else []
     parts += [said] if (said := where_the_first_stays(row)) else []
     parts += [row["reason"]] if row["reason"] else []

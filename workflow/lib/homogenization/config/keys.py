@@ -19,7 +19,6 @@ from homogenization.config.analysis import (
 )
 from homogenization.config.consequences import Consequences
 from homogenization.config.examples import Examples
-from homogenization.config.hardware import Hardware
 from homogenization.config.interventions import Interventions
 from homogenization.config.models import Model, States
 from homogenization.config.networks import refuse_untrainable, refuse_without_head, refuse_without_rotation
@@ -98,7 +97,11 @@ class Keys(Section):
     claims: ClaimsFiles = Field(["config/claims.yaml"])
     """File of claims to judge, or several files; null: none."""
     figures: Figures = Figures()
-    hardware: Hardware = Hardware()
+    pilot: int | None = Field(None, ge=4)
+    """Reviews that `snakemake plan` reads with each model, to time jobs; null: none, and no hours. Nothing else \
+depends on it."""
+    hardware: dict[str, float] = Field({})
+    """No longer read: a `pilot` times jobs instead."""
     container: str | None = Field(None, min_length=1)
     """Image of the jobs with `--sdm apptainer`: a file (.sif) or an address (docker://…); null: none."""
 
@@ -201,11 +204,7 @@ class Keys(Section):
     def contrasts_of_what_there_is(cls, contrasts: Contrasts, info: ValidationInfo) -> Contrasts:
         """Pairs name existing variants, and metrics are computed."""
         _check_names([name for pair in contrasts.pairs or () for name in pair], info, "variants", "pairs")
-        missing = [name for name in contrasts.metrics or () if name not in info.data.get("metrics", METRIC_NAMES)]
-        if missing:
-            raise ValueError(
-                f"metrics {missing} are not among the computed 'metrics'; add them there or leave them out"
-            )
+        _check_computed("metrics", contrasts.metrics, info, METRIC_NAMES)
         return contrasts
 
     @field_validator("components", "positional", "interventions", "consequences", "examples")
@@ -284,14 +283,8 @@ class Keys(Section):
     @classmethod
     def figures_of_what_is_computed(cls, figures: Figures, info: ValidationInfo) -> Figures:
         """Views and metrics are computed, and labels belong to existing models and variants."""
-        missing = [view for view in figures.views if view not in info.data.get("views", VIEWS)]
-        if missing:
-            raise ValueError(f"views {missing} are not among the computed 'views'; add them there or leave them out")
-        missing = [name for name in figures.metrics or () if name not in info.data.get("metrics", METRIC_NAMES)]
-        if missing:
-            raise ValueError(
-                f"metrics {missing} are not among the computed 'metrics'; add them there or leave them out"
-            )
+        _check_computed("views", figures.views, info, VIEWS)
+        _check_computed("metrics", figures.metrics, info, METRIC_NAMES)
         if {"models", "variants"} <= info.data.keys():
             models = info.data["models"]
             arms = dict.fromkeys(arm for _, arm, _, _ in arms_of(models))
@@ -299,6 +292,13 @@ class Keys(Section):
             for names in (models, info.data["variants"], arms):
                 _check_shown(figures.labels, names)
         return figures
+
+
+def _check_computed(key: str, names: Sequence[str] | None, info: ValidationInfo, known: Sequence[str]) -> None:
+    """Refuse views or metrics that the study does not compute; where this key holds mistakes, those that are known."""
+    missing = [name for name in names or () if name not in info.data.get(key, known)]
+    if missing:
+        raise ValueError(f"{key} {missing} are not among the computed '{key}'; add them there or leave them out")
 
 
 def _check_labels(labels: Mapping[str, str], entries: Sequence[str]) -> None:

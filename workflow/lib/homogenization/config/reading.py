@@ -46,8 +46,7 @@ class Reading:
 
     def n_reviews(self, shard: str) -> int:
         """How many reviews of a shard are read: the first by rank."""
-        first, stop = self.study.ranks(shard)
-        return min(stop, self.study.consequences.n_reviews) - first
+        return self.study.n_read(shard, self.study.consequences)
 
     def n_passes(self, model: str, text: str, shard: str) -> int:
         """Passes of single reviews in a job; the untouched one is run again where conditions are added."""

@@ -10,19 +10,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from homogenization.config.analysis import (
-    Components,
-)
+from homogenization.config.analysis import Components
 from homogenization.config.claims import CONTROLS, load_all_claims
+from homogenization.config.consequences import Consequences
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
 from homogenization.config.positional import Positional
 from homogenization.config.reading import Reading
-from homogenization.config.texts import (
-    WrittenVariant,
-)
+from homogenization.config.texts import WrittenVariant
 from homogenization.config.training import Run, arms_of, pairs_with_their_start, runs_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
+from homogenization.measures.catalogue import made_measures, measured_in_pass
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
@@ -42,15 +40,18 @@ class Study(Keys):
     @property
     def warnings(self) -> list[str]:
         """What is allowed, and yet most likely not meant."""
-        few, needed = self.corpus.n_reviews, self.contrasts.min_reviews
-        return (
-            [
+        few, needed, found = self.corpus.n_reviews, self.contrasts.min_reviews, []
+        if self.contrasted and few < needed:
+            found.append(
                 f"corpus.n_reviews: {few} reviews are fewer than the {needed} that a comparison needs "
                 "(contrasts.min_reviews), so no two variants will be compared. Raise the one or lower the other."
-            ]
-            if self.contrasted and few < needed
-            else []
-        )
+            )
+        if self.hardware:
+            found.append(
+                "hardware: its rates are no longer read; `snakemake plan --config pilot=24` times a few reviews. "
+                "Leave the section out."
+            )
+        return found
 
     @property
     def shards(self) -> list[str]:
@@ -177,23 +178,6 @@ class Study(Keys):
         ]
 
     @property
-    def planned_writers(self) -> dict[str, dict[str, int]]:
-        """What the plan has to know of the work of each writer that the study asks."""
-        finds = getattr(self.keyphrases, "writer", None)
-        writes = [self.variants[name].writer for name in self.written]
-        by_sentence = [self.variants[name].writer for name in self.written_by_sentence]
-        return {
-            name: {
-                "candidates": self.rewriting.candidates,
-                "n_variants": writes.count(name),
-                "n_by_sentence": by_sentence.count(name),
-                "n_keyphrases": int(name == finds),
-            }
-            for name in self.writers
-            if name in (*writes, finds)
-        }
-
-    @property
     def n_readings(self) -> int:
         """How often a model reads a review: the memory of tables of all reviews grows with it."""
         return len(self.models) * len(self.variants) * self.corpus.n_reviews
@@ -229,19 +213,28 @@ class Study(Keys):
         jobs = self._jobs_of_section(self.interventions)
         return [job for job in jobs if self.ranks(job[2])[0] < self.interventions.n_reviews]
 
-    def read_again(self, model: str) -> dict[str, list[str]]:
-        """The variants that a model reads once more, sorted, by the section that asks for it."""
-        of_section = {"components": self.component_jobs, "positional": self.positional_jobs}
-        return {
-            section: sorted({variant for name, variant, _ in jobs if name == model})
-            for section, jobs in of_section.items()
-        }
+    def works_of(self, model: str) -> dict[str, list[str]]:
+        """The variants over which a model's jobs of a shard go, sorted, by what these jobs make.
+
+        They are states, components, attention by position, and each measure of stored states.
+        """
+        again = {"components": self.component_jobs, "positional": self.positional_jobs}
+        works = {"states": set(self.variants)}
+        works |= {work: {variant for name, variant, _ in jobs if name == model} for work, jobs in again.items()}
+        if not measured_in_pass(self):
+            works |= {measure.name: set(measure.variants(self)) for measure in made_measures(self)}
+        return {work: sorted(variants) for work, variants in works.items() if variants}
+
+    @property
+    def pilot_parts(self) -> list[int]:
+        """Numbers of reviews of the two jobs with which a pilot times each kind of job; none without a pilot."""
+        return [self.pilot // 4, self.pilot] if self.pilot else []
 
     def intervention_costs(self, model: str) -> dict[str, Any]:
         """What the plan has to know of the interventions in a model: its jobs, and numbers of passes of a review."""
         chosen = self.interventions
         jobs = [
-            [variant, shard, self.n_intervened(shard), len(chosen.conditions)]
+            [variant, shard, self.n_read(shard, chosen), len(chosen.conditions)]
             for name, variant, shard in self.intervention_jobs
             if name == model
         ]
@@ -256,10 +249,10 @@ class Study(Keys):
         """What is read for the consequences; None without the section."""
         return Reading(self) if self.consequences else None
 
-    def n_intervened(self, shard: str) -> int:
-        """How many reviews of a shard are read with changed attention: the first by rank."""
+    def n_read(self, shard: str, section: Interventions | Consequences) -> int:
+        """How many reviews of a shard a section reads: the first by rank."""
         first, stop = self.ranks(shard)
-        return min(stop, self.interventions.n_reviews) - first
+        return min(stop, section.n_reviews) - first
 
     @property
     def n_runs(self) -> int:
@@ -290,13 +283,6 @@ class Study(Keys):
     def mauve_variants(self) -> list[str]:
         """Variants whose MAUVE is computed, in the order of the configuration."""
         return [name for name in self.variants if self.mauve.variants is None or name in self.mauve.variants]
-
-    @property
-    def planned_measures(self) -> dict[str, Any]:
-        """What the plan has to know of the measures of states."""
-        mauve = {"variants": self.mauve_variants, "n_tokens": self.mauve.n_tokens, "seeds": self.mauve.seeds}
-        chosen = {"views": sorted(self.views), "common_tokens": self.common_tokens, "pooled": self.pooled.variants}
-        return chosen | {"mauve": mauve}
 
     def jobs_of(self, variants: Sequence[str]) -> list[tuple[str, str, str]]:
         """Those of `jobs` that are of `variants`."""
@@ -394,6 +380,20 @@ class Study(Keys):
                 or (not metric.extensive and (metric.homogenization or name in ATTENTION_METRICS))
             ]
         return sorted(set(chosen) & set(self.tabulated_metrics))
+
+    @property
+    def claimed_contrasts(self) -> list[tuple[str, str]]:
+        """The contrasts, (variant, minus), that claims are about, of variants of the study."""
+        pairs = [(claim["variant"], claim["minus"]) for claim in self._claimed("contrast")]
+        return [pair for pair in pairs if set(pair) <= self.variants.keys()]
+
+    def estimated_metrics(self, *statistics: str) -> list[str]:
+        """The metrics, sorted, that are contrasted, or that claims with one of these statistics are about."""
+        claimed = {claim["metric"] for claim in self._claimed(*statistics)}
+        return sorted({*self.contrasted_metrics, *(claimed & set(self.tabulated_metrics))})
+
+    def _claimed(self, *statistics: str) -> list[dict[str, Any]]:
+        return [claim for claim in self.judged_claims if claim["statistic"] in statistics]
 
     @property
     def drawn_metrics(self) -> list[str]:

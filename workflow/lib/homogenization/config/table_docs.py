@@ -25,8 +25,7 @@ _OF_JOB = "{model}/{variant}/{shard}"
 # module and name of the schema of each file that no rule of the catalogue of tables makes
 _PLAN = {
     "plan.csv": "plan.costs.PLAN_SCHEMA",
-    "durations.csv": "plan.durations.DURATIONS_SCHEMA",
-    "measures.csv": "plan.measures.MEASURES_SCHEMA",
+    "works.csv": "plan.works.WORKS_SCHEMA",
 }
 _FILES = {
     "plan/{model}.parquet": "plan.token_counts.TOKEN_COUNTS_SCHEMA",

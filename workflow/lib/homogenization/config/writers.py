@@ -32,11 +32,6 @@ class Writer(Option):
     """Longest answer in tokens; a longer one is rejected."""
 
     @property
-    def planned(self) -> dict[str, Any]:
-        """What the plan has to know of a writer: dtype, device, gpus, and batch_size, None behind an endpoint."""
-        return self.params("dtype", "device", "batch_size") | {"gpus": self.gpus}
-
-    @property
     def regex_problem(self) -> str | None:
         """Why the writer can't hold its answers to a regular expression, and the cure; None if it can."""
         if self.structured_output == "none":
@@ -98,7 +93,6 @@ class EndpointWriter(Writer):
     """How the form of answers is enforced: by their JSON schema, as some JSON object, or by the prompt alone. Answers \
 are read strictly in any case."""
     threads: ClassVar[int] = 2
-    planned: ClassVar[dict[str, Any]] = {"dtype": "bfloat16", "device": "cpu", "batch_size": None, "gpus": 0}
     regex_dialect: Literal["vllm", "sglang", "llguidance"] | None = Field(None, exclude_if=lambda value: value is None)
     """How the server is sent a regular expression that an answer has to match: as vLLM (0.12 or later) or SGLang \
 takes it, or as a grammar of LLGuidance (llama.cpp built with it), as which a JSON schema is sent too. null: variants \

@@ -11,8 +11,9 @@ import polars as pl
 from homogenization.corpus.local_files import class_names, read_columns
 from homogenization.corpus.sources import FORMATS, is_local, missing_column
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.hub import check_cached, first_line, hub_advice, unreachable
+from homogenization.run.hub import check_cached, hub_advice, unreachable
 from homogenization.run.job import announce
+from homogenization.run.secrets import first_line
 
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")  # a whole number, as a column of floats writes it
 _NO_LABEL = "-1"

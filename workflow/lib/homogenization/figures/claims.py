@@ -25,11 +25,11 @@ from homogenization.vocabulary.verdicts import NOT_TESTED, POOLS, REVIEWS, SEEDS
 _CLAIMS = {  # columns of tables/claims.csv that the board shows
     **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),
     **dict.fromkeys(("variant", "minus", "verdict", "measured", "criterion", "unit", "published", "reason"), pl.String),
-    **dict.fromkeys(("depends_on_length", "fragile", "q_decides", "first_decides"), pl.Boolean),
+    **dict.fromkeys(("depends_on_length", "fragile", "p_decides", "first_decides"), pl.Boolean),
     **dict.fromkeys(("n_same_first", "n_reviews"), pl.Int64),
     "verdict_same_first": pl.String,
     **dict.fromkeys(("estimate", "ci_low", "ci_high", "depth_range", "share_of_depth"), pl.Float64),
-    **dict.fromkeys(("share_changed", "without_first", "q_value"), pl.Float64),
+    **dict.fromkeys(("share_changed", "without_first", "p_max_t"), pl.Float64),
 }
 _COMPARISONS = ("variant", "minus", "imbalance")
 COLUMNS = {
@@ -128,9 +128,9 @@ def _note(table: pl.DataFrame, cure: str) -> str:
     parts = [
         "Per cent: of what depth does to the metric in the model (its range over depth). Below it, or large: the "
         "estimate, with its interval. Supported or contradicted: on the claimed or on the other side of the "
-        "criterion (grey), tested over reviews or seeds and corrected for all claims and models of the study, or, for "
-        "ranges, places, correlations and components, the whole interval inside or outside. Negligible: the interval "
-        "is closer to no difference than the margin. Undecided: none of these.",
+        "criterion (grey): by p where a claim is about some layers or parts of the depth, corrected over these, else "
+        "by the whole interval. Negligible: the interval is closer to no difference than the margin. Undecided: none "
+        "of these.",
         *filter(None, [cure]),
     ]
     if table["fragile"].any():
@@ -139,8 +139,8 @@ def _note(table: pl.DataFrame, cure: str) -> str:
         parts.append("Unbalanced: the variant and its control differ in more than the claim is about.")
     if (table["share_changed"] < 1).any():
         parts.append("Changed: the share of the texts that differ, which alone are compared.")
-    if table["q_decides"].any():
-        parts.append("q: the corrected p, where it decides otherwise than the interval would.")
+    if table["p_decides"].any():
+        parts.append("p: corrected, where it decides otherwise than the interval would.")
     if table["first_decides"].any():
         parts.append("First (n): the other verdict of the n reviews that begin with the same token in both.")
     if table["without_first"].is_finite().any():
@@ -213,7 +213,7 @@ def _cell(row: dict[str, Any]) -> _Cell:
     details = [first.strip()]
     details += [mark for mark, shown in (("fragile", row["fragile"]), ("unbalanced", row["imbalance"])) if shown]
     details += [few] if row["unit"] == REVIEWS and (few := where_few([row["n_reviews"]], REVIEWS)) else []
-    details += [f"q {probability(row['q_value'])}"] if row["q_decides"] else []
+    details += [f"p {probability(row['p_max_t'])}"] if row["p_decides"] else []
     if _is_number(row["share_changed"]) and row["share_changed"] < 1:
         details.append(f"{share_in_words(row['share_changed'])} changed")
     if _is_number(row["without_first"]):

@@ -52,7 +52,12 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     require_rows(every, shown, f"metric '{shown.metric}'", tables["intervened_layers"]["metric"])
     variant = chosen_variant(every["variant"])
     effects = effects.filter(
-        pl.col("layers").is_in(list(LAYERS)), metric=shown.metric, against="untouched", part="whole", variant=variant
+        pl.col("n_reviews") > 0,
+        pl.col("layers").is_in(list(LAYERS)),
+        metric=shown.metric,
+        against="untouched",
+        part="whole",
+        variant=variant,
     )
     every, doses = every.filter(variant=variant), doses.filter(variant=variant).with_columns(lane=_lane())
     rows = rows_of_panels(every, shown)

@@ -50,8 +50,8 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     is more, how far reviews lie apart. All panels have one scale, and one margin.
     """
     contrasts, pairs = tables["contrasts"], _pairs(shown.contrasts)
-    table = rows_of(contrasts, shown, metric=shown.metric, view=shown.view)
-    table = table.join(pairs, ["variant", "minus"], maintain_order="left")
+    of_layers = rows_of(contrasts, shown, metric=shown.metric, view=shown.view).filter(pl.col("layers").is_null())
+    table = of_layers.join(pairs, ["variant", "minus"], maintain_order="left")
     require_rows(table, shown, f"metric '{shown.metric}' in view '{shown.view}'", contrasts["metric"])
     table = table.with_columns(yardstick=_yardstick()).with_columns(pl.col(_DIFFERENCES) / pl.col("yardstick") * 100)
     labels = dict(shown.variants)

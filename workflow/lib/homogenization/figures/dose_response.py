@@ -52,7 +52,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     """
     table = rows_of(
         tables["interventions"], shown, ("model",), metric=shown.metric, against="untouched", part="whole"
-    ).filter(pl.col("kind").is_in(list(_KINDS)), pl.col("layers").is_in(list(LAYERS)))
+    ).filter(pl.col("kind").is_in(list(_KINDS)), pl.col("layers").is_in(list(LAYERS)), pl.col("n_reviews") > 0)
     require_rows(table, shown, f"metric '{shown.metric}'", tables["interventions"]["metric"])
     doses = tables["doses"].select("model", "variant", *CONDITION, "kl")
     table = table.filter(variant=chosen_variant(table["variant"]))

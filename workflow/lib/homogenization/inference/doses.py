@@ -19,7 +19,7 @@ CONTROLS = {  # kind -> patterns that do as much to attention, but not what a pa
     "template": ("permuted_template",),
 }
 REMOVED = "removed"
-STRENGTH, KL = "strength", "kl"  # what a condition and its control have in common
+STRENGTH, KL, COSINE = "strength", "kl", "cosine"  # what a condition and its control have in common
 WHOLE, ODD, EVEN = "whole", "odd", "even"
 # Relative uncertainty of metrics from float32 states: a condition that changes no weight changes them by rounding.
 _PRECISION = 1e-9

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from homogenization.inference.doses import Condition, Runs, change
+from homogenization.inference.doses import COSINE, KL, Condition, Runs, change
 from homogenization.inference.resampling import means, uniform_weights, weighted_means
+from homogenization.vocabulary.numbers import NO_HEAD
+
+_DOSES = {KL: "KL", COSINE: "change of the mean cosine"}
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,30 @@ def less_by_review(
     present = ~np.isnan(changes)
     pseudo = np.where(present, -(present.sum(axis=0) - 1) * without, np.nan)
     return pseudo - means(pseudo) + estimate
+
+
+def at_equal_kl(runs: Runs, condition: Condition, pattern: str, dose: str = KL) -> tuple[np.ndarray, str | None]:
+    """`less_by_review` of a condition minus the control `pattern`, and why no review has a value; None where one has.
+
+    Args:
+        runs: runs of a model.
+        condition: a condition of `runs`.
+        pattern: the control, of which `runs` have a strength.
+        dose: what `runs` have as their KL: `KL`, or `COSINE`, which is signed and in which the control's change is
+            linear.
+    """
+    curve, own = curve_of(runs, condition, pattern), means(runs.kl[condition][:, None])[0]
+    values, name = change(runs, condition), _DOSES[dose]
+    if dose == COSINE and own <= 0:
+        reason = f"the {name} by '{condition.pattern}' is {own:.3g}: tokens do not grow more alike"
+        return np.full_like(values, np.nan), reason
+    pseudo = less_by_review(values, runs.kl[condition], curve, None if dose == KL else np.positive)
+    if not np.isnan(pseudo).all() or not np.isfinite(values).any():
+        return pseudo, None
+    if np.isnan(own):
+        return pseudo, f"{NO_HEAD}, so that a dose has no KL"
+    reached, unit = means(curve.kl.T).max(), " nats" if dose == KL else ""
+    return pseudo, f"the {name} of '{pattern}' reaches {reached:.3g}{unit}, that of '{condition.pattern}' is {own:.3g}"
 
 
 def moved_at_equal_kl(runs: Runs, condition: Condition, pattern: str, pseudo: np.ndarray) -> np.ndarray:

@@ -8,8 +8,10 @@ import polars as pl
 
 from homogenization.inference.resampling import uniform_weights, weighted_means
 from homogenization.tables.regions import ranges_over_depth
-from homogenization.vocabulary.points import REGIONS, RESIDUAL_STREAM
+from homogenization.vocabulary.points import FINAL_NORM, REGIONS, RESIDUAL_STREAM
 from homogenization.vocabulary.variants import ORIGINAL
+
+POOLED_VIEW = "pooled_centred"
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,18 @@ def layer_values(table: pl.DataFrame) -> LayerValues:
     return LayerValues(
         cells.rows(), reviews["review_id"].to_list(), layers["layer"].to_numpy(), layers["depth"].to_numpy(), values
     )
+
+
+def pools_as_reviews(pooled: pl.DataFrame) -> pl.DataFrame:
+    """The view `POOLED_VIEW` of tables/pooled.parquet as tables/metrics.parquet: a pool in place of a review.
+
+    The output is that after the final norm, where there is one.
+    """
+    rows = pooled.filter(view=POOLED_VIEW).rename({"shard": "review_id"})
+    last = pl.col("point") == FINAL_NORM
+    after_norm = rows.filter(last).with_columns(pl.lit(RESIDUAL_STREAM).alias("point"))
+    keys = ["model", "variant", "review_id", "layer", "view", "metric"]
+    return pl.concat([rows.filter(~last).join(after_norm, on=keys, how="anti"), after_norm])
 
 
 def slopes(values: np.ndarray, depth: np.ndarray) -> np.ndarray:

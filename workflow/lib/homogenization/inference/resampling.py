@@ -7,13 +7,13 @@ sign flips, so that a whole study is a few matrix products, and so that the depe
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtrit
 
 from homogenization.tables.over_reviews import corrected_t, mean_reach
 
-_NUMBERS_AT_ONCE = 4_000_000  # resampled values in memory: 32 MB per array
 _NUMBERS_IN_CACHE = 20_000
 _NO_VARIANCE = 1e-12  # of values whose mean square is 1: they do not vary
 # What differs by less, relative to its size, differs by rounding.
@@ -21,6 +21,24 @@ _TIE = 1e-9
 _MOST_REVIEWS = 10**6
 FEWEST_NEGLIGIBLE = 16  # reviews; intervals of fewer are too short for skewed differences to be called negligible
 _LARGEST_EFFECT = 1e4  # two reviews find it; far beyond it, scipy's noncentral t is NaN
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How estimates of a study are made.
+
+    Attributes:
+        draws: number of bootstrap draws, and of sign flips, of the reviews.
+        confidence: level of the intervals, between 0 and 1; tests and sample sizes are at the level 1 - confidence.
+        seed: seed of the draws, the same for every model.
+        margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which a
+            difference is negligible; NaN where none is.
+    """
+
+    draws: int
+    confidence: float
+    seed: int
+    margin: float = np.nan
 
 
 def means(values: np.ndarray) -> np.ndarray:
@@ -122,12 +140,6 @@ def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[np.ndar
     return mean - below * error, mean + above * error
 
 
-def sign_flip_p(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
-    """Two-sided p, (cells,), of the null that a cell's mean is 0, by flipping signs of reviews: see `flip_p`."""
-    chunks = _chunks(values.shape[1], len(flips))
-    return np.concatenate([np.empty(0), *(flip_p(values[:, cells], flips)[0] for cells in chunks)])
-
-
 def flip_p(values: np.ndarray, flips: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two-sided p of the null that a cell's mean is 0, and the same corrected for all given cells: (cells,) each.
 
@@ -143,13 +155,24 @@ def flip_p(values: np.ndarray, flips: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """
     p = np.full((2, values.shape[1]), np.nan)
     counted = np.flatnonzero(_counts(values) > 1)
-    size = _flipped_t(values[:, counted], flips)
+    p[:, counted] = step_down_p(_flipped_t(values[:, counted], flips))
+    return p[0], p[1]
+
+
+def step_down_p(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """P of each cell, and the same corrected for all cells by step-down max-T (Westfall & Young 1993): (cells,) each.
+
+    Args:
+        size: (rows, cells) how far a statistic is from the null, in one unit for all cells: first of the sample, then
+            of what is as likely under the null.
+    """
     order = np.argsort(size[0])
     size = size[:, order]
     least = size[0] - _TIE * (1 + size[0])
-    p[0, counted[order]] = (size >= least).mean(axis=0)
+    p = np.empty((2, len(order)))
+    p[0, order] = (size >= least).mean(axis=0)
     reached = (np.maximum.accumulate(size, axis=1, out=size) >= least).mean(axis=0)
-    p[1, counted[order]] = np.maximum.accumulate(reached[::-1])[::-1]
+    p[1, order] = np.maximum.accumulate(reached[::-1])[::-1]
     return p[0], p[1]
 
 
@@ -161,7 +184,7 @@ def _flipped_t(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
     # t = ratio sqrt(n - 1), ratio = mean / sqrt(variance); adjusted as `skewness`
     adjust = np.sqrt(counts * (counts - 1)) / np.maximum(counts - 2, 1)
     found = np.empty((len(flips), values.shape[1]))
-    for rows in _chunks(len(flips), values.shape[1], _NUMBERS_IN_CACHE):
+    for rows in _chunks(len(flips), values.shape[1]):
         mean, cube = flips[rows] @ scaled / counts, flips[rows] @ scaled**3 / counts
         square = mean**2
         variance = np.maximum(1 - square, _NO_VARIANCE)
@@ -189,17 +212,6 @@ def _spread(values: np.ndarray) -> np.ndarray:
 
 def _standard_error(values: np.ndarray) -> np.ndarray:
     return _spread(values) / np.sqrt(np.maximum(_counts(values), 1))
-
-
-def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """False-discovery rates q, (m,), of p (m,) (Benjamini & Hochberg 1995); NaN stays NaN and is left out."""
-    from scipy.stats import false_discovery_control  # a second of imports, which few tables need
-
-    q = np.full(len(p), np.nan)
-    tested = ~np.isnan(p)
-    if tested.any():
-        q[tested] = false_discovery_control(p[tested])
-    return q
 
 
 def effect_size(values: np.ndarray) -> np.ndarray:
@@ -243,8 +255,8 @@ def _power(size: np.ndarray, n: np.ndarray, alpha: float) -> np.ndarray:
     return nct.sf(critical, n - 1, shift) + nct.sf(critical, n - 1, -shift)
 
 
-def _chunks(n: int, rows: int, at_once: int | None = None) -> Iterator[slice]:
-    size = max(1, (at_once or _NUMBERS_AT_ONCE) // max(rows, 1))
+def _chunks(n: int, width: int) -> Iterator[slice]:
+    size = max(1, _NUMBERS_IN_CACHE // max(width, 1))
     return (slice(start, start + size) for start in range(0, n, size))
 
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.linalg import LinAlgError, eigh
 from sklearn.cluster import KMeans
 
 from homogenization.measures.reviews import OVERFLOW, Each, TokenStates, measured_table
 from homogenization.metrics.cosines import unit_rows
+from homogenization.metrics.gram import eigenvectors
 from homogenization.run.errors import HomogenizationError
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.variants import ORIGINAL
@@ -116,10 +116,7 @@ def leading_components(
         explained: share of the variance.
         variance: None for the sum of all eigenvalues. Where it is 0, k is 0.
     """
-    try:
-        variances, vectors = eigh(products, driver="evd")
-    except LinAlgError:  # divide and conquer can stop without a result; QL, which takes longer, converges always
-        variances, vectors = eigh(products, driver="ev")
+    variances, vectors = eigenvectors(products)
     variances, vectors = variances[::-1].clip(min=0), vectors[:, ::-1]
     shares = np.cumsum(variances, dtype=np.float64)
     total = shares[-1] if variance is None else variance

@@ -7,11 +7,10 @@ which bounds their rank.
 from collections.abc import Callable
 
 import torch
-from scipy.linalg import eigh
 from torch import Tensor
 
 from homogenization.metrics.cosines import mean_cosine, mean_cosine_to_first
-from homogenization.metrics.gram import ZERO_SHARE
+from homogenization.metrics.gram import ZERO_SHARE, eigenvectors
 
 
 def cosine_anisotropy(rows: Tensor, centred: bool = False) -> Tensor:
@@ -48,17 +47,17 @@ def _eigenvalues(rows: Tensor) -> Tensor:
     try:
         return torch.linalg.eigvalsh(products)
     except torch.linalg.LinAlgError:
-        return _by_ql(products)
+        return _by_vectors(products)
 
 
-def _by_ql(symmetric: Tensor) -> Tensor:
-    """Eigenvalues v'Sv of the eigenvectors v, whose derivatives are vv': by QL, which always converges.
+def _by_vectors(symmetric: Tensor) -> Tensor:
+    """Eigenvalues v'Sv of the eigenvectors v, whose derivatives are vv'; NaN for an S that is not finite.
 
-    torch takes divide and conquer for derivatives, which can stop without a result. NaN for an S that is not finite.
+    torch takes divide and conquer for derivatives, which can stop without a result.
     """
     if not torch.isfinite(symmetric).all():
         return symmetric.diagonal() * torch.nan
-    vectors = torch.from_numpy(eigh(symmetric.detach().cpu().double().numpy(), driver="ev")[1]).to(symmetric)
+    vectors = torch.from_numpy(eigenvectors(symmetric.detach().cpu().double().numpy())[1]).to(symmetric)
     return ((symmetric @ vectors) * vectors).sum(dim=0)
 
 

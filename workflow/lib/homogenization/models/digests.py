@@ -8,7 +8,7 @@ may have such a list.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,16 +17,11 @@ from homogenization.models.source import ResolvedWeights
 from homogenization.models.weights import HUB_FILES, BuiltWeights
 from homogenization.run.digest_cache import sha256_once
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.files import gone, sha256_of
+from homogenization.run.files import gone
 
 DIGESTS_FILE = BUILT_FILES["digests"]  # in the format of sha256sum
 _DIGESTS_FILES = (DIGESTS_FILE, "SHA256SUMS")
 _DIGEST_LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](?:\./)?(.+)")
-
-
-def weights_digest(folder: str | Path) -> dict[str, str]:
-    """SHA-256 of each *.safetensors in `folder`: 64 hexadecimal digits by file name, sorted by name."""
-    return _sha256(sorted(Path(folder).glob("*.safetensors")))
 
 
 def list_digests(folder: str | Path, names: Iterable[str]) -> None:
@@ -46,7 +41,7 @@ def verified_digests(weights: ResolvedWeights) -> dict[str, str]:
     """Compare a model's files with their known digests.
 
     Returns:
-        SHA-256 of each *.safetensors by file name, as from `weights_digest`.
+        SHA-256 of each *.safetensors, as 64 hexadecimal digits by file name, sorted by name.
 
     Raises:
         HomogenizationError: a file differs from its digest (it is moved aside if the workflow built it or the hub has
@@ -57,18 +52,18 @@ def verified_digests(weights: ResolvedWeights) -> dict[str, str]:
     known = _known_digests(weights)
     read = {path.name for pattern in HUB_FILES for path in folder.glob(pattern) if path.is_file()}
     checked = read & known.keys()
-    found = _sha256(sorted({*folder.glob("*.safetensors"), *(folder / name for name in checked)}), sha256_once)
+    found = _sha256(sorted({*folder.glob("*.safetensors"), *(folder / name for name in checked)}))
     for name in sorted(checked):
         if found[name] != known[name]:
             raise weights.source.damaged(folder / name, f"its SHA-256 is {found[name]}, and should be {known[name]}")
     return {name: digest for name, digest in found.items() if name.endswith(".safetensors")}
 
 
-def _sha256(files: Iterable[Path], digest: Callable[[Path], str] = sha256_of) -> dict[str, str]:
+def _sha256(files: Iterable[Path]) -> dict[str, str]:
     """SHA-256 by file name; threads hash several files at once."""
     files = list(files)
     with ThreadPoolExecutor() as threads:
-        return dict(zip((path.name for path in files), threads.map(digest, files), strict=True))
+        return dict(zip((path.name for path in files), threads.map(sha256_once, files), strict=True))
 
 
 def _known_digests(weights: ResolvedWeights) -> dict[str, str]:

@@ -37,7 +37,7 @@ from homogenization.models.saving import save_model
 from homogenization.models.weights import source_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import full_disk_named
-from homogenization.run.hub import first_line
+from homogenization.run.secrets import first_line
 
 _FLOATS = {"F64", "F32", "F16", "BF16"}
 _FLOAT_VALUES = ([GGUFValueType.FLOAT32], [GGUFValueType.FLOAT64])

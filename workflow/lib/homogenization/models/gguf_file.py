@@ -9,7 +9,7 @@ import gguf
 import numpy as np
 
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.hub import first_line
+from homogenization.run.secrets import first_line
 
 _MAGIC = b"GGUF"
 _MOST_ENTRIES = 2**22  # of an array in a header; the largest vocabularies have 300,000 tokens

@@ -1,6 +1,7 @@
 """Loading of configuration and network from a folder of safetensors, without code from that folder."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ from transformers import (
 
 from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.dtypes import torch_dtype
-from homogenization.models.embeddings import refuse_absent_rows
 from homogenization.models.folders import checked_folder, fields_of, weight_files
 from homogenization.models.loaded import check_loaded
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.secrets import first_line
 
 
 def load_config(folder: Path) -> PreTrainedConfig:
@@ -139,8 +140,37 @@ def load_network(
             "config.json. Fetch both again, from one place."
         )
     check_loaded(network, loading["unexpected_keys"], folder, whole)
-    refuse_absent_rows(network, folder)
+    _refuse_absent_rows(network, folder)
     return network
+
+
+def _refuse_absent_rows(network: PreTrainedModel, folder: Path) -> None:
+    """Let each pass of `network`, which was loaded from `folder`, look up only rows that its embeddings have.
+
+    A pass that asks for another row raises HomogenizationError.
+    """
+    try:
+        words = network.get_input_embeddings()
+    except NotImplementedError:
+        words = None
+    for name, module in network.named_modules():
+        # a class of its own may take something else than rows (OPT's positions: the mask)
+        if module is words or type(module) is torch.nn.Embedding:
+            what = "the token" if module is words else f"the index {name}"
+            module.register_forward_pre_hook(partial(_refuse_row, f"{folder}: {what}"))
+
+
+def _refuse_row(what: str, module: torch.nn.Embedding, inputs: tuple) -> None:
+    rows = inputs[0] if inputs else None
+    if rows is None or rows.is_meta or rows.numel() == 0:
+        return
+    least, most = (int(row) for row in torch.aminmax(rows))
+    if least < 0 or most >= module.num_embeddings:
+        raise HomogenizationError(
+            f"{what} {most if least >= 0 else least} of a text has no row in the embedding, which has "
+            f"{module.num_embeddings}. Take the tokenizer that the model has learnt with, or lower max_tokens if it is "
+            "the index of a position."
+        )
 
 
 def context_of(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, folder: Path) -> int:
@@ -210,9 +240,3 @@ def _damaged_file(folder: Path) -> tuple[Path, str] | None:
         except (SafetensorError, OSError) as error:
             return path, first_line(error)
     return None
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or its class where it has none."""
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -12,7 +12,6 @@ from pydantic import AfterValidator, Field, model_validator
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.declared import Declared, declared_in
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.regular_files import open_regular
 from homogenization.run.sections import Option, one_path
 
 
@@ -181,8 +180,13 @@ number that is finite passes."""
         Raises:
             HomogenizationError: the file can't be had, or differs from its digest.
         """
+        from homogenization.run.files import sha256_of
+
         path, described = self._gguf(scratch)
-        found = _digest(path, described)
+        try:
+            found = sha256_of(path)
+        except OSError as error:
+            raise HomogenizationError(f"weights: {described} can't be read ({error.strerror}: {path}).") from error
         if self.sha256 is not None and found != self.sha256:
             raise HomogenizationError(
                 f"weights: {described} has the SHA-256 {found}, and should have {self.sha256}. It is another file, or "
@@ -204,12 +208,3 @@ def folder_name(stem: str, told_by: str) -> str:
 def built_in(folder: str) -> list[str]:
     """The files of a model that the workflow builds in `folder`."""
     return [f"{folder}/{file}" for file in BUILT_FILES.values()]
-
-
-def _digest(path: Path, described: str) -> str:
-    """SHA-256 of the file, which nothing has read yet."""
-    try:
-        with open_regular(path) as handle:
-            return hashlib.file_digest(handle, "sha256").hexdigest()
-    except OSError as error:
-        raise HomogenizationError(f"weights: {described} can't be read ({error.strerror}: {path}).") from error

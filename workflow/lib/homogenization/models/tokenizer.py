@@ -6,9 +6,10 @@ from pathlib import Path
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from homogenization.models.declared import declared_in
-from homogenization.models.loading import first_line, load_config
+from homogenization.models.loading import load_config
 from homogenization.models.tokens import opening_token_id
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.secrets import first_line
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from transformers import AutoModel
 
-from homogenization.measures.blocks import known_layout
 from homogenization.models.loading import load_config
 from homogenization.states.network import packed_model
 
@@ -33,7 +32,6 @@ class Architecture:
         causal: Whether a token attends only to itself and earlier tokens.
         final_norm: Whether a norm follows the last block.
         n_logits: Entries of the matrix that turns a state into logits, wherever it lies.
-        n_points: Points of a block at which its components are measured; 0 where its structure is not known.
     """
 
     name: str
@@ -48,7 +46,6 @@ class Architecture:
     causal: bool
     final_norm: bool
     n_logits: int = 0
-    n_points: int = 0
 
 
 def describe_architecture(folder: str | Path) -> Architecture:
@@ -62,7 +59,7 @@ def describe_architecture(folder: str | Path) -> Architecture:
         model = packed_model(AutoModel.from_config(config, trust_remote_code=False))
     text = config.get_text_config()
     matrices = [parameter for parameter in model.blocks.parameters() if parameter.ndim > 1]
-    heads, layout = text.num_attention_heads, known_layout(model)
+    heads = text.num_attention_heads
     return Architecture(
         name=model.architecture,
         n_parameters=sum(parameter.numel() for parameter in model.network.parameters()),
@@ -76,7 +73,6 @@ def describe_architecture(folder: str | Path) -> Architecture:
         causal=all(getattr(module, "is_causal", True) for module in model.blocks.modules()),
         final_norm=_ends_with_norm(model.network, model.blocks),
         n_logits=text.vocab_size * model.width,
-        n_points=len(layout.points) if layout else 0,
     )
 
 

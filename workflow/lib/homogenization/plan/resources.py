@@ -16,7 +16,6 @@ _LEAST_MINUTES = 120
 _LEAST_GB = 4
 _NUMBERS = 40_000  # of a token at all points, for a billion parameters
 _CHUNK_TOKENS = 4096
-_UNKNOWN_ENCODER = 0.36
 _WEIGHTS_FILE = 5.0  # GB; the largest file that transformers writes
 
 
@@ -32,16 +31,6 @@ def encoder_gpus(similarity: Any) -> int:
         similarity: The section `similarity` of the configuration: `device`.
     """
     return int(similarity.device in ("auto", "cuda"))
-
-
-def encoder_parameters(similarity: Any) -> int:
-    """Parameters of the encoder of BERTScore; where its weights do not tell, as many as RoBERTa-large has.
-
-    Args:
-        similarity: The section `similarity` of the configuration: `encoder`.
-    """
-    billions = billions_of_parameters(similarity.encoder.params(), None)
-    return round(1e9 * (_UNKNOWN_ENCODER if billions is None else billions))
 
 
 def extraction_memory(model: Any, attempt: int) -> int:
@@ -107,18 +96,16 @@ def extraction_runtime(model: Any, n_reviews: int, attempt: int) -> int:
     """Run time of an extraction in minutes: twice the estimate, at least two hours.
 
     The estimate: weights at 50 MB/s, as from the hub or a busy file system; two operations for each parameter and
-    token, 500 tokens of each review, at 20 TFLOP/s on a GPU and 20 GFLOP/s on a core; to write the states of
-    a review at 100 MB/s, half a second, and half a second more for each billion parameters.
+    token, 500 tokens of each review, at 20 GFLOP/s on a core and 2 TFLOP/s on a GPU. A GPU is faster than that, but not
+    the disk that takes the states.
 
     Args:
         model: An entry of `models`: `weights`, `billions` and `device`.
         n_reviews: Reviews of the job.
         attempt: Number of the attempt, from 1; the result is multiplied by it.
     """
-    billions = _billions(model)
-    computing = 2e9 * billions * _TOKENS_A_REVIEW * n_reviews / (2e13 if _on_gpu(model) else 2e10)
-    writing = n_reviews * (0.5 + 0.5 * billions)
-    return _minutes(_loading_seconds(billions) + computing + writing, attempt)
+    computing = 2e9 * _billions(model) * _TOKENS_A_REVIEW * n_reviews / (2e12 if _on_gpu(model) else 2e10)
+    return _minutes(_loading_seconds(_billions(model)) + computing, attempt)
 
 
 def measuring_memory(model: Any, n_drawn: int, attempt: int) -> int:
@@ -249,11 +236,6 @@ def conversion_runtime(weights: Any, billions: float | None, attempt: int) -> in
 def _gguf_billions(weights: Any, billions: float | None) -> float:
     found = billions_of_parameters(weights.params(), billions)
     return _UNKNOWN_ON_GPU if found is None else found
-
-
-def n_parameters(entry: Any) -> int:
-    """Parameters of a model or of a writer, by the same estimate; 0 behind an endpoint."""
-    return round(1e9 * _billions(entry)) if _runs_here(entry) else 0
 
 
 def _runs_here(entry: Any) -> bool:

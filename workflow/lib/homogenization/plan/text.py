@@ -1,6 +1,6 @@
 """Numbers and aligned columns of the plan, for readers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 
@@ -23,28 +23,3 @@ def count(column: str) -> Callable[[Mapping[str, Any]], str]:
 def three_digits(number: float) -> str:
     """At least three digits, no fraction beyond them: 0.0227, 16.3, 7,505."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds in the largest unit of which there is one at least: 32.1 s, 2.14 min, 7.9 h."""
-    size, unit = next((pair for pair in ((3600, "h"), (60, "min")) if seconds >= pair[0]), (1, "s"))
-    return f"{three_digits(seconds / size)} {unit}"
-
-
-def text_of_work(rows: Sequence[Mapping[str, Any]], counts: Mapping[str, str], note: str) -> str:
-    """Rows of `durations` with numbers of their own, for readers; empty where there are none.
-
-    Args:
-        rows: work, model, the columns of `counts`, petaflops and seconds_total.
-        counts: columns of whole numbers, by their titles.
-        note: a last line.
-    """
-    if not rows:
-        return ""
-    columns = {
-        "": lambda row: f"{row['work']}, {row['model']}",
-        **{title: count(column) for title, column in counts.items()},
-        "PFLOP": lambda row: three_digits(row["petaflops"]),
-        "time": lambda row: duration(row["seconds_total"]),
-    }
-    return f"{aligned(rows, columns)}{note}\n"

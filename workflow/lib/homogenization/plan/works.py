@@ -1,170 +1,190 @@
-"""Operations and seconds of what is measured of states, from the lengths of reviews and the size of a model.
+"""The work of a study: jobs, passes, tokens and operations, from token counts and architectures; hours of a pilot."""
 
-Products of matrices are counted, and take their time at the rate of a core or GPU; what is no product takes seconds
-that were measured once (docs/plan.md).
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import polars as pl
 
-from homogenization.measures.views import look_of
 from homogenization.plan.architecture import Architecture
+from homogenization.plan.costs import TOTAL, matrix_operations, slopes_bytes
+from homogenization.plan.pilot import Pace
+from homogenization.plan.text import aligned, count, three_digits
 
-_DRAWS = 4  # of common tokens
-STARTUP = 3.0  # s: Python, libraries and the store
-# times that a decomposition takes longer than products of as many operations
-_SLOWER = 3
-# seconds for each number of a review's states, its pairs of tokens, and the review at a point
-_SPECTRA, _EIGENVALUES, _GEOMETRY, _PAIRS = 3e-9, 2e-8, 3e-9, 1.5e-8
-_SPECTRA_CALL, _GEOMETRY_CALL = 1.2e-3, 5e-4
-_POOLED, _POOLED_POINT = 6e-8, 0.08
-_ALIGNED_PAIRS, _ALIGNED_CALL = 4e-8, 1.5e-3
-# seconds of the process that runs the model for each review at a point that it hands on (docs/plan.md: how measured)
-HANDED_ON = 1e-3
-# k-means: steps of all starts together, components in parts of the largest number, seconds of a pair of clouds
-_STEPS, _COMPONENTS, _CLOUDS = 125, 4, 0.1
-_TOKENS_PER_CLUSTER = 10
-_NUMBER = 7.6  # bytes of a singular value in a compressed file
-_VECTORS = 6  # times the cube of a matrix: its eigenvalues with their vectors
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a measure takes.
-
-    Attributes:
-        products: operations in products of matrices.
-        decompositions: operations in decompositions.
-        seconds: seconds of everything else.
-        reading: seconds to read states from a store and to convert them.
-        numbers: numbers written.
-    """
-
-    products: float = 0.0
-    decompositions: float = 0.0
-    seconds: float = 0.0
-    reading: float = 0.0
-    numbers: float = 0.0
-
-    def __add__(self, other: "Work") -> "Work":
-        return Work(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
-
-    def times(self, number: float) -> "Work":
-        """The same so many times."""
-        return Work(*(part * number for part in astuple(self)))
-
-    def seconds_on_a_core(self, gigaflops: float) -> float:
-        """Seconds of one job, with the start of its process, at so many 10⁹ operations in a second."""
-        return STARTUP + self.seconds + self.reading + (self.products + _SLOWER * self.decompositions) / gigaflops / 1e9
+#: What the jobs of a study do, by kind of work and model, and a total. Work that is timed by no pilot has no hours.
+WORKS_SCHEMA = {
+    #: `states`, `components`, `positional`, a measure of stored states, `interventions`, `consequences`, `training` or
+    #: `total`
+    "work": pl.String,
+    "model": pl.String,  #: null in the total
+    "jobs": pl.Int64,  #: each loads the model once; those of a measure open a store
+    "gpus_per_job": pl.Int64,  #: 0 on the CPU; in the total the largest
+    "forward": pl.Int64,  #: forward passes of a review
+    "backward": pl.Int64,  #: backward passes of a review
+    "tokens": pl.Int64,  #: over the forward passes; of a measure, those of the stores
+    "petaflops": pl.Float64,  #: 10¹⁵ floating-point operations of the matrix products of the passes
+    "gpu_memory_gib": pl.Float64,  #: GiB of a GPU that slopes take; null of other work and on the CPU
+    "seconds_to_start": pl.Float64,  #: s of a job, in the pilot
+    "seconds_per_token": pl.Float64,  #: s, in the pilot
+    "hours": pl.Float64,  #: h, over all jobs, one after the other
+}
+STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
+INTERVENTIONS, CONSEQUENCES, TRAINING = "interventions", "consequences", "training"
+_READING = (STATES, COMPONENTS, POSITIONAL)
+_RUNS = 3  # of each block for slopes
+_DELIVERED = 2  # backward passes for what patterns deliver
+_TRAINING_PASSES = 3  # forward, and backward twice as many operations
 
 
-def written_bytes(work: Work) -> int:
-    """Bytes of the singular values in compressed files."""
-    return round(_NUMBER * work.numbers)
-
-
-def spectra_work(lengths: np.ndarray, width: int, views: Sequence[str]) -> Work:
-    """Singular values of reviews at one point.
-
-    Of a review with n tokens, no more than the width d: one product of n² d operations, since it is symmetric, for all
-    looks, and 4/3 n³ for the tridiagonal form of each. With more tokens: for each look a product of n d², and 4/3 d³.
+def shard_work(
+    work: str,
+    model: Mapping[str, Any],
+    architecture: Architecture,
+    token_counts: pl.DataFrame,
+    *,
+    record_attention: bool = False,
+    pace: Pace | None = None,
+) -> dict[str, Any]:
+    """The row of what is done once for each variant and shard: a pass of the model, or a measure of stored states.
 
     Args:
-        lengths: Tokens of each review.
-        width: Width of the residual stream.
-        views: Names of `homogenization.measures.views.VIEWS`.
+        work: `states`, `components`, `positional`, or the name of a measure.
+        model: `name` of the model, and `gpus` of its jobs.
+        architecture: The model's network.
+        token_counts: Token counts of the jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
+        record_attention: Whether a pass records the attention that tokens receive.
+        pace: How long jobs take; None: no pilot timed them.
     """
-    looks = len({look_of(view)[0].name for view in views})
-    n = lengths.astype(float)
-    small = np.minimum(n, width)
-    products = np.where(n <= width, n**2 * width, looks * n * width**2)
-    return Work(
-        products.sum(),
-        looks * (4 / 3 * small**3).sum(),
-        (_EIGENVALUES * len(views) * small**2).sum(),
-        (_SPECTRA * n * width + _SPECTRA_CALL).sum(),
-        len(views) * small.sum(),
+    lengths = token_counts["lengths"].explode().to_numpy()
+    reads, n_jobs, n_tokens = work in _READING, len(token_counts), int(lengths.sum())
+    row = _row(work, model, n_jobs) | {
+        "gpus_per_job": model["gpus"] if reads else 0,
+        "forward": len(lengths) if reads else 0,
+        "tokens": n_tokens,
+        "petaflops": matrix_operations(architecture, lengths, record_attention) / 1e15 if reads else 0.0,
+    }
+    if pace is not None:
+        row |= {"seconds_to_start": pace.start, "seconds_per_token": pace.token}
+        row["hours"] = pace.hours(n_jobs, n_tokens)
+    return row
+
+
+def intervention_work(
+    work: str,
+    model: Mapping[str, Any],
+    architecture: Architecture,
+    token_counts: pl.DataFrame,
+    study: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The row of the interventions in one model, or of its reading for consequences.
+
+    A condition is a forward pass over each review, with the head of a causal model. Slopes are a forward pass in
+    float64 and a backward pass for each pair of view and metric, which takes as many operations as a forward one, since
+    no parameter has a gradient, and twice as many in attention, whose weights have one. Each block runs twice more for
+    them, once of which is for what patterns deliver. Massive keys are closed in at least one pass. What is measured
+    between the passes is left out.
+
+    Args:
+        work: `interventions` or `consequences`.
+        model: `name`, `dtype` and `device` of the model, and `gpus` of its jobs.
+        architecture: The model's network.
+        token_counts: Token counts of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
+        study: `jobs` (variant whose tokens are counted, shard, number of reviews, number of conditions), at least one,
+            and `backward` (passes of a review).
+    """
+    backward = study["backward"]
+    operations, n_reviews, forward, n_tokens, longest = 0, 0, 0, 0, 0
+    for variant, shard, number, n_conditions in study["jobs"]:
+        counts = token_counts.filter(variant=variant, shard=shard)
+        lengths = np.concatenate([of_job.to_numpy()[:number] for of_job in counts["lengths"]])
+        once = matrix_operations(architecture, lengths, True)
+        head = 2 * architecture.n_logits * int(lengths.sum()) if architecture.causal else 0
+        attention = once - 2 * architecture.n_multiplied * int(lengths.sum())
+        in_float64 = _RUNS * once + backward * (once + attention) if backward else 0
+        operations += n_conditions * (once + head) + in_float64
+        n_passes = n_conditions + bool(backward)
+        n_reviews, forward = n_reviews + len(lengths), forward + len(lengths) * n_passes
+        n_tokens, longest = n_tokens + int(lengths.sum()) * n_passes, max(longest, int(lengths.max()))
+    memory = None
+    if backward and model["device"] != "cpu":
+        memory = slopes_bytes(architecture, model["dtype"], longest, backward - _DELIVERED) / 2**30
+    return _row(work, model, len(study["jobs"])) | {
+        "forward": forward,
+        "backward": n_reviews * backward,
+        "tokens": n_tokens,
+        "petaflops": operations / 1e15,
+        "gpu_memory_gib": memory,
+    }
+
+
+def training_work(model: Mapping[str, Any], architecture: Architecture, run: Mapping[str, int]) -> dict[str, Any]:
+    """The row of a training run at most: every review is as long as `max_tokens`; held-out reviews are left out.
+
+    Args:
+        model: The same of the model that the run ends with.
+        architecture: The model's network.
+        run: `steps`, `batch_size`, `max_tokens`, and `snapshots`, the number of jobs.
+    """
+    n_reviews, length = run["steps"] * run["batch_size"], run["max_tokens"]
+    once = matrix_operations(architecture, np.array([length]), False) + 2 * architecture.n_logits * length
+    passes = {"forward": n_reviews, "backward": n_reviews, "tokens": n_reviews * length}
+    return _row(TRAINING, model, run["snapshots"]) | passes | {"petaflops": _TRAINING_PASSES * n_reviews * once / 1e15}
+
+
+def _row(work: str, model: Mapping[str, Any], n_jobs: int) -> dict[str, Any]:
+    named = {"work": work, "model": model["name"], "jobs": n_jobs, "gpus_per_job": model["gpus"], "backward": 0}
+    return dict.fromkeys(WORKS_SCHEMA) | named
+
+
+def works_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """The table `works`: `rows` and their total; hours of the total are those of the rows that were timed."""
+    works = pl.DataFrame(rows, schema=WORKS_SCHEMA)
+    total = works.select(
+        pl.lit(TOTAL).alias("work"),
+        pl.col("gpus_per_job", "gpu_memory_gib").max(),
+        pl.col("jobs", "forward", "backward", "petaflops").sum(),
+        pl.when(pl.col("hours").is_not_null().any()).then(pl.col("hours").sum()).alias("hours"),
     )
+    return pl.concat([works, total.cast({"gpus_per_job": pl.Int64})], how="diagonal")
 
 
-def geometry_work(lengths: np.ndarray, width: int) -> Work:
-    """Cosines of reviews at one point: a symmetric product of n² d operations each, and passes over the pairs."""
-    n = lengths.astype(float)
-    reading = (_GEOMETRY * n * width + _GEOMETRY_CALL).sum()
-    return Work((n**2 * width).sum(), 0.0, (_PAIRS * n**2).sum(), reading)
+def works_text(works: pl.DataFrame) -> str:
+    """The table `works` for readers: with hours, or with how to find them."""
+    columns = {
+        "": lambda row: f"{row['work']}, {row['model']}" if row["model"] else row["work"],
+        "jobs": count("jobs"),
+        "forward": count("forward"),
+        "backward": count("backward"),
+        "PFLOP": lambda row: three_digits(row["petaflops"]),
+    }
+    if works["hours"].null_count() < len(works):
+        columns |= {
+            "to start": _timed("seconds_to_start", 1, "s"),
+            "per 1,000 tokens": _timed("seconds_per_token", 1000, "s"),
+            "TFLOP/s": _reached,
+            "hours": _timed("hours", 1, "h"),
+        }
+        note = "hours of all jobs, one after the other, as a pilot of the first reviews took them; -: not timed\n"
+    else:
+        note = (
+            "hours: PFLOP / (3.6 x TFLOP/s that passes reach on your card, about a third of its peak), or timed: "
+            "snakemake plan --config pilot=24\n"
+        )
+    slopes = [
+        f"slopes, {row['model']}: {row['gpu_memory_gib']:.1f} GiB of a GPU\n"
+        for row in works.iter_rows(named=True)
+        if row["model"] and row["gpu_memory_gib"] is not None
+    ]
+    return aligned(works.iter_rows(named=True), columns) + note + "".join(slopes)
 
 
-def common_length_work(lengths: np.ndarray, width: int, n_tokens: int, views: Sequence[str]) -> Work:
-    """Singular values and geometry of draws of `n_tokens` tokens of each review that has so many, at one point."""
-    drawn = np.full(_DRAWS * int((lengths >= n_tokens).sum()), n_tokens)
-    return spectra_work(drawn, width, views) + geometry_work(drawn, width)
+def _timed(column: str, factor: float, unit: str) -> Callable[[Mapping[str, Any]], str]:
+    """The cell of a time; a dash where no pilot found it."""
+    return lambda row: "-" if row[column] is None else f"{three_digits(factor * row[column])} {unit}"
 
 
-def pooled_work(n_reviews: int, n_tokens: int, width: int) -> Work:
-    """Pooled tokens of a job at one point: symmetric products of the width, and eigenvalues of two of them.
-
-    The tokens other than the first of a review make one product, the first ones another: n d² operations each. The
-    eigenvalues of a matrix take 4/3 d³. The distribution of cosines takes passes over the pairs of 1,024 tokens, twice.
-    """
-    paired = np.array([min(1024, n_tokens)] * 2)
-    cosines = geometry_work(paired, width)
-    reading = _POOLED * n_tokens * width + _POOLED_POINT
-    return Work(n_tokens * width**2, 8 / 3 * width**3, 2 * _EIGENVALUES * width**2, reading, 2 * width) + cosines
-
-
-def mauve_work(n_tokens: int, width: int, most: int) -> Work:
-    """MAUVE of two halves of the tokens of a job, once: components, and clusters. float32, which is twice as fast.
-
-    Args:
-        n_tokens: Tokens of the job.
-        width: Width of the residual stream.
-        most: Largest number of tokens in a half.
-    """
-    half = min(most, n_tokens // 2)
-    rows, small = 2 * half, min(2 * half, width)
-    components = small / _COMPONENTS
-    # squared distances to the centres in each step
-    products = rows * width * small + 2 * rows * max(2, round(half / _TOKENS_PER_CLUSTER)) * components * _STEPS
-    # with vectors, half of the operations of a decomposition are products
-    return Work((products + _VECTORS * small**3) / 2, 0.0, _CLOUDS)
-
-
-def component_work(lengths: np.ndarray, width: int) -> Work:
-    """Components of reviews at one point: a symmetric product of n² d operations each, and passes over the pairs."""
-    n = lengths.astype(float)
-    return Work((n**2 * width).sum(), 0.0, (_ALIGNED_PAIRS * n**2 + _ALIGNED_CALL).sum(), (_SPECTRA * n * width).sum())
-
-
-def component_seconds(
-    architecture: Architecture, lengths: np.ndarray, on_cpu: bool, hardware: Mapping[str, float]
-) -> float:
-    """Seconds of what is measured of components between passes: norms, cosines, and the largest eigenvalue of 4 views.
-
-    On the CPU, on one core. A GPU makes the products, without regard to their symmetry; meanwhile all cores but one,
-    which hands the reviews on, do the rest.
-    """
-    points = architecture.n_blocks * architecture.n_points
-    work = component_work(lengths, architecture.width).times(points)
-    if on_cpu:
-        return work.seconds_on_a_core(hardware["core_gflops"]) - STARTUP
-    on_gpu = 2 * work.products / hardware["gpu_float64_tflops"] / 1e12
-    return max(on_gpu, work.seconds / max(1, hardware["cores"] - 1), HANDED_ON * len(lengths) * points)
-
-
-def mauve_on_gpu(n_tokens: int, width: int, most: int) -> tuple[Work, Work]:
-    """MAUVE of two halves of the tokens of a job, once, in float64: on a GPU, and on a core beside it.
-
-    The GPU finds half as many dimensions in four products with the scatter or the Gram matrix, whichever is smaller,
-    makes them orthonormal five times, and clusters. The core decomposes the matrix of these dimensions.
-    """
-    half = min(most, n_tokens // 2)
-    rows, small = 2 * half, min(2 * half, width)
-    space, components = small // 2, small / _COMPONENTS
-    # 4 products, and those in the space; 5 Gram matrices
-    products = 2 * rows * width * small + 5 * 2 * small**2 * space + 6 * 2 * small * space**2
-    # distances and centres of a step; all starts go on until the slowest has ended
-    clusters = 2 * 2 * rows * max(2, round(half / _TOKENS_PER_CLUSTER)) * components * 2 * _STEPS
-    factors = 5 * (space**3 / 3 + small * space**2)
-    return Work(products + clusters, factors), Work(_VECTORS * space**3 / 2)
+def _reached(row: Mapping[str, Any]) -> str:
+    """Operations in a second, with all that a job does for a token."""
+    if not row["petaflops"] or not row["seconds_per_token"]:
+        return "-"
+    return three_digits(1e3 * row["petaflops"] / row["tokens"] / row["seconds_per_token"])

@@ -82,7 +82,9 @@ def curves_page(
             "table and run the same command again."
         )
     wanted = pl.DataFrame(list(pairs), schema={"variant": pl.String, "minus": pl.String}, orient="row")
-    compared = contrasts.filter(there).join(wanted, ["variant", "minus"], "semi", maintain_order="left")
+    compared = contrasts.filter(there, pl.col("layers").is_null()).join(
+        wanted, ["variant", "minus"], "semi", maintain_order="left"
+    )
     tested = compared.filter(pl.col("reason").is_null())
     of_tokens = [view for view in sorted(reviews.table["view"].unique()) if view not in views]
     bundle = vl_convert.javascript_bundle(vl_version=".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2]))

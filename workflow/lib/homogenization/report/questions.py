@@ -7,7 +7,6 @@ further comparisons of the question.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
 from typing import NamedTuple
 
 import polars as pl
@@ -17,9 +16,9 @@ from homogenization.claims.statistic import views_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.vocabulary.points import RESIDUAL_STREAM
-from homogenization.vocabulary.prose import is_decided, sentence
+from homogenization.vocabulary.prose import sentence
 from homogenization.vocabulary.variants import ORIGINAL
-from homogenization.vocabulary.verdicts import NOT_TESTED, SEEDS, SUPPORTED, UNDECIDED
+from homogenization.vocabulary.verdicts import NOT_TESTED, SEEDS, SUPPORTED
 
 Controls = Mapping[str, Mapping[str, str]]
 
@@ -164,11 +163,11 @@ def _cell_of(finding: Finding) -> tuple:
 
 
 def _of_tables(tables: Mapping[str, pl.DataFrame], controls: Controls) -> list[Finding]:
-    """What the originals' net changes, decided by their intervals, and the contrasts at the output say."""
+    """What the originals' net changes, and the contrasts at the output, say."""
     changes = [
         row
         | {"since": "input", "measured": "mean change from the input to the output"}
-        | {"verdict": SUPPORTED if is_decided(row) else UNDECIDED if isfinite(row["estimate"]) else NOT_TESTED}
+        | {"fragile": bool(row["fragile"]), "verdict": _RESULT.get(row["verdict"], row["verdict"] or NOT_TESTED)}
         for row in _headline_first(tables["depth"].filter(variant=ORIGINAL, statistic="net_change"))
     ]
     contrasts = [

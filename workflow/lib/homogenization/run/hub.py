@@ -7,7 +7,7 @@ from pathlib import Path
 
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, sha256_of
-from homogenization.run.secrets import hide, masked
+from homogenization.run.secrets import first_line, hide
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -184,8 +184,3 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def _status(error: BaseException) -> int:
     """The status of the answer behind an error of HTTP."""
     return error.response.status_code
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message without secrets, or the error's type."""
-    return masked(str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -52,3 +52,8 @@ def masked(value: Any) -> Any:
     for secret in sorted(_hidden, key=len, reverse=True):  # one may be part of another
         value = value.replace(secret, MASK)
     return value
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message without secrets, or the error's type."""
+    return masked(str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -7,28 +7,34 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from homogenization.inference.estimates import (
+    JUDGED_SCHEMA,
+    POWER_SCHEMA,
+    VERDICT_SCHEMA,
+    averages,
+    estimates,
+    judged,
+)
 from homogenization.inference.layers import (
     LayerValues,
+    depth_ranges,
     layer_steps,
     layer_values,
     net_changes,
+    pools_as_reviews,
     rate,
     slopes,
     steepest_span,
 )
-from homogenization.inference.resampling import (
-    bootstrap_weights,
-    mean_interval,
-    uniform_weights,
-    weighted_means,
-)
+from homogenization.inference.resampling import FEWEST_NEGLIGIBLE, Resampling, bootstrap_weights
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.parquet import read_table
 from homogenization.vocabulary.columns import columns
 from homogenization.vocabulary.points import REGIONS, RESIDUAL_STREAM
 
 #: A row for each model, variant, view, metric and statistic, along the residual stream. Intervals are those of
-#: [contrasts](#contrastsparquet) over reviews.
+#: [contrasts](#contrastsparquet) over reviews; in the view `pooled_centred` over pools, the output being that after the
+#: final norm.
 DEPTH_SCHEMA = {
     **columns("model", "variant", "view", "metric"),
     #: `slope`; `net_change`, `net_change_after_first`: value at the output minus that before the first block, and minus
@@ -36,67 +42,110 @@ DEPTH_SCHEMA = {
     #: a step that crosses a border counting by its parts; `steepest`: depth of the midpoint of the step with the
     #: fastest mean change towards homogenization; `step_LLL`: change per unit depth of the step that ends at layer LLL
     "statistic": pl.String,
-    "n_reviews": pl.Int64,  #: reviews that have a value; 0 where a region has no step
+    "n_reviews": pl.Int64,  #: reviews (or pools) that have a value; 0 where a region has no step
     #: mean over these; for `steepest` a depth. NaN without a value, and where no step goes towards homogenization
     "estimate": pl.Float64,
     #: ends of its interval; for `steepest` where the first of the steps begins that the draws find, and where the last
     #: ends. NaN for fewer than two reviews
     **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
+    # of the slope and the net changes alone: the others describe, and are NaN and null
+    **JUDGED_SCHEMA,
+    **POWER_SCHEMA,
+    **VERDICT_SCHEMA,
 }
 SCHEMAS = (DEPTH_SCHEMA,)
+SLOPE, STEEPEST = "slope", "steepest"
+CHANGES = ("net_change", "net_change_after_first")  # since the layer of its place
+_JUDGED = (SLOPE, *CHANGES)
 
 
-def depth_table(metrics: pl.DataFrame, names: Sequence[str], draws: int, confidence: float, seed: int) -> pl.DataFrame:
+def depth_table(
+    metrics: pl.DataFrame, names: Sequence[str], resampling: Resampling, pooled: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Every statistic of change over depth along the residual stream: the table `depth` (`DEPTH_SCHEMA`).
 
     Each review has its slope, net changes and rates: estimates are their means over reviews, with their intervals.
-    `steepest` is found in the mean over reviews, and its interval spans the steps that the draws find. An estimate
-    without a value is NaN.
+    `steepest` is found in the mean over reviews, and its interval spans the steps that the draws find, or those of
+    single pools. An estimate without a value is NaN.
 
     Args:
         metrics: tables/metrics.parquet.
         names: names of the metrics.
-        draws: number of bootstrap draws of the reviews.
-        confidence: level of the intervals, between 0 and 1.
-        seed: seed of the draws.
+        resampling: draws, level and margin.
+        pooled: tables/pooled.parquet; None where tokens are not pooled.
     """
+    parts = [_of_reviews(metrics, names, resampling, pools=False)]
+    if pooled is not None:
+        parts.append(_of_reviews(pools_as_reviews(pooled), names, resampling, pools=True))
+    return pl.concat(parts).sort("model", "variant", maintain_order=True)
+
+
+def _of_reviews(metrics: pl.DataFrame, names: Sequence[str], resampling: Resampling, pools: bool) -> pl.DataFrame:
+    """The rows of metrics by review, or by pool."""
     stream = metrics.filter(pl.col("point") == RESIDUAL_STREAM, pl.col("metric").is_in(names))
-    jobs = stream.partition_by("model", "variant", as_dict=True)
     parts = [pl.DataFrame(schema=DEPTH_SCHEMA)]
-    for (model, variant), table in sorted(jobs.items()):
-        rows = _rows_of_job(layer_values(table), draws, confidence, seed)
-        parts.append(pl.DataFrame([(model, variant, *row) for row in rows], schema=DEPTH_SCHEMA, orient="row"))
-    return pl.concat(parts)
+    for (model, variant), table in sorted(stream.partition_by("model", "variant", as_dict=True).items()):
+        rows = _rows_of_job(layer_values(table), resampling, pools)
+        parts.append(rows.with_columns(model=pl.lit(model), variant=pl.lit(variant)))
+    table = pl.concat(parts, how="diagonal_relaxed").drop("depth_range", "review_sd")
+    table = table.join(depth_ranges(stream), on=("model", "view", "metric"), how="left", maintain_order="left")
+    fewest = 0 if pools else FEWEST_NEGLIGIBLE
+    table = judged(table.with_columns(pl.selectors.float().fill_null(np.nan)), resampling, "estimate", fewest)
+    tested = pl.col("statistic").is_in(_JUDGED) & (pl.col("n_reviews") > 0)
+    return table.with_columns(
+        pl.when(tested).then(pl.col("verdict", "fragile")),
+        pl.when(tested).then(pl.col("depth_range", "review_sd", "share_of_depth")).otherwise(np.nan),
+    ).select(*DEPTH_SCHEMA)
 
 
-def _rows_of_job(job: LayerValues, draws: int, confidence: float, seed: int) -> list[tuple]:
-    weights = bootstrap_weights(len(job.review_ids), draws, seed)
+def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.DataFrame:
+    n = len(job.review_ids)
     steps = layer_steps(job.values, job.layers, job.depth)
+    changes = {name: net_changes(job.values, job.layers, job.depth, layer) for layer, name in enumerate(CHANGES)}
     rates = {f"rate_{region}": rate(steps, region) for region in REGIONS}
     single = {f"step_{layer:03d}": steps.rates[..., step] for step, layer in enumerate(steps.layers)}
-    changes = {
-        name: net_changes(job.values, job.layers, job.depth, layer)
-        for layer, name in enumerate(("net_change", "net_change_after_first"))
+    by_review = {SLOPE: slopes(job.values, job.depth), **changes, **rates, **single}  # (cells, reviews) each
+    columns = {name: averages(values.T, resampling.confidence) for name, values in by_review.items()}
+    if not pools:
+        columns |= {name: estimates(by_review[name].T, resampling.confidence) for name in _JUDGED}
+    # of pools, the steps that single ones find
+    drawn = (
+        (np.eye(n), 1.0) if pools else (bootstrap_weights(n, resampling.draws, resampling.seed), resampling.confidence)
+    )
+    spans = np.array(
+        [
+            steepest_span(replace(steps, changes=of_cell), describe_metric(metric).homogenization, *drawn)
+            for (_, metric), of_cell in zip(job.cells, steps.changes, strict=True)
+        ]
+    )
+    if pools and n == 1:
+        spans[:, 1:] = np.nan
+    columns[STEEPEST] = {
+        "n_reviews": (~np.isnan(steps.changes)).any(axis=2).sum(axis=1),
+        **dict(zip(("mean", "ci_low", "ci_high"), spans.T, strict=True)),
     }
-    by_review = {"slope": slopes(job.values, job.depth), **changes, **rates, **single}
-    # (reviews, cells x statistics), the statistics of a cell side by side
-    values = np.stack(list(by_review.values()), axis=-1).transpose(1, 0, 2).reshape(len(job.review_ids), -1)
-    counts = (~np.isnan(values)).sum(axis=0)
-    means = weighted_means(values, uniform_weights(len(values)))[0]
-    summary = np.stack([counts, means, *mean_interval(values, confidence)], axis=-1)
-    rows = []
-    for cell, (view, metric) in enumerate(job.cells):
-        of_cell = summary[cell * len(by_review) : (cell + 1) * len(by_review)].tolist()
-        numbers = dict(zip(by_review, of_cell, strict=True))
-        of_steps = replace(steps, changes=steps.changes[cell])
-        n_reviews = (~np.isnan(of_steps.changes)).any(axis=1).sum()
-        steepest = steepest_span(of_steps, describe_metric(metric).homogenization, weights, confidence)
-        numbers["steepest"] = [n_reviews, *steepest]
-        order = ("slope", *changes, *rates, "steepest", *single)
-        rows += [(view, metric, name, int(numbers[name][0]), *numbers[name][1:]) for name in order]
-    return rows
+    cells = pl.DataFrame(job.cells, {"view": pl.String, "metric": pl.String}, orient="row").with_row_index("cell")
+    order = (SLOPE, *changes, *rates, STEEPEST, *single)
+    parts = [
+        cells.with_columns(pl.lit(name).alias("statistic"), *(pl.Series(key, of) for key, of in columns[name].items()))
+        for name in order
+    ]
+    return pl.concat(parts, how="diagonal").sort("cell", maintain_order=True).rename({"mean": "estimate"})
 
 
-def tabulate(inputs: Any, metrics: Sequence[str], draws: int, confidence: float, seed: int) -> pl.DataFrame:
-    """The table `depth` of the metrics named `metrics`; `inputs` names the file of the table `metrics`."""
-    return depth_table(read_table(inputs.metrics), metrics, draws, confidence, seed)
+def tabulate(
+    inputs: Any, metrics: Sequence[str], margin: float, draws: int, confidence: float, seed: int
+) -> pl.DataFrame:
+    """The table `depth`.
+
+    Args:
+        inputs: files of the tables `metrics` and `pooled`.
+        metrics: names of metrics.
+        margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which a
+            change is negligible.
+        draws: number of bootstrap draws of the reviews.
+        confidence: level of the intervals.
+        seed: seed of the draws.
+    """
+    pooled = read_table(inputs.pooled) if inputs.get("pooled") else None
+    return depth_table(read_table(inputs.metrics), metrics, Resampling(draws, confidence, seed, margin), pooled)

@@ -24,32 +24,35 @@ from homogenization.inference.doses import (
     runs_of,
     too_few,
 )
-from homogenization.inference.equal_kl import curve_of, less_by_review, moved_at_equal_kl
-from homogenization.inference.resampling import (
-    benjamini_hochberg,
-    mean_interval,
-    means,
-    sign_flip_p,
-    sign_flips,
+from homogenization.inference.equal_kl import at_equal_kl, moved_at_equal_kl
+from homogenization.inference.estimates import (
+    JUDGED_SCHEMA,
+    POWER_SCHEMA,
+    VERDICT_SCHEMA,
+    estimates,
+    flip_tests,
+    judged,
 )
+from homogenization.inference.resampling import Resampling, sign_flips
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.run.parquet import read_table
-from homogenization.tables.intervened import UNTOUCHED
+from homogenization.tables.intervened import LAYERS, UNTOUCHED
 from homogenization.tables.over_reviews import keep_accepted
 from homogenization.vocabulary.columns import columns, condition_columns
 
-LAYERS = ("all", "middle", "output")
 _NUMBERS = {
+    **columns("n_reviews"),
+    **VERDICT_SCHEMA,
     **columns("estimate", "ci_low", "ci_high"),
-    "depth_range": pl.Float64,  #: what depth does to the metric in the untouched run; NaN where it does not move it
-    **columns("share_of_depth", "n_reviews"),
+    **JUDGED_SCHEMA,
     "p_value": pl.Float64,  #: sign flips of reviews, or of their pseudo-values at equal KL
-    **columns("q_value"),
+    **columns("p_max_t"),
+    **POWER_SCHEMA,
 }
-#: A row for each [estimand](causes.md#estimands) of each condition, part of the depth (`all`, `middle`, `output`),
-#: metric and view. Reviews whose sink moved, in the condition or in a control at equal strength, are left out and
-#: counted. One with fewer reviews than `contrasts.min_reviews`, or minus a control that is none in the model, is not
-#: tested.
+#: A row for each [estimand](causes.md#estimands) of each condition, part of the depth, metric and view. Reviews whose
+#: sink moved, in the condition or in a control at equal strength, are left out and counted. One with fewer reviews than
+#: `contrasts.min_reviews`, minus a control that is none in the model, or minus one whose KL does not reach that of the
+#: condition, is not tested. `p_max_t` is corrected over the parts of the depth.
 EFFECTS_SCHEMA = {
     **columns("model", "variant"),
     **condition_columns("kind", "pattern", "blocks", "strength", "against"),
@@ -63,6 +66,7 @@ EFFECTS_SCHEMA = {
     **condition_columns("reason"),
 }
 #: A row for each pattern, block, metric and view: the derivative at no dose, and the same minus that of a control.
+#: `p_max_t` is corrected over the blocks.
 SLOPE_MEANS_SCHEMA = {
     **columns("model", "variant"),
     "block": pl.Int32,  #: from 1; null for the sum over all blocks
@@ -79,37 +83,43 @@ class _Draws(NamedTuple):
     flips: np.ndarray
     confidence: float
     min_reviews: int
+    families: list[np.ndarray]  # places of the cells that are corrected together
 
 
-def effects_table(intervened: pl.DataFrame, draws: int, confidence: float, seed: int, min_reviews: int) -> pl.DataFrame:
+def effects_table(intervened: pl.DataFrame, resampling: Resampling, min_reviews: int, dose: str = KL) -> pl.DataFrame:
     """Every estimand of every condition: the table `interventions` (`EFFECTS_SCHEMA`), sorted by its keys.
 
-    A row whose control has no curve that reaches the KL is left out. A review whose sink moved is left out, in the
-    condition and in its control; n_sink_moved counts these.
+    A review whose sink moved is left out, in the condition and in its control; n_sink_moved counts these.
 
     Args:
         intervened: the table `intervened`.
-        draws: number of sign flips, which all rows of a model and variant share.
-        confidence: level of the intervals, between 0 and 1.
-        seed: seed of the flips.
+        resampling: sign flips, which all rows of a model and variant share, level and margin.
         min_reviews: fewest reviews with which an effect is tested.
+        dose: what stands in the column `kl`, in which a control is compared as well.
     """
     parts = [pl.DataFrame(schema=EFFECTS_SCHEMA)]
     rows = intervened.filter(pl.col("layers").is_in(LAYERS))
     for (model, variant), of_run in sorted(rows.partition_by("model", "variant", as_dict=True).items()):
         runs = runs_of(of_run)
         cells = pl.DataFrame(runs.cells, dict.fromkeys(("layers", "view", "metric"), pl.String), orient="row")
-        drawn = _draws(len(runs.review_ids), draws, confidence, seed, min_reviews)
+        drawn = _draws(len(runs.review_ids), _families(cells, "view", "metric"), resampling, min_reviews)
         names = {"model": model, "variant": variant}
-        parts += [_rows(cells, names | found, EFFECTS_SCHEMA) for found in _estimands(runs, drawn)]
-    return _tested(pl.concat(parts), intervened, EFFECTS_SCHEMA)
+        parts += [_rows(cells, names | found, EFFECTS_SCHEMA) for found in _estimands(runs, drawn, dose)]
+    told = (pl.col("n_reviews") > 0) | (pl.col("n_sink_moved") > 0) | (pl.col("at") == dose)
+    return _tested(pl.concat(parts).filter(told), intervened, resampling, EFFECTS_SCHEMA)
 
 
-def _draws(n: int, draws: int, confidence: float, seed: int, min_reviews: int) -> _Draws:
-    return _Draws(sign_flips(n, draws, seed), confidence, min_reviews)
+def _draws(n: int, families: list[np.ndarray], resampling: Resampling, min_reviews: int) -> _Draws:
+    flips = sign_flips(n, resampling.draws, resampling.seed)
+    return _Draws(flips, resampling.confidence, min_reviews, families)
 
 
-def _estimands(runs: Runs, drawn: _Draws) -> Iterator[dict[str, Any]]:
+def _families(cells: pl.DataFrame, *alike: str | pl.Expr) -> list[np.ndarray]:
+    """Places of the rows of `cells` that are alike in these columns, family by family."""
+    return [places.to_numpy() for places in cells.with_row_index("place").group_by(alike).agg("place")["place"]]
+
+
+def _estimands(runs: Runs, drawn: _Draws, dose: str) -> Iterator[dict[str, Any]]:
     """The columns from kind on of every estimand, without what needs other models or `metrics`; arrays by cell."""
     for condition in runs.values:
         patterns = CONTROLS.get(condition.kind, ())
@@ -125,11 +135,9 @@ def _estimands(runs: Runs, drawn: _Draws) -> Iterator[dict[str, Any]]:
                     reason = no_control(control, runs.branch_norm)
                     yield _row(runs, condition, part, control, _of_mean(less, drawn, reason))
         for control in controls if condition.strength is not None else ():
-            if no_control(control, runs.branch_norm):
-                continue
-            numbers = _at_equal_kl(runs, condition, control, drawn)
-            if numbers["n_reviews"].any():
-                yield _row(runs, condition, WHOLE, control, numbers, KL)
+            if runs.curve(condition, control):
+                numbers = _at_equal_dose(runs, condition, control, drawn, dose)
+                yield _row(runs, condition, WHOLE, control, numbers, dose)
 
 
 def _row(
@@ -144,26 +152,29 @@ def _row(
 
 
 def _of_mean(values: np.ndarray, drawn: _Draws, reason: str | None = None) -> dict[str, np.ndarray]:
-    """Mean over reviews of `values` (reviews, cells), its interval, p, number of reviews, and why it is not tested.
+    """Columns of the mean over reviews of `values` (reviews, cells), with the number of reviews and `reason`.
 
     NaN for what is not tested, for lack of reviews or for the `reason` that is given.
     """
-    n_reviews = (~np.isnan(values)).sum(axis=0)
+    numbers = estimates(values, drawn.confidence)
+    n_reviews = numbers.pop("n_reviews")
+    numbers["estimate"] = numbers.pop("mean")
+    numbers |= flip_tests(values, drawn.families, drawn.flips)
     reasons = np.array([reason or too_few(n, drawn.min_reviews) for n in n_reviews.tolist()], dtype=object)
-    numbers = means(values), *mean_interval(values, drawn.confidence), sign_flip_p(values, drawn.flips)
-    tested = [np.where(np.equal(reasons, None), column, np.nan) for column in numbers]
-    named = dict(zip(("estimate", "ci_low", "ci_high", "p_value"), tested, strict=True))
-    return named | {"n_reviews": n_reviews, "reason": reasons}
+    tested = np.equal(reasons, None)
+    of_tested = {name: np.where(tested, column, np.nan) for name, column in numbers.items()}
+    return of_tested | {"n_reviews": n_reviews, "reason": reasons}
 
 
-def _at_equal_kl(runs: Runs, condition: Condition, control: str, drawn: _Draws) -> dict[str, np.ndarray]:
-    pseudo = less_by_review(change(runs, condition), runs.kl[condition], curve_of(runs, condition, control))
+def _at_equal_dose(runs: Runs, condition: Condition, control: str, drawn: _Draws, dose: str) -> dict[str, np.ndarray]:
+    pseudo, reason = at_equal_kl(runs, condition, control, dose)
+    reason = no_control(control, runs.branch_norm) or reason
     moved = moved_at_equal_kl(runs, condition, control, pseudo)
-    return _of_mean(pseudo, drawn) | {"n_sink_moved": moved.sum()}
+    return _of_mean(pseudo, drawn, reason) | {"n_sink_moved": moved.sum()}
 
 
 def slopes_table(
-    slopes: pl.DataFrame, intervened: pl.DataFrame, draws: int, confidence: float, seed: int, min_reviews: int
+    slopes: pl.DataFrame, intervened: pl.DataFrame, resampling: Resampling, min_reviews: int
 ) -> pl.DataFrame:
     """Mean slopes at a dose of 0, block by block and for all blocks: `SLOPE_MEANS_SCHEMA`, sorted by its keys.
 
@@ -174,16 +185,16 @@ def slopes_table(
         slopes: slopes of all jobs (`SLOPES_SCHEMA`).
         intervened: the table `intervened`, which says what depth does to each metric, and whether a norm follows
             attention.
-        draws: number of sign flips, which all rows of a model and variant share.
-        confidence: level of the intervals, between 0 and 1.
-        seed: seed of the flips.
+        resampling: sign flips, which all rows of a model and variant share, level and margin.
         min_reviews: fewest reviews with which a slope is tested.
     """
     normed = set(intervened.filter("branch_norm")["model"])
     parts = [pl.DataFrame(schema=SLOPE_MEANS_SCHEMA)]
     for (model, variant), of_run in sorted(slopes.partition_by("model", "variant", as_dict=True).items()):
         by_pattern, cells = slopes_by_pattern(of_run)
-        drawn = _draws(len(next(iter(by_pattern.values()))), draws, confidence, seed, min_reviews)
+        of_blocks = pl.col("block").is_null().alias("sum")
+        families = _families(cells, "layer", "view", "metric", of_blocks)
+        drawn = _draws(len(next(iter(by_pattern.values()))), families, resampling, min_reviews)
         for pattern, values in by_pattern.items():
             controls = [name for name in CONTROLS["dial"] if name in by_pattern and pattern not in CONTROLS["dial"]]
             for against in (UNTOUCHED, *controls):
@@ -191,7 +202,7 @@ def slopes_table(
                 names = {"model": model, "variant": variant, "pattern": pattern, "against": against}
                 numbers = _of_mean(less, drawn, no_control(against, model in normed))
                 parts.append(_rows(cells, names | numbers, SLOPE_MEANS_SCHEMA))
-    return _tested(pl.concat(parts), intervened, SLOPE_MEANS_SCHEMA)
+    return _tested(pl.concat(parts).filter(pl.col("n_reviews") > 0), intervened, resampling, SLOPE_MEANS_SCHEMA)
 
 
 def slopes_by_pattern(slopes: pl.DataFrame) -> tuple[dict[str, np.ndarray], pl.DataFrame]:
@@ -223,34 +234,31 @@ def _rows(cells: pl.DataFrame, columns: dict[str, Any], schema: dict[str, Any]) 
     """The rows of `cells` with `columns`, which hold an array by cell or one value for all."""
     n = len(cells)
     given = {name: list(value) if isinstance(value, np.ndarray) else [value] * n for name, value in columns.items()}
-    lacking = {name: [np.nan] * n for name in schema if name not in (*cells.columns, *given)}
+    lacking = {
+        name: [np.nan if dtype == pl.Float64 else None] * n
+        for name, dtype in schema.items()
+        if name not in (*cells.columns, *given)
+    }
     return cells.with_columns(
         pl.Series(name, value, schema[name], strict=False) for name, value in {**given, **lacking}.items()
     ).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
 
-def _tested(table: pl.DataFrame, intervened: pl.DataFrame, schema: dict[str, Any]) -> pl.DataFrame:
-    """`table` without empty rows, sorted, with sizes and, for all tests of a model, corrected p."""
-    told = pl.col("estimate").is_not_nan() | pl.col("reason").is_not_null()
-    table = table.filter(pl.col("n_reviews") > 0, told)
-    keys = list(schema)[: list(schema).index("estimate")]
+def _tested(
+    table: pl.DataFrame, intervened: pl.DataFrame, resampling: Resampling, schema: dict[str, Any]
+) -> pl.DataFrame:
+    """`table` without empty rows, sorted, with sizes and verdicts."""
+    keys = list(schema)[: list(schema).index("n_reviews")]
     cell = ["model", "variant", "view", "metric"]
-    table = (
-        table.drop("depth_range")
-        .join(intervened.select(*cell, "depth_range").unique(cell), on=cell, how="left")
-        .sort(keys)
+    sizes = intervened.select(*cell, "depth_range", "review_sd").unique(cell)
+    table = table.filter(pl.col("estimate").is_not_nan() | pl.col("reason").is_not_null()).drop(
+        "depth_range", "review_sd"
     )
-    table = table.with_columns(pl.col("depth_range").fill_null(np.nan))
-    share = pl.col("estimate") / pl.col("depth_range")
-    of_models = [
-        of_model.with_columns(q_value=pl.Series(benjamini_hochberg(of_model["p_value"].to_numpy())))
-        for of_model in table.with_columns(share_of_depth=share).partition_by("model", maintain_order=True)
-    ]
-    return pl.concat([pl.DataFrame(schema=schema), *(of_model.select(*schema) for of_model in of_models)])
+    return judged(table.join(sizes, on=cell, how="left").sort(keys), resampling, "estimate").select(*schema)
 
 
 def tabulate(
-    inputs: Any, draws: int, confidence: float, seed: int, min_reviews: int
+    inputs: Any, draws: int, confidence: float, seed: int, margin: float, min_reviews: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `interventions` and `slopes`.
 
@@ -260,13 +268,16 @@ def tabulate(
         draws: number of sign flips.
         confidence: level of the intervals.
         seed: seed of the flips.
+        margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which
+            an effect is negligible.
         min_reviews: fewest reviews with which an effect or a slope is tested.
     """
     of_jobs = [pl.DataFrame(schema=SLOPES_SCHEMA), *map(read_table, inputs.slopes)]
     slopes = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
     intervened = read_table(inputs.intervened)
-    effects = effects_table(intervened, draws, confidence, seed, min_reviews)
-    slope_means = slopes_table(slopes, intervened, draws, confidence, seed, min_reviews)
+    resampling = Resampling(draws, confidence, seed, margin)
+    effects = effects_table(intervened, resampling, min_reviews)
+    slope_means = slopes_table(slopes, intervened, resampling, min_reviews)
     for name, table in (("interventions", effects), ("slopes", slope_means)):
         for model, reason in table.drop_nulls("reason").select("model", "reason").unique().sort(pl.all()).rows():
             logging.warning("%s of %s: not tested: %s", name, model, reason)

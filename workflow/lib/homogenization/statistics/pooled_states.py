@@ -6,13 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.inference.resampling import (
-    benjamini_hochberg,
-    mean_interval,
-    means,
-    sign_flip_p,
-    sign_flips,
-)
+from homogenization.inference.estimates import averages, flip_tests
+from homogenization.inference.resampling import sign_flips
 from homogenization.tables.comparisons import same_texts
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.tables.over_reviews import linearised
@@ -24,7 +19,7 @@ _KEYS = {**columns("model"), **condition_columns(*CONDITION), **columns("variant
 _NUMBERS = {
     **columns("layer", "depth", "n_reviews", "estimate", "ci_low", "ci_high"),
     "p_value": pl.Float64,  #: sign flips of a difference; NaN of a level
-    **columns("q_value"),
+    **columns("p_max_t"),  # the family is the layers
 }
 #: A row for each model, condition, text (`variant`), quantity, comparison and layer
 #: ([consequences](consequences.md#what-is-measured)).
@@ -92,7 +87,7 @@ def probes_table(
         compared = controls if quantity == COMPARED else None
         rows = _by_layer(readings, similarity, column, compared, (ORIGINAL,), draws, confidence, seed)
         parts.append(rows.with_columns(quantity=pl.lit(quantity)).select(*PROBES_SCHEMA))
-    return corrected(pl.concat(parts))
+    return pl.concat(parts)
 
 
 def shifts_table(
@@ -112,7 +107,7 @@ def shifts_table(
     rows = _by_layer(
         readings, similarity, "shift", controls, PERTURBATIONS, draws, confidence, seed, in_scales="in_scales"
     )
-    return corrected(pl.concat([pl.DataFrame(schema=SHIFTS_SCHEMA), rows.select(*SHIFTS_SCHEMA)]))
+    return pl.concat([pl.DataFrame(schema=SHIFTS_SCHEMA), rows.select(*SHIFTS_SCHEMA)])
 
 
 def _by_layer(
@@ -211,20 +206,9 @@ def _rows(
     flips: np.ndarray,
     confidence: float,
 ) -> pl.DataFrame:
-    low, high = mean_interval(values, confidence)
-    numbers = {"n_reviews": (~np.isnan(values)).sum(axis=0), "estimate": means(values), "ci_low": low, "ci_high": high}
-    p = sign_flip_p(values, flips) if minus is not None else np.full(len(layers), np.nan)
+    numbers = averages(values, confidence)
+    families = [np.arange(len(layers))] if minus is not None else []
+    numbers |= {"estimate": numbers.pop("mean"), **flip_tests(values, families, flips)}
     names = {name: pl.lit(value) for name, value in {**labels, "minus": minus}.items()}
-    table = layers.with_columns(**names, p_value=pl.Series(p), q_value=pl.lit(np.nan)).with_columns(
-        pl.Series(name, column) for name, column in numbers.items()
-    )
+    table = layers.with_columns(**names).with_columns(pl.Series(name, column) for name, column in numbers.items())
     return table.select(*SHIFTS_SCHEMA).cast(SHIFTS_SCHEMA)
-
-
-def corrected(table: pl.DataFrame) -> pl.DataFrame:
-    """`table` with q corrected for all tests of a model (Benjamini & Hochberg)."""
-    of_models = [
-        rows.with_columns(q_value=pl.Series(benjamini_hochberg(rows["p_value"].to_numpy()), dtype=pl.Float64))
-        for rows in table.partition_by("model", maintain_order=True)
-    ]
-    return pl.concat([table.clear(), *of_models])

@@ -12,8 +12,7 @@ import polars as pl
 from scipy.stats import rankdata
 
 from homogenization.inference.correlation import pooled_spearmans
-from homogenization.inference.resampling import bootstrap_weights, percentile_interval, uniform_weights
-from homogenization.statistics.pooled_states import corrected
+from homogenization.inference.resampling import bootstrap_weights, percentile_interval, step_down_p, uniform_weights
 from homogenization.tables.intervened import CONDITION
 from homogenization.vocabulary.columns import columns, condition_columns
 from homogenization.vocabulary.numbers import NO_HEAD
@@ -38,7 +37,7 @@ PREDICTABILITY_SCHEMA = {
     "estimate": pl.Float64,  #: Spearman correlation; NaN where one of the two is constant
     **columns("ci_low", "ci_high"),
     "p_value": pl.Float64,  #: permutations of the residuals of ranks
-    **columns("q_value"),
+    **columns("p_max_t"),  # the family is the layers
     "reason": pl.String,  #: why there is nothing; else null
 }
 _RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
@@ -78,18 +77,18 @@ def rank_residuals(values: np.ndarray, covariates: np.ndarray) -> np.ndarray:
     return ranks - design @ np.linalg.lstsq(design, ranks, rcond=None)[0]
 
 
-def permutation_p(x: np.ndarray, y: np.ndarray, orders: np.ndarray) -> np.ndarray:
-    """Two-sided p, (columns,), of no correlation of residuals, by permuting those of x (Kennedy 1995).
+def permutation_p(x: np.ndarray, y: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two-sided p of no correlation of residuals, by permuting those of x (Kennedy 1995), as `step_down_p`.
 
     Args:
         x: (n,) residuals.
         y: (n, columns) residuals.
         orders: (draws, n) permutations; the sample itself counts as one more.
     """
-    own = np.abs(x @ y)
-    tie = 1e-12 * np.linalg.norm(x) * np.linalg.norm(y, axis=0)
-    drawn = np.abs(x[orders] @ y)
-    return (1 + (drawn >= own - tie).sum(axis=0)) / (1 + len(orders))
+    spread = np.linalg.norm(y, axis=0)
+    size = np.abs(np.concatenate([x[None], x[orders]]) @ y)
+    varies = spread > 1e-9 * len(x)  # ranks of a constant leave rounding
+    return step_down_p(np.divide(size, np.linalg.norm(x) * spread, out=np.zeros_like(size), where=varies))
 
 
 def predictability_table(
@@ -128,7 +127,7 @@ def predictability_table(
                     rows += [told | row for row in _of_cell(by_review, values, draws, confidence, seed)]
     empty = {name: np.nan if dtype == pl.Float64 else None for name, dtype in PREDICTABILITY_SCHEMA.items()}
     empty["strength"] = None
-    return corrected(pl.DataFrame([empty | row for row in rows], schema=PREDICTABILITY_SCHEMA))
+    return pl.DataFrame([empty | row for row in rows], schema=PREDICTABILITY_SCHEMA)
 
 
 def _of_cell(by_review: pl.DataFrame, values: pl.DataFrame, draws: int, confidence: float, seed: int) -> list[dict]:
@@ -169,8 +168,8 @@ def _of_cell(by_review: pl.DataFrame, values: pl.DataFrame, draws: int, confiden
         for layer, (number, depth) in enumerate(layers.rows()):
             if given == NOTHING or number > 0:
                 estimate = float(sample[place, layer])
-                bounds = (low[layer], high[layer], p[layer]) if np.isfinite(estimate) else (np.nan,) * 3
-                names = ("ci_low", "ci_high", "p_value")
+                names = ("ci_low", "ci_high", "p_value", "p_max_t")
+                bounds = [ends[layer] if np.isfinite(estimate) else np.nan for ends in (low, high, *p)]
                 told = {"given": given, "layer": number, "depth": depth, "n_reviews": n, "estimate": estimate}
                 rows.append(told | dict(zip(names, map(float, bounds), strict=True)))
     return rows

@@ -12,7 +12,7 @@ from homogenization.variants.constituents import Sentence, parsed_sentences
 from homogenization.variants.fluency import load_reader
 from homogenization.variants.llm_rewriting import Assignment, Rewritten, Shard, Unit
 from homogenization.variants.mirrors import beginnings, lead_of
-from homogenization.variants.phrases import Phrase, Placement, place_in_sentence
+from homogenization.variants.phrases import Phrase, Placement, place_in_sentence, position_of
 from homogenization.variants.refusals import OUTCOMES, REASONS, SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
 from homogenization.variants.sentence_candidates import Task, judge_sentence
 from homogenization.variants.sentence_grammars import frame_of, grammars, is_at, place_of
@@ -53,9 +53,8 @@ class Sentences(Unit):
         self._phrases = _phrases_by_sentence(shard.keyphrases)
         # of each sentence with key phrases; None where none can move
         self._task_at: dict[Place, Task | None] = {
-            (name, number): _task(name, sentences[number], of_sentence)
-            for name, sentences in self._sentences.items()
-            for number, of_sentence in self._phrases.get(name, {}).items()
+            (name, number): _task(name, self._sentences[name][number], of_sentence)
+            for (name, number), of_sentence in self._phrases.items()
         }
         movable = [task for task in self._task_at.values() if task]
         side = assignment.position if assignment.position in SIDES else None
@@ -122,14 +121,13 @@ class Sentences(Unit):
             new = texts.get((name, number))
             parts += [text[done : sentence.span[0]], text[slice(*sentence.span)] if new is None else new]
             done = sentence.span[1]
-            for _, phrase in self._phrases.get(name, {}).get(number, ()):
+            for _, phrase in self._phrases.get((name, number), ()):
                 before = place_in_sentence(text, sentence.span, phrase.start, phrase.term)
                 place = None if new is None else place_of(phrase.term, new)
                 if new is None:
                     placements.append(Placement(phrase.term, number, before, before))
                 elif place is not None:
-                    after = place[0] / sum(place) if sum(place) else None
-                    placements.append(Placement(phrase.term, number, before, after))
+                    placements.append(Placement(phrase.term, number, before, position_of(place[0], sum(place))))
         return name, "".join([*parts, text[done:]]), placements
 
 
@@ -147,13 +145,13 @@ def make_unit(shard: Shard, assignment: Assignment, reader: Mapping[str, Any] | 
     return unit
 
 
-def _phrases_by_sentence(keyphrases: pl.DataFrame) -> dict[str, dict[int, list[tuple[float, Phrase]]]]:
+def _phrases_by_sentence(keyphrases: pl.DataFrame) -> dict[Place, list[tuple[float, Phrase]]]:
     """The key phrases of each sentence that has any, in reading order, with their scores."""
-    phrases: dict[str, dict[int, list[tuple[float, Phrase]]]] = {}
+    phrases: dict[Place, list[tuple[float, Phrase]]] = {}
     columns = ("review_id", "score", "phrase", "sentence", "start", "end")
     for name, score, *place in keyphrases.select(columns).iter_rows():
         phrase = Phrase(*place)
-        phrases.setdefault(name, {}).setdefault(phrase.sentence, []).append((score, phrase))
+        phrases.setdefault((name, phrase.sentence), []).append((score, phrase))
     return phrases
 
 

@@ -88,4 +88,9 @@ def place_in_sentence(text: str, span: tuple[int, int], start: int, term: str) -
     length = len(term.split())
     if [folded(text[slice(*word)]) for word in spans[before : before + length]] != term.split():
         raise RuntimeError(f"'{term}' is not at character {start} of: {text[slice(*span)]}")
-    return before / (len(spans) - length) if len(spans) > length else None
+    return position_of(before, len(spans) - length)
+
+
+def position_of(n_before: int, n_others: int) -> float | None:
+    """The position of a phrase by the words before it and all other words of its sentence, as in `Placement`."""
+    return n_before / n_others if n_others else None

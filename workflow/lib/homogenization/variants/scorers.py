@@ -12,6 +12,7 @@ import polars as pl
 
 from homogenization.corpus.sentences import is_stop_word, sentence_spans, word_spans, words
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.secrets import first_line
 from homogenization.variants.keyphrases import Scorer
 
 
@@ -77,7 +78,6 @@ def keybert_scorer(frequencies: pl.DataFrame, n_documents: int, weights: Mapping
     from sklearn.metrics.pairwise import cosine_similarity
 
     from homogenization.models.digests import verified_digests
-    from homogenization.models.loading import first_line
     from homogenization.models.weights import resolve_weights
 
     if weights is None:

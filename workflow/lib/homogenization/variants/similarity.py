@@ -14,6 +14,7 @@ from homogenization.corpus.hashing import seeded_hash
 from homogenization.models.digests import verified_digests
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.secrets import first_line
 from homogenization.variants.schemas import SCORE_SCHEMA
 from homogenization.vocabulary.variants import RANDOM_PAIRS
 
@@ -80,7 +81,7 @@ def load_encoder(encoder: Mapping[str, Any], layer: int, device: str = "auto") -
     from transformers.utils import logging as transformers_logging
 
     from homogenization.models.devices import choose_device
-    from homogenization.models.loading import first_line, known_context, load_config, load_network
+    from homogenization.models.loading import known_context, load_config, load_network
     from homogenization.models.tokenizer import load_tokenizer
 
     resolved = resolve_weights(encoder)

@@ -2,6 +2,8 @@
 
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTED = "supported", "contradicted", "undecided", "not tested"
 NEGLIGIBLE = "negligible"
+HIGHER, LOWER = "higher", "lower"  # of a difference
 STUDY = "the study"  # the column of verdicts on texts or on several models, where there are no others
 FEW_REVIEWS = 16  # below, intervals hold less than they say, and sentences say how many reviews there are
 REVIEWS, POOLS, SEEDS = "reviews", "pools", "seeds"  # what a statistic is taken over
+CHECKS = ROBUST, KEPT = "robust", "kept"  # an estimate made in other ways, which a few reviews move less

@@ -3,7 +3,9 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from homogenization.claims.measurement import Claim, Measurement, UnavailableError, is_pooled
+import numpy as np
+
+from homogenization.claims.measurement import Claim, Interval, Measurement, is_pooled
 from homogenization.claims.statistic import AtLayers, Subtracted
 
 if TYPE_CHECKING:
@@ -22,17 +24,15 @@ class Contrast(AtLayers):
 
     @classmethod
     def measure(cls, claim: Claim, model: str, evidence: "Evidence") -> Measurement:
-        """The difference of the metric between two variants of a review, averaged over layers, and over reviews."""
-        variant, minus = (evidence.values_of(claim, model, claim[role]) for role in cls.texts)
-        paired = variant.join(minus, on=("review_id", "layer"), suffix="_minus", maintain_order="left")
-        if paired.is_empty():
-            lacking = f"no review has {claim['metric']} in both '{claim['variant']}' and '{claim['minus']}'"
-            raise UnavailableError(lacking)
-        paired, share = evidence.where_texts_differ(paired, claim)
-        difference = paired.with_columns(paired["value"] - paired["value_minus"])
-        by_review, size = evidence.at_layers(claim, difference), evidence.size_of(claim, model)
+        """The difference of the table `contrasts`; of pooled tokens, that of the pools."""
         if is_pooled(claim):
-            measured = evidence.mean_over_pools(by_review, size)
-        else:
-            measured = evidence.mean_of_texts(model, (claim["variant"], claim["minus"]), by_review, size)
-        return replace(measured, share_changed=share)
+            variant, minus = (evidence.values_of(claim, model, claim[role]) for role in cls.texts)
+            paired = variant.join(minus, on=("review_id", "layer"), suffix="_minus", maintain_order="left")
+            evidence.where_texts_differ(paired, claim)
+            difference = paired.with_columns(paired["value"] - paired["value_minus"])
+            return evidence.mean_over_pools(evidence.at_layers(claim, difference), evidence.size_of(claim, model))
+        row = evidence.difference_of(claim, model)
+        measured, n_same = evidence.measured(claim, row, "mean"), row["n_same_first"]
+        same = Interval(*(row[f"{name}_same_first"] for name in ("mean", "ci_low", "ci_high")))
+        same = None if n_same is None or np.isnan(same.estimate) else same
+        return replace(measured, n_same_first=n_same, same_first=same, share_changed=row["share_changed"])

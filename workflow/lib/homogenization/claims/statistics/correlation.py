@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from homogenization.claims.measurement import ROBUST, Claim, Interval, Measurement, UnavailableError
+from homogenization.claims.measurement import Claim, Interval, Measurement, UnavailableError
 from homogenization.claims.statistic import MetricName, OfMetric, views_of, without_first
+from homogenization.vocabulary.verdicts import ROBUST
 
 if TYPE_CHECKING:
     from homogenization.claims.evidence import Evidence
@@ -42,7 +43,7 @@ class Correlation(OfMetric):
         if not counted.any():
             raise UnavailableError(f"no review has {claim['metric']} and {other} at the same layer")
         x, y, *rest = (values[counted] for values in (x, y, *rest))
-        n, confidence = len(x), evidence.settings.confidence
+        n, confidence = len(x), evidence.confidence
         measurement = evidence.over_reviews(lambda rows: partial(pearson_within_layers, x[rows], y[rows]), n)
         if np.isnan(measurement.interval.estimate):
             raise UnavailableError(f"{claim['metric']} or {other} is the same in every review")

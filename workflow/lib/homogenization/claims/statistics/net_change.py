@@ -24,20 +24,13 @@ class NetChange(OfMetric):
 
     @classmethod
     def measure(cls, claim: Claim, model: str, evidence: "Evidence") -> Measurement:
-        """The change of a review's metric from a layer to the output, averaged over reviews.
+        """The net change of the table `depth`.
 
         Raises:
             UnavailableError: the metric has no value at one of the two layers, or they are the same.
         """
-        import numpy as np
-        import polars as pl
-
-        from homogenization.inference.layers import net_changes
-
-        job = evidence.layer_values_of(model, claim)
         layer, where = SINCE[claim["since"]]
-        changes = net_changes(job.values[0], job.layers, job.depth, layer)
-        if np.isnan(changes).all():
+        row = evidence.change_of(claim, model, ("net_change", "net_change_after_first")[layer])
+        if not row["n_reviews"]:
             raise UnavailableError(f"{claim['metric']} has no value {where} and at another layer, the output")
-        by_review = pl.DataFrame({"review_id": job.review_ids, "value": changes})
-        return evidence.mean(claim, by_review, evidence.size_of(claim, model))
+        return evidence.measured(claim, row)

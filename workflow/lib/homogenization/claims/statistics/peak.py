@@ -46,4 +46,4 @@ class Peak(OfMetric):
         if claim["of"] == "height":
             return evidence.over_reviews(of, n)
         # a place moves in jumps: which draws find another one says all that single reviews could
-        return Measurement(Interval(*resampled(of(every), evidence.weights(n), evidence.settings.confidence)), n)
+        return Measurement(Interval(*resampled(of(every), evidence.weights(n), evidence.confidence)), n)

@@ -17,11 +17,5 @@ class Slope(OfMetric):
 
     @classmethod
     def measure(cls, claim: Claim, model: str, evidence: "Evidence") -> Measurement:
-        """The slope of the least-squares line of a review's metric over depth, averaged over reviews."""
-        import polars as pl
-
-        from homogenization.inference.layers import slopes
-
-        job = evidence.layer_values_of(model, claim)
-        by_review = pl.DataFrame({"review_id": job.review_ids, "value": slopes(job.values[0], job.depth)})
-        return evidence.mean(claim, by_review, evidence.size_of(claim, model))
+        """The slope of the table `depth`."""
+        return evidence.measured(claim, evidence.change_of(claim, model, "slope"))

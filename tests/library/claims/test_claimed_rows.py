@@ -1,0 +1,29 @@
+"""Every claim that is tested is a row of a table of estimates, or stands in claims.csv alone."""
+
+import polars as pl
+import pytest
+import yaml
+
+from claimed_rows import OF_CLAIMS_ALONE, assert_one_estimate_and_one_verdict
+from conftest import ROOT
+from homogenization.claims.statistics import STATISTICS
+from studies import changed_attention, make_study
+
+
+@pytest.mark.parametrize("effect", [0.05, 0.002], ids=["larger", "smaller"])
+def test_of_the_shipped_claims(effect):
+    config = yaml.safe_load((ROOT / "config/config.yaml").read_text("utf-8"))
+    config["claims"] = ["config/claims.yaml", "config/claims-causes.yaml"]
+    attention = changed_attention(list(config["models"]))
+    made = make_study(config, effect=effect, branch=attention)
+    claims = made.tables["claims"]
+    tested = claims.filter(pl.col("verdict") != "not tested")
+    n_found = assert_one_estimate_and_one_verdict(made.study.judged_claims, claims, made.tables | attention)
+    assert n_found > 60
+    assert set(tested["statistic"]) >= {"contrast", "slope", "net_change", "steepest", "intervention", "level"}
+    assert set(tested["verdict"]) >= {"supported", "contradicted", "undecided"}
+
+
+def test_what_stands_in_claims_alone_is_named():
+    with_rows = {"level", "contrast", "slope", "net_change", "steepest", "extremum", "intervention"}
+    assert set(STATISTICS) - OF_CLAIMS_ALONE == with_rows

@@ -1,0 +1,147 @@
+"""What every table of estimates says of a mean over reviews: its interval, its checks, its test, and one verdict.
+
+`values` are (n, cells) float64 as in `resampling`: a row for each review, NaN where a review has no value in the cell.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import polars as pl
+
+from homogenization.inference.resampling import (
+    FEWEST_NEGLIGIBLE,
+    Resampling,
+    effect_size,
+    flip_p,
+    mean_interval,
+    means,
+    reviews_for_power,
+)
+from homogenization.inference.robust import hodges_lehmann, trimmed_mean
+from homogenization.vocabulary.columns import columns, with_ends
+from homogenization.vocabulary.verdicts import CHECKS, HIGHER, KEPT, LOWER, NEGLIGIBLE, NOT_TESTED, ROBUST, UNDECIDED
+
+ENDS = ("", "_low", "_high")
+#: Columns of a difference or change: how large it is, whether a few reviews carry it, and what it is.
+JUDGED_SCHEMA = {
+    #: what depth does to the metric in the model: the range over the layers of the originals' median; NaN where depth
+    #: does not move it
+    "depth_range": pl.Float64,
+    #: how far reviews lie apart: the median over the layers of the originals' standard deviation; NaN for one review
+    "review_sd": pl.Float64,
+    **columns("share_of_depth"),
+    #: Hodges-Lehmann estimate of the mean; its interval is from the signed-rank test, NaN for fewer than six reviews
+    **with_ends(ROBUST),
+    #: mean without the smallest and the largest 5 % of the reviews' values; its interval is that of Yuen's test
+    **with_ends(KEPT),
+    "effect_size": pl.Float64,  #: Cohen's d_z: mean / standard deviation of the values; NaN where all are equal
+}
+#: The verdict on it
+VERDICT_SCHEMA = {
+    #: `negligible`: the interval lies within `contrasts.margin` × `depth_range`, or × `review_sd` where that is larger,
+    #: of 0 (of fewer than 16 reviews this is `undecided`); else `higher` or `lower`: `p_max_t` is below
+    #: 1 − `contrasts.confidence` or, in a table without it, the interval lies on that side of 0; else `undecided`;
+    #: `not tested`
+    "verdict": pl.String,
+    "fragile": pl.Boolean,  #: whether the interval of `robust` or of `kept` gives another verdict than a decided one
+}
+#: Reviews that a test of it would take
+POWER_SCHEMA = {
+    "n_80": pl.Float64,  #: reviews for 80 % power; infinite above 10⁶, NaN without an effect size
+}
+
+
+def averages(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
+    """Columns of a table, (cells,) each: n_reviews, mean, and the ends of its interval, ci_low and ci_high.
+
+    Args:
+        values: (n, cells), NaN values left out.
+        confidence: level of the intervals, between 0 and 1.
+    """
+    low, high = mean_interval(values, confidence)
+    return {"n_reviews": (~np.isnan(values)).sum(axis=0), "mean": means(values), "ci_low": low, "ci_high": high}
+
+
+def estimates(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
+    """The columns of `averages` with the checks of the mean, its effect size and n_80; arguments as there."""
+    effect = effect_size(values)
+    power = {"effect_size": effect, "n_80": reviews_for_power(effect, power=0.8, alpha=1 - confidence)}
+    return averages(values, confidence) | checks(values, confidence) | power
+
+
+def checks(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
+    """The columns `robust` and `kept` of a mean, with their intervals, (cells,) each."""
+    found = {ROBUST: hodges_lehmann(values, confidence), KEPT: trimmed_mean(values, confidence)}
+    return {f"{name}{end}": column for name, of in found.items() for end, column in zip(ENDS, of, strict=True)}
+
+
+def flip_tests(values: np.ndarray, families: Iterable[np.ndarray], flips: np.ndarray) -> dict[str, np.ndarray]:
+    """The columns p_value and p_max_t, (cells,) each: p by sign flips, and the same corrected within its family.
+
+    Args:
+        values: (n, cells).
+        families: places of the cells of each family; NaN for cells of none.
+        flips: (rows, n) signs from `sign_flips`.
+    """
+    p = np.full((2, values.shape[1]), np.nan)
+    for family in families:
+        p[:, family] = flip_p(values[:, family], flips)
+    return {"p_value": p[0], "p_max_t": p[1]}
+
+
+def margin_of(share: float, depth_range: np.ndarray, review_sd: np.ndarray) -> np.ndarray:
+    """Differences up to here are negligible: `share` of what depth does or, where more, of how far reviews lie apart.
+
+    NaN where depth does not move the metric: it has no size there.
+    """
+    return share * np.where(np.isnan(depth_range), np.nan, np.fmax(depth_range, review_sd))
+
+
+def verdict(
+    interval: tuple[np.ndarray, np.ndarray, np.ndarray], margin: np.ndarray, p: np.ndarray | None, alpha: float = 0.05
+) -> np.ndarray:
+    """What a difference from 0 is, (cells,): `negligible`, else `higher` or `lower`, else `undecided`.
+
+    It is negligible if its whole interval lies within the margin. Otherwise its p decides where it is one of a family,
+    and its interval where it stands alone.
+
+    Args:
+        interval: estimate, low and high, (cells,) each; NaN ends say nothing.
+        margin: (cells,) from `margin_of`; NaN for what has no size.
+        p: (cells,) corrected within the family, NaN without a test; None for what is a family of its own.
+        alpha: level of p.
+    """
+    estimate, low, high = map(np.asarray, interval)
+    within = (-margin < low) & (high < margin)
+    higher, lower = (low > 0, high < 0) if p is None else ((p < alpha) & (estimate > 0), (p < alpha) & (estimate <= 0))
+    return np.select([within, higher, lower], [NEGLIGIBLE, HIGHER, LOWER], UNDECIDED)
+
+
+def judged(
+    table: pl.DataFrame, resampling: Resampling, mean: str = "mean", fewest: int = FEWEST_NEGLIGIBLE
+) -> pl.DataFrame:
+    """`table` with the columns share_of_depth, verdict and fragile; depth_range and review_sd are NaN, not null.
+
+    Args:
+        table: columns of `estimates`, depth_range, review_sd and, of rows that are corrected within a family, p_max_t;
+            where it has a reason, a row with one is not tested.
+        resampling: margin and level.
+        mean: name of the column of the estimate.
+        fewest: reviews with which a difference can be negligible; with fewer it is undecided.
+    """
+    table = table.with_columns(pl.col("depth_range", "review_sd").fill_null(np.nan))
+    margin = margin_of(resampling.margin, table["depth_range"].to_numpy(), table["review_sd"].to_numpy())
+    p = table["p_max_t"].to_numpy() if "p_max_t" in table.columns else None
+
+    def by(names: Sequence[str], p: np.ndarray | None = None) -> np.ndarray:
+        return verdict(tuple(table[name].to_numpy() for name in names), margin, p, 1 - resampling.confidence)
+
+    found = by((mean, "ci_low", "ci_high"), p)
+    found = np.where((found == NEGLIGIBLE) & (table["n_reviews"].to_numpy() < fewest), UNDECIDED, found)
+    turned = [table[name].is_finite().to_numpy() & (by([f"{name}{end}" for end in ENDS]) != found) for name in CHECKS]
+    tested = table["reason"].is_null().to_numpy() if "reason" in table.columns else True
+    return table.with_columns(
+        (pl.col(mean) / pl.col("depth_range")).alias("share_of_depth"),
+        pl.Series("verdict", np.where(tested, found, NOT_TESTED), dtype=pl.String),
+        pl.Series("fragile", np.logical_or(*turned) & (found != UNDECIDED) & tested, dtype=pl.Boolean),
+    )
