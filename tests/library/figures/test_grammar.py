@@ -90,9 +90,11 @@ def test_a_line_without_values_is_not_drawn_and_a_control_is_thinner_and_has_no_
     axes = Figure().add_subplot()
     empty = curve_table("end").with_columns(mean=pl.lit(float("nan")))
     styles = {"end": STYLES["end"], "front": LineStyle("black", "-", "x", control=True)}
+    thick = Figure().add_subplot()
+    draw_lines(thick, curve_table(), STYLES)
     draw_lines(axes, pl.concat([curve_table(), empty]), styles)
     assert [curve.get_label() for curve in axes.lines] == ["front"]
-    assert axes.lines[0].get_linewidth() == 1.1
+    assert axes.lines[0].get_linewidth() < line(thick, "front").get_linewidth()
     assert not axes.collections
     draw_lines(axes, curve_table(), STYLES, y=("mean",), label="alone", marker="")
     assert (line(axes, "alone").get_marker(), len(axes.collections)) == ("", 0)

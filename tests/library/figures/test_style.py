@@ -41,6 +41,17 @@ def test_no_colour_stands_outside_the_style():
     assert found == []
 
 
+def test_no_width_of_a_line_stands_outside_the_style():
+    """0 is no line."""
+    of_figures = [path for path in SOURCES if path.parent.name == "figures"]
+    written = re.compile(r"""(?:\b(?:lw|e?linewidths?)=|"lw": )[0-9.]*[1-9]""")
+    assert [
+        (path.name, written.findall(path.read_text("utf-8")))
+        for path in of_figures
+        if written.search(path.read_text("utf-8"))
+    ] == []
+
+
 def test_the_test_of_colours_finds_them():
     for text in ("#abc", "#0173b2", "rgb(1, 2, 3)"):
         assert re.search(CODE, text)

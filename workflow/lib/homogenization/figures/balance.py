@@ -8,7 +8,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from homogenization.figures.grammar import Panels, handles_of, mark_empty
 from homogenization.figures.shown import Named, Shown, Tables, named_in, names_of, require_rows
-from homogenization.figures.style import ALIKE, GREY, REFERENCE, WHITE, variant_styles
+from homogenization.figures.style import ALIKE, GREY, LIGHT, REFERENCE, WHITE, variant_styles
 from homogenization.figures.words import counted
 from homogenization.tables.imbalance import BALANCE_SCHEMA
 
@@ -81,7 +81,7 @@ def _draw_panel(
     axes.set_xscale("symlog", linthresh=bound)
     axes.set(xlim=(-limit, limit), ylim=(len(covariates) - 0.5, -0.5))
     axes.axvspan(-bound, bound, color=ALIKE, zorder=0)
-    axes.axvline(0, color=GREY, lw=1)
+    axes.axvline(0, color=GREY, lw=LIGHT)
     for edge in (-bound, bound):
         axes.axvline(edge, **REFERENCE)
     ticks = [bound, *(tick for tick in _TICKS if 3 * bound < tick < limit)]

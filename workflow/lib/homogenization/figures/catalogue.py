@@ -1,7 +1,8 @@
 """Every figure by name: its title, its place in the report, its tables, and the condition under which a study draws it.
 
-To add a figure, add one entry here, a module of its name beside this one with a function `draw`, and a caption of its
-name in workflow/report. This module is pure data that the Snakefile reads, so it imports no plotting library.
+To add a figure, add one entry here, a module of its name beside this one, and a caption of its name in workflow/report.
+The module's function `draw(tables, shown)` returns the figure, and raises HomogenizationError where its first table has
+no rows of what is shown. This module is pure data that the Snakefile reads, so it imports no plotting library.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from homogenization.figures.grammar import finish
 from homogenization.figures.shown import Named, Shown, Tables, require_rows
-from homogenization.figures.style import DARK, GREY, NOTE, RULE, VERDICTS
+from homogenization.figures.style import DARK, FINE, GREY, HAIR, NOTE, RULE, VERDICTS
 from homogenization.figures.words import counted, short_number
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.vocabulary.changes import MORE_CHANGE
@@ -105,11 +105,11 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     top = header_height
     for row in rows:
         if row.statement:
-            axes.hlines(top, 0, _CLAIM_WIDTH + len(models) * _CELL_WIDTH, color=RULE, lw=0.6)
+            axes.hlines(top, 0, _CLAIM_WIDTH + len(models) * _CELL_WIDTH, color=RULE, lw=HAIR)
         _draw_row(axes, row, top, models)
         top += row.height
     handles = [
-        Patch(fc=look.colour, ec=GREY, lw=0.8, label=f"{look.sign}  {verdict}") for verdict, look in VERDICTS.items()
+        Patch(fc=look.colour, ec=GREY, lw=FINE, label=f"{look.sign}  {verdict}") for verdict, look in VERDICTS.items()
     ]
     return finish(figure, shown.title, _note(table, f"{MORE_CHANGE}." if unchanged else ""), handles)
 
@@ -290,7 +290,7 @@ def _draw_cell(axes: Axes, cell: _Cell, left: float, top: float, width: float, h
     look = VERDICTS[cell.verdict]
     box = (left + _GAP / 2, top + _GAP / 2), width - _GAP, height - _GAP
     dashed = {"ec": RULE, "ls": (0, (3, 2))} if cell.verdict == NOT_TESTED else {"ec": look.colour}
-    axes.add_patch(Rectangle(*box, fc=look.colour, lw=0.8, label=cell.verdict, **dashed))
+    axes.add_patch(Rectangle(*box, fc=look.colour, lw=FINE, label=cell.verdict, **dashed))
     middle, centre = top + height / 2, left + width / 2
     text = {"ha": "center", "color": look.ink, "va": "center"}
     if not cell.number:

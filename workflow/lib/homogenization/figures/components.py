@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from homogenization.figures.accepted import count_in_words
 from homogenization.figures.grammar import MEAN, Panels, handle, mark_empty, marker_handle, range_with_zero
 from homogenization.figures.shown import Shown, Tables, named_in, names_of, require_rows, rows_of
-from homogenization.figures.style import ALIKE, DARK, GREY, QUARTERS
+from homogenization.figures.style import ALIKE, DARK, FINE, GREY, QUARTERS, STRONG, ZERO
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import counted, short_number
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
@@ -88,7 +88,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         f"{f', {variants[0][1]}' if len(variants) == 1 else ''}. Horizontal scales differ between panels."
     )
     handles = [Patch(color=QUARTERS[index], label=_QUARTERS[index]) for index in sorted(set(by_quarter["quarter"]))]
-    handles.append(handle("mean of all blocks", lw=1.2, marker="D", ms=4))
+    handles.append(handle("mean of all blocks", lw=STRONG, marker="D", ms=4))
     handles.append(marker_handle("without the first token", "D", **_OPEN))
     return panels.finish(shown.title, note, handles)
 
@@ -164,11 +164,11 @@ def _draw_panel(
         for bar in bars.iter_rows(named=True):
             lane = top + bar["quarter"]
             axes.barh(lane, bar["mean"], 0.86, color=QUARTERS[bar["quarter"]], lw=0, label=component)
-            axes.hlines(lane, bar["ci_low"], bar["ci_high"], color=DARK, lw=0.8)
+            axes.hlines(lane, bar["ci_low"], bar["ci_high"], color=DARK, lw=FINE)
         mean = overall.filter(pl.col("component") == component, pl.col("mean").is_finite())
         for row in mean.iter_rows(named=True):
             lane = top + _LANES - 1
-            axes.hlines(lane, row["ci_low"], row["ci_high"], color=DARK, lw=1.2)
+            axes.hlines(lane, row["ci_low"], row["ci_high"], color=DARK, lw=STRONG)
             axes.plot(row["mean"], lane, "D", color=DARK, ms=4, label=f"{component}, all blocks")
             _write(axes, top, short_number(row["mean"], signed=True), DARK)
         for row in without_first.filter(pl.col("component") == component).iter_rows(named=True):
@@ -184,7 +184,7 @@ def _draw_panel(
     axes.grid(axis="y", visible=False)
     axes.locator_params(axis="x", nbins=5)
     if overall["mean"].is_finite().any():
-        axes.axvline(0, color=DARK, lw=0.9)
+        axes.axvline(0, **ZERO)
     else:
         axes.set_xticks([])
         if not overall.is_empty():

@@ -25,7 +25,7 @@ from homogenization.figures.grammar import (
     tint_alike,
 )
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import CONDITIONS, GREY, OPEN, ZERO
+from homogenization.figures.style import CONDITIONS, FULL, GREY, OPEN, STRONG, ZERO
 from homogenization.figures.words import counted, short_number
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
 
@@ -105,7 +105,7 @@ def _draw_changes(axes: Axes, effects: pl.DataFrame, every: pl.DataFrame, lanes:
     axes.axvline(0, **ZERO, label="zero")
     for row in effects.filter(pl.col("estimate").is_finite()).iter_rows(named=True):
         lane, colour = lanes.index(row["lane"]), _colour(row)
-        axes.hlines(lane, row["ci_low"], row["ci_high"], color=colour, lw=1.6)
+        axes.hlines(lane, row["ci_low"], row["ci_high"], color=colour, lw=FULL)
         axes.plot(row["estimate"], lane, "o", color=colour, ms=5, label=row["lane"])
     for row in every.filter(pl.col("mean").is_finite()).iter_rows(named=True):
         axes.plot(
@@ -122,7 +122,7 @@ def _draw_damage(axes: Axes, doses: pl.DataFrame, lanes: list[str]) -> None:
     set_root_scale(axes)
     for row in doses.iter_rows(named=True):
         lane = lanes.index(row["lane"])
-        axes.hlines(lane, 0, row["kl"], color=_colour(row), lw=1.2)
+        axes.hlines(lane, 0, row["kl"], color=_colour(row), lw=STRONG)
         axes.plot(row["kl"], lane, "o", color=_colour(row), ms=4, label=row["lane"])
         number = short_number(row["kl"] if row["kl"] > _ROUNDING else 0)
         axes.annotate(number, (row["kl"], lane), (6, 0), textcoords="offset points", va="center", fontsize=8)

@@ -4,8 +4,7 @@ Columns are models. The first row has each variant minus the original, each othe
 """
 
 import textwrap
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -29,13 +28,13 @@ from homogenization.figures.grammar import (
     tint_alike,
 )
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import DARK, MARGIN, OPEN, WHITE, LineStyle, variant_styles
+from homogenization.figures.style import DARK, LIGHT, MARGIN, OPEN, WHITE, LineStyle, variant_styles
 from homogenization.figures.words import counted, true_minus
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.vocabulary.variants import ORIGINAL
 
 _DIFFERENCES = ["mean", "ci_low", "ci_high", "mean_common"]
-_COMMON_LOOK = {"lw": 1.0, "ls": (0, (2.5, 1.5)), "marker": ""}
+_COMMON_LOOK = {"lw": LIGHT, "ls": (0, (2.5, 1.5)), "marker": ""}
 _LARGEST_MARKER, _SMALLEST_MARKER = 4.8, 2.0  # points
 _FACES = {  # how a difference is marked -> the look of its marker
     "open": lambda colour: OPEN,
@@ -50,31 +49,23 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     Differences are shares of what the margin is a share of: what depth does to the metric in the model or, where that
     is more, how far reviews lie apart. All panels have one scale, and one margin.
     """
-    contrasts = tables["contrasts"]
-    pairs = pl.DataFrame(shown.contrasts, schema={"variant": pl.String, "minus": pl.String}, orient="row")
-    of_layers = rows_of(contrasts, shown).filter(pl.col("layers").is_null())
-    table = of_layers.filter(metric=shown.metric, view=shown.view)
-    table = table.join(pairs, ["variant", "minus"], "semi")
+    contrasts, pairs = tables["contrasts"], _pairs(shown.contrasts)
+    of_layers = rows_of(contrasts, shown, metric=shown.metric, view=shown.view).filter(pl.col("layers").is_null())
+    table = of_layers.join(pairs, ["variant", "minus"], maintain_order="left")
     require_rows(table, shown, f"metric '{shown.metric}' in view '{shown.view}'", contrasts["metric"])
     table = table.with_columns(yardstick=_yardstick()).with_columns(pl.col(_DIFFERENCES) / pl.col("yardstick") * 100)
     labels = dict(shown.variants)
-    rows = _rows(shown, table)
-    styles = variant_styles(shown.variants)
+    rows = _labelled_rows(pairs, labels)
+    tested = table.filter(pl.col("reason").is_null())
+    styles = {row: variant_styles(shown.variants, set(tested.filter(row=row)["line"])) for row, _ in rows}
     has_final_norm = (table["point"] == FINAL_NORM).any()
-    panels = Panels(
-        ("model", shown.models),
-        ("row", [(name, row.label) for name, row in rows.items()]),
-        height=2.3 if len(rows) < 3 else 1.9,
-        rows_above=True,
-    )
+    height = 2.3 if len(rows) < 3 else 1.9
+    panels = Panels(("model", shown.models), ("row", rows), height=height, rows_above=True)
     limits = range_with_zero(table.select(_DIFFERENCES).to_numpy(), 0.06)
     panels.zero()
-    for (name, model), axes in panels.axes.items():
-        row = rows[name]
-        of_panel = table.filter(row.wanted, model=model).with_columns(line=row.line)
-        of_row = {name: style for name, style in styles.items() if name in row.lines}
-        _draw_curves(axes, of_panel.filter(point=RESIDUAL_STREAM), of_row)
-        _draw_final_norm(axes, of_panel.filter(point=FINAL_NORM), of_row)
+    for (row, _), axes, of_panel in panels.parts(table):
+        _draw_curves(axes, of_panel.filter(point=RESIDUAL_STREAM), styles[row])
+        _draw_final_norm(axes, of_panel.filter(point=FINAL_NORM), styles[row])
         axes.set_ylim(limits)
         axes.yaxis.set_major_formatter(lambda value, _: true_minus(f"{value:g}"))
         if of_panel["depth_range"].is_finite().any():
@@ -84,57 +75,40 @@ def draw(tables: Tables, shown: Shown) -> Figure:
             mark_empty(axes, _why_empty(axes, of_panel))
         else:
             tint_alike(axes, shown.homogenization)
-    panels.depth_axis(max(len(row.lines) for row in rows.values()) if has_final_norm else 0)
+    panels.depth_axis(max(map(len, styles.values())) if has_final_norm else 0)
     panels.label(DEPTH_LABEL, "Δ, % of what depth does")
     for axes in panels.axes.values():  # one scale
         axes.tick_params(labelleft=axes.get_subplotspec().colspan.start == 0)
     has_common = table["mean_common"].is_finite().any()
-    drawn = {name: style for name, style in styles.items() if any(name in row.lines for row in rows.values())}
     handles = [
-        *handles_of(shown.variants, drawn),
+        *handles_of(shown.variants, variant_styles(shown.variants, set(tested["line"]))),
         *_other_handles(shown.alpha, has_common, shown.homogenization),
     ]
     note = _note(table, labels, shown, has_common, has_final_norm)
     return panels.finish(shown.title, note, handles)
 
 
-class _Row(NamedTuple):
-    """The contrasts of a row of panels: what is subtracted from one variant, or one variant from the others.
+def _pairs(contrasts: Sequence[Sequence[str]]) -> pl.DataFrame:
+    """variant, minus, row and line: the row of panels of a contrast, and the variant whose look its line has.
 
-    Attributes:
-        label: what is subtracted from what.
-        wanted: test of its rows of the table contrasts.
-        line: column that tells its lines.
-        lines: names of the variants whose looks the lines have.
+    A row has all that is compared with the original, or a variant with its controls.
     """
+    pairs = pl.DataFrame(contrasts, schema={"variant": pl.String, "minus": pl.String}, orient="row")
+    of_original = pl.col("minus") == ORIGINAL
+    return pairs.sort(~of_original, maintain_order=True).with_columns(
+        row=pl.when(of_original).then("minus").otherwise(pl.concat_str("variant", pl.lit(" and controls"))),
+        line=pl.when(of_original).then("variant").otherwise("minus"),
+    )
 
-    label: str
-    wanted: pl.Expr
-    line: pl.Expr
-    lines: set[str]
 
-
-def _rows(shown: Shown, table: pl.DataFrame) -> dict[str, _Row]:
-    """Rows by name: the variants minus the original, and each variant minus its controls."""
-    labels = dict(shown.variants)
-    tested = set(table.filter(pl.col("reason").is_null()).select("variant", "minus").unique().rows())
-    of_original = [variant for variant, minus in shown.contrasts if minus == ORIGINAL]
-    rows = {}
-    if of_original:
-        lines = {variant for variant in of_original if (variant, ORIGINAL) in tested}
-        first = labels.get(of_original[0], of_original[0])
-        less = f"{first if len(of_original) == 1 else 'Each variant'} minus {labels.get(ORIGINAL, ORIGINAL)}"
-        rows[ORIGINAL] = _Row(less, pl.col("minus") == ORIGINAL, pl.col("variant"), lines)
-    controls: dict[str, list[str]] = {}
-    for variant, minus in shown.contrasts:
-        if minus != ORIGINAL:
-            controls.setdefault(variant, []).append(minus)
-    for variant, others in controls.items():
-        lines = {minus for minus in others if (variant, minus) in tested}
-        of_one = labels.get(others[0], others[0])
-        less = f"{labels.get(variant, variant)} minus {of_one if len(others) == 1 else 'each of its controls'}"
-        wanted = (pl.col("variant") == variant) & (pl.col("minus") != ORIGINAL)
-        rows[f"{variant} and controls"] = _Row(less, wanted, pl.col("minus"), lines)
+def _labelled_rows(pairs: pl.DataFrame, labels: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(name, label) of each row of panels; the label says what is subtracted from what."""
+    rows = []
+    for (row,), of_row in pairs.group_by("row", maintain_order=True):
+        variant, minus = (labels.get(of_row[column][0], of_row[column][0]) for column in ("variant", "minus"))
+        if len(of_row) > 1:
+            variant, minus = ("Each variant", minus) if row == ORIGINAL else (variant, "each of its controls")
+        rows.append((row, f"{variant} minus {minus}"))
     return rows
 
 

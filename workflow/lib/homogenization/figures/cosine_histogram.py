@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from homogenization.figures.accepted import accepted
 from homogenization.figures.grammar import Panels, draw_lines, handles_of, mark_empty
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import BAND, DARK, GREY, LineStyle, variant_styles
+from homogenization.figures.style import BAND, DARK, FINE, GREY, HAIR, STRONG, LineStyle, variant_styles
 from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.vocabulary.variants import ORIGINAL
 
@@ -63,11 +63,11 @@ def _draw_ridges(axes: Axes, rows: pl.DataFrame, styles: Mapping[str, LineStyle]
         if ORIGINAL in styles and not original.is_empty():
             filled = {"color": styles[ORIGINAL].colour, **BAND}
             axes.fill_between(original["centre"], height, original["height"], **filled)
-        draw_lines(axes, of_layer, styles, x="centre", y=("height",), lw=1.3, marker="")
-        axes.axhline(height, color=GREY, lw=0.6)
+        draw_lines(axes, of_layer, styles, x="centre", y=("height",), lw=STRONG, marker="")
+        axes.axhline(height, color=GREY, lw=HAIR)
         heights.append(height)
         labels.append(f"{layer} ({of_layer['depth'][0]:.2f})" if point == RESIDUAL_STREAM else "after the\nfinal norm")
-    axes.axvline(0, color=DARK, lw=0.8, ls=":")
+    axes.axvline(0, color=DARK, lw=FINE, ls=":")
     axes.set_yticks(heights, labels)
     axes.set_ylim(-0.1, heights[-1] + 1)
     axes.grid(axis="y", visible=False)

@@ -23,7 +23,19 @@ from homogenization.figures.grammar import (
     range_with_zero,
 )
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import DARK, EXTREMA, GREY, OPEN, QUANTITIES, ZERO, LineStyle
+from homogenization.figures.style import (
+    DARK,
+    EXTREMA,
+    FINE,
+    FULL,
+    GREY,
+    LIGHT,
+    OPEN,
+    QUANTITIES,
+    STRONG,
+    ZERO,
+    LineStyle,
+)
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import counted
 from homogenization.vocabulary.points import RESIDUAL_STREAM
@@ -112,12 +124,12 @@ def _draw_curve(axes: Axes, table: pl.DataFrame, view: str, extrema: pl.DataFram
         mark_empty(axes)
         return
     bare = {_BARE[view]: _WITHOUT_FIRST} if view in _BARE else {}
-    draw_lines(axes, table, bare, y=MEAN[:1], hue="view", lw=1.1, label="without the first token")
+    draw_lines(axes, table, bare, y=MEAN[:1], hue="view", lw=LIGHT, label="without the first token")
     draw_lines(axes, table, {view: _CURVE}, hue="view", label="curve")
     for row in extrema.iter_rows(named=True):
         style = EXTREMA[row["kind"]]
-        axes.hlines(row["height"], row["depth_low"], row["depth_high"], color=style.colour, lw=1.6)
-        axes.vlines(row["depth"], row["height_low"], row["height_high"], color=style.colour, lw=1.6)
+        axes.hlines(row["height"], row["depth_low"], row["depth_high"], color=style.colour, lw=FULL)
+        axes.vlines(row["depth"], row["height_low"], row["height_high"], color=style.colour, lw=FULL)
         look = {"color": style.colour, "ms": 7, "label": row["kind"], "zorder": 4} | ({} if row["settled"] else OPEN)
         axes.plot(row["depth"], row["height"], style.marker, **look)
     axes.margins(y=0.14)
@@ -127,7 +139,7 @@ def _draw_quantities(axes: Axes, table: pl.DataFrame, labels: dict[str, str]) ->
     """A line for each quantity that is there."""
     few = table.group_by("quantity").len()["len"].max() or 0
     styles = {name: QUANTITIES[name] for name in labels}
-    draw_lines(axes, table, styles, y=MEAN[:1], hue="quantity", lw=1.4, ms=3, marker="o" if few <= _FEW else "")
+    draw_lines(axes, table, styles, y=MEAN[:1], hue="quantity", lw=STRONG, ms=3, marker="o" if few <= _FEW else "")
     if not axes.lines:
         mark_empty(axes, "not computed")
 
@@ -135,7 +147,7 @@ def _draw_quantities(axes: Axes, table: pl.DataFrame, labels: dict[str, str]) ->
 def _mark(axes: Axes, extrema: pl.DataFrame) -> None:
     """A thin line at each settled extremum."""
     for row in extrema.filter("settled").iter_rows(named=True):
-        axes.axvline(row["depth"], color=EXTREMA[row["kind"]].colour, lw=0.8, label=row["kind"], zorder=1)
+        axes.axvline(row["depth"], color=EXTREMA[row["kind"]].colour, lw=FINE, label=row["kind"], zorder=1)
 
 
 def _handles(extrema: pl.DataFrame, blocks: pl.DataFrame, rows: dict[str, tuple[str, str]]) -> list[Artist]:
@@ -144,9 +156,9 @@ def _handles(extrema: pl.DataFrame, blocks: pl.DataFrame, rows: dict[str, tuple[
     quantities = (_ADDED if any(row.endswith(" blocks") for row in rows) else {}) | _SHARES
     return [
         handle("mean over reviews", _CURVE),
-        handle("without the first token", _WITHOUT_FIRST, lw=1.1),
+        handle("without the first token", _WITHOUT_FIRST, lw=LIGHT),
         *handles_of([(kind, kind) for kind in kinds], kinds, ms=7),
-        *handles_of([(name, label) for name, label in quantities.items() if name in present], QUANTITIES, lw=1.4),
+        *handles_of([(name, label) for name, label in quantities.items() if name in present], QUANTITIES, lw=STRONG),
     ]
 
 

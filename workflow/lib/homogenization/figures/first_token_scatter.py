@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from homogenization.figures.grammar import DEPTH_LABEL, Panels, colour_bar, handle, mark_empty
-from homogenization.figures.shown import Named, Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import DARK, DEPTHS, GRID
+from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.style import DARK, DEPTHS, GRID, STRONG
 from homogenization.figures.words import counted, percent, true_minus
 from homogenization.vocabulary.points import RESIDUAL_STREAM
 
@@ -21,6 +21,7 @@ VIEWS = {  # view of the maximum explainable variance -> label of its row
     "raw_without_first": "without the first token",
 }
 _SCOPE = "reviews_and_layers"  # the correlation over all points of a panel
+_FORMULA = "σ₁²\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}Σσ²"  # stays in one piece where the label is wrapped
 _SMALL_SHARE = 0.3
 _SEED = 0  # seed of the order in which points are drawn
 
@@ -40,7 +41,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     require_rows(points, shown, wanted, table["metric"])
     correlations = tables["first_token"].filter(variant=variant)
     rows = [(view, label) for view, label in VIEWS.items() if (points["view"] == view).any()]
-    panels = Panels(("model", shown.models), ("view", rows), height=2.9, most_columns=3)
+    panels = Panels(("model", shown.models), ("view", rows), height=2.9, most_columns=3, share_y=True)
     coloured = None
     for (view, model), axes, of_panel in panels.parts(points):
         _set_scales(axes, points.filter(model=model))
@@ -50,10 +51,10 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         if view == "raw":
             ends = [0, axes.get_xlim()[1]]
             axes.fill_between(ends, 0, ends, color=GRID, lw=0, label="impossible")
-            axes.plot(ends, ends, color=DARK, lw=1.2, label="bound")
+            axes.plot(ends, ends, color=DARK, lw=STRONG, label="bound")
         coloured = _draw_points(axes, of_panel)
         _write_correlation(axes, correlations.filter(view=view, model=model), bounded=view == "raw")
-    _label(panels.axes, rows)
+    panels.label("First token's share, ‖x₁‖² / ‖X‖²", f"Maximum explainable variance, {_FORMULA}")
     if coloured is not None:
         bar = colour_bar(coloured, list(panels.axes.values()), DEPTH_LABEL, pad=0.02, fraction=0.04, aspect=30)
         bar.solids.set_alpha(1)
@@ -67,7 +68,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     handles = []
     if "raw" in dict(rows):
         handles = [
-            handle("lower bound: the first token's share", lw=1.2),
+            handle("lower bound: the first token's share", lw=STRONG),
             Patch(color=GRID, label="impossible"),
         ]
     return panels.finish(shown.title, note, handles)
@@ -124,17 +125,3 @@ def _write_correlation(axes: Axes, correlations: pl.DataFrame, bounded: bool) ->
             text += f"\nbound holds: {percent(row['bound_holds'])}"
             axes.set_title(axes.get_title(), pad=30)  # points: above the two lines
         axes.text(1, 1.02, true_minus(text), transform=axes.transAxes, ha="right", va="bottom", fontsize=9)
-
-
-def _label(panels: dict[tuple[str, str], Axes], rows: Named) -> None:
-    """Labels of both axes at the outer panels."""
-    for (view, _), axes in panels.items():
-        place = axes.get_subplotspec()
-        if place.colspan.start == 0:
-            axes.set_ylabel("Maximum explainable\nvariance, σ₁² / Σσ²")
-        else:
-            axes.tick_params(labelleft=False)
-        if view == rows[-1][0]:
-            axes.set_xlabel("First token's share, ‖x₁‖² / ‖X‖²")
-        else:
-            axes.tick_params(labelbottom=False)

@@ -21,7 +21,21 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogFormatterSciNotation
 
 from homogenization.figures.shown import Named
-from homogenization.figures.style import ALIKE, BAND, DARK, GREY, NOTE, OF_CONTROL, OPEN, PLAIN_LINE, ZERO, LineStyle
+from homogenization.figures.style import (
+    ALIKE,
+    BAND,
+    DARK,
+    GREY,
+    HAIR,
+    LIGHT,
+    NOTE,
+    OF_CONTROL,
+    OPEN,
+    PLAIN_LINE,
+    THIN,
+    ZERO,
+    LineStyle,
+)
 
 Facet = tuple[str, Named]  # a column of tables, "" for none; its values with their labels, in the order of the panels
 ONE: Facet = ("", [("", "")])
@@ -218,7 +232,7 @@ def draw_final_norm(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineSt
     for index, (name, style) in enumerate(styles.items()):
         for row in table.filter(pl.col("mean").is_finite(), pl.col(hue) == name).iter_rows(named=True):
             place = _FINAL_NORM_START + index * _FINAL_NORM_STEP
-            axes.vlines(place, row["ci_low"], row["ci_high"], color=style.colour, lw=1)
+            axes.vlines(place, row["ci_low"], row["ci_high"], color=style.colour, lw=LIGHT)
             look = {"mec": style.colour, "ms": 5, "label": f"{name} after final norm"}
             axes.plot(place, row["mean"], style.marker, **OPEN, **look)
 
@@ -229,7 +243,7 @@ def set_depth_axis(axes: Axes, n_final_norm: int = 0) -> None:
     axes.set_xlim(-0.03, right + 0.03)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
     if n_final_norm:
-        axes.axvline(1.02, color=GREY, lw=0.6)
+        axes.axvline(1.02, color=GREY, lw=HAIR)
 
 
 def handle(label: str, style: LineStyle = PLAIN_LINE, **look: Any) -> Line2D:
@@ -245,11 +259,7 @@ def marker_handle(label: str, marker: str = "o", **look: Any) -> Line2D:
 
 def handles_of(named: Named, styles: Mapping[str, LineStyle], thin: Collection[str] = (), **look: Any) -> list[Line2D]:
     """Legend entries of those names that have a style, in their order; `thin` lines have no markers."""
-    return [
-        handle(label, styles[name], **({"lw": 1.0, "marker": ""} if name in thin else look))
-        for name, label in named
-        if name in styles
-    ]
+    return [handle(label, styles[name], **(THIN if name in thin else look)) for name, label in named if name in styles]
 
 
 def colour_bar(drawn: ScalarMappable, axes: Sequence[Axes], label: str = "", **place: Any) -> Colorbar:

@@ -16,7 +16,9 @@ from homogenization.figures.grammar import Panels, handle, mark_empty, tint_alik
 from homogenization.figures.shown import Shown, Tables, named_in, require_rows, rows_of
 from homogenization.figures.style import (
     DARK,
+    FINE,
     GREY,
+    HAIR,
     OPEN,
     OTHER_CONDITIONS,
     PLACEBO_MARKERS,
@@ -102,8 +104,8 @@ def _draw_panel(
     if table.is_empty():
         mark_empty(axes, "no next token" if cost == "kl" else "not measured", ticks=False)
         return
-    axes.axhline(0, color=DARK, lw=0.8)
-    axes.axvline(0, color=DARK, lw=0.8)
+    axes.axhline(0, color=DARK, lw=FINE)
+    axes.axvline(0, color=DARK, lw=FINE)
     for name, style in styles.items():
         rows = table.filter(name=name).sort("strength")
         if rows.is_empty():
@@ -111,11 +113,11 @@ def _draw_panel(
         x, y = rows[likeness].to_numpy(), rows[cost].to_numpy()
         sizes = [markers[strength] for strength in rows["strength"].fill_null(np.inf)]
         reach = {"xerr": _reach(rows, likeness), "yerr": _reach(rows, cost)}
-        axes.errorbar(x, y, **reach, fmt="none", ecolor=style.colour, elinewidth=0.8, alpha=0.7)
+        axes.errorbar(x, y, **reach, fmt="none", ecolor=style.colour, elinewidth=FINE, alpha=0.7)
         if rows["kind"].is_in([_DIAL, _TEMPLATE]).all():
             doses = np.array([0.0, *rows["strength"]])
             path = np.array([[0.0, *x], [0.0, *y]])[:, np.argsort(doses)]
-            axes.plot(*path, color=style.colour, ls=style.dashes, lw=0.7, alpha=0.6)
+            axes.plot(*path, color=style.colour, ls=style.dashes, lw=HAIR, alpha=0.6)
         open_ = OPEN if style.control else {}
         for *place, size in zip(x, y, sizes, strict=True):
             axes.plot(*place, ls="", marker=style.marker, color=style.colour, label=name, ms=size, **open_)

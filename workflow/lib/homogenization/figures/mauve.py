@@ -6,7 +6,7 @@ from matplotlib.patches import Patch
 
 from homogenization.figures.grammar import DEPTH_LABEL, Panels, handles_of, mark_empty
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
-from homogenization.figures.style import GREY, variant_styles
+from homogenization.figures.style import GREY, STRONG, variant_styles
 from homogenization.figures.words import counted
 
 _VALUES = ("mean", "low", "high")
@@ -25,7 +25,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     for axes, rows in panels.of(null):
         if not rows.is_empty():
             axes.fill_between(rows["depth"], rows["low"], rows["high"], **_NULL)
-            axes.plot(rows["depth"], rows["mean"], color=GREY, ls=":", lw=1.2, label="null")
+            axes.plot(rows["depth"], rows["mean"], color=GREY, ls=":", lw=STRONG, label="null")
     panels.lines(consecutive, styles, y=_VALUES)
     panels.depth_axis()
     for axes, rows in panels.of(consecutive):

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from homogenization.figures.grammar import Panels, colour_bar, handle, handles_of
 from homogenization.figures.shown import Shown, Tables, named_in, require_rows, rows_of
-from homogenization.figures.style import GREY, SHARES, LineStyle, variant_styles
+from homogenization.figures.style import GREY, LIGHT, SHARES, STRONG, LineStyle, variant_styles
 from homogenization.figures.words import counted
 
 _HEAT = {"positional_mass": "Positional mass", "ratio": "Share of selectivity"}
@@ -38,7 +38,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         panels.axes[model, "positional_mass"].set_ylabel("Block")
     colour_bar(mesh, heat, pad=0.02, fraction=0.05, aspect=25)
     handles = handles_of(variants, styles)
-    handles += [handle("total mass", _TOTAL, lw=1), handle("null: keys in random order", _NULL, lw=1.2)]
+    handles += [handle("total mass", _TOTAL, lw=LIGHT), handle("null: keys in random order", _NULL, lw=STRONG)]
     note = (
         f"Heat maps: {variants[0][1]}. Positional mass: total variation of uniform attention and of the attention that "
         "the places of query and key predict, cells chosen on one half of the reviews and summed on the other. Share "
@@ -65,8 +65,8 @@ def _draw_means(axes: Axes, rows: pl.DataFrame, styles: dict[str, LineStyle]) ->
     means = means.sort("block")
     for name, style in styles.items():
         of_variant = means.filter(variant=name)
-        axes.plot(of_variant["total_mass"], of_variant["block"], color=GREY, lw=1, label="total mass")
-        axes.plot(of_variant["null_mass"], of_variant["block"], color=GREY, lw=1, ls=":", label="null")
+        axes.plot(of_variant["total_mass"], of_variant["block"], color=GREY, lw=LIGHT, label="total mass")
+        axes.plot(of_variant["null_mass"], of_variant["block"], color=GREY, lw=LIGHT, ls=":", label="null")
         look = {"color": style.colour, "ls": style.dashes, "marker": style.marker, "ms": 3, "label": name}
         axes.plot(of_variant["positional_mass"], of_variant["block"], **look)
     axes.set_ylim(0.5, rows["block"].max() + 0.5)

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from homogenization.figures.grammar import ONE, Panels, handle
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
-from homogenization.figures.style import DARK, GREY, variant_styles
+from homogenization.figures.style import DARK, GREY, LIGHT, STRONG, variant_styles
 from homogenization.vocabulary.variants import RANDOM_PAIRS
 
 _N_BINS = 40
@@ -35,16 +35,14 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         colour = styles[name].colour if name in styles else GREY
         counts, _ = np.histogram(scores, edges)
         heights = np.append(counts, counts[-1])
-        steps = axes.fill_between(edges, 0, heights, step="post", fc=(colour, 0.5), ec=colour, lw=1)
+        steps = axes.fill_between(edges, 0, heights, step="post", fc=(colour, 0.5), ec=colour, lw=LIGHT)
         steps.sticky_edges.y.append(0)  # no room below the steps
-        axes.axvline(shown.threshold, color=DARK, ls="--", lw=1.2)
+        axes.axvline(shown.threshold, color=DARK, ls="--", lw=STRONG)
         title_lines = textwrap.fill(_panel_title(table, name, label, scores), 78)
         axes.set_title(title_lines, loc="left", weight="normal")
-        axes.set(xlim=(edges[0], edges[-1]), xlabel="", ylabel="Reviews" if name in styles else "Pairs")
+        axes.set_xlim(edges[0], edges[-1])
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
-        if name != rows[-1][0]:
-            axes.tick_params(labelbottom=False)
-    panels.axes[rows[-1][0], ""].set_xlabel("BERTScore F1, not rescaled")
+    panels.label("BERTScore F1, not rescaled", {name: "Reviews" if name in styles else "Pairs" for name, _ in rows})
     note = (
         "Each rewritten review is compared with its original. A comparison of two variants has the reviews that are "
         "accepted in both; every original is accepted."
@@ -54,7 +52,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
         note += f" No review was rewritten: {', '.join(missing)}."
     if RANDOM_PAIRS not in dict(rows):
         note += " The table holds no random pairs."
-    threshold = handle(f"threshold of acceptance, F1 = {shown.threshold:g}", ls="--", lw=1.2)
+    threshold = handle(f"threshold of acceptance, F1 = {shown.threshold:g}", ls="--", lw=STRONG)
     return panels.finish(shown.title, note, [threshold])
 
 

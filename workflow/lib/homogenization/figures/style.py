@@ -47,11 +47,12 @@ DICTIONARY = {  # patterns of positional attention, from the one nearest to the 
 }
 DIVERGING, DEPTHS, SHARES = "vlag", "viridis_r", "YlGnBu"  # colour maps, the first of seaborn
 
+HAIR, FINE, LIGHT, STRONG, FULL, GAP = 0.6, 0.8, 1.0, 1.2, 1.6, 4.0  # widths of lines in points
 ZERO = {"color": DARK, "lw": 0.9}
-REFERENCE = {"color": DARK, "ls": "--", "lw": 1}  # what a curve is compared with
+REFERENCE = {"color": DARK, "ls": "--", "lw": LIGHT}  # what a curve is compared with
 BAND = {"alpha": 0.18, "lw": 0}
-THIN = {"lw": 1.0, "marker": ""}  # what stands behind something else
-OF_CONTROL = {"lw": 1.1, "ms": 4.5}
+THIN = {"lw": LIGHT, "marker": ""}  # what stands behind something else
+OF_CONTROL = {"lw": LIGHT, "ms": 4.5}
 OPEN = {"mfc": WHITE}
 DASHED, DOTTED, DASH_DOTTED, LONG_DASHED = (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (9, 2))
 
@@ -183,7 +184,7 @@ _SETTINGS = {
     "xtick.labelcolor": DARK,
     "ytick.labelcolor": DARK,
     "axes.formatter.useoffset": False,
-    "lines.linewidth": 1.6,
+    "lines.linewidth": FULL,
     "lines.markersize": 4.5,
 }
 
