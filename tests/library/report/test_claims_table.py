@@ -202,3 +202,10 @@ def test_names_and_statements_are_text_and_no_markup(made):
 def test_a_study_that_tests_no_claim_says_so():
     study = make_study(OWN | {"claims": None})
     assert "The study tests none of its claims." in page_of(study)
+
+
+def test_a_correlation_has_the_interval_of_its_distance_to_that_without_the_first_token(made):
+    numbers = {"without_first": 0.25, "beyond_low": -0.125, "beyond_high": 0.5}
+    row = made.tables["claims"].head(1).with_columns(**{name: pl.lit(value) for name, value in numbers.items()})
+    shown = page_of(made, row).replace(r"\\u2212", "−")  # the rows stand in a script
+    assert "0.25; the estimate is above that by −0.125 to 0.5 (interval)</dd>" in shown
