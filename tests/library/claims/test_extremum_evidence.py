@@ -6,7 +6,7 @@ import pytest
 
 from homogenization.claims.judgement import claims_table, measure
 from homogenization.claims.measurement import UnavailableError
-from homogenization.inference.resampling import mean_interval
+from homogenization.inference.resampling import Resampling, mean_interval
 from homogenization.statistics.extrema import extrema_table
 from homogenization.vocabulary.verdicts import CONTRADICTED, KEPT, NOT_TESTED, ROBUST, SUPPORTED, UNDECIDED
 from library.statistics.shared import (
@@ -32,7 +32,7 @@ BARE = REMAINING * PLANTED + noise(1)
 
 def evidence(*rows):
     metrics = pl.concat([metric_rows(RAW, MEV), metric_rows(BARE, MEV, "raw_without_first"), *rows])
-    found = extrema_table(metrics, (MEV, RANK), 0.1, 0.1, 400, CONFIDENCE, SEED)
+    found = extrema_table(metrics, (MEV, RANK), 0.1, 0.1, Resampling(400, CONFIDENCE, SEED))
     return evidence_of(metrics, extrema=found)
 
 

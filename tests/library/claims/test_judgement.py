@@ -157,10 +157,7 @@ class TestTables:
             controls={},
             n_reviews=N_REVIEWS,
             min_reviews=MIN_REVIEWS,
-            margin=MARGIN,
-            draws=DRAWS,
-            confidence=CONFIDENCE,
-            seed=SEED,
+            resampling={"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED, "margin": MARGIN},
             words=words_of("claims"),
         )
         expected = judged(claims, evidence, ["a", "b"])

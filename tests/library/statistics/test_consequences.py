@@ -12,6 +12,7 @@ from homogenization.claims.measurement import UnavailableError
 from homogenization.config.claims import load_claims
 from homogenization.consequences.schemas import HARM_SCHEMA, POOLED_READINGS_SCHEMA
 from homogenization.inference.doses import Condition
+from homogenization.inference.resampling import Resampling
 from homogenization.interventions.schemas import DOSES_SCHEMA
 from homogenization.statistics.consequence_answers import answers_table
 from homogenization.statistics.harm import harm_table
@@ -54,9 +55,7 @@ def test_probes_are_compared_with_original_control_and_untouched_review_by_revie
         ),
         NOTHING_KNOWN,
         {"front": {"edge": "inward"}},
-        DRAWS,
-        CONFIDENCE,
-        SEED,
+        Resampling(DRAWS, CONFIDENCE, SEED),
     )
     of_layer = table.filter(layer=1)
     found = {(row["variant"], row["kind"], row["minus"]): row for row in of_layer.iter_rows(named=True)}
@@ -75,7 +74,7 @@ def test_probes_are_compared_with_original_control_and_untouched_review_by_revie
 
 def test_shifts_of_variants_stand_beside_the_mildest_perturbations():
     values = readings(front=("shift", 0.5), typo=("shift", 0.1), typo__dial=("shift", 0.4), deleted_word=("shift", 0.2))
-    table = shifts_table(values, NOTHING_KNOWN, {}, DRAWS, CONFIDENCE, SEED).filter(layer=0)
+    table = shifts_table(values, NOTHING_KNOWN, {}, Resampling(DRAWS, CONFIDENCE, SEED)).filter(layer=0)
     found = {(row["variant"], row["kind"], row["minus"]): row["estimate"] for row in table.iter_rows(named=True)}
     assert found.pop(("front", "untouched", "typo")) == pytest.approx(0.4)
     assert found.pop(("front", "untouched", "deleted_word")) == pytest.approx(0.3)
@@ -160,9 +159,9 @@ def test_the_answer_puts_the_strongest_pattern_beside_its_nearest_placebo():
     harm = harm_table(consequences(), ["typo"], CONFIDENCE)
     probes = probes_table(
         readings(original=("log_loss", 0.4)).with_columns(null_log_loss=pl.lit(1.5), correct=pl.lit(0.75)),
-        NOTHING_KNOWN, {}, DRAWS, CONFIDENCE, SEED,
+        NOTHING_KNOWN, {}, Resampling(DRAWS, CONFIDENCE, SEED),
     )  # fmt: skip
-    shifts = shifts_table(readings(typo=("shift", 0.1)), NOTHING_KNOWN, {}, DRAWS, CONFIDENCE, SEED)
+    shifts = shifts_table(readings(typo=("shift", 0.1)), NOTHING_KNOWN, {}, Resampling(DRAWS, CONFIDENCE, SEED))
     nothing = pl.DataFrame(schema=PREDICTABILITY_SCHEMA)
     (answer,) = answers_table(probes, nothing, shifts, harm, ["m"], words_of("consequences"))["answer"]
     assert "A probe of pooled states finds the labels: at layer 0, 75 % are right" in answer

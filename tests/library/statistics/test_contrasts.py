@@ -369,8 +369,8 @@ def test_the_script_writes_the_table(tmp_path):
     paths["balance"] = str(tmp_path / "balance.csv")
     unlike = ("front", "end", None, None, "order", 1.0, 0.5, 3.0, 3, False)
     pl.DataFrame([unlike], schema=BALANCE_SCHEMA, orient="row").write_csv(paths["balance"])
-    arguments = {"contrasts": PAIRS, "metrics": NAMES, "draws": DRAWS, "confidence": 0.95, "seed": 1}
-    arguments |= {"n_reviews": len(REVIEWS), "min_reviews": 6, "margin": MARGIN}
+    arguments = {"contrasts": PAIRS, "metrics": NAMES, "n_reviews": len(REVIEWS), "min_reviews": 6}
+    arguments["resampling"] = {"draws": DRAWS, "confidence": 0.95, "seed": 1, "margin": MARGIN}
     run_tabulate(tmp_path, "statistics.contrasts", paths, outputs, **arguments)
     written, comparisons = of_layers(read_table(outputs[0])), pl.read_csv(outputs[1])
     tested = contrast(metrics, common_of(metrics, 2.0), pairs=PAIRS[:1], openings=openings_of(2))
@@ -379,6 +379,6 @@ def test_the_script_writes_the_table(tmp_path):
     assert comparisons.select("minus", "n_accepted", "tested").rows() == [("original", 9, True), ("end", 3, False)]
     assert comparisons["imbalance"].to_list() == [None, "order"]
     assert "front minus end is not tested: 3 of 9" in (tmp_path / "log").read_text()
-    assert table_metadata(outputs[0])["draws"] == DRAWS
+    assert table_metadata(outputs[0])["resampling"] == arguments["resampling"]
     run_tabulate(tmp_path, "statistics.contrasts", {**paths, "common_length": [], "balance": []}, outputs, **arguments)
     assert of_layers(read_table(outputs[0]))["n_common"].null_count() == len(PAIRS) * len(CELLS)

@@ -153,7 +153,7 @@ class TestTable:
 def test_the_script_writes_the_table(tmp_path):
     metrics, written = metrics_table(walks(6, 5)), tmp_path / "depth.parquet"
     write_table(metrics, tmp_path / "metrics.parquet")
-    arguments = {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED, "margin": MARGIN}
+    arguments = {"resampling": {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED, "margin": MARGIN}}
     inputs = {"metrics": str(tmp_path / "metrics.parquet")}
     run_tabulate(tmp_path, "statistics.depth", inputs, [written], metrics=[RISING], **arguments)
     assert read_table(written).equals(table_of(metrics))

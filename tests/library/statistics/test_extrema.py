@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from homogenization.inference.resampling import Resampling
 from homogenization.statistics.blocks import BLOCKS_SCHEMA, blocks_table
 from homogenization.statistics.extrema import EXTREMA_SCHEMA, extrema_of, extrema_table
 from homogenization.statistics.peaks_in_words import PEAKS_SCHEMA, peaks_table
@@ -26,7 +27,7 @@ def noise(seed, scale=0.1, n=N):
 
 
 def table_of(*tables, prominence=0.1, window=0.1, names=(MEV, COSINE)):
-    return extrema_table(pl.concat(tables), names, prominence, window, 400, 0.95, 0)
+    return extrema_table(pl.concat(tables), names, prominence, window, Resampling(400, 0.95, 0))
 
 
 class TestCurves:

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from homogenization.inference.correlation import SCOPES, pooled_spearman
-from homogenization.inference.resampling import bootstrap_weights
+from homogenization.inference.resampling import Resampling, bootstrap_weights
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
 from homogenization.run.parquet import read_table, table_metadata, write_table
@@ -32,7 +32,7 @@ def study(n=12, layers=4, seed=0):
 
 
 def table_of(values, **more):
-    return first_token_table(metrics_table(values, **more), DRAWS, CONFIDENCE, SEED)
+    return first_token_table(metrics_table(values, **more), Resampling(DRAWS, CONFIDENCE, SEED))
 
 
 class TestTable:
@@ -98,8 +98,9 @@ class TestTable:
             metrics_table({("unit", OUTCOME): np.ones((12, 4)), ("raw", "effective_rank"): np.ones((12, 4))}),
         ]
         mixed = pl.concat([own, *more]).sample(fraction=1, shuffle=True, seed=0)
-        table = first_token_table(mixed, DRAWS, CONFIDENCE, SEED)
-        assert table.filter(model="m", variant="original").equals(first_token_table(own, DRAWS, CONFIDENCE, SEED))
+        table = first_token_table(mixed, Resampling(DRAWS, CONFIDENCE, SEED))
+        alone = first_token_table(own, Resampling(DRAWS, CONFIDENCE, SEED))
+        assert table.filter(model="m", variant="original").equals(alone)
 
     def test_what_the_study_lacks_has_no_row(self):
         values = {key: of for key, of in study().items() if key[1] != ATTENTION and key[0] != "raw_without_first"}
@@ -112,7 +113,7 @@ class TestTable:
 
     def test_rank_correlations_stop_at_enough_draws(self, monkeypatch):
         full = table_of(study())
-        monkeypatch.setattr(module, "_RANK_DRAWS", 50)
+        monkeypatch.setattr(module, "RANK_DRAWS", 50)
         fewer = table_of(study())
         ranks = [name for name in full.columns if name.startswith("spearman_")]
         assert fewer.drop(ranks).equals(full.drop(ranks))
@@ -126,9 +127,9 @@ class TestTable:
 def test_the_script_writes_the_table(tmp_path):
     metrics, written = metrics_table(study()), tmp_path / "first_token.parquet"
     write_table(metrics, tmp_path / "metrics.parquet")
-    arguments = {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED}
+    arguments = {"resampling": {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED}}
     run_tabulate(
         tmp_path, "statistics.first_token", {"metrics": str(tmp_path / "metrics.parquet")}, [written], **arguments
     )
-    assert read_table(written).equals(first_token_table(metrics, DRAWS, CONFIDENCE, SEED))
+    assert read_table(written).equals(first_token_table(metrics, Resampling(DRAWS, CONFIDENCE, SEED)))
     assert table_metadata(written).items() >= arguments.items()

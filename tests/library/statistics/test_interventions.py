@@ -193,6 +193,6 @@ def test_the_script_reads_the_slopes_of_all_jobs(tmp_path):
         write_table(table, paths[name])
     inputs = {**{name: paths[name] for name in tables}, "slopes": [paths[name] for name in jobs]}
     outputs = [str(tmp_path / f"{name}.parquet") for name in ("interventions", "slope_means")]
-    run_tabulate(tmp_path, "statistics.interventions", inputs, outputs, **DRAWN, min_reviews=6)
+    run_tabulate(tmp_path, "statistics.interventions", inputs, outputs, resampling=DRAWN, min_reviews=6)
     assert read_table(outputs[0])["pattern"].unique().sort().to_list() == ["first", "uniform"]
     assert read_table(outputs[1])["model"].unique().sort().to_list() == ["m", "n"]

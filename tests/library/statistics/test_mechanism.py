@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
+from homogenization.inference.resampling import Resampling
 from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table, write_table
@@ -18,8 +19,9 @@ from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHE
 from library.statistics.shared import run_tabulate, similarity_rows, words_of
 
 N = 20
+RESAMPLED = {"draws": 300, "confidence": 0.95, "seed": 0}
 LEVEL = {"confidence": 0.95, "min_reviews": 6}
-SETTINGS = {"draws": 300, "seed": 0, **LEVEL}
+SETTINGS = {"resampling": Resampling(**RESAMPLED), "min_reviews": 6}
 COSINES = np.array([-0.3, 0.2, 0.4, 0.1, -0.1])
 SLOPES = np.array([-1.0, 2.0, 1.0, -0.5, -0.2])
 
@@ -119,6 +121,13 @@ def test_the_script_writes_both_tables(tmp_path):
     write_table(delivered_rows(noise=0.1), paths["delivered"])
     write_table(similarity_rows(np.ones(N)), paths["similarity"])
     outputs = [str(tmp_path / name) for name in ("delivered.parquet", "mechanism.csv")]
-    run_tabulate(tmp_path, "statistics.mechanism", paths | {"delivered": [paths["delivered"]]}, outputs, **SETTINGS)
+    run_tabulate(
+        tmp_path,
+        "statistics.mechanism",
+        paths | {"delivered": [paths["delivered"]]},
+        outputs,
+        resampling=RESAMPLED,
+        min_reviews=6,
+    )
     assert len(read_table(outputs[0])) == 5
     assert len(read_csv(outputs[1], MECHANISM_SCHEMA)) == 4

@@ -7,6 +7,7 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 
 from examples import example_table
 from homogenization.consequences.schemas import TEXTS_SCHEMA
+from homogenization.inference.resampling import Resampling
 from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA
 from homogenization.statistics.predictability import (
     CONFOUNDS,
@@ -49,7 +50,7 @@ def confounded():
 def test_it_equals_the_correlation_of_residuals_of_ranks(confounded):
     """Another way to the same number: regress ranks on ranks, correlate what is left."""
     loss, lengths, types, own = confounded
-    found = predictability_table(*tables(loss, lengths, types, own), 200, 0.95, 0)
+    found = predictability_table(*tables(loss, lengths, types, own), Resampling(200, 0.95, 0))
     covariates = np.column_stack([np.ones(N), *(rankdata(values) for values in (lengths, types, own[:, 0]))])
     for layer in range(3):
         raw = found.filter(layer=layer, given=NOTHING)["estimate"][0]
@@ -65,7 +66,7 @@ def test_it_equals_the_correlation_of_residuals_of_ranks(confounded):
 
 
 def test_what_repeated_words_do_to_both_is_taken_out_and_the_rest_stays(confounded):
-    found = predictability_table(*tables(*confounded), 500, 0.95, 0)
+    found = predictability_table(*tables(*confounded), Resampling(500, 0.95, 0))
     raw, given = (found.filter(layer=1, given=name).row(0, named=True) for name in (NOTHING, CONFOUNDS))
     assert raw["estimate"] < -0.7
     assert raw["p_value"] <= raw["p_max_t"] < 0.01
@@ -95,5 +96,6 @@ def test_p_is_uniform_where_nothing_is_related():
 
 def test_a_model_without_a_next_token_has_one_row_with_the_reason(confounded):
     metrics, texts = tables(*confounded)
-    found = predictability_table(metrics, texts.with_columns(cross_entropy=pl.lit(None, pl.Float64)), 200, 0.95, 0)
+    without_head = texts.with_columns(cross_entropy=pl.lit(None, pl.Float64))
+    found = predictability_table(metrics, without_head, Resampling(200, 0.95, 0))
     assert found.select("model", "reason", "n_reviews").rows() == [("m", NO_HEAD, 0)]

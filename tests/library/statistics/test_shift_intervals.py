@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from examples import example_table
 from homogenization.consequences.probing import distances_of, shifts
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
-from homogenization.inference.resampling import mean_interval
+from homogenization.inference.resampling import Resampling, mean_interval
 from homogenization.statistics.pooled_states import shifts_table
 from homogenization.tables.consequences import of_pooled_states
 from homogenization.tables.over_reviews import linearised
@@ -97,7 +97,7 @@ def test_the_tables_count_the_scales_of_the_reviews_that_they_compare():
     condition = {"kind": "untouched", "pattern": None, "blocks": "all", "strength": None}
     types = {name: pl.Float64 if name == "strength" else pl.String for name in condition}
     told = readings.with_columns(**{name: pl.lit(value, types[name]) for name, value in condition.items()})
-    table = shifts_table(told, pl.DataFrame(schema=SIMILARITY_SCHEMA), {}, DRAWS, CONFIDENCE, SEED)
+    table = shifts_table(told, pl.DataFrame(schema=SIMILARITY_SCHEMA), {}, Resampling(DRAWS, CONFIDENCE, SEED))
     shared = np.where(np.isnan(front), np.nan, typo)
     for variant, minus, values in (
         ("front", None, linearised(front, of_front)),

@@ -162,13 +162,13 @@ def test_probes_and_shifts_are_over_the_texts_that_differ():
     changed = np.arange(N_REVIEWS) < 10
     similarity = pl.concat([texts("front", changed), texts("inward", np.arange(N_REVIEWS) < 5)])
     losses = readings("log_loss", original=np.full(30, 0.5), front=0.5 + 0.3 * changed, inward=np.full(30, 0.5))
-    probes = probes_table(losses, similarity, {"front": {"edge": "inward"}}, DRAWS, CONFIDENCE, SEED)
+    probes = probes_table(losses, similarity, {"front": {"edge": "inward"}}, Resampling(DRAWS, CONFIDENCE, SEED))
     found = {(row["variant"], row["minus"]): row for row in probes.iter_rows(named=True)}
     assert found["front", "original"]["estimate"] == pytest.approx(0.3)
     assert [found["front", minus]["n_reviews"] for minus in (None, "original", "inward")] == [30, 10, 10]
     assert found["front", None]["estimate"] == pytest.approx(0.6)  # a level is that of all texts
     moved = shifts_of_changed(readings("shift", front=0.6 * changed, typo=np.full(30, 0.1)), similarity)
-    shifts = shifts_table(moved, similarity, {}, DRAWS, CONFIDENCE, SEED)
+    shifts = shifts_table(moved, similarity, {}, Resampling(DRAWS, CONFIDENCE, SEED))
     found = {(row["variant"], row["minus"]): row for row in shifts.iter_rows(named=True)}
     assert found["front", None]["estimate"] == pytest.approx(0.6)
     assert found["front", "typo"]["estimate"] == pytest.approx(0.5)

@@ -286,15 +286,11 @@ def tabulate(
     models: Sequence[str],
     controls: Mapping[str, Mapping[str, str]],
     words: str,
-    draws: int,
-    confidence: float,
-    seed: int,
-    margin: float,
+    resampling: Mapping[str, Any],
     **settings: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The tables `claims`, `verdicts` and `answers`, of the files of `Tables` in `inputs`, with `Settings`."""
-    resampling = Resampling(draws, confidence, seed, margin)
-    evidence = Evidence(Tables.read(inputs), Settings(resampling, **settings))
+    evidence = Evidence(Tables.read(inputs), Settings(Resampling(**resampling), **settings))
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "p_max_t"))
     doses = {claim["claim"]: dose_in_words(claim) for claim in claims if claim["statistic"] == "intervention"}

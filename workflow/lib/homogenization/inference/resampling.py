@@ -19,6 +19,7 @@ _NO_VARIANCE = 1e-12  # of values whose mean square is 1: they do not vary
 # What differs by less, relative to its size, differs by rounding.
 _TIE = 1e-9
 _MOST_REVIEWS = 10**6
+RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
 FEWEST_NEGLIGIBLE = 16  # reviews; intervals of fewer are too short for skewed differences to be called negligible
 _LARGEST_EFFECT = 1e4  # two reviews find it; far beyond it, scipy's noncentral t is NaN
 
@@ -39,6 +40,14 @@ class Resampling:
     confidence: float
     seed: int
     margin: float = np.nan
+
+    def weights(self, n: int, at_most: int | None = None) -> np.ndarray:
+        """`bootstrap_weights` of `n` reviews, of `at_most` draws."""
+        return bootstrap_weights(n, min(self.draws, at_most or self.draws), self.seed)
+
+    def sign_flips(self, n: int) -> np.ndarray:
+        """`sign_flips` of `n` reviews."""
+        return sign_flips(n, self.draws, self.seed)
 
 
 def means(values: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.consequences.schemas import HARM_SCHEMA
+from homogenization.inference.resampling import Resampling
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.statistics.consequence_answers import ANSWERS_SCHEMA, answers_table
 from homogenization.statistics.harm import harm_table
@@ -28,10 +29,8 @@ def tabulate(
     models: Sequence[str],
     perturbations: Sequence[str],
     controls: Mapping[str, Mapping[str, str]],
-    draws: int,
-    confidence: float,
-    seed: int,
     words: str,
+    resampling: Mapping[str, Any],
 ) -> tuple[pl.DataFrame, ...]:
     """The tables `probes`, `shifts`, `predictability`, `harm` and `consequences` (the answers), in this order.
 
@@ -40,21 +39,20 @@ def tabulate(
         models: names of the models, in the order of the answers.
         perturbations: names of the perturbed texts.
         controls: by variant and role, the name of its control.
-        draws: number of bootstrap draws, sign flips and permutations.
-        confidence: level of the intervals.
-        seed: seed of all draws.
         words: the template of an answer.
+        resampling: fields of `Resampling`.
     """
+    drawn = Resampling(**resampling)
     texts = read_tables(list(inputs.texts))
     similarity = read_table(inputs.similarity)
     readings = keep_read(with_condition(read_tables(list(inputs.readings)), texts), similarity)
     metrics = with_condition(read_tables(list(inputs.metrics)).filter(variant=ORIGINAL), texts)
     originals = texts.filter(variant=ORIGINAL)
     originals = originals.with_columns(pl.col("pattern").str.replace(r"^random_\d+$", "random"))
-    probes = probes_table(readings, similarity, controls, draws, confidence, seed)
+    probes = probes_table(readings, similarity, controls, drawn)
     changed = shifts_of_changed(readings, similarity)
-    shifts = shifts_table(changed, similarity, controls, draws, confidence, seed)
-    predictability = predictability_table(metrics, originals, draws, confidence, seed)
-    harm = harm_table(read_table(inputs.consequences), perturbations, confidence)
+    shifts = shifts_table(changed, similarity, controls, drawn)
+    predictability = predictability_table(metrics, originals, drawn)
+    harm = harm_table(read_table(inputs.consequences), perturbations, drawn.confidence)
     answers = answers_table(probes, predictability, shifts, harm, models, words)
     return probes, shifts, predictability, harm, answers

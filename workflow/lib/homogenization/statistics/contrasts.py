@@ -1,7 +1,7 @@
 """The table `contrasts`: paired differences between variants, review by review, with intervals and tests."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self
@@ -261,10 +261,7 @@ def tabulate(
     metrics: Sequence[str],
     n_reviews: int,
     min_reviews: int,
-    margin: float,
-    draws: int,
-    confidence: float,
-    seed: int,
+    resampling: Mapping[str, Any],
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `contrasts`, of the metrics named `metrics`, and `comparisons`.
 
@@ -275,11 +272,7 @@ def tabulate(
         metrics: names of metrics.
         n_reviews: reviews of the sample.
         min_reviews: fewest reviews, accepted in both variants with texts that differ, with which a contrast is tested.
-        margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which a
-            difference is negligible.
-        draws: number of sign flips.
-        confidence: level of the intervals.
-        seed: seed of the flips.
+        resampling: fields of `Resampling`.
     """
     balance = read_csv(inputs.balance, BALANCE_SCHEMA) if inputs.balance else None
     similarity = read_table(inputs.similarity)
@@ -290,5 +283,4 @@ def tabulate(
         logging.warning("no comparison of variants is tested: the study describes the originals alone")
     common = read_table(inputs.common_length) if inputs.common_length else None
     texts = Texts(comparisons, similarity, read_table(inputs.opening_tokens))
-    resampling = Resampling(draws, confidence, seed, margin)
-    return contrast_table(read_table(inputs.metrics), common, texts, metrics, resampling), comparisons
+    return contrast_table(read_table(inputs.metrics), common, texts, metrics, Resampling(**resampling)), comparisons

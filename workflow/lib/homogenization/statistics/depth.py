@@ -1,6 +1,6 @@
 """The table `depth`: how metrics change over depth, review by review, and where they change fastest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from homogenization.inference.layers import (
     slopes,
     steepest_span,
 )
-from homogenization.inference.resampling import FEWEST_NEGLIGIBLE, Resampling, bootstrap_weights
+from homogenization.inference.resampling import FEWEST_NEGLIGIBLE, Resampling
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.run.parquet import read_table
 from homogenization.vocabulary.columns import columns
@@ -109,9 +109,7 @@ def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.Da
     if not pools:
         columns |= {name: estimates(by_review[name].T, resampling.confidence) for name in _JUDGED}
     # of pools, the steps that single ones find
-    drawn = (
-        (np.eye(n), 1.0) if pools else (bootstrap_weights(n, resampling.draws, resampling.seed), resampling.confidence)
-    )
+    drawn = (np.eye(n), 1.0) if pools else (resampling.weights(n), resampling.confidence)
     spans = np.array(
         [
             steepest_span(replace(steps, changes=of_cell), describe_metric(metric).homogenization, *drawn)
@@ -133,19 +131,13 @@ def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.Da
     return pl.concat(parts, how="diagonal").sort("cell", maintain_order=True).rename({"mean": "estimate"})
 
 
-def tabulate(
-    inputs: Any, metrics: Sequence[str], margin: float, draws: int, confidence: float, seed: int
-) -> pl.DataFrame:
+def tabulate(inputs: Any, metrics: Sequence[str], resampling: Mapping[str, Any]) -> pl.DataFrame:
     """The table `depth`.
 
     Args:
         inputs: files of the tables `metrics` and `pooled`.
         metrics: names of metrics.
-        margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which a
-            change is negligible.
-        draws: number of bootstrap draws of the reviews.
-        confidence: level of the intervals.
-        seed: seed of the draws.
+        resampling: fields of `Resampling`.
     """
     pooled = read_table(inputs.pooled) if inputs.get("pooled") else None
-    return depth_table(read_table(inputs.metrics), metrics, Resampling(draws, confidence, seed, margin), pooled)
+    return depth_table(read_table(inputs.metrics), metrics, Resampling(**resampling), pooled)

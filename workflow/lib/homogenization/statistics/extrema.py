@@ -1,6 +1,6 @@
 """The tables `extrema` and `extrema_blocks`: peaks and troughs of metrics over depth, and what happens there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ import polars as pl
 from scipy.signal import find_peaks
 
 from homogenization.inference.layers import LayerValues, layer_values
-from homogenization.inference.resampling import bootstrap_weights, resampled, uniform_weights, weighted_means
+from homogenization.inference.resampling import Resampling, resampled, uniform_weights, weighted_means
 from homogenization.run.parquet import read_table
 from homogenization.statistics.blocks import BLOCKS_SCHEMA, blocks_table
 from homogenization.statistics.peaks_in_words import PEAKS_SCHEMA, peaks_table
@@ -81,9 +81,7 @@ def extrema_table(
     names: Sequence[str],
     prominence: float,
     window: float,
-    draws: int,
-    confidence: float,
-    seed: int,
+    resampling: Resampling,
 ) -> pl.DataFrame:
     """Local extrema of the mean over reviews along the residual stream: `EXTREMA_SCHEMA`, sorted by its keys.
 
@@ -98,18 +96,16 @@ def extrema_table(
         names: names of the metrics.
         prominence: least prominence, as a share of the curve's range, in the sample and in each draw.
         window: most distance in depth, or one layer where layers are farther apart.
-        draws: number of bootstrap draws; more than 1,000 are not made.
-        confidence: level of the intervals, between 0 and 1.
-        seed: seed of the draws.
+        resampling: bootstrap draws, of which 1,000 are taken at most, and the level of the intervals.
     """
     stream = metrics.filter(pl.col("point") == RESIDUAL_STREAM, pl.col("metric").is_in(names))
     rows = []
     for (model, variant), table in sorted(stream.partition_by("model", "variant", as_dict=True).items()):
         job = layer_values(table)
-        weights = bootstrap_weights(len(job.review_ids), min(draws, _DRAWS), seed)
+        weights = resampling.weights(len(job.review_ids), at_most=_DRAWS)
         for cell, (view, metric) in enumerate(job.cells):
             told = {"model": model, "variant": variant, "view": view, "metric": metric}
-            rows += [told | row for row in _rows_of_cell(job, cell, prominence, window, weights, confidence)]
+            rows += [told | row for row in _rows_of_cell(job, cell, prominence, window, weights, resampling.confidence)]
     return pl.DataFrame(rows, schema=EXTREMA_SCHEMA)
 
 
@@ -202,10 +198,8 @@ def tabulate(
     models: Sequence[str],
     prominence: float,
     window: float,
-    draws: int,
-    confidence: float,
-    seed: int,
     words: str,
+    resampling: Mapping[str, Any],
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The tables `extrema`, `extrema_blocks` and `peaks`.
 
@@ -215,13 +209,11 @@ def tabulate(
         models: names of the models, in the order of their answers.
         prominence: least prominence, as a share of the curve's range.
         window: most distance in depth of the same extremum in two draws.
-        draws: number of bootstrap draws.
-        confidence: level of the intervals.
-        seed: seed of the draws.
         words: the template of an answer on peaks.
+        resampling: fields of `Resampling`.
     """
     table = read_table(inputs.metrics)
-    extrema = extrema_table(table, metrics, prominence, window, draws, confidence, seed)
+    extrema = extrema_table(table, metrics, prominence, window, Resampling(**resampling))
     further = {name: read_table(inputs.get(name)) for name in ("components", "positional", "sinks") if inputs.get(name)}
     blocks = blocks_table(table, **further)
     return extrema, blocks, peaks_table(extrema, blocks, models, metrics, words)

@@ -1,6 +1,6 @@
 """The table `first_token`: correlations of singular anisotropy with the first token, and its lower bound."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,8 @@ import polars as pl
 from homogenization.inference.correlation import SCOPES, paired
 from homogenization.inference.layers import LayerValues, layer_values
 from homogenization.inference.resampling import (
-    bootstrap_weights,
+    RANK_DRAWS,
+    Resampling,
     percentile_interval,
     resampled,
     uniform_weights,
@@ -46,19 +47,17 @@ PREDICTORS = ("first_token_norm", "first_token_norm_ratio", _ENERGY_SHARE, "firs
 OUTCOME_VIEWS = ("raw", "raw_without_first")
 _PREDICTOR_VIEW = "all_tokens"
 _BOUND_ROUNDING = 1e-9
-_RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
 
 
-def first_token_table(metrics: pl.DataFrame, draws: int, confidence: float, seed: int) -> pl.DataFrame:
+def first_token_table(metrics: pl.DataFrame, resampling: Resampling) -> pl.DataFrame:
     """Correlations of `OUTCOME` with each of `PREDICTORS` along the residual stream: the table `first_token`.
 
     Intervals are percentiles of a bootstrap over reviews. A metric that the study did not compute has no row.
 
     Args:
         metrics: tables/metrics.parquet.
-        draws: number of bootstrap draws of the reviews; rank correlations take 2000 of them at most.
-        confidence: level of the intervals, between 0 and 1.
-        seed: seed of the draws.
+        resampling: bootstrap draws, of which rank correlations take `RANK_DRAWS` at most, and the level of the
+            intervals.
 
     Returns:
         `FIRST_TOKEN_SCHEMA`, sorted by model and variant.
@@ -71,8 +70,8 @@ def first_token_table(metrics: pl.DataFrame, draws: int, confidence: float, seed
     parts = [pl.DataFrame(schema=FIRST_TOKEN_SCHEMA)]
     for (model, variant), table in sorted(jobs.items()):
         job = layer_values(table)
-        weights = bootstrap_weights(len(job.review_ids), draws, seed)
-        rows = [(model, variant, *row) for row in _rows_of_job(job, weights, confidence)]
+        weights = resampling.weights(len(job.review_ids))
+        rows = [(model, variant, *row) for row in _rows_of_job(job, weights, resampling.confidence)]
         parts.append(pl.DataFrame(rows, schema=FIRST_TOKEN_SCHEMA, orient="row"))
     return pl.concat(parts)
 
@@ -100,7 +99,7 @@ def _rows_of_job(job: LayerValues, weights: np.ndarray, confidence: float) -> It
 def _ranked(statistics: Callable[[np.ndarray], np.ndarray], weights: np.ndarray, confidence: float) -> np.ndarray:
     """(predictors, outcomes, 3) what `resampled` gives, of rank correlations (predictors, outcomes, draws)."""
     estimates = statistics(uniform_weights(weights.shape[1]))
-    draws = statistics(weights[:_RANK_DRAWS]).reshape(estimates.size, -1)
+    draws = statistics(weights[:RANK_DRAWS]).reshape(estimates.size, -1)
     interval = [bound.reshape(estimates.shape) for bound in percentile_interval(draws.T, confidence)]
     return np.where(np.isnan(estimates), np.nan, np.concatenate([estimates, *interval], axis=-1))
 
@@ -113,6 +112,6 @@ def _bound(outcome: np.ndarray | None, share: np.ndarray | None) -> tuple[float,
     return float((outcome >= share - _BOUND_ROUNDING).mean()), float((share / outcome).mean())
 
 
-def tabulate(inputs: Any, draws: int, confidence: float, seed: int) -> pl.DataFrame:
-    """The table `first_token`; `inputs` names the file of the table `metrics`."""
-    return first_token_table(read_table(inputs.metrics), draws, confidence, seed)
+def tabulate(inputs: Any, resampling: Mapping[str, Any]) -> pl.DataFrame:
+    """The table `first_token` of the file `inputs.metrics`; `resampling` are the fields of `Resampling`."""
+    return first_token_table(read_table(inputs.metrics), Resampling(**resampling))

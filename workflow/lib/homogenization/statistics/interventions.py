@@ -1,7 +1,7 @@
 """The tables `interventions` and `slopes`: what changing attention does to metrics, beside controls of equal dose."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ from homogenization.inference.estimates import (
     flip_tests,
     judged,
 )
-from homogenization.inference.resampling import Resampling, sign_flips
+from homogenization.inference.resampling import Resampling
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.run.parquet import read_table
 from homogenization.tables.intervened import LAYERS, UNTOUCHED
@@ -110,7 +110,7 @@ def effects_table(intervened: pl.DataFrame, resampling: Resampling, min_reviews:
 
 
 def _draws(n: int, families: list[np.ndarray], resampling: Resampling, min_reviews: int) -> _Draws:
-    flips = sign_flips(n, resampling.draws, resampling.seed)
+    flips = resampling.sign_flips(n)
     return _Draws(flips, resampling.confidence, min_reviews, families)
 
 
@@ -257,27 +257,21 @@ def _tested(
     return judged(table.join(sizes, on=cell, how="left").sort(keys), resampling, "estimate").select(*schema)
 
 
-def tabulate(
-    inputs: Any, draws: int, confidence: float, seed: int, margin: float, min_reviews: int
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def tabulate(inputs: Any, resampling: Mapping[str, Any], min_reviews: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `interventions` and `slopes`.
 
     Args:
         inputs: files of the tables `intervened` and `similarity`, and `slopes`, the files of slopes of all
             jobs, none where the study computes no slopes.
-        draws: number of sign flips.
-        confidence: level of the intervals.
-        seed: seed of the flips.
-        margin: share of what depth does to a metric, or of how far reviews lie apart where that is more, within which
-            an effect is negligible.
+        resampling: fields of `Resampling`.
         min_reviews: fewest reviews with which an effect or a slope is tested.
     """
     of_jobs = [pl.DataFrame(schema=SLOPES_SCHEMA), *map(read_table, inputs.slopes)]
     slopes = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
     intervened = read_table(inputs.intervened)
-    resampling = Resampling(draws, confidence, seed, margin)
-    effects = effects_table(intervened, resampling, min_reviews)
-    slope_means = slopes_table(slopes, intervened, resampling, min_reviews)
+    drawn = Resampling(**resampling)
+    effects = effects_table(intervened, drawn, min_reviews)
+    slope_means = slopes_table(slopes, intervened, drawn, min_reviews)
     for name, table in (("interventions", effects), ("slopes", slope_means)):
         for model, reason in table.drop_nulls("reason").select("model", "reason").unique().sort(pl.all()).rows():
             logging.warning("%s of %s: not tested: %s", name, model, reason)

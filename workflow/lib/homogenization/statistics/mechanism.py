@@ -5,7 +5,7 @@ change of the mean cosine when they are added, and the slopes that are measured 
 Blocks are compared by their means over reviews.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -14,7 +14,7 @@ import polars as pl
 from scipy.stats import rankdata
 
 from homogenization.inference.doses import too_few
-from homogenization.inference.resampling import bootstrap_weights, mean_interval, means, resampled, weighted_means
+from homogenization.inference.resampling import Resampling, mean_interval, means, resampled, weighted_means
 from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA
 from homogenization.run.parquet import read_table
 from homogenization.statistics.schemas import MECHANISM_SCHEMA
@@ -46,9 +46,7 @@ def delivered_table(delivered: pl.DataFrame, confidence: float, min_reviews: int
 
     Args:
         delivered: rows of all jobs (`DELIVERED_SCHEMA`).
-        draws: number of bootstrap draws.
         confidence: level of the intervals, between 0 and 1.
-        seed: seed of the draws.
         min_reviews: fewest reviews with which blocks are tested.
     """
     parts = [pl.DataFrame(schema=DELIVERED_MEANS_SCHEMA)]
@@ -70,14 +68,12 @@ def delivered_table(delivered: pl.DataFrame, confidence: float, min_reviews: int
     return pl.concat(parts).sort("model", "variant", "block", "pattern")
 
 
-def mechanism_table(
-    delivered: pl.DataFrame, draws: int, confidence: float, seed: int, min_reviews: int
-) -> pl.DataFrame:
+def mechanism_table(delivered: pl.DataFrame, resampling: Resampling, min_reviews: int) -> pl.DataFrame:
     """Over the blocks of a model, how a predictor goes with a measured slope: `MECHANISM_SCHEMA`, sorted by its keys.
 
     agreement: share of blocks in which both means over reviews have the same sign; rank_correlation: Spearman's over
     blocks; each with its percentile interval over reviews. n_positive: blocks in which the predictor is positive.
-    Arguments as those of `delivered_table`.
+    `resampling` are the draws of reviews; the other arguments are those of `delivered_table`.
     """
     rows = []
     for names, blocks, values in _by_run(delivered):
@@ -88,7 +84,7 @@ def mechanism_table(
             continue
         reason = too_few(n_reviews, min_reviews)
         about = {"branch_norm": names.pop("branch_norm"), "reason": reason, "n_reviews": n_reviews}
-        weights = bootstrap_weights(n_reviews, draws, seed)
+        weights = resampling.weights(n_reviews)
         for predictor, measured in product(PREDICTORS, MEASURED):
             pair = present[predictor], present[measured]
             numbers = {"predictor": predictor, "measured": measured, "n_blocks": len(blocks)} | about
@@ -97,7 +93,7 @@ def mechanism_table(
                 continue
             numbers["n_positive"] = int((means(pair[0]) > 0).sum())
             for name, statistic in (("agreement", _agreement), ("rank_correlation", _rank_correlation)):
-                bounds = resampled(_of_means(statistic, *pair), weights, confidence)
+                bounds = resampled(_of_means(statistic, *pair), weights, resampling.confidence)
                 numbers |= {f"{name}{end}": bound for end, bound in zip(ENDS, bounds, strict=True)}
             rows.append(names | numbers)
     return pl.DataFrame(rows, schema=MECHANISM_SCHEMA)
@@ -131,19 +127,16 @@ def _rank_correlation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.divide((ranks[0] * ranks[1]).sum(axis=1), spread, out=np.full(len(x), np.nan), where=spread > 0)
 
 
-def tabulate(
-    inputs: Any, draws: int, confidence: float, seed: int, min_reviews: int
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def tabulate(inputs: Any, min_reviews: int, resampling: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `delivered` and `mechanism`.
 
     Args:
         inputs: `similarity`, a file, and `delivered`, the files of what patterns deliver of all jobs.
-        draws: number of bootstrap draws.
-        confidence: level of the intervals.
-        seed: seed of the draws.
         min_reviews: fewest reviews with which blocks are tested.
+        resampling: fields of `Resampling`.
     """
+    drawn = Resampling(**resampling)
     of_jobs = [pl.DataFrame(schema=DELIVERED_SCHEMA), *map(read_table, inputs.delivered)]
     delivered = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
-    means_of_blocks = delivered_table(delivered, confidence, min_reviews)
-    return means_of_blocks, mechanism_table(delivered, draws, confidence, seed, min_reviews)
+    means_of_blocks = delivered_table(delivered, drawn.confidence, min_reviews)
+    return means_of_blocks, mechanism_table(delivered, drawn, min_reviews)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.inference.estimates import averages, flip_tests
-from homogenization.inference.resampling import sign_flips
+from homogenization.inference.resampling import Resampling
 from homogenization.tables.comparisons import same_texts
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.tables.over_reviews import linearised
@@ -64,9 +64,7 @@ def probes_table(
     readings: pl.DataFrame,
     similarity: pl.DataFrame,
     controls: Mapping[str, Mapping[str, str]],
-    draws: int,
-    confidence: float,
-    seed: int,
+    resampling: Resampling,
 ) -> pl.DataFrame:
     """Log-loss and accuracy of probes by layer, and differences of the log-loss: `PROBES_SCHEMA`.
 
@@ -78,14 +76,12 @@ def probes_table(
         readings: `POOLED_READINGS_SCHEMA` with the columns of `CONDITION`.
         similarity: tables/similarity.parquet.
         controls: by variant and role, the name of its control.
-        draws: number of sign flips.
-        confidence: level of the intervals.
-        seed: seed of the flips.
+        resampling: sign flips, and the level of the intervals.
     """
     parts = [pl.DataFrame(schema=PROBES_SCHEMA)]
     for column, quantity in QUANTITIES.items():
         compared = controls if quantity == COMPARED else None
-        rows = _by_layer(readings, similarity, column, compared, (ORIGINAL,), draws, confidence, seed)
+        rows = _by_layer(readings, similarity, column, compared, (ORIGINAL,), resampling)
         parts.append(rows.with_columns(quantity=pl.lit(quantity)).select(*PROBES_SCHEMA))
     return pl.concat(parts)
 
@@ -94,9 +90,7 @@ def shifts_table(
     readings: pl.DataFrame,
     similarity: pl.DataFrame,
     controls: Mapping[str, Mapping[str, str]],
-    draws: int,
-    confidence: float,
-    seed: int,
+    resampling: Resampling,
 ) -> pl.DataFrame:
     """Shifts of texts by layer, and their differences: `SHIFTS_SCHEMA`.
 
@@ -104,9 +98,7 @@ def shifts_table(
     tests know that the scale of a shift depends on the reviews that are drawn (`linearised`). Arguments are those of
     `probes_table`.
     """
-    rows = _by_layer(
-        readings, similarity, "shift", controls, PERTURBATIONS, draws, confidence, seed, in_scales="in_scales"
-    )
+    rows = _by_layer(readings, similarity, "shift", controls, PERTURBATIONS, resampling, in_scales="in_scales")
     return pl.concat([pl.DataFrame(schema=SHIFTS_SCHEMA), rows.select(*SHIFTS_SCHEMA)])
 
 
@@ -116,9 +108,7 @@ def _by_layer(
     column: str,
     controls: Mapping[str, Mapping[str, str]] | None,
     always: Sequence[str],
-    draws: int,
-    confidence: float,
-    seed: int,
+    resampling: Resampling,
     in_scales: str | None = None,
 ) -> pl.DataFrame:
     """Rows of a column of `readings`, without corrected p; `always` are variants that all others are compared with.
@@ -130,7 +120,7 @@ def _by_layer(
         values, layers = matrices(of_model, column)
         added = matrices(of_model, in_scales)[0] if in_scales else None
         reviews = of_model["review_id"].unique().sort()
-        tested = sign_flips(len(reviews), draws, seed), confidence
+        tested = resampling.sign_flips(len(reviews)), resampling.confidence
         for key in values:
             condition, variant = key
             labels = {"model": model, "variant": variant, **dict(zip(CONDITION, condition, strict=True))}

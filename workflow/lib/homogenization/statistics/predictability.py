@@ -12,7 +12,13 @@ import polars as pl
 from scipy.stats import rankdata
 
 from homogenization.inference.correlation import pooled_spearmans
-from homogenization.inference.resampling import bootstrap_weights, percentile_interval, step_down_p, uniform_weights
+from homogenization.inference.resampling import (
+    RANK_DRAWS,
+    Resampling,
+    percentile_interval,
+    step_down_p,
+    uniform_weights,
+)
 from homogenization.tables.intervened import CONDITION
 from homogenization.vocabulary.columns import columns, condition_columns
 from homogenization.vocabulary.numbers import NO_HEAD
@@ -40,7 +46,6 @@ PREDICTABILITY_SCHEMA = {
     **columns("p_max_t"),  # the family is the layers
     "reason": pl.String,  #: why there is nothing; else null
 }
-_RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
 
 
 def partial_correlation(xy: np.ndarray, xz: np.ndarray, yz: np.ndarray, zz: np.ndarray) -> np.ndarray:
@@ -91,9 +96,7 @@ def permutation_p(x: np.ndarray, y: np.ndarray, orders: np.ndarray) -> tuple[np.
     return step_down_p(np.divide(size, np.linalg.norm(x) * spread, out=np.zeros_like(size), where=varies))
 
 
-def predictability_table(
-    metrics: pl.DataFrame, texts: pl.DataFrame, draws: int, confidence: float, seed: int
-) -> pl.DataFrame:
+def predictability_table(metrics: pl.DataFrame, texts: pl.DataFrame, resampling: Resampling) -> pl.DataFrame:
     """Rank correlations over reviews of cross-entropy and homogenization by layer: `PREDICTABILITY_SCHEMA`.
 
     At layer 0, only the one given nothing is there. A model without a next token has one row, with the reason.
@@ -102,9 +105,8 @@ def predictability_table(
     Args:
         metrics: metrics of the originals (`INTERVENED_SCHEMA`) with the columns of `CONDITION`.
         texts: numbers of the originals (`TEXTS_SCHEMA`), draws of one condition under one pattern.
-        draws: number of bootstrap draws, of which 2000 are taken at most, and of permutations.
-        confidence: level of the intervals.
-        seed: seed of draws and permutations.
+        resampling: permutations, bootstrap draws, of which `RANK_DRAWS` are taken at most, and the level of the
+            intervals.
     """
     rows: list[dict] = []
     for (model,), of_model in sorted(texts.partition_by("model", as_dict=True).items()):
@@ -124,13 +126,13 @@ def predictability_table(
                 values = metrics.filter(*same, view=view, metric=metric)
                 if len(values) and len(by_review) > len(COVARIATES) + 3:
                     told = {**keys, "view": view, "metric": metric}
-                    rows += [told | row for row in _of_cell(by_review, values, draws, confidence, seed)]
+                    rows += [told | row for row in _of_cell(by_review, values, resampling)]
     empty = {name: np.nan if dtype == pl.Float64 else None for name, dtype in PREDICTABILITY_SCHEMA.items()}
     empty["strength"] = None
     return pl.DataFrame([empty | row for row in rows], schema=PREDICTABILITY_SCHEMA)
 
 
-def _of_cell(by_review: pl.DataFrame, values: pl.DataFrame, draws: int, confidence: float, seed: int) -> list[dict]:
+def _of_cell(by_review: pl.DataFrame, values: pl.DataFrame, resampling: Resampling) -> list[dict]:
     """The rows of one condition, view and metric, without the columns that name them."""
     layers = values.select("layer", "depth").unique().sort("layer")
     wide = (
@@ -158,13 +160,13 @@ def _of_cell(by_review: pl.DataFrame, values: pl.DataFrame, draws: int, confiden
         yz = np.swapaxes(found[:, 1:, 4:], 1, 2)
         return np.stack([raw, partial_correlation(raw, xz, yz, zz)])
 
-    sample, drawn = both(uniform_weights(n))[:, 0], both(bootstrap_weights(n, min(draws, _RANK_DRAWS), seed))
-    orders = _orders(n, draws, seed)
+    sample, drawn = both(uniform_weights(n))[:, 0], both(resampling.weights(n, at_most=RANK_DRAWS))
+    orders = _orders(n, resampling.draws, resampling.seed)
     rows = []
     for place, given in enumerate((NOTHING, CONFOUNDS)):
         taken = covariates[:, : 0 if given == NOTHING else 3]
         p = permutation_p(rank_residuals(loss[:, None], taken)[:, 0], rank_residuals(metric, taken), orders)
-        low, high = percentile_interval(drawn[place], confidence)
+        low, high = percentile_interval(drawn[place], resampling.confidence)
         for layer, (number, depth) in enumerate(layers.rows()):
             if given == NOTHING or number > 0:
                 estimate = float(sample[place, layer])

@@ -117,19 +117,14 @@ def _over_variants(folder: str, variants: Iterable[str], study: Any, suffix: str
     return [f"<results>/{folder}/{name}/{shard}{suffix}" for name in sorted(variants) for shard in study.shards]
 
 
-def _resampling(study: Any) -> dict[str, Any]:
-    """Parameters of the resampling of reviews, the same for every table."""
-    return {"seed": study.seed, **study.contrasts.params("draws", "confidence")}
-
-
-def _resampling_of_effects(study: Any) -> dict[str, Any]:
-    """Those of what is tested of changed attention, with the fewest reviews of a test."""
-    return {**_resampling(study), **study.contrasts.params("min_reviews")}
+def _resampling(study: Any, *further: str) -> dict[str, Any]:
+    """Fields of `inference.resampling.Resampling`, the same for every table; of a table with verdicts, `margin` too."""
+    return {"resampling": {"seed": study.seed, **study.contrasts.params("draws", "confidence", *further)}}
 
 
 def _reviews(study: Any) -> dict[str, Any]:
-    """What decides whether a comparison has enough reviews, and whether a difference is large enough to matter."""
-    return {"n_reviews": study.corpus.n_reviews, **study.contrasts.params("min_reviews", "margin")}
+    """What decides whether a comparison has enough reviews."""
+    return {"n_reviews": study.corpus.n_reviews, **study.contrasts.params("min_reviews")}
 
 
 def _consequences_read(study: Any) -> dict[str, list[str]]:
@@ -338,7 +333,7 @@ _ENTRIES = (
         files=(File("contrasts.parquet"), File("comparisons.csv", "reviews of each comparison")),
         reads=("metrics", "similarity", "common_length", "balance", "opening_tokens"),
         params=lambda study: {
-            **_resampling(study),
+            **_resampling(study, "margin"),
             **_reviews(study),
             "contrasts": sorted({*study.contrasted, *study.claimed_contrasts}),
             "metrics": study.estimated_metrics("contrast"),
@@ -352,8 +347,7 @@ _ENTRIES = (
         does="Slopes, rates and steepest steps of metrics over depth.",
         reads=("metrics", "pooled"),
         params=lambda study: {
-            **_resampling(study),
-            **study.contrasts.params("margin"),
+            **_resampling(study, "margin"),
             "metrics": study.estimated_metrics("slope", "net_change", "steepest"),
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
@@ -397,7 +391,7 @@ _ENTRIES = (
         files=(File("interventions.parquet"), File("slopes.parquet")),
         reads=("intervened", "similarity"),
         inputs=_slopes_read,
-        params=lambda study: {**_resampling_of_effects(study), **study.contrasts.params("margin")},
+        params=lambda study: {**_resampling(study, "margin"), **study.contrasts.params("min_reviews")},
         memory_mb=lambda study: 4000 + study.n_runs // 10,
         minutes=120,
         when=lambda study: study.intervention_jobs,
@@ -412,7 +406,7 @@ _ENTRIES = (
         ),
         reads=("similarity",),
         inputs=lambda study: {"delivered": _over_jobs("interventions", study.intervention_jobs, ".delivered.parquet")},
-        params=_resampling_of_effects,
+        params=lambda study: {**_resampling(study), **study.contrasts.params("min_reviews")},
         when=lambda study: study.intervention_jobs and study.interventions.slopes,
     ),
     Tables(
@@ -491,7 +485,7 @@ _ENTRIES = (
             *("components", "pooled", "consequences", "training"),
         ),
         params=lambda study: {
-            **_resampling(study),
+            **_resampling(study, "margin"),
             **_reviews(study),
             "claims": Digested(study.judged_claims),
             "models": sorted(study.models),

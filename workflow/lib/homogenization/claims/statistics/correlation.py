@@ -13,8 +13,6 @@ from homogenization.vocabulary.verdicts import ROBUST
 if TYPE_CHECKING:
     from homogenization.claims.evidence import Evidence
 
-_RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
-
 
 class Correlation(OfMetric):
     """Pearson correlation with another metric over reviews, within each layer, averaged over layers."""
@@ -31,7 +29,7 @@ class Correlation(OfMetric):
         It is compared with that of the same metric without the first token, where the metric has such a view.
         """
         from homogenization.inference.correlation import pearson_within_layers, spearman_within_layers
-        from homogenization.inference.resampling import resampled
+        from homogenization.inference.resampling import RANK_DRAWS, resampled
 
         other = claim["with_metric"]
         second = {**claim, "metric": other, "view": views_of(other)[0]}
@@ -47,7 +45,7 @@ class Correlation(OfMetric):
         measurement = evidence.over_reviews(lambda rows: partial(pearson_within_layers, x[rows], y[rows]), n)
         if np.isnan(measurement.interval.estimate):
             raise UnavailableError(f"{claim['metric']} or {other} is the same in every review")
-        ranked = resampled(partial(spearman_within_layers, x, y), evidence.weights(n)[:_RANK_DRAWS], confidence)
+        ranked = resampled(partial(spearman_within_layers, x, y), evidence.weights(n)[:RANK_DRAWS], confidence)
         measurement = replace(measurement, checks={ROBUST: Interval(*ranked), **measurement.checks})
         if not rest:
             return measurement
