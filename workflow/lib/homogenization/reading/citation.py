@@ -30,7 +30,8 @@ def citation(folder: Path, extraction: pl.DataFrame) -> str:
     counts = {"reviews": first["n_reviews"].sum() + first["n_left_out"].sum()}
     counts |= {f"{name}s": extraction[name].n_unique() for name in ("model", "variant")}
     said = [f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
-    levels = sorted({record["params"]["confidence"] for record in records if "confidence" in record["params"]})
+    drawn = (record["params"].get("resampling", {}) for record in records)
+    levels = sorted({resampling["confidence"] for resampling in drawn if resampling})
     said += [f"{100 * level:g} % intervals" for level in levels]
     commit = f", commit {described}" if (described := _commit()) else ""
     return f"{_PACKAGE} {version(_PACKAGE)}{commit}; study {study_hash(records)} in {folder}: {', '.join(said)}"
