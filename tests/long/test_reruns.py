@@ -162,7 +162,7 @@ def test_a_metric_to_contrast_reads_no_states(finished):
 def test_a_new_metric_in_the_code_reruns_tabulation(finished):
     path = finished.folder / "workflow/lib/homogenization/metrics/spectral.py"
     path.write_text(
-        path.read_text() + '\n\n@spectral_metric(title="Nuclear norm", label="sum of singular values")\n'
+        path.read_text() + '\n\n@spectral_metric(title="Nuclear norm", label="Σσ", with_length="grows")\n'
         "def nuclear_norm(spectra):\n    return spectra.singular_values.sum(axis=1)\n"
     )
     finished.config["metrics"].append("nuclear_norm")
