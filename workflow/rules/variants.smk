@@ -145,8 +145,8 @@ if STUDY.written:
             encoder=ENCODER_FILES if JUDGED else [],
         output:
             **({"similarity": "<results>/similarity/{variant}/{shard}.parquet"} if JUDGED else {}),
-            candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
             variant="<results>/variants/{variant}/{shard}.parquet",
+            candidates="<results>/variants/{variant}/{shard}.candidates.parquet",
         log:
             "<logs>/variants/{variant}/{shard}.log",
         wildcard_constraints:
