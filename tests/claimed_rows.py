@@ -1,11 +1,13 @@
 """The row of a table of estimates in which a claim's number stands: each number has one estimate and one verdict."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.vocabulary.verdicts import CONTRADICTED, SUPPORTED
 
 Row = Mapping[str, Any]
@@ -13,6 +15,13 @@ Row = Mapping[str, Any]
 OF_CLAIMS_ALONE = {"peak", "correlation", "component", "similarity", "arms", "consequence"}
 _CHANGES = {"slope": "slope", "steepest": "steepest", "input": "net_change", "first block": "net_change_after_first"}
 _SAME = ("ci_low", "ci_high", "p_value", "p_max_t", "robust", "robust_low", "kept", "kept_high", "share_of_depth")
+
+
+def rows_of_claims(study: Any, folder: Path) -> int:
+    """Compare the claims of a finished study with the tables in `folder`; the number of rows found."""
+    claims = pl.read_csv(folder / "claims.csv", schema_overrides=CLAIMS_SCHEMA)
+    tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in ("contrasts", "depth", "summary")}
+    return assert_one_estimate_and_one_verdict(study.judged_claims, claims, tables)
 
 
 def assert_one_estimate_and_one_verdict(
@@ -34,9 +43,9 @@ def assert_one_estimate_and_one_verdict(
         for found in rows:
             n_found += 1
             estimate = found["mean"] if "mean" in found else found["estimate"]
-            pairs = [(row["estimate"], estimate), *((row[name], found[name]) for name in _SAME if name in found)]
             about_nothing = 0 in (claim.get("above"), claim.get("below"))
-            compared = [pair for pair, name in zip(pairs, ("", *_SAME), strict=False) if about_nothing or name == ""]
+            same = [name for name in _SAME if about_nothing and name in found]
+            compared = [(row["estimate"], estimate), *((row[name], found[name]) for name in same)]
             np.testing.assert_allclose(*zip(*compared, strict=True), rtol=1e-12, err_msg=row["claim"])
             if about_nothing and found.get("verdict"):
                 assert row["verdict"] == _verdict(claim, found["verdict"]), row["claim"]
