@@ -213,7 +213,6 @@ def test_a_workflow_run_with_the_model_in_the_job(chat, project):
 
 
 def test_the_documented_command_serves_a_gguf_file_by_llama_cpp(tmp_path):
-    pytest.importorskip("xllamacpp")
     port, log = free_port(), tmp_path / "log"
     script = re.search(r"^python - .*<<'END'\n(.*?)^END$", (ROOT / "docs/writers.md").read_text(), re.M | re.S)[1]
     command = [sys.executable, "-c", script.replace("8080", str(port)), write_gguf(tmp_path / "tiny.gguf", "Q8_0")]

@@ -1,6 +1,8 @@
 """Every rule keeps the house rules, as Snakemake reads it; rule files and scripts stay short."""
 
 import ast
+import re
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from statistics import mean
@@ -33,6 +35,15 @@ ON_A_GPU = {
     "rewrite_sentences_with_llm",
 }
 MORE_THREADS = {rule for rule in ON_A_GPU if not rule.startswith("score_")}
+
+
+def test_no_name_is_given_in_two_rule_files():
+    """All rule files share one namespace, and functions of a rule look names up when its jobs are planned."""
+    # functions, and what is assigned at the left or, in capitals, within a condition
+    pattern = re.compile(r"^(?:def (?=\w)|(?=\w+ = )| {4}(?=[A-Z_]+ = ))(\w+)", re.MULTILINE)
+    given = Counter(name for path in RULE_FILES for name in set(pattern.findall(path.read_text("utf-8"))))
+    assert given["READER"] == given["weights_of"] == 1
+    assert [name for name, count in given.items() if count > 1] == []
 
 
 def stage_of(rule) -> str:

@@ -55,7 +55,7 @@ if IN_PASS:
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
-            **READER,
+            **READ_PARAMS,
             code=code("measure_states", *(f"measures.{measure.name}" for measure in made_measures(STUDY))),
             storage=STUDY.states.params("dtype", "layers", "record_attention"),
             measures=lambda wildcards: taken_of(STUDY, wildcards.variant),
@@ -80,7 +80,7 @@ if STUDY.component_jobs:
         resources:
             **EXTRACTION,
         params:
-            **READER,
+            **READ_PARAMS,
             code=code("extract_components"),
         script:
             "../scripts/extract_components.py"

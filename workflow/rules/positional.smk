@@ -17,7 +17,7 @@ if STUDY.positional_jobs:
         resources:
             **EXTRACTION,
         params:
-            **READER,
+            **READ_PARAMS,
             code=code("extract_positional"),
         script:
             "../scripts/extract_positional.py"

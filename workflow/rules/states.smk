@@ -8,7 +8,7 @@ READ_FILES = {
     "original": "<results>/corpus/{shard}.parquet",
     "weights": weights_of,
 }
-READER = {
+READ_PARAMS = {
     # the key of the between-workflow cache holds parameters, not wildcards
     "model": lambda wildcards: {"name": wildcards.model} | model_of(wildcards).params(),
     "variant": lambda wildcards: wildcards.variant,
@@ -113,7 +113,7 @@ if not IN_PASS:
         resources:
             **EXTRACTION,
         params:
-            **READER,
+            **READ_PARAMS,
             code=code("extract_states"),
             storage=STUDY.states.params("dtype", "chunk_tokens", "layers", "record_attention"),
         script:

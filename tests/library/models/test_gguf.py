@@ -192,7 +192,6 @@ def test_the_file_says_how_texts_are_split_and_not_the_architecture(tmp_path, sp
 @pytest.mark.parametrize(("split", "opens"), [("llama-bpe", True), ("tekken", True), ("qwen2", False)])
 def test_tokens_are_those_of_llama_cpp(tmp_path, split, opens):
     """Of llama.cpp itself, with a token that no merges make, and a file that does not say whether BOS opens a text."""
-    pytest.importorskip("xllamacpp")
     vocabulary = train_tokenizer(TEXTS, SIZE).get_vocab()
     tokens = sorted(vocabulary, key=vocabulary.get)
     tokens[tokens.index("Ġfilms")] = "zyqw"
