@@ -31,7 +31,7 @@ TEXTS_SCHEMA = {
 }
 _ROWS = {"verdicts.csv": "A row for each claim."}  # of tables without a schema
 _TEXTS, _VERDICTS = "texts", "verdicts"
-_VERDICT = "verdict in this model, estimate, interval, share of depth, reviews and corrected p; or `not tested`, and why"
+_VERDICT = "verdict in this model, estimate, interval, share of depth, reviews, corrected p; or `not tested`, and why"
 
 
 @dataclass(frozen=True)
