@@ -177,8 +177,10 @@ def test_architectures_that_do_something_else_are_refused_with_the_reason(config
 @pytest.mark.parametrize("architecture", ["llama", "gemma2", "qwen2", "bert"])
 def test_an_overflow_of_float16_names_the_dtypes_that_hold_it(architecture):
     made = network(CONFIGS[architecture], torch.float16)
-    made.get_input_embeddings().weight.data.mul_(0).add_(3e4)
+    made.get_input_embeddings().weight.data.fill_(1)
     for name, weight in made.named_parameters():
+        if name.endswith(("gate_proj.weight", "up_proj.weight", "intermediate.dense.bias")):
+            weight.data.fill_(1)  # all inputs of the last matrix are positive: no cancellation, on any processor
         if name.endswith(("down_proj.weight", "output.dense.weight")):
             weight.data.fill_(6e4)
     with pytest.raises(
