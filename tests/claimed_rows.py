@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 
 from homogenization.claims.judgement import CLAIMS_SCHEMA
-from homogenization.vocabulary.verdicts import CONTRADICTED, SUPPORTED
+from homogenization.names.verdicts import CONTRADICTED, SUPPORTED
 
 Row = Mapping[str, Any]
 # statistics whose numbers stand in claims.csv alone
 OF_CLAIMS_ALONE = {"peak", "correlation", "component", "similarity", "arms", "consequence"}
 _CHANGES = {"slope": "slope", "steepest": "steepest", "input": "net_change", "first block": "net_change_after_first"}
-_SAME = ("ci_low", "ci_high", "p_value", "p_max_t", "robust", "robust_low", "kept", "kept_high", "share_of_depth")
+_SAME = ("ci_low", "ci_high", "p_value", "p_max_t", "robust", "robust_low", "kept", "kept_high", "relative_effect")
 
 
 def rows_of_claims(study: Any, folder: Path) -> int:

@@ -210,7 +210,7 @@ class _Bindings(TorchFunctionMode):
         with torch._C._AutoDispatchBelowADInplaceOrView():  # these look for a device, too
             return func(*args, **kwargs)
 
-    def _taken(self, tensor: Tensor, index: object) -> Tensor:
+    def _captured(self, tensor: Tensor, index: object) -> Tensor:
         self._fake.counts_indices(tensor, _parts(index))
         taken = tensor.value[_of_cpu(index)]
         if taken.untyped_storage().data_ptr() != tensor.value.untyped_storage().data_ptr():

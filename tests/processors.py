@@ -25,7 +25,7 @@ PAIRS = {
     ("SkylakeX", "avx512"): ("AVX512_CORE", {"avx512f", "avx512bw", "avx512dq", "avx512vl"}),
 }
 CPUINFO = Path("/proc/cpuinfo")
-FOLDERS = "claims consequences inference interventions measures metrics models states statistics tables training"
+FOLDERS = "claims consequences interventions measures metrics models states statistics tables training"
 # libraries that compute with torch
 TORCH = {"accelerate", "bert_score", "peft", "sentence_transformers", "spacy", "torch", "transformers"}
 _SHARED = {"Zen": "Haswell"}  # kernels that the wheels of numpy and scipy have for a processor of another name

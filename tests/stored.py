@@ -4,9 +4,9 @@ import numpy as np
 import torch
 
 from homogenization.models.tokens import Tokens
+from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.states.stream import Block, StoreShape
 from homogenization.states.writer import written_store
-from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 
 ATTRIBUTES = {"model": "tiny", "variant": "front", "shard": "002"}
 N_BLOCKS = 2

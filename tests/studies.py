@@ -15,12 +15,12 @@ from examples import example_table
 from homogenization.claims.evidence import Evidence, Settings, Tables
 from homogenization.claims.judgement import CLAIMS_SCHEMA, claims_table
 from homogenization.config.study import Study, load_study
-from homogenization.inference.resampling import Resampling
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.statistics.contrasts import Texts, contrast_table
 from homogenization.statistics.depth import depth_table
 from homogenization.statistics.interventions import effects_table
+from homogenization.statistics.resampling import Resampling
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA

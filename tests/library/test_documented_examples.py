@@ -17,11 +17,11 @@ from homogenization.corpus.sentences import words
 from homogenization.measures.reviews import measured
 from homogenization.measures.spectra import singular_values
 from homogenization.metrics.spectral import SpectrumBatch
+from homogenization.names.variants import RULE_POSITIONS
 from homogenization.states.store import open_store
 from homogenization.variants.keyphrases import candidates, key_phrases
 from homogenization.variants.phrases import Phrase
 from homogenization.variants.rules import move_by_rules
-from homogenization.vocabulary.variants import RULE_POSITIONS
 from pages import DOCS
 from stored import LENGTHS, write
 from unparsed import unparsed

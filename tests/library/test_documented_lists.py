@@ -9,8 +9,8 @@ from conftest import ROOT
 from homogenization.config.docs import key_table
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
-from homogenization.vocabulary.variants import CONTROL_ROLES, RULE_POSITIONS
-from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
+from homogenization.names.variants import CONTROL_ROLES, RULE_POSITIONS
+from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 from pages import DOCS, rows_of
 from tiny_models import CONFIGS, FURTHER
 

@@ -11,7 +11,7 @@ from homogenization.config.table_docs import PAGE, described, tables_made, table
 SOURCE = """
 import polars as pl
 from homogenization.tables.mauve import MAUVE_SUMMARY_SCHEMA
-from homogenization.vocabulary.columns import columns, with_ends
+from homogenization.names.columns import columns, with_ends
 
 NUMBERS = {
     "first": pl.Int32,  #: behind

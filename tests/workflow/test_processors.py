@@ -53,7 +53,7 @@ def test_what_reaches_torch_runs_with_each_pair_and_what_does_not_once_with_each
     assert run["Zen"] == run["SkylakeX"] < run["Haswell"]
     library = processors.ROOT / "tests/library"
     assert {str(file) for file in library.glob("states/test_*.py")} <= run["Zen"]
-    assert run["Haswell"] - run["Zen"] >= {str(library / "inference/test_robust.py")}
+    assert run["Haswell"] - run["Zen"] >= {str(library / "statistics/test_robust.py")}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from homogenization.claims.answers import answers_table
-from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
+from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 from library.statistics.shared import words_of
 
 CONTROLS = {"front": {"edge": "inward", "key": "other"}}
@@ -13,7 +13,7 @@ RANK, MEV = "normalized_effective_rank", "max_explainable_variance"
 
 def claim(statistic, metric, verdict, estimate, minus=None, share=np.nan, **more):
     row = {"model": "m", "statistic": statistic, "metric": metric, "verdict": verdict, "estimate": estimate}
-    row |= {"variant": "front" if minus else "original", "minus": minus, "share_of_depth": share, "depth_range": 0.125}
+    row |= {"variant": "front" if minus else "original", "minus": minus, "relative_effect": share, "depth_range": 0.125}
     row |= {"layers": "all" if minus else None, "since": None, "view": None, "share_changed": 1.0, "n_reviews": 60}
     return row | {"convention": "raw", "fragile": False, "first_decides": False, "n_same_first": None} | more
 

@@ -6,8 +6,8 @@ from scipy import stats
 from homogenization.claims.component_evidence import COMPONENT_GROUPS
 from homogenization.claims.judgement import measure
 from homogenization.claims.measurement import Interval, UnavailableError
-from homogenization.inference.resampling import bootstrap_weights, mean_interval
-from homogenization.vocabulary.verdicts import KEPT, ROBUST
+from homogenization.names.verdicts import KEPT, ROBUST
+from homogenization.statistics.resampling import bootstrap_weights, mean_interval
 from library.statistics.shared import (
     CONFIDENCE,
     COSINE,

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from homogenization.claims.verdicts import in_words
-from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, SUPPORTED, UNDECIDED
+from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, SUPPORTED, UNDECIDED
 from library.statistics.shared import (
     MIN_REVIEWS,
     N_BLOCKS,
@@ -71,7 +71,7 @@ class TestVerdicts:
         evidence = evidence_of(metric_rows(profile + noise(0, 0.01)))
         table = judged([claim_of(steepest={"metric": RANK}, **criterion)], evidence)
         assert table["verdict"].item() == verdict
-        assert table.select("p_value", "p_max_t", "effect_size", "n_80").row(0) == pytest.approx(
+        assert table.select("p_value", "p_max_t", "effect_size", "sample_size_80").row(0) == pytest.approx(
             [np.nan] * 4, nan_ok=True
         )
 
@@ -133,7 +133,7 @@ class TestSizes:
         row = judged_contrast(changed(spread_evenly(mean, spread)), above=0)
         assert row["verdict"] == verdict
         assert row["depth_range"] == pytest.approx(10, abs=0.2)
-        assert row["share_of_depth"] == pytest.approx(row["estimate"] / row["depth_range"])
+        assert row["relative_effect"] == pytest.approx(row["estimate"] / row["depth_range"])
         assert (row["p_max_t"] < 0.05) == (mean != 0 and verdict != UNDECIDED)
 
     def test_a_claim_that_names_a_size_is_judged_by_it(self):
@@ -151,7 +151,7 @@ class TestSizes:
         )
         row = judged_contrast(evidence, above=0)
         assert (row["depth_range"], row["review_sd"]) == pytest.approx((0.01, 1))
-        assert row["share_of_depth"] == pytest.approx(0.5)  # of little
+        assert row["relative_effect"] == pytest.approx(0.5)  # of little
         assert row["verdict"] == NEGLIGIBLE
         large = metric_rows(original + spread_evenly(0.03, 0.002)[:, None], variant="front")
         assert judged_contrast(evidence_of(metric_rows(original), large), above=0)["verdict"] == SUPPORTED
@@ -163,9 +163,9 @@ class TestSizes:
     def test_a_slope_is_a_share_of_what_depth_does_and_a_level_is_none(self):
         evidence = changed(spread_evenly(0, 1))
         slope = judged([claim_of(slope={"metric": RANK}, above=0)], evidence).row(0, named=True)
-        assert slope["share_of_depth"] == pytest.approx(1, abs=0.02)
+        assert slope["relative_effect"] == pytest.approx(1, abs=0.02)
         level = judged([claim_of(level={"metric": RANK}, above=0)], evidence).row(0, named=True)
-        assert np.isnan([level["depth_range"], level["share_of_depth"]]).all()
+        assert np.isnan([level["depth_range"], level["relative_effect"]]).all()
 
 
 def openings(changed):

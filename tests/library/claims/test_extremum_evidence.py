@@ -6,9 +6,9 @@ import pytest
 
 from homogenization.claims.judgement import claims_table, measure
 from homogenization.claims.measurement import UnavailableError
-from homogenization.inference.resampling import Resampling, mean_interval
+from homogenization.names.verdicts import CONTRADICTED, KEPT, NOT_TESTED, ROBUST, SUPPORTED, UNDECIDED
 from homogenization.statistics.extrema import extrema_table
-from homogenization.vocabulary.verdicts import CONTRADICTED, KEPT, NOT_TESTED, ROBUST, SUPPORTED, UNDECIDED
+from homogenization.statistics.resampling import Resampling, mean_interval
 from library.statistics.shared import (
     CONFIDENCE,
     N_BLOCKS,
@@ -95,7 +95,7 @@ def test_verdicts_are_by_size(of, criterion, verdict):
     claim = claim_of(extremum={"metric": MEV, "kind": "peak", "of": of}, **criterion)
     row = claims_table([claim], ["m"], evidence()).row(0, named=True)
     assert row["verdict"] == verdict
-    assert np.isfinite(row["n_80"]) == (of in ("prominence", "height") and "between" not in criterion)
+    assert np.isfinite(row["sample_size_80"]) == (of in ("prominence", "height") and "between" not in criterion)
     assert np.isnan(row["p_max_t"])  # of no family: its interval decides
 
 

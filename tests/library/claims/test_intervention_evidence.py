@@ -7,11 +7,11 @@ import pytest
 from dosed import COSINE, curves, dial, intervened_rows, template
 from homogenization.claims.judgement import claims_table, measure
 from homogenization.claims.measurement import UnavailableError
-from homogenization.inference.doses import CONTROLS as PATTERNS_COMPARED
-from homogenization.inference.doses import Condition
-from homogenization.inference.resampling import Resampling
+from homogenization.names.verdicts import CONTRADICTED, KEPT, NEGLIGIBLE, NOT_TESTED, ROBUST, SUPPORTED
+from homogenization.statistics.doses import CONTROLS as PATTERNS_COMPARED
+from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import effects_table
-from homogenization.vocabulary.verdicts import CONTRADICTED, KEPT, NEGLIGIBLE, NOT_TESTED, ROBUST, SUPPORTED
+from homogenization.statistics.resampling import Resampling
 from library.statistics.shared import CONFIDENCE, DRAWS, MARGIN, MIN_REVIEWS, SEED, claim_of, evidence_of
 
 N = 24
@@ -51,9 +51,9 @@ def test_a_claim_has_the_numbers_of_the_table(compared):
     names = {"against": compared.get("minus", "untouched"), "at": compared.get("at", "strength")}
     (row,) = table.filter(pattern="first", strength=0.2, **names).iter_rows(named=True)
     (found,) = judged([claim_on(**compared)], evidence).iter_rows(named=True)
-    for column in ("estimate", "ci_low", "ci_high", "p_value", "p_max_t", "share_of_depth", "n_reviews"):
+    for column in ("estimate", "ci_low", "ci_high", "p_value", "p_max_t", "relative_effect", "n_reviews"):
         assert found[column] == pytest.approx(row[column]), column
-    for column in ("robust", "robust_low", "kept", "kept_high", "effect_size", "n_80", "depth_range"):
+    for column in ("robust", "robust_low", "kept", "kept_high", "effect_size", "sample_size_80", "depth_range"):
         assert np.isfinite(found[column]), column
 
 

@@ -12,8 +12,8 @@ from homogenization.claims.answers import answers_table
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.verdicts import verdicts_table
 from homogenization.config.claims import load_claims
+from homogenization.names.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED
 from homogenization.run.parquet import write_table
-from homogenization.vocabulary.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED
 from library.statistics.shared import (
     CONFIDENCE,
     DRAWS,
@@ -50,8 +50,8 @@ class TestNumbers:
             critical = stats.t.ppf(0.975, n - 1)
             return stats.nct.sf(critical, n - 1, abs(effect) * n**0.5)
 
-        assert power(row["n_80"]) >= 0.8 - 1e-6
-        assert power(row["n_80"] - 1) < 0.8
+        assert power(row["sample_size_80"]) >= 0.8 - 1e-6
+        assert power(row["sample_size_80"] - 1) < 0.8
 
     def test_a_verdict_does_not_know_which_claims_stand_beside_it(self):
         rows = [metric_rows(noise(seed) + 0.05 * seed, variant=name) for seed, name in enumerate(("original", "front"))]

@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 from examples import example_table
+from homogenization.names.verdicts import NOT_TESTED, SUPPORTED, UNDECIDED
 from homogenization.tables.pooled import POOLED_METRICS_SCHEMA
-from homogenization.vocabulary.verdicts import NOT_TESTED, SUPPORTED, UNDECIDED
 from library.statistics.shared import (
     CONFIDENCE,
     N_BLOCKS,
@@ -68,7 +68,7 @@ class TestThesis:
         evidence = evidence_of(metric_rows(noise(0)), metric_rows(noise(1), variant="front"), pooled=pooled)
         contrast = {"metric": "max_explainable_variance", "variant": "front", "minus": "original"}
         row = judged([claim_of(convention="thesis", contrast=contrast, above=0)], evidence).row(0, named=True)
-        assert (row["estimate"], row["share_of_depth"]) == pytest.approx((0.1, 0.2))
+        assert (row["estimate"], row["relative_effect"]) == pytest.approx((0.1, 0.2))
         assert row["verdict"] == SUPPORTED
 
     @pytest.mark.parametrize(

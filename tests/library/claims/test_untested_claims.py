@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from homogenization.vocabulary.verdicts import NOT_TESTED
+from homogenization.names.verdicts import NOT_TESTED
 from library.statistics.shared import (
     COSINE,
     N_BLOCKS,

@@ -3,7 +3,7 @@ import pytest
 
 from homogenization.claims.statistics import STATISTICS
 from homogenization.claims.verdicts import criterion_in_words, in_words
-from homogenization.vocabulary.verdicts import NOT_TESTED, SUPPORTED
+from homogenization.names.verdicts import NOT_TESTED, SUPPORTED
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_a_verdict_in_words(numbers, words):
 def found(estimate, low, high, q, **more):
     """A row of the table claims."""
     row = {"verdict": SUPPORTED, "estimate": estimate, "ci_low": low, "ci_high": high, "p_max_t": q, "n_reviews": 499}
-    row |= {"unit": "reviews", "share_of_depth": np.nan, "fragile": False, "why_fragile": None, "reason": None}
+    row |= {"unit": "reviews", "relative_effect": np.nan, "fragile": False, "why_fragile": None, "reason": None}
     row |= {"n_same_first": None, "verdict_same_first": None, "first_decides": False}
     row |= {"share_changed": np.nan}
     return row | more
@@ -33,7 +33,7 @@ def found(estimate, low, high, q, **more):
     ("more", "words"),
     [
         (
-            {"share_of_depth": -0.0312, "depth_range": 0.1234},
+            {"relative_effect": -0.0312, "depth_range": 0.1234},
             "supported: 0.2 [0.1, 0.3], −3.1 % of depth (range 0.12), n 499, p .01",
         ),
         (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from homogenization.consequences.perturbations import PERTURBED, perturb, perturbed_reviews
 from homogenization.corpus.sentences import word_spans, words
-from homogenization.vocabulary.consequences import DELETED_WORD, PERTURBATIONS, TYPO
+from homogenization.names.consequences import DELETED_WORD, PERTURBATIONS, TYPO
 from tiny_blocks import EMBEDDED
 
 TEXTS = st.lists(st.sampled_from(["the", "film", "don't", "oo", "A", "I'm", "3.5", "(well)", "end."]), min_size=1).map(

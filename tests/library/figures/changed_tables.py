@@ -6,9 +6,9 @@ import polars as pl
 from dosed import COSINE, curves, dial, intervened_rows, template
 from homogenization.consequences.schemas import OUTCOMES_OF_HARM
 from homogenization.figures.shown import names_of
-from homogenization.inference.doses import Condition
-from homogenization.inference.resampling import Resampling
+from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import effects_table
+from homogenization.statistics.resampling import Resampling
 from homogenization.tables.arms import arms_table
 from library.figures.example_tables import BLOCKS, SCHEMAS, example_table
 
@@ -18,7 +18,7 @@ EFFECTS = {"first": 0.4, "removed": -0.2, "uniform": 0.1}
 
 def not_tested(table):
     """`table` of effects or slopes as it is made of too few reviews."""
-    numbers = ("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "p_max_t")
+    numbers = ("estimate", "ci_low", "ci_high", "relative_effect", "p_value", "p_max_t")
     return table.with_columns(pl.lit(np.nan).alias(name) for name in numbers).with_columns(reason=pl.lit("too few"))
 
 

@@ -12,8 +12,8 @@ from drawings import VARIANTS, N
 from homogenization.figures.first_token import METRICS as FIRST_TOKEN_METRICS
 from homogenization.figures.shown import names_of
 from homogenization.measures.position_cells import CAUSAL_CELLS, DICTIONARY
+from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.tables.catalogue import TABLES
-from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 
 SCHEMAS = {  # by file in results/tables
     file.name: schema

@@ -121,7 +121,7 @@ def claims_table(models=("alpha", "beta"), n_claims=10, **changes):
                     "criterion": "< 0", "unit": "reviews", "published": None, "reason": reason,
                     "depends_on_length": False, "fragile": False, "p_decides": False, "estimate": estimate,
                     "ci_low": estimate * 1.5, "ci_high": float("nan") if index == 5 else estimate / 2,
-                    "depth_range": float("nan"), "share_of_depth": float("nan"),
+                    "depth_range": float("nan"), "relative_effect": float("nan"),
                     "without_first": float("nan"), "p_max_t": 0.123, "n_reviews": N,
                 }
             )  # fmt: skip

@@ -68,10 +68,10 @@ def test_it_has_a_cell_for_each_claim_and_model_with_verdict_and_number():
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"share_of_depth": -0.0234}, ["−2.3 %", "−0.012 [−0.019, −0.0062]"]),
-        ({"share_of_depth": 0.00004}, ["0 %", "−0.012 [−0.019, −0.0062]"]),
-        ({"share_of_depth": -0.00004}, ["0 %", "−0.012 [−0.019, −0.0062]"]),
-        ({"share_of_depth": -0.0234, "fragile": True}, ["−2.3 %", "−0.012 [−0.019, −0.0062]", "fragile"]),
+        ({"relative_effect": -0.0234}, ["−2.3 %", "−0.012 [−0.019, −0.0062]"]),
+        ({"relative_effect": 0.00004}, ["0 %", "−0.012 [−0.019, −0.0062]"]),
+        ({"relative_effect": -0.00004}, ["0 %", "−0.012 [−0.019, −0.0062]"]),
+        ({"relative_effect": -0.0234, "fragile": True}, ["−2.3 %", "−0.012 [−0.019, −0.0062]", "fragile"]),
         ({"fragile": True}, ["−0.012", "[−0.019, −0.0062] · fragile"]),
         ({"fragile": True, "p_decides": True}, ["−0.012", "[−0.019, −0.0062] · fragile", "p .12"]),
         ({"variant": "end"}, ["−0.012", "[−0.019, −0.0062]", "unbalanced"]),
@@ -210,7 +210,7 @@ def test_one_and_many_models_with_long_names_fit():
 def test_the_claims_of_each_source_in_this_repository_fit_on_a_page(n_models):
     """A4 with margins, at three quarters of the size or more; numbers of models widen a board."""
     claims = load_all_claims([str(path) for path in sorted((ROOT / "config").glob("claims*.yaml"))])
-    like = claims_table(n_claims=1, share_of_depth=-0.0234, fragile=True).row(0, named=True)
+    like = claims_table(n_claims=1, relative_effect=-0.0234, fragile=True).row(0, named=True)
     rows = [
         like | {name: claim[name] for name in ("claim", "statement", "source")} | {"model": f"m{number}"}
         for claim in claims

@@ -66,7 +66,7 @@ def test_csv_tables_are_read_with_the_columns_of_their_figure(tmp_path):
     row |= {"model": "alpha", "statistic": "contrast", "variant": "front", "minus": "inward", "unit": "reviews"}
     row |= {"verdict": "supported", "estimate": 1.0, "measured": "mean difference", "criterion": "> 0", "n_reviews": 4}
     row |= dict.fromkeys(("depends_on_length", "fragile", "p_decides"), False)
-    table = pl.DataFrame([row], schema=COLUMNS["claims"]).with_columns(n_80=pl.lit("with, a comma"))
+    table = pl.DataFrame([row], schema=COLUMNS["claims"]).with_columns(sample_size_80=pl.lit("with, a comma"))
     table.write_csv(tmp_path / "claims.csv")
     pair = {"variant": "front", "minus": "inward", "imbalance": "words, tokens per word"}
     pl.DataFrame([pair | {"tested": True}]).write_csv(tmp_path / "comparisons.csv")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import transformers
 
-from homogenization.inference.doses import no_control
 from homogenization.interventions.conditions import DIAL, OFFSET, POSITIONS, SHUFFLED, Condition
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import read
@@ -14,6 +13,7 @@ from homogenization.interventions.slopes import slopes_of_review
 from homogenization.measures.blocks import norms_attention
 from homogenization.metrics.differentiable import DIFFERENTIABLE
 from homogenization.states.network import packed_model
+from homogenization.statistics.doses import no_control
 from plain_interventions import derivative_at_0, dialled_layers, tiny_language_model
 from tiny_models import _GROUPED, _SIZE, network, random_texts
 

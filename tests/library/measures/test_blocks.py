@@ -13,7 +13,7 @@ from homogenization.measures.blocks import (
     find_layout,
     known_layout,
     norms_attention,
-    points_taken,
+    points_captured,
 )
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import packed_model, run_packed
@@ -44,7 +44,7 @@ def test_components_lead_from_what_goes_in_to_what_comes_out(name):
     for component, path in (inner | behind).items():
         model.blocks[1].get_submodule(path).register_forward_pre_hook(keep(component), with_kwargs=True)
     layout = find_layout(model)
-    with points_taken(model, layout, lambda layer, point, states: points.update({(layer, point): states.clone()})):
+    with points_captured(model, layout, lambda layer, point, states: points.update({(layer, point): states.clone()})):
         run_packed(model, random_texts([40])[0], [40], False, lambda *_: None)
     outputs = {"norm_1": "ln1_out", "attention": "attn_out", "norm_2": "ln2_out", "feed_forward": "mlp_out"}
     outputs |= {"post_norm_1": "ln1_post_out", "post_norm_2": "ln2_post_out"} if behind else {}
@@ -135,7 +135,7 @@ def test_attention_is_the_same_point_with_and_without_a_norm_behind_it():
 
         for number, block in enumerate(model.blocks, start=1):
             block.self_attn.o_proj.register_forward_hook(keep(number))
-        with points_taken(model, find_layout(model), take):
+        with points_captured(model, find_layout(model), take):
             run_packed(model, random_texts([20])[0], [20], False, lambda *_: None)
         for number, states in projected.items():
             assert torch.equal(points[number, "attn_out"], states)
@@ -170,13 +170,13 @@ def test_a_point_that_is_passed_twice_or_never_is_refused():
     model.blocks[2].forward = lambda *args, **named: (norm(args[0]), forward(*args, **named))[1]
     with (
         pytest.raises(HomogenizationError, match="block 3 passes ln1_out 2 times instead of once"),
-        points_taken(model, layout, lambda *_: None),
+        points_captured(model, layout, lambda *_: None),
     ):
         run_packed(model, token_ids, [9], False, lambda *_: None)
     model.blocks[2].forward = lambda states, *args, **named: states
     with (
         pytest.raises(HomogenizationError, match="block 3 passes ln1_out 0 times instead of once"),
-        points_taken(model, layout, lambda *_: None),
+        points_captured(model, layout, lambda *_: None),
     ):
         transformers_pass(model, token_ids)
 

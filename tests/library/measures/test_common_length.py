@@ -19,6 +19,7 @@ from homogenization.measures.spectra import Spectra
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.tokens import Tokens
+from homogenization.names.points import ALL_TOKENS, RESIDUAL_STREAM
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.states.stream import Block, StoreShape
@@ -26,7 +27,6 @@ from homogenization.states.writer import written_store
 from homogenization.tables.common_length import mean_over_draws, tabulate
 from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_reviews
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
-from homogenization.vocabulary.points import ALL_TOKENS, RESIDUAL_STREAM
 from script import run_script
 
 LENGTHS = {"long": 40, "short": 9, "exact": 12, "longer": 61}

@@ -11,8 +11,8 @@ from homogenization.measures.reviews import measured
 from homogenization.measures.spectra import SPECTRA_SCHEMA, Spectra, singular_values
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
+from homogenization.names.points import ALL_TOKENS
 from homogenization.run.errors import HomogenizationError
-from homogenization.vocabulary.points import ALL_TOKENS
 from measured import degenerate_tokens
 
 IDENTITY = {"model": "m", "variant": "front"}

@@ -18,7 +18,5 @@ def test_each_name_is_torchs_and_takes_as_many_bytes():
 
 
 def test_names_are_known_without_torch():
-    code = (
-        "import sys, homogenization.models.dtypes, homogenization.vocabulary.points; sys.exit('torch' in sys.modules)"
-    )
+    code = "import sys, homogenization.models.dtypes, homogenization.names.points; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT / "workflow" / "lib", check=True)

@@ -242,7 +242,7 @@ def test_memory_holds_the_weights_where_they_stay_and_grows(function, size, more
     # GB that two reviews took, of the mapped files and beside them: 28 and 10 blocks of Qwen2.5-7B's shape in bfloat16
     [(7.07, 12.9, 0.38), (2.876, 4.73, 0.38)],
 )
-def test_extraction_asks_for_what_models_of_gigabytes_have_taken(billions, pages, anonymous):
+def test_extraction_asks_for_what_models_of_gigabytes_have_captured(billions, pages, anonymous):
     asked = extraction_memory(entry(billions, "bfloat16"), 1) / 1000
     # a full pass and a full chunk come on top
     full = pages + anonymous + 5 * 4096 * 18944 * 2e-9 + 4096 * 3584 * (30 if billions > 3 else 12) * 2e-9

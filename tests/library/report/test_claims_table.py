@@ -14,9 +14,9 @@ from selenium.webdriver.support.ui import WebDriverWait
 from browser import chromium, kinds_of_requests, severe
 from conftest import ROOT
 from homogenization.config.presentation import claims_page_parameters
+from homogenization.names.numbers import share_of_range, significant
 from homogenization.report.claims_table import claims_page
 from homogenization.report.page import packed
-from homogenization.vocabulary.numbers import share_of_range, significant
 from studies import OWN, make_study
 
 TEMPLATES = {
@@ -79,7 +79,7 @@ def test_a_row_has_the_numbers_of_its_claim(browser, made):
             row["layers"] or "over depth",
             labels.get(row["model"], "all models"),
             row["verdict"],
-            "" if math.isnan(row["share_of_depth"]) else share_of_range(row["share_of_depth"], row["depth_range"]),
+            "" if math.isnan(row["relative_effect"]) else share_of_range(row["relative_effect"], row["depth_range"]),
             significant(row["estimate"]),
             significant(row["ci_low"]) if row["ci_low"] == row["ci_low"] else "",
             str(row["n_reviews"]),
@@ -140,9 +140,9 @@ def test_a_column_filters_by_keyboard(browser, column):
 
 
 def test_numbers_sort_as_numbers(browser, made):
-    tested = made.tables["claims"].filter(pl.col("verdict") != "not tested", pl.col("share_of_depth").is_finite())
+    tested = made.tables["claims"].filter(pl.col("verdict") != "not tested", pl.col("relative_effect").is_finite())
     wanted = [
-        share_of_range(*row) for row in tested.sort("share_of_depth").select("share_of_depth", "depth_range").rows()
+        share_of_range(*row) for row in tested.sort("relative_effect").select("relative_effect", "depth_range").rows()
     ]
     button(browser, "Sort by Of depth").send_keys(Keys.ENTER)
     for _ in range(100):  # the table is drawn anew a moment after the key

@@ -18,11 +18,11 @@ from homogenization.figures.style import variant_styles
 from homogenization.figures.view_labels import view_label
 from homogenization.measures.views import VIEWS as ALL_VIEWS
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.names.points import FINAL_NORM
 from homogenization.report import curves
 from homogenization.report.curve_rows import VERDICTS, view_shown
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.yaml_files import read_yaml
-from homogenization.vocabulary.points import FINAL_NORM
 from library.figures.example_tables import DEEPER, PAIRS
 from library.report.examples import (
     CONTRASTED,
@@ -309,7 +309,7 @@ def large_tables(study):
             (*cell, *other, model, *point) for cell, other, model, point in product(cells, others, study.models, points)
         ]
         table = pl.DataFrame(rows, schema=["metric", "view", *names, "model", "point", "layer"], orient="row")
-        numbers = ("mean", "ci_low", "ci_high", "share_of_depth", "depth_range", "review_sd")
+        numbers = ("mean", "ci_low", "ci_high", "relative_effect", "depth_range", "review_sd")
         return table.with_columns(
             pl.col("layer").cast(pl.Int32),
             *(pl.Series(name, random.random(len(table))) for name in numbers),

@@ -9,6 +9,7 @@ from conftest import ROOT
 from homogenization.claims.findings import ATTENTION
 from homogenization.claims.verdicts import verdicts_table
 from homogenization.figures.claims import _cell
+from homogenization.names.numbers import share_of_range, signed, significant
 from homogenization.report.first_page import first_page
 from homogenization.report.questions import questions_of
 from homogenization.statistics.peaks_in_words import peaks_table
@@ -16,7 +17,6 @@ from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 from homogenization.tables.summary import SUMMARY_SCHEMA
-from homogenization.vocabulary.numbers import share_of_range, signed, significant
 from library.statistics.shared import words_of
 
 FOLDER = ROOT / "tests" / "data" / "families"

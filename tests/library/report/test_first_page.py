@@ -14,9 +14,9 @@ from examples import example_table
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.statistics import STATISTICS
 from homogenization.config.presentation import first_page_parameters
+from homogenization.names.numbers import share_of_range, signed, significant
 from homogenization.report.first_page import first_page, make
 from homogenization.run.parquet import write_table
-from homogenization.vocabulary.numbers import share_of_range, signed, significant
 from script import run_script
 from studies import N_TEXTS, OWN, changed_attention, make_study
 
@@ -184,7 +184,7 @@ def test_every_cell_has_the_number_and_the_verdict_of_its_claim(read, studies):
     for question, (claim, towards) in CLAIMS.items():
         for label, cell in found[question].items():
             (row,) = made.tables["claims"].filter(claim=claim, model=labels[label]).iter_rows(named=True)
-            size = row["estimate"] if "depth" in question else row["share_of_depth"] * towards
+            size = row["estimate"] if "depth" in question else row["relative_effect"] * towards
             number = significant(size, 2) if "depth" in question else share_of_range(size, row["depth_range"])
             assert f"{'+' if size > 0 else ''}{number}, n {row['n_reviews']}" in cell.replace("\n", " "), question
             more, less = ("more", "less") if "attention" in question else ("more alike", "less alike")
@@ -247,7 +247,7 @@ def test_a_claim_of_any_statistic_makes_a_page(statistic, studies):
     made = studies["no claims"]
     claim = {"claim": "c", "statement": "It is so.", "convention": "raw", "statistic": statistic, "model": "smollm2"}
     claim |= {"verdict": "supported", "measured": "mean change over all layers", "layers": "all", "unit": "reviews"}
-    claim |= {"fragile": False, "estimate": 0.25, "share_of_depth": math.nan, "n_reviews": 12, "variant": "original"}
+    claim |= {"fragile": False, "estimate": 0.25, "relative_effect": math.nan, "n_reviews": 12, "variant": "original"}
     claim |= {"metric": "singular_anisotropy"} if statistic == "component" else {"metric": "cosine_anisotropy"}
     claim |= {"metric": None} if statistic in ("consequence", "similarity") else {}
     claim |= {"since": "input"} if statistic == "net_change" else {}

@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from homogenization.names.files import ORIGIN_FILE
 from homogenization.run import job
 from homogenization.run.made_by import file_key, job_key, mark, mark_zip, recorded_key
 from homogenization.run.parquet import write_table
-from homogenization.vocabulary.files import ORIGIN_FILE
 
 KEY = "0123456789abcdef" * 2
 PARAMS = {"code": "c0de", "draws": 200, "chosen": {"position": "front", "like": None}}

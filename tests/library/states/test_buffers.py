@@ -13,11 +13,11 @@ import torch
 
 from conftest import ROOT
 from homogenization.models.tokens import Tokens
+from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.states.buffers import BufferPool, ChunkBuffer, token_extremes
 from homogenization.states.store import open_store
 from homogenization.states.stream import Block, StoreShape
 from homogenization.states.writer import StateWriter, written_store
-from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 CHUNK = 4
 N_TOKENS = 10 * CHUNK

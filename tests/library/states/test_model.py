@@ -13,12 +13,12 @@ from homogenization.models.digests import DIGESTS_FILE, combined_digest
 from homogenization.models.saving import MODEL_FILES
 from homogenization.models.tokens import tokenize
 from homogenization.models.untrained import build_random_model
+from homogenization.names.files import ORIGIN_FILE
 from homogenization.plan.token_counts import token_counts
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import sha256_of
 from homogenization.states.model import load_model
 from homogenization.states.network import packed_model
-from homogenization.vocabulary.files import ORIGIN_FILE
 from tiny_models import CONFIGS
 
 LLAMA = {

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from zarr.storage import ZipStore
 
 from homogenization.models.tokens import Tokens
+from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM, layer_name
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.sample import sample_states, sampled_positions, sampled_rows
 from homogenization.states.store import open_store
 from homogenization.states.stream import Block, StoreShape
 from homogenization.states.writer import written_store
-from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM, layer_name
 
 LENGTHS = [30, 1, 4, 17]
 LAYERS = (0, 2, 3)

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
+from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.store import open_store
 from homogenization.states.stream import Block, StoreShape, stream
 from homogenization.states.writer import written_store
-from homogenization.vocabulary.points import RESIDUAL_STREAM
 from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, tokens_of, write
 
 

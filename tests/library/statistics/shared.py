@@ -14,10 +14,10 @@ from examples import example_table
 from homogenization.claims.evidence import Evidence, Settings, Tables
 from homogenization.claims.judgement import claims_table
 from homogenization.config.claims import Claim
-from homogenization.inference.resampling import Resampling
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.statistics.contrasts import Texts, contrast_table
 from homogenization.statistics.depth import depth_table
+from homogenization.statistics.resampling import Resampling
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.components import COMPONENTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
@@ -121,7 +121,7 @@ def claim_of(name="c", statement="It is so.", source="s", convention="raw", **me
 
 
 def by_scipy(statistic, x, y):
-    """A statistic of inference/correlation.py, of the sample, one correlation of scipy at a time."""
+    """A statistic of statistics/correlation.py, of the sample, one correlation of scipy at a time."""
     correlate = stats.spearmanr if "spearman" in statistic.__name__ else stats.pearsonr
 
     def of(x, y):

@@ -11,15 +11,15 @@ from homogenization.claims.judgement import claims_table, measure
 from homogenization.claims.measurement import UnavailableError
 from homogenization.config.claims import load_claims
 from homogenization.consequences.schemas import HARM_SCHEMA, POOLED_READINGS_SCHEMA
-from homogenization.inference.doses import Condition
-from homogenization.inference.resampling import Resampling
 from homogenization.interventions.schemas import DOSES_SCHEMA
+from homogenization.names.numbers import NO_HEAD
 from homogenization.statistics.consequence_answers import answers_table
+from homogenization.statistics.doses import Condition
 from homogenization.statistics.harm import harm_table
 from homogenization.statistics.pooled_states import probes_table, shifts_table
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
+from homogenization.statistics.resampling import Resampling
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
-from homogenization.vocabulary.numbers import NO_HEAD
 from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidence_of, words_of
 
 N = 24

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy import stats
 
-from homogenization.inference.resampling import (
+from homogenization.run.parquet import read_table, table_metadata, write_table
+from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, Texts, contrast_table
+from homogenization.statistics.resampling import (
     Resampling,
     flip_p,
     mean_interval,
     reviews_for_power,
     sign_flips,
 )
-from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.statistics.contrasts import CONTRASTS_SCHEMA, Texts, contrast_table
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.imbalance import BALANCE_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
@@ -35,8 +35,8 @@ CELLS = [
 NAMES = ["effective_rank", "resultant_length"]
 PAIRS = [("front", "original"), ("front", "end")]
 DRAWS = 600
-OF_DEPTH = ("depth_range", "review_sd", "share_of_depth", "verdict", "fragile")  # what depth does, all originals say
-NUMBERS = ("mean", "median", "ci_low", "ci_high", "effect_size", "p_value", "p_max_t", "n_80")
+OF_DEPTH = ("depth_range", "review_sd", "relative_effect", "verdict", "fragile")  # what depth does, all originals say
+NUMBERS = ("mean", "median", "ci_low", "ci_high", "effect_size", "p_value", "p_max_t", "sample_size_80")
 
 
 def metrics_table(models=("alpha",), reviews=REVIEWS, shift=0.4, seed=0):
@@ -124,7 +124,7 @@ def test_every_number_by_another_route():
         # 2^9 flips are fewer than the draws: the test is exact
         exact = flip_p(values[:, None], sign_flips(9, 2**9, seed=0))[0]
         assert row["p_value"] == pytest.approx(exact[0], rel=1e-12)
-        assert row["n_80"] == reviews_for_power(np.array([row["effect_size"]]))[0]
+        assert row["sample_size_80"] == reviews_for_power(np.array([row["effect_size"]]))[0]
 
 
 def openings_of(changed):
@@ -269,7 +269,7 @@ def test_variants_that_agree_are_no_effect():
     assert (same["ci_low"] == 0).all()
     assert (same["p_value"] == 1).all()
     assert (same["p_max_t"] == 1).all()
-    assert same["n_80"].is_nan().all()
+    assert same["sample_size_80"].is_nan().all()
 
 
 def test_common_number_of_tokens():
@@ -339,7 +339,7 @@ def test_one_review_has_no_interval():
     table = contrast(metrics_table(reviews=["only"]))
     assert (table["n_reviews"] == 1).all()
     assert table["mean"].is_finite().all()
-    for name in ("ci_low", "ci_high", "effect_size", "p_value", "p_max_t", "n_80"):
+    for name in ("ci_low", "ci_high", "effect_size", "p_value", "p_max_t", "sample_size_80"):
         assert table[name].is_nan().all()
 
 

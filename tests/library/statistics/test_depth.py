@@ -4,9 +4,9 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 
-from homogenization.inference.resampling import Resampling, bootstrap_weights, mean_interval
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics.depth import DEPTH_SCHEMA, depth_table
+from homogenization.statistics.resampling import Resampling, bootstrap_weights, mean_interval
 from library.statistics.shared import MARGIN, metric_rows, run_tabulate
 
 RISING, FALLING, NEITHER = "cosine_anisotropy", "normalized_effective_rank", "cosine_dispersion"

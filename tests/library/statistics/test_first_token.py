@@ -2,13 +2,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from homogenization.inference.correlation import SCOPES, pooled_spearman
-from homogenization.inference.resampling import Resampling, bootstrap_weights
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
 from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics import first_token as module
+from homogenization.statistics.correlation import SCOPES, pooled_spearman
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA, OUTCOME, PREDICTORS, first_token_table
+from homogenization.statistics.resampling import Resampling, bootstrap_weights
 from library.statistics.shared import by_scipy, metric_rows, run_tabulate
 
 NORM, RATIO, SHARE, ATTENTION = PREDICTORS

@@ -6,15 +6,15 @@ import pytest
 from scipy import stats
 
 from dosed import curves, dial, intervened_rows, template
-from homogenization.inference.doses import Condition
-from homogenization.inference.resampling import Resampling, mean_interval
 from homogenization.run.parquet import read_table, write_table
+from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import (
     EFFECTS_SCHEMA,
     SLOPE_MEANS_SCHEMA,
     effects_table,
     slopes_table,
 )
+from homogenization.statistics.resampling import Resampling, mean_interval
 from library.statistics.shared import MARGIN, run_tabulate, slope_rows
 
 DRAWN = {"draws": 500, "confidence": 0.95, "seed": 0, "margin": MARGIN}
@@ -48,7 +48,7 @@ class TestEffects:
                 ("uniform", "kl"): 0.1 - 0.04 * np.sqrt(0.5),
             }
         )
-        assert of_dose.filter(against="uniform", at="strength")["share_of_depth"].item() == pytest.approx(0.03)
+        assert of_dose.filter(against="uniform", at="strength")["relative_effect"].item() == pytest.approx(0.03)
         assert set(table.filter(pattern="removed")["against"]) == {"untouched"}
 
     def test_numbers_of_a_mean_are_those_of_the_reviews(self):
@@ -103,7 +103,7 @@ class TestEffects:
         less = normed.filter(against="removed")
         assert set(less["pattern"]) == {"first"}
         assert (
-            less.select(pl.col("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "p_max_t").is_nan())
+            less.select(pl.col("estimate", "ci_low", "ci_high", "relative_effect", "p_value", "p_max_t").is_nan())
             .to_numpy()
             .all()
         )
@@ -119,7 +119,7 @@ class TestEffects:
         table = effects_table(intervened_rows(conditions, kl), **SETTINGS)
         assert {"strength", "kl"} == set(table.filter(against="uniform")["at"])
         assert table["n_reviews"].unique().to_list() == [n]
-        numbers = table.select("estimate", "ci_low", "ci_high", "share_of_depth", "p_value", "p_max_t")
+        numbers = table.select("estimate", "ci_low", "ci_high", "relative_effect", "p_value", "p_max_t")
         assert numbers.select(pl.all().is_nan()).to_numpy().all() == (n < 6)
         said = f"{n} reviews have a value; at least 6 are needed"
         assert table["reason"].unique().to_list() == [said if n < 6 else None]
@@ -158,7 +158,7 @@ class TestSlopes:
             assert of_blocks["estimate"].to_list() == pytest.approx(values.mean(axis=0))
             whole = row_of(table.filter(pl.col("block").is_null()), pattern="first", against=against)
             assert whole["estimate"] == pytest.approx(values.sum(axis=1).mean())
-            assert whole["share_of_depth"] == pytest.approx(whole["estimate"] / 4)
+            assert whole["relative_effect"] == pytest.approx(whole["estimate"] / 4)
             assert whole["ci_low"] < whole["estimate"] < whole["ci_high"]
         assert set(table.filter(pattern="removed")["against"]) == {"untouched"}
 

@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from homogenization.inference.resampling import Resampling
 from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_table, write_table
@@ -15,6 +14,7 @@ from homogenization.statistics.mechanism import (
     delivered_table,
     mechanism_table,
 )
+from homogenization.statistics.resampling import Resampling
 from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
 from library.statistics.shared import run_tabulate, similarity_rows, words_of
 

@@ -7,8 +7,8 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 
 from examples import example_table
 from homogenization.consequences.schemas import TEXTS_SCHEMA
-from homogenization.inference.resampling import Resampling
 from homogenization.interventions.schemas import DOSES_SCHEMA, INTERVENED_SCHEMA
+from homogenization.names.numbers import NO_HEAD
 from homogenization.statistics.predictability import (
     CONFOUNDS,
     NOTHING,
@@ -17,7 +17,7 @@ from homogenization.statistics.predictability import (
     predictability_table,
     rank_residuals,
 )
-from homogenization.vocabulary.numbers import NO_HEAD
+from homogenization.statistics.resampling import Resampling
 
 N = 80
 NAMES = [f"r{number:03d}" for number in range(N)]

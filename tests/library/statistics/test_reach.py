@@ -20,11 +20,11 @@ def hash_after(edited: str, module: str, folder: Path) -> str:
 @pytest.mark.parametrize(
     ("module", "edited"),
     [
-        ("statistics.contrasts", "inference/correlation.py"),
-        ("statistics.depth", "inference/correlation.py"),
+        ("statistics.contrasts", "statistics/correlation.py"),
+        ("statistics.depth", "statistics/correlation.py"),
         ("statistics.first_token", "metrics/spectral.py"),
         ("statistics.first_token", "statistics/depth.py"),
-        ("statistics.sensitivity", "inference/resampling.py"),
+        ("statistics.sensitivity", "statistics/resampling.py"),
         ("claims.judgement", "statistics/contrasts.py"),
         ("statistics.causes", "statistics/sensitivity.py"),
         ("statistics.causes", "measures/spectra.py"),
@@ -38,13 +38,13 @@ def test_an_edit_of_what_is_not_needed_reruns_nothing(module, edited, tmp_path):
 @pytest.mark.parametrize(
     ("module", "edited"),
     [
-        ("statistics.contrasts", "inference/resampling.py"),
-        ("statistics.contrasts", "inference/robust.py"),
-        ("statistics.depth", "inference/layers.py"),
-        ("statistics.first_token", "inference/correlation.py"),
+        ("statistics.contrasts", "statistics/resampling.py"),
+        ("statistics.contrasts", "statistics/robust.py"),
+        ("statistics.depth", "statistics/layers.py"),
+        ("statistics.first_token", "statistics/correlation.py"),
         ("statistics.sensitivity", "statistics/causes.py"),
         ("claims.judgement", "claims/evidence.py"),
-        ("claims.judgement", "vocabulary/numbers.py"),
+        ("claims.judgement", "names/numbers.py"),
     ],
 )
 def test_an_edit_of_what_is_needed_reruns_the_table(module, edited, tmp_path):

@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 from examples import example_table
 from homogenization.consequences.probing import distances_of, shifts
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
-from homogenization.inference.resampling import Resampling, mean_interval
 from homogenization.statistics.pooled_states import shifts_table
+from homogenization.statistics.resampling import Resampling, mean_interval
 from homogenization.tables.consequences import of_pooled_states
 from homogenization.tables.over_reviews import linearised
 from homogenization.tables.similarity import SIMILARITY_SCHEMA

@@ -10,15 +10,15 @@ from polars.testing import assert_frame_equal
 from examples import example_table
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
-from homogenization.inference.resampling import Resampling
 from homogenization.interventions.schemas import DOSES_SCHEMA
+from homogenization.names.verdicts import NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 from homogenization.statistics.contrasts import Texts, contrast_table
 from homogenization.statistics.pooled_states import probes_table, shifts_table
+from homogenization.statistics.resampling import Resampling
 from homogenization.tables.balance import balance_table
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.consequences import shifts_of_changed
 from homogenization.tables.pooled import POOLED_METRICS_SCHEMA
-from homogenization.vocabulary.verdicts import NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 from library.statistics.shared import (
     CONFIDENCE,
     MARGIN,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from homogenization.inference.resampling import mean_interval
+from homogenization.statistics.resampling import mean_interval
 from homogenization.tables.over_reviews import corrected_t, keep_accepted, mean_reach, summarise
 from measured import accepted
 

@@ -22,7 +22,7 @@ from homogenization.training.penalties import (
     centred_effective_rank,
     checked_layers,
     metric_of_batch,
-    states_taken,
+    states_captured,
     steepest_layers,
 )
 
@@ -78,7 +78,7 @@ def test_states_are_those_before_the_final_norm(name):
     torch.manual_seed(0)
     network = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
     (ids,) = tiny_models.random_texts([12])
-    with torch.no_grad(), states_taken(blocks_of(network), range(4)) as taken:
+    with torch.no_grad(), states_captured(blocks_of(network), range(4)) as taken:
         output = network(torch.tensor([ids]), output_hidden_states=True)
     for layer in range(3):
         torch.testing.assert_close(taken[layer], output.hidden_states[layer])

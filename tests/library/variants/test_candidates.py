@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import ROOT
+from homogenization.names.variants import SIDES
 from homogenization.run.errors import HomogenizationError
 from homogenization.tables.rewriting import REWRITING_SCHEMA
 from homogenization.variants.by_review import DISTANCES, REVIEW_SCHEMA, _Answer, judge
 from homogenization.variants.candidates import with_scores
 from homogenization.variants.refusals import REASONS
-from homogenization.vocabulary.variants import SIDES
 from homogenization.writers.requests import Completion
 from moving import phrases_of
 

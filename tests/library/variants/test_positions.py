@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from homogenization.names.variants import RULE_POSITIONS
 from homogenization.variants.positions import JOIN, POSITIONS, Layout, inward
-from homogenization.vocabulary.variants import RULE_POSITIONS
 
 
 @st.composite

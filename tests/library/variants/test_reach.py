@@ -51,5 +51,5 @@ def test_tables_of_texts_reach_names_and_schemas_alone(table):
         *WORDS,
         f"tables.{table}",
     }
-    changes = {"tables.changes", "vocabulary.changes", "corpus.hashing"}
-    assert reached("tabulate", f"tables.{table}") <= light | changes | {"vocabulary.columns", "vocabulary.variants"}
+    changes = {"tables.changes", "names.changes", "corpus.hashing"}
+    assert reached("tabulate", f"tables.{table}") <= light | changes | {"names.columns", "names.variants"}

@@ -106,7 +106,7 @@ def test_a_damaged_answer_is_asked_for_again(store, writer, tmp_path, caplog, co
     assert path.read_bytes() == whole
 
 
-def test_the_answer_to_another_request_is_not_taken(store, writer, tmp_path):
+def test_the_answer_to_another_request_is_not_captured(store, writer, tmp_path):
     answered(store, writer, [request("one"), request("two")])
     one, two = (store.key(writer, request(text)) for text in ("one", "two"))
     (tmp_path / two[:2] / f"{two}.json").write_bytes((tmp_path / one[:2] / f"{one}.json").read_bytes())

@@ -6,10 +6,10 @@ import polars as pl
 
 from homogenization.claims.findings import OVER_DEPTH, Finding, findings
 from homogenization.claims.statistic import AT_LAYERS, SINCE
-from homogenization.vocabulary.changes import MORE_CHANGE
-from homogenization.vocabulary.prose import grouped, listed, write
-from homogenization.vocabulary.variants import ORIGINAL
-from homogenization.vocabulary.verdicts import NOT_TESTED
+from homogenization.names.changes import MORE_CHANGE
+from homogenization.names.prose import grouped, listed, write
+from homogenization.names.variants import ORIGINAL
+from homogenization.names.verdicts import NOT_TESTED
 
 #: What the claims say of each model together, in words made from their numbers: the first lines of the report. Net
 #: changes and slopes over depth, contrasts with the original and with each control, and changed attention count, of

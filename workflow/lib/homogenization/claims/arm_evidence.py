@@ -7,9 +7,9 @@ import polars as pl
 
 from homogenization.claims.evidence import Evidence
 from homogenization.claims.measurement import Claim, Measurement, Size, UnavailableError
+from homogenization.names.verdicts import SEEDS
 from homogenization.tables.arms import AT_LOSS, paired_at_loss, paired_values
 from homogenization.tables.regions import at_layers
-from homogenization.vocabulary.verdicts import SEEDS
 
 _CELL = ("layer", "depth")
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from homogenization.claims.evidence import Evidence
 from homogenization.claims.measurement import NO_SIZE, Claim, Measurement, UnavailableError, is_pooled
-from homogenization.inference.resampling import weighted_means
+from homogenization.statistics.resampling import weighted_means
 
 COMPONENT_GROUPS = {  # name in claims -> components of tables/components.parquet, whose changes are summed
     "residual": ("attention_addition", "feed_forward_addition", "addition"),

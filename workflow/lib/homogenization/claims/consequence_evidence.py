@@ -8,12 +8,12 @@ import polars as pl
 from homogenization.claims.evidence import Evidence
 from homogenization.claims.intervention_evidence import find_condition, of_effects
 from homogenization.claims.measurement import Claim, Measurement, Size, UnavailableError
-from homogenization.inference.doses import COSINE
+from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
+from homogenization.names.numbers import NO_HEAD
+from homogenization.names.variants import ORIGINAL
+from homogenization.statistics.doses import COSINE
 from homogenization.statistics.interventions import effects_table
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
-from homogenization.vocabulary.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
-from homogenization.vocabulary.numbers import NO_HEAD
-from homogenization.vocabulary.variants import ORIGINAL
 
 LAYERS_OF = "layers "  # before the layers that are subtracted
 _VIEWS = {KL: PREDICTIONS, CROSS_ENTROPY: PREDICTIONS, PROBE: POOLED, SHIFT: POOLED}

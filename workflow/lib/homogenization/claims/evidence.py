@@ -17,17 +17,17 @@ from homogenization.claims.measurement import (
     UnavailableError,
     is_pooled,
 )
-from homogenization.inference.estimates import ENDS, estimates
-from homogenization.inference.layers import POOLED_VIEW, LayerValues, depth_ranges, layer_values, pools_as_reviews
-from homogenization.inference.resampling import Resampling, bootstrap_weights, mean_interval, resampled
-from homogenization.inference.robust import INFLUENTIAL
+from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
+from homogenization.names.verdicts import CHECKS, KEPT, POOLS, REVIEWS
 from homogenization.run.parquet import read_table
+from homogenization.statistics.estimates import ENDS, estimates
+from homogenization.statistics.layers import POOLED_VIEW, LayerValues, depth_ranges, layer_values, pools_as_reviews
+from homogenization.statistics.resampling import Resampling, bootstrap_weights, mean_interval, resampled
+from homogenization.statistics.robust import INFLUENTIAL
 from homogenization.tables.comparisons import same_texts, too_few_changed, too_few_of_all
 from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 from homogenization.tables.regions import at_layers
-from homogenization.vocabulary.points import RESIDUAL_STREAM
-from homogenization.vocabulary.variants import ORIGINAL
-from homogenization.vocabulary.verdicts import CHECKS, KEPT, POOLS, REVIEWS
 
 _INFLUENTIAL_LEAST = 2  # reviews that have to stay
 

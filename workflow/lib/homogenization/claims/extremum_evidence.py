@@ -9,9 +9,9 @@ import polars as pl
 from homogenization.claims.evidence import Evidence
 from homogenization.claims.measurement import Claim, Interval, Measurement, UnavailableError
 from homogenization.claims.statistic import without_first
-from homogenization.inference.layers import layer_values
-from homogenization.inference.resampling import weighted_means
-from homogenization.vocabulary.numbers import share_in_words, significant
+from homogenization.names.numbers import share_in_words, significant
+from homogenization.statistics.layers import layer_values
+from homogenization.statistics.resampling import weighted_means
 
 _SIGNS = {"peak": 1, "trough": -1}
 

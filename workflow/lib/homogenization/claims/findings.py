@@ -9,9 +9,9 @@ from homogenization.claims.statistic import AT_LAYERS, SINCE, views_of
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
-from homogenization.vocabulary.numbers import share_of_range, signed, significant
-from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL
-from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, REVIEWS, SUPPORTED, UNDECIDED
+from homogenization.names.numbers import share_of_range, signed, significant
+from homogenization.names.variants import CONTROL_ROLES, ORIGINAL
+from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, REVIEWS, SUPPORTED, UNDECIDED
 
 MORE, LESS = "more alike", "less alike"
 #: Verdict of a claim whose look a finding has, by what the finding says.
@@ -52,7 +52,7 @@ class Finding:
     since: str | None = None
     measured: str = ""
     estimate: float = nan
-    share_of_depth: float = nan
+    relative_effect: float = nan
     depth_range: float = nan
     n_reviews: int = 0
     unit: str = REVIEWS
@@ -113,7 +113,7 @@ class Finding:
     @property
     def share(self) -> float:
         """How large it is, as a share of what depth does; NaN where it has none."""
-        return abs(self.share_of_depth)
+        return abs(self.relative_effect)
 
     @property
     def rank(self) -> int:
@@ -123,7 +123,7 @@ class Finding:
     @property
     def rises(self) -> str:
         """What a share of depth above 0 means: `more alike`, `more attention` or `a larger number`; "" without one."""
-        if self.said == NOT_TESTED or self.statistic in OVER_DEPTH or not isfinite(self.share_of_depth):
+        if self.said == NOT_TESTED or self.statistic in OVER_DEPTH or not isfinite(self.relative_effect):
             return ""
         return MORE if self._direction else "more attention" if self.metric in ATTENTION_METRICS else "a larger number"
 
@@ -132,7 +132,7 @@ class Finding:
         """The one number: a share of what depth does, above 0 where it is what `rises` says, or the estimate."""
         if self.said == NOT_TESTED:
             return nan
-        return (self._direction or 1) * self.share_of_depth if self.rises else self.estimate
+        return (self._direction or 1) * self.relative_effect if self.rises else self.estimate
 
     @property
     def number(self) -> str:

@@ -7,7 +7,7 @@ import polars as pl
 
 from homogenization.claims.evidence import Evidence
 from homogenization.claims.measurement import Claim, Measurement, UnavailableError
-from homogenization.inference.doses import STRENGTH, WHOLE, Condition, control_of
+from homogenization.statistics.doses import STRENGTH, WHOLE, Condition, control_of
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 
 _NEAR = 1e-9  # strengths that are written alike are equal

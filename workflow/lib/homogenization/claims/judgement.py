@@ -13,15 +13,11 @@ from homogenization.claims.measurement import Claim, Interval, Measurement, Unav
 from homogenization.claims.statistics import STATISTICS
 from homogenization.claims.statistics.intervention import dose_in_words
 from homogenization.claims.verdicts import criterion_in_words, verdicts_table
-from homogenization.inference.estimates import margin_of, verdict
-from homogenization.inference.resampling import FEWEST_NEGLIGIBLE, Resampling, reviews_for_power
-from homogenization.inference.robust import INFLUENTIAL
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
-from homogenization.tables.comparisons import too_few_accepted, unchanged_variants
-from homogenization.vocabulary.columns import columns, with_ends
-from homogenization.vocabulary.numbers import significant
-from homogenization.vocabulary.variants import ORIGINAL
-from homogenization.vocabulary.verdicts import (
+from homogenization.names.columns import columns, with_ends
+from homogenization.names.numbers import significant
+from homogenization.names.variants import ORIGINAL
+from homogenization.names.verdicts import (
     CONTRADICTED,
     HIGHER,
     KEPT,
@@ -34,6 +30,10 @@ from homogenization.vocabulary.verdicts import (
     SUPPORTED,
     UNDECIDED,
 )
+from homogenization.statistics.estimates import margin_of, verdict
+from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling, reviews_for_power
+from homogenization.statistics.robust import INFLUENTIAL
+from homogenization.tables.comparisons import too_few_accepted, unchanged_variants
 
 _INTERVALS = {  # columns of an estimate and its interval
     "interval": ("estimate", "ci_low", "ci_high"),
@@ -90,7 +90,7 @@ CLAIMS_SCHEMA = {
     "depth_range": pl.Float64,
     #: how far reviews lie apart, likewise: the median over the layers of the originals' standard deviation
     "review_sd": pl.Float64,
-    **columns("share_of_depth"),
+    **columns("relative_effect"),
     **with_ends("robust"),  #: Hodges-Lehmann estimate of a mean; rank correlation; NaN for other statistics
     #: the mean without the smallest and the largest 5 %, another statistic without the most influential 5 % of the
     #: reviews; NaN for places and pools
@@ -107,13 +107,13 @@ CLAIMS_SCHEMA = {
     "verdict_same_first": pl.String,  #: what its interval gives by itself; null where there is none
     "first_decides": pl.Boolean,  #: whether the interval over all reviews gives another verdict than that
     #: mean distance to the bound / its standard deviation over reviews (d_z); NaN if the statistic is no mean over
-    #: reviews, or has a range as criterion, as `n_80`
+    #: reviews, or has a range as criterion, as `sample_size_80`
     "effect_size": pl.Float64,
     #: two-sided test of no difference, as in the table that the claim selects from; NaN where the interval decides
     "p_value": pl.Float64,
     "p_max_t": pl.Float64,  #: the same corrected within its family ([which](statistics.md#many-tests)): it decides
     "p_decides": pl.Boolean,  #: whether the interval alone would give another verdict
-    "n_80": pl.Float64,  #: reviews with which an effect of this size is found four times out of five; `inf` above 10⁶
+    "sample_size_80": pl.Float64,  #: reviews that find an effect of this size four times out of five; `inf` above 10⁶
     "published": pl.String,  #: the published number, as text
     "reason": pl.String,  #: why the claim is not tested, or has no interval; otherwise null
 }
@@ -191,7 +191,7 @@ def _row(claim: Claim, model: str | None, evidence: Evidence) -> dict[str, Any]:
         row |= dict(zip(_INTERVALS[name], (interval.estimate, interval.low, interval.high), strict=True))
     row |= {"n_reviews": measurement.n, "unit": measurement.unit, **measurement.size._asdict()}
     row["share_changed"] = measurement.share_changed
-    row["share_of_depth"] = measurement.interval.estimate / measurement.size.depth_range
+    row["relative_effect"] = measurement.interval.estimate / measurement.size.depth_range
     row["without_first"] = measurement.without_first
     if measurement.beyond is not None:
         row |= {"beyond_low": measurement.beyond.low, "beyond_high": measurement.beyond.high}
@@ -216,7 +216,7 @@ def _test(claim: Claim, measurement: Measurement, settings: Settings) -> dict[st
     effect = (measurement.interval.estimate - claim.get("above", claim.get("below"))) / measurement.spread
     power = {
         "effect_size": effect,
-        "n_80": float(reviews_for_power(np.array([effect]), alpha=1 - settings.resampling.confidence)[0]),
+        "sample_size_80": float(reviews_for_power(np.array([effect]), alpha=1 - settings.resampling.confidence)[0]),
     }
     return power | ({"p_value": measurement.p_value, "p_max_t": measurement.p_max_t} if _of_nothing(claim) else {})
 

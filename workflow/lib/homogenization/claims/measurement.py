@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from homogenization.vocabulary.verdicts import REVIEWS
+from homogenization.names.verdicts import REVIEWS
 
 Claim = Mapping[str, Any]  # as `config.claims.Claim.as_params()` gives it
 

@@ -12,9 +12,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 from homogenization.claims.measurement import Claim, Measurement
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
+from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import nearest
 from homogenization.run.sections import Name, Section, one_of
-from homogenization.vocabulary.variants import CONTROL_ROLES
 
 if TYPE_CHECKING:
     from homogenization.claims.evidence import Evidence

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.vocabulary.numbers import probability, share_in_words, significant
-from homogenization.vocabulary.prose import interval
-from homogenization.vocabulary.verdicts import NOT_TESTED, POOLS, REVIEWS, SEEDS, STUDY
+from homogenization.names.numbers import probability, share_in_words, significant
+from homogenization.names.prose import interval
+from homogenization.names.verdicts import NOT_TESTED, POOLS, REVIEWS, SEEDS, STUDY
 
 _UNITS = {POOLS: "pools of texts", SEEDS: "seeds"}
 
@@ -41,8 +41,8 @@ def in_words(row: Mapping[str, Any]) -> str:
     if row["verdict"] == NOT_TESTED:
         return f"{NOT_TESTED}: {row['reason']}"
     parts = [interval(row)]
-    if np.isfinite(row["share_of_depth"]):
-        share, whole = share_in_words(row["share_of_depth"]), significant(row["depth_range"], 2)
+    if np.isfinite(row["relative_effect"]):
+        share, whole = share_in_words(row["relative_effect"]), significant(row["depth_range"], 2)
         parts.append(f"{share} of depth (range {whole})")
     parts.append(f"n {row['n_reviews']}" if row["unit"] == REVIEWS else f"{row['n_reviews']} {_UNITS[row['unit']]}")
     if row["share_changed"] < 1:

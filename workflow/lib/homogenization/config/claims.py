@@ -12,10 +12,10 @@ from pydantic import Field, ValidationError, create_model, field_validator, mode
 
 from homogenization.claims.measurement import RAW, THESIS
 from homogenization.claims.statistics import STATISTICS
+from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import Name, Section, describe_problems
 from homogenization.run.yaml_files import read_yaml
-from homogenization.vocabulary.variants import CONTROL_ROLES
 
 CONTROLS = {f"{role} control": role for role in CONTROL_ROLES}  # what `minus` may say in place of a variant
 

@@ -2,8 +2,8 @@
 
 from pydantic import Field, field_validator
 
+from homogenization.names.consequences import PERTURBATIONS
 from homogenization.run.sections import Section, one_of
-from homogenization.vocabulary.consequences import PERTURBATIONS
 
 
 class Probes(Section):

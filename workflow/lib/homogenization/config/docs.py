@@ -47,7 +47,7 @@ def with_key_table(readme: str) -> str:
 
 def _rows(forms: list[type[Any]], prefix: str) -> Iterator[Row]:
     """The rows of a section; the meaning of a key that only some forms have begins with the names of these forms."""
-    tag = getattr(forms[0], "told_by", "")
+    tag = getattr(forms[0], "discriminator", "")
     if tag:
         fields = [form.model_fields[tag] for form in forms]
         default = next((default for default in map(_default, fields) if default != "required"), "required")

@@ -43,9 +43,9 @@ from homogenization.config.writers import AnyWriter
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.declared import Declared
+from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.run.errors import nearest
 from homogenization.run.sections import ExpandedPath, Name, Section, lies_here, one_of, one_path, pairs_of
-from homogenization.vocabulary.variants import RANDOM_PAIRS
 
 RESERVED_VARIANTS = (RANDOM_PAIRS,)
 

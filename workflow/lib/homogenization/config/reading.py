@@ -7,8 +7,8 @@ from typing import Any
 from homogenization.config.consequences import Consequences, Probes
 from homogenization.config.interventions import Interventions
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
-from homogenization.vocabulary.consequences import METRICS
-from homogenization.vocabulary.variants import ORIGINAL
+from homogenization.names.consequences import METRICS
+from homogenization.names.variants import ORIGINAL
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import CORRELATED_METRICS, TOKEN_COUNT, describe_metric
 from homogenization.models.source import Source
 from homogenization.models.weights import PathWeights, RandomWeights
+from homogenization.names.variants import CONTROL_ROLES, ORIGINAL, SIDES
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import describe_problems, without_nulls
-from homogenization.vocabulary.variants import CONTROL_ROLES, ORIGINAL, SIDES
 
 # they steer a terminal that shows them; neither tab nor line feed
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

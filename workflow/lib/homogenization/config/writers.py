@@ -21,7 +21,7 @@ class Writer(Option):
     function `make_writer(entry, seed)` that returns a `homogenization.writers.requests.Writer`.
     """
 
-    told_by: ClassVar[str] = "backend"
+    discriminator: ClassVar[str] = "backend"
     module: ClassVar[str]
 
     temperature: float = Field(0.7, ge=0)

@@ -9,7 +9,7 @@ import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.corpus.sentences import word_spans
-from homogenization.vocabulary.consequences import DELETED_WORD, TYPO
+from homogenization.names.consequences import DELETED_WORD, TYPO
 
 # a text -> the places where it can be done, and the function of a place that gives the changed text
 Changed = Callable[[int], str]

@@ -11,10 +11,10 @@ from sklearn.linear_model import LogisticRegression
 
 from homogenization.consequences.schemas import POOLED_READINGS_SCHEMA
 from homogenization.corpus.hashing import seeded_hash
+from homogenization.names.consequences import DRAWN
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table
-from homogenization.vocabulary.consequences import DRAWN
-from homogenization.vocabulary.variants import ORIGINAL
 
 logger = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@
 import polars as pl
 
 from homogenization.interventions.schemas import DOSES_SCHEMA, LAYER_COLUMNS
-from homogenization.vocabulary.columns import columns, condition_columns, with_ends
-from homogenization.vocabulary.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
+from homogenization.names.columns import columns, condition_columns, with_ends
+from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
 
 #: A row for each condition, review and layer.
 POOLED_STATES_SCHEMA = {

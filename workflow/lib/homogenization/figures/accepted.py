@@ -7,7 +7,7 @@ from matplotlib.lines import Line2D
 
 from homogenization.figures.shown import Named
 from homogenization.figures.words import counted
-from homogenization.vocabulary.variants import ORIGINAL
+from homogenization.names.variants import ORIGINAL
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from homogenization.figures.shown import Shown, Tables, named_in, require_rows, 
 from homogenization.figures.style import DARK, DEPTHS, ZERO, LineStyle, variant_styles
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import counted
+from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
 from homogenization.tables.arms import AT_LOSS, AT_STEP
-from homogenization.vocabulary.points import RESIDUAL_STREAM
-from homogenization.vocabulary.variants import ORIGINAL
 
 
 def draw(tables: Tables, shown: Shown) -> Figure:

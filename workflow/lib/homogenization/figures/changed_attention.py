@@ -13,7 +13,7 @@ from homogenization.figures.style import LineStyle
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import true_minus
 from homogenization.interventions.conditions import BLOCK_NAMES
-from homogenization.vocabulary.variants import ORIGINAL
+from homogenization.names.variants import ORIGINAL
 
 LAYERS = {"all": "mean over layers", "output": "at the output"}
 _VIEWS = {"cosine_anisotropy": ("all_tokens", "without_first"), "cosine_to_first_token": ("all_tokens",)}

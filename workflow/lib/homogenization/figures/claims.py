@@ -16,11 +16,11 @@ from homogenization.figures.grammar import finish
 from homogenization.figures.shown import Named, Shown, Tables, require_rows
 from homogenization.figures.style import DARK, FINE, GREY, HAIR, NOTE, RULE, VERDICTS
 from homogenization.figures.words import counted, short_number
+from homogenization.names.changes import MORE_CHANGE
+from homogenization.names.numbers import probability, share_in_words, signed
+from homogenization.names.prose import where_few
+from homogenization.names.verdicts import NOT_TESTED, POOLS, REVIEWS, SEEDS, STUDY
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
-from homogenization.vocabulary.changes import MORE_CHANGE
-from homogenization.vocabulary.numbers import probability, share_in_words, signed
-from homogenization.vocabulary.prose import where_few
-from homogenization.vocabulary.verdicts import NOT_TESTED, POOLS, REVIEWS, SEEDS, STUDY
 
 _CLAIMS = {  # columns of tables/claims.csv that the board shows
     **dict.fromkeys(("claim", "statement", "source", "convention", "model", "statistic"), pl.String),
@@ -28,7 +28,7 @@ _CLAIMS = {  # columns of tables/claims.csv that the board shows
     **dict.fromkeys(("depends_on_length", "fragile", "p_decides", "first_decides"), pl.Boolean),
     **dict.fromkeys(("n_same_first", "n_reviews"), pl.Int64),
     "verdict_same_first": pl.String,
-    **dict.fromkeys(("estimate", "ci_low", "ci_high", "depth_range", "share_of_depth"), pl.Float64),
+    **dict.fromkeys(("estimate", "ci_low", "ci_high", "depth_range", "relative_effect"), pl.Float64),
     **dict.fromkeys(("share_changed", "without_first", "p_max_t"), pl.Float64),
 }
 _COMPARISONS = ("variant", "minus", "imbalance")
@@ -205,7 +205,7 @@ def _cell(row: dict[str, Any]) -> _Cell:
     interval = ""
     if _is_number(row["ci_low"]) and _is_number(row["ci_high"]):
         interval = f"[{short_number(row['ci_low'])}, {short_number(row['ci_high'])}]"
-    size = row["share_of_depth"]
+    size = row["relative_effect"]
     if _is_number(size):
         number, first = signed(share_in_words(size)), f"{estimate} {interval}"
     else:

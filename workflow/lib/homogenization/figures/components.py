@@ -15,8 +15,8 @@ from homogenization.figures.style import ALIKE, DARK, FINE, GREY, QUARTERS, STRO
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import counted, short_number
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
+from homogenization.names.variants import ORIGINAL
 from homogenization.tables.over_reviews import summarise
-from homogenization.vocabulary.variants import ORIGINAL
 
 _COMPONENTS = {  # in the order of a block
     "norm_1": "first norm",

@@ -30,8 +30,8 @@ from homogenization.figures.grammar import (
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import DARK, LIGHT, MARGIN, OPEN, WHITE, LineStyle, variant_styles
 from homogenization.figures.words import counted, true_minus
-from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
-from homogenization.vocabulary.variants import ORIGINAL
+from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
 
 _DIFFERENCES = ["mean", "ci_low", "ci_high", "mean_common"]
 _COMMON_LOOK = {"lw": LIGHT, "ls": (0, (2.5, 1.5)), "marker": ""}

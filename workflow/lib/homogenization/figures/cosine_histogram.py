@@ -11,8 +11,8 @@ from homogenization.figures.accepted import accepted
 from homogenization.figures.grammar import Panels, draw_lines, handles_of, mark_empty
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import BAND, DARK, FINE, GREY, HAIR, STRONG, LineStyle, variant_styles
-from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
-from homogenization.vocabulary.variants import ORIGINAL
+from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
 
 _MAX_RIDGES = 9
 _RIDGE_HEIGHT = 0.88  # share of the distance between two ridges

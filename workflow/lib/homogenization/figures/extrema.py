@@ -38,8 +38,8 @@ from homogenization.figures.style import (
 )
 from homogenization.figures.view_labels import view_label
 from homogenization.figures.words import counted
-from homogenization.vocabulary.points import RESIDUAL_STREAM
-from homogenization.vocabulary.variants import ORIGINAL
+from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
 
 _CELLS = (("max_explainable_variance", "raw"), ("cosine_anisotropy", "all_tokens"))
 _BARE = {"raw": "raw_without_first", "all_tokens": "without_first"}

@@ -7,8 +7,8 @@ from homogenization.figures.grammar import DEPTH_LABEL, DEPTH_NOTE, Panels, span
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import REFERENCE, THIN, variant_styles
 from homogenization.figures.words import counted
-from homogenization.vocabulary.points import RESIDUAL_STREAM
-from homogenization.vocabulary.variants import ORIGINAL
+from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
 
 _OTHER_NORM = "other_token_norm"
 _ATTENTION, _ATTENTION_EXCESS = "first_token_attention_share", "first_token_attention_excess"

@@ -13,7 +13,7 @@ from homogenization.figures.grammar import DEPTH_LABEL, Panels, colour_bar, hand
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import DARK, DEPTHS, GRID, STRONG
 from homogenization.figures.words import counted, percent, true_minus
-from homogenization.vocabulary.points import RESIDUAL_STREAM
+from homogenization.names.points import RESIDUAL_STREAM
 
 SHARE, VARIANCE = "first_token_energy_share", "max_explainable_variance"
 VIEWS = {  # view of the maximum explainable variance -> label of its row

@@ -19,8 +19,8 @@ from homogenization.figures.grammar import (
 from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
 from homogenization.figures.style import OPEN, THIN, variant_styles
 from homogenization.figures.view_labels import view_label
-from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
-from homogenization.vocabulary.variants import ORIGINAL
+from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
 
 
 def draw(tables: Tables, shown: Shown) -> Figure:

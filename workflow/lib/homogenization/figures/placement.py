@@ -9,7 +9,7 @@ from homogenization.figures.grammar import Panels, mark_empty
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, EMPTY, variant_styles
 from homogenization.figures.words import counted
-from homogenization.vocabulary.variants import ORIGINAL
+from homogenization.names.variants import ORIGINAL
 
 _N_INNER = 8
 _PLACES = np.array([-0.5, *range(1, _N_INNER + 1), _N_INNER + 1.5])  # the two ends stand apart

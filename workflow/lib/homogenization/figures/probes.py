@@ -8,7 +8,7 @@ from homogenization.figures.read_texts import read_texts
 from homogenization.figures.shown import Shown, Tables
 from homogenization.figures.style import GREY, LineStyle
 from homogenization.figures.words import counted
-from homogenization.vocabulary.variants import ORIGINAL
+from homogenization.names.variants import ORIGINAL
 
 _QUANTITIES = {"log_loss": "log-loss of the label (nats)", "accuracy": "share of right guesses"}
 _NULL = LineStyle(GREY, (0, (1, 1.5)))

@@ -6,8 +6,8 @@ import polars as pl
 
 from homogenization.figures.shown import Named, Shown, named_in, names_of, require_rows, rows_of
 from homogenization.figures.style import LineStyle, variant_styles
+from homogenization.names.consequences import LABELS
 from homogenization.tables.intervened import UNTOUCHED
-from homogenization.vocabulary.consequences import LABELS
 
 
 class ReadTexts(NamedTuple):

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from homogenization.figures.grammar import ONE, Panels, handle
 from homogenization.figures.shown import Shown, Tables, names_of, require_rows
 from homogenization.figures.style import DARK, GREY, LIGHT, STRONG, variant_styles
-from homogenization.vocabulary.variants import RANDOM_PAIRS
+from homogenization.names.variants import RANDOM_PAIRS
 
 _N_BINS = 40
 

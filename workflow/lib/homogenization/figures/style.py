@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from homogenization.vocabulary.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
+from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 
 # seaborn's palette "colorblind"
 BLUE, ORANGE, GREEN, VERMILION, PURPLE = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from homogenization.vocabulary.numbers import signed as with_sign
+from homogenization.names.numbers import signed as with_sign
 
 
 def short_number(value: float, signed: bool = False) -> str:

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from homogenization.interventions.readings import massive_tokens
-from homogenization.measures.blocks import Layout, points_taken
+from homogenization.measures.blocks import Layout, points_captured
 from homogenization.models.widening import numbers_of, outside_of, widen, widen_while_running, widened
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.attention import AttentionMap, PackedPass, attending_to
@@ -129,7 +129,7 @@ class Recorded:
         positional, named = self.arguments[index]
         packed_pass = PackedPass(model.architecture, model.block_of, [0, len(entering)], None, through)
         alone = replace(model, blocks=model.blocks[index : index + 1])
-        points = nullcontext() if layout is None else points_taken(alone, layout, take)
+        points = nullcontext() if layout is None else points_captured(alone, layout, take)
         with widened(numbers_of(block), torch.float64):
             with InFloat64(), attending_to(packed_pass), points:
                 output = _stream(block(entering[None], *positional, **named))[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from homogenization.vocabulary.columns import columns, condition_columns
+from homogenization.names.columns import columns, condition_columns
 
 REVIEW_COLUMNS = {**columns("model", "variant", "review_id")}
 LAYER_COLUMNS = {**REVIEW_COLUMNS, **condition_columns("condition", "layer"), **columns("depth")}

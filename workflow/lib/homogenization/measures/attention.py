@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 
 from homogenization.measures.reviews import Each, TokenMeasure, measured_table
+from homogenization.names.columns import columns
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.stream import TokenStates
-from homogenization.vocabulary.columns import columns
 
 # Relative: rows of a softmax that was rounded to bfloat16 sum to 1 within 2^-9.
 _SUM_TOLERANCE = 0.01

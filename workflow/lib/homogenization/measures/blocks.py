@@ -242,7 +242,7 @@ def _refusal(model: PackedModel, reason: str) -> HomogenizationError:
 
 
 @contextmanager
-def points_taken(model: PackedModel, layout: Layout, take: TakePoint) -> Iterator[None]:
+def points_captured(model: PackedModel, layout: Layout, take: TakePoint) -> Iterator[None]:
     """Hand every point of every block to `take`: the layer (block 1 is 1), the point, the states (tokens, width).
 
     `take` must copy what it keeps. Points come in the order in which the network computes them, which can differ from
@@ -319,5 +319,5 @@ def check_sums(model: PackedModel, layout: Layout, token_ids: Sequence[int]) -> 
         block.clear()
 
     checked = list(token_ids[:_CHECKED_TOKENS])
-    with points_taken(model, layout, take):
+    with points_captured(model, layout, take):
         run_packed(model, checked, [len(checked)], False, lambda _layer, _states: None)

@@ -10,16 +10,16 @@ import polars as pl
 import torch
 
 from homogenization.measures.alignment import NUMBERS, TOKEN_VIEWS, token_alignment
-from homogenization.measures.blocks import check_sums, find_layout, points_taken
+from homogenization.measures.blocks import check_sums, find_layout, points_captured
 from homogenization.measures.device_tokens import tokens_of
 from homogenization.measures.reviews import Inline, OfReview, ReviewMeasure, Reviews, with_origin
 from homogenization.measures.views import TokenGram
 from homogenization.measures.workers import Workers
+from homogenization.names.columns import columns
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import run_packed
 from homogenization.states.reading import Reading
 from homogenization.states.stream import Block
-from homogenization.vocabulary.columns import columns
 
 #: A row for each block, point, view and review of the shard, in this order. The metadata contain `layout` (the kind of
 #: block), `components` (the points before and after each) and `states` (model, weights and shard, as in the stores).
@@ -118,7 +118,7 @@ def component_states(reading: Reading, workers: Workers | Inline | None = None) 
             _refuse_overflow(reading, Block(point, layer, start, states))
             reviews.add(Block(point, layer, start, states))
 
-        with points_taken(packed, layout, take):
+        with points_captured(packed, layout, take):
             run_packed(packed, token_ids, lengths, False, lambda _layer, _states: None)
 
     reading.packs(run_pack)

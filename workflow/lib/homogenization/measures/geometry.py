@@ -14,8 +14,8 @@ import polars as pl
 
 from homogenization.measures.reviews import OfReview, ReviewMeasure, measured_table
 from homogenization.measures.views import TokenGram
+from homogenization.names.columns import columns
 from homogenization.states.stream import TokenStates
-from homogenization.vocabulary.columns import columns
 
 
 class IdentifiedStates(TokenStates, Protocol):

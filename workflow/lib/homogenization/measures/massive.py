@@ -9,7 +9,7 @@ after a block count.
 
 import numpy as np
 
-from homogenization.vocabulary.points import REGIONS
+from homogenization.names.points import REGIONS
 
 TIMES_THE_MEDIAN = 10.0
 _LEAST_OF_MIDDLE = 0.5

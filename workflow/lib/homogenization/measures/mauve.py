@@ -19,10 +19,10 @@ from sklearn.cluster import KMeans
 from homogenization.measures.reviews import Each, TokenMeasure, measured_table
 from homogenization.metrics.cosines import unit_rows
 from homogenization.metrics.gram import eigenvectors
+from homogenization.names.columns import columns
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.stream import OVERFLOW, TokenStates
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.variants import ORIGINAL
 
 EXPLAINED_VARIANCE = 0.9
 _STARTS = 5

@@ -19,10 +19,10 @@ from homogenization.measures.reviews import Each, TokenMeasure, measured_table
 from homogenization.measures.views import look_of
 from homogenization.metrics.cosines import mean_of_pairs, unit_rows
 from homogenization.metrics.gram import roots_of
+from homogenization.names.columns import columns
+from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.stream import OVERFLOW, Block, TokenStates
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 
 _BLOCK_TOKENS = 4096
 COSINE_BINS = 40

@@ -22,8 +22,8 @@ from homogenization.measures.position_cells import (
     query_bins,
     seen_keys,
 )
+from homogenization.names.columns import columns
 from homogenization.run.errors import HomogenizationError
-from homogenization.vocabulary.columns import columns
 
 HEAD_SUMS = ("attention", "permuted", "selective", "log", "squared_log")
 POSITION_SUMS = ("pairs", *DICTIONARY)

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from homogenization.measures.views import TokenGram
+from homogenization.names.points import FINAL_NORM
 from homogenization.states.stream import Block, Consumer, TokenStates, stream
-from homogenization.vocabulary.points import FINAL_NORM
 
 # what a measure finds in the tokens of one review; it can be pickled, and so can what it finds
 OfReview = Callable[[TokenGram], Any]

@@ -19,8 +19,8 @@ from homogenization.measures.attention import AttendingStates, uniform_attention
 from homogenization.measures.massive import are_massive, norm_excess
 from homogenization.measures.reviews import OfReview, ReviewMeasure
 from homogenization.measures.views import TokenGram
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.points import RESIDUAL_STREAM
+from homogenization.names.columns import columns
+from homogenization.names.points import RESIDUAL_STREAM
 
 THRESHOLD = 10.0
 ATTENTION, MASSIVE, LONG = "attention", "massive", "long"

@@ -18,8 +18,8 @@ from homogenization.measures.eigenvalues import Tridiagonal, reduced, symmetric_
 from homogenization.measures.reviews import OfReview, ReviewMeasure, measured_table
 from homogenization.measures.views import Look, TokenGram, look_of
 from homogenization.metrics.gram import roots_of
+from homogenization.names.columns import columns
 from homogenization.states.stream import TokenStates
-from homogenization.vocabulary.columns import columns
 
 #: A row for each review, point, layer and view.
 SPECTRA_SCHEMA = {

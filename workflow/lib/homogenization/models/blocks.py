@@ -52,7 +52,7 @@ def blocks_of(network: PreTrainedModel) -> ModuleList:
 
 
 @contextmanager
-def batch_stream_taken(blocks: ModuleList, take: TakeStates) -> Iterator[None]:
+def batch_stream_captured(blocks: ModuleList, take: TakeStates) -> Iterator[None]:
     """Hand the residual stream before the first block and after each block to `take`: (reviews, tokens, width)."""
 
     def before_first(_: Module, positional: tuple, named: dict) -> None:

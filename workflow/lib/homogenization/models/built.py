@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from homogenization.vocabulary.files import ORIGIN_FILE
+from homogenization.names.files import ORIGIN_FILE
 
 BUILT_FILES = {  # files of a model that the workflow builds; the last lists the SHA-256 of the others
     "config": "config.json",

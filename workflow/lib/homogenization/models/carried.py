@@ -7,10 +7,10 @@ from typing import Any
 
 from homogenization.models.digests import DIGESTS_FILE, list_digests, verified_digests
 from homogenization.models.weights import resolve_weights
+from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.files import written_together
 from homogenization.run.job import job_record
 from homogenization.run.made_by import marked
-from homogenization.vocabulary.files import ORIGIN_FILE
 
 
 def carry_weights(weights: Mapping[str, Any], files: Sequence[str], folder: str | Path) -> None:

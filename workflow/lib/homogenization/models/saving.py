@@ -6,10 +6,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.digests import list_digests
+from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.files import written_together
 from homogenization.run.job import job_record
 from homogenization.run.made_by import marked
-from homogenization.vocabulary.files import ORIGIN_FILE
 
 MODEL_FILES = tuple(BUILT_FILES.values())
 

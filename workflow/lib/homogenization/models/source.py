@@ -39,7 +39,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 class Source(Option):
     """Where weights and tokenizer come from."""
 
-    told_by: ClassVar[str] = ""
+    discriminator: ClassVar[str] = ""
     remedy: ClassVar[str] = "Fetch it again, whole."  # for a file that differs from its digest
 
     @classmethod
@@ -199,10 +199,10 @@ number that is finite passes."""
         raise NotImplementedError
 
 
-def folder_name(stem: str, told_by: str) -> str:
+def folder_name(stem: str, discriminator: str) -> str:
     """The name of a folder of files, by a name that says what they are and a text that tells them from others."""
     stem = re.sub(r"[^A-Za-z0-9._-]", "-", stem).lstrip("-.")
-    return f"{stem[:_LONGEST_STEM]}-{hashlib.blake2b(told_by.encode(), digest_size=4).hexdigest()}"
+    return f"{stem[:_LONGEST_STEM]}-{hashlib.blake2b(discriminator.encode(), digest_size=4).hexdigest()}"
 
 
 def built_in(folder: str) -> list[str]:

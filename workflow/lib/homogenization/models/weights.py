@@ -26,9 +26,9 @@ from homogenization.models.source import (
     built_in,
     folder_name,
 )
+from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import ExpandedPath, lies_here, one_path
-from homogenization.vocabulary.files import ORIGIN_FILE
 
 # safetensors only: a pickled checkpoint can run code when it is read
 HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jinja"]

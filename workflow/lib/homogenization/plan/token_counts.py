@@ -10,10 +10,10 @@ import polars as pl
 
 from homogenization.models.loading import checked_max_tokens, load_config
 from homogenization.models.tokenizer import load_tokenizer
+from homogenization.names.columns import columns
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_table
 from homogenization.states.long_texts import windows
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.variants import ORIGINAL
 
 #: A row for each planned extraction. `plan/{model}.json` describes the network.
 TOKEN_COUNTS_SCHEMA = {

@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 
 from homogenization.config.table_docs import Described, described, row, tables_made
+from homogenization.names.columns import columns
+from homogenization.names.variants import ORIGINAL
 from homogenization.reading.citation import citation
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.run.files import read_bytes
 from homogenization.run.parquet import read_table
 from homogenization.states.store import StateStore, open_store
 from homogenization.variants.schemas import PLACEMENT
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.variants import ORIGINAL
 
 #: A row for each review and variant, the original first; a review that was not rewritten in a variant has none there.
 TEXTS_SCHEMA = {
@@ -249,7 +249,7 @@ def _meanings(schema: Described) -> dict[str, tuple[str, str]]:
     """Type and meaning of every column."""
     found = {}
     for part in schema.columns:
-        meanings = _meanings(described(f"vocabulary.columns.{part.shared}")) if part.shared else {}
+        meanings = _meanings(described(f"names.columns.{part.shared}")) if part.shared else {}
         for column, dtype in part.schema.items():
             found[column] = meanings.get(column) or (str(dtype), _plain(part.meaning))
     return found

@@ -13,17 +13,17 @@ from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.claims.verdicts import where_the_first_stays
 from homogenization.figures.claims import CONVENTIONS
 from homogenization.figures.style import VERDICTS
+from homogenization.names.numbers import share_of_range
+from homogenization.names.prose import grouped, interval
+from homogenization.names.verdicts import NOT_TESTED
 from homogenization.report.page import packed, render
 from homogenization.run.parquet import read_or_empty
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
-from homogenization.vocabulary.numbers import share_of_range
-from homogenization.vocabulary.prose import grouped, interval
-from homogenization.vocabulary.verdicts import NOT_TESTED
 
 _OVER_DEPTH = "over depth"
 _COLUMNS = ("Claim", "Source", "Layers", "Model", "Verdict", "Checks", "Of depth", "Estimate and interval", "n")
 _FILTERED = (1, 2, 3, 4, 5)
-_NUMBERS = {6: "share_of_depth", 7: "estimate"}  # columns of text that sort by a number
+_NUMBERS = {6: "relative_effect", 7: "estimate"}  # columns of text that sort by a number
 Row = Mapping[str, Any]
 
 
@@ -150,7 +150,7 @@ def _controls(column: int) -> list[Any]:
 
 
 def _share(row: Row) -> str:
-    share, whole = row["share_of_depth"], row["depth_range"]
+    share, whole = row["relative_effect"], row["depth_range"]
     return share_of_range(share, whole).replace(" ", "\u00a0") if isfinite(share) else ""
 
 

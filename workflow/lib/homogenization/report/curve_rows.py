@@ -15,9 +15,9 @@ import polars as pl
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.measures.views import VIEWS, look_of
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
-from homogenization.vocabulary.points import FINAL_NORM
-from homogenization.vocabulary.prose import grouped
-from homogenization.vocabulary.verdicts import NEGLIGIBLE, UNDECIDED
+from homogenization.names.points import FINAL_NORM
+from homogenization.names.prose import grouped
+from homogenization.names.verdicts import NEGLIGIBLE, UNDECIDED
 
 _FRAGILE = ", fragile"
 VERDICTS = (UNDECIDED, *(f"{verdict}{mark}" for mark in ("", _FRAGILE) for verdict in (NEGLIGIBLE, "lower", "higher")))

@@ -18,13 +18,13 @@ from homogenization.figures.grammar import spans_decades
 from homogenization.figures.shown import Named, names_of
 from homogenization.figures.style import variant_styles
 from homogenization.figures.view_labels import view_label
+from homogenization.names.prose import grouped, listed
+from homogenization.names.variants import ORIGINAL
 from homogenization.report.curve_charts import charts, dash_pattern, marker_path
 from homogenization.report.curve_rows import KEYS, VERDICTS, Cell, as_json, headlines_first, rows_within, view_shown
 from homogenization.report.page import packed, render
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table
-from homogenization.vocabulary.prose import grouped, listed
-from homogenization.vocabulary.variants import ORIGINAL
 
 MOST_BYTES = 6_000_000  # of the page before it is packed, which halves it; that of the embedded experiment has a third
 _ROOM = 60_000  # for what stands on it beside scripts and numbers

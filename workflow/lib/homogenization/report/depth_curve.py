@@ -11,9 +11,9 @@ from homogenization.claims.statistic import views_of
 from homogenization.figures.grammar import draw_lines, set_depth_axis
 from homogenization.figures.style import GREY, house_style, variant_styles
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
 from homogenization.report.questions import headline_metric
-from homogenization.vocabulary.points import RESIDUAL_STREAM
-from homogenization.vocabulary.variants import ORIGINAL
 
 _INCHES = (4.3, 3.0)
 _LEGEND_INCHES = 0.2  # for each model

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
 from homogenization.tables.comparisons import same_texts
-from homogenization.vocabulary.points import RESIDUAL_STREAM
-from homogenization.vocabulary.variants import ORIGINAL
 
 NAMED, FIRST = "named", "first"  # why a review is there: the configuration names it, or it is first in the sample
 MEASURES = ("cosine_to_mean", "cosine_to_first", "norm", "attention")  # what colours the tokens

@@ -10,6 +10,9 @@ import polars as pl
 from homogenization.claims.findings import LOOKS, Finding
 from homogenization.claims.judgement import CLAIMS_SCHEMA
 from homogenization.figures.style import VERDICTS
+from homogenization.names.prose import grouped, listed, where_few
+from homogenization.names.variants import ORIGINAL
+from homogenization.names.verdicts import NOT_TESTED, REVIEWS
 from homogenization.report.depth_curve import depth_curve
 from homogenization.report.page import render
 from homogenization.report.questions import Question, questions_of
@@ -20,9 +23,6 @@ from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA
 from homogenization.tables.summary import SUMMARY_SCHEMA
-from homogenization.vocabulary.prose import grouped, listed, where_few
-from homogenization.vocabulary.variants import ORIGINAL
-from homogenization.vocabulary.verdicts import NOT_TESTED, REVIEWS
 
 _SIDE_BY_SIDE = 5  # most models beside each other
 _MOST_MODELS = 10  # with more, a column says what is so in how many

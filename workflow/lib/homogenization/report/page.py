@@ -6,7 +6,7 @@ import zlib
 from typing import Any
 
 from homogenization.figures.style import COLOURS
-from homogenization.vocabulary.prose import compiled
+from homogenization.names.prose import compiled
 
 # the report holds a page as base64, in which the scripts of a library and their data take a third of a megabyte each
 _PACKED = """<!doctype html>
@@ -35,7 +35,7 @@ def packed(page: str) -> str:
 def render(template: str, **values: Any) -> str:
     """The page that a Jinja template makes of `values`, which it escapes.
 
-    Beside all that `vocabulary.prose.write` has, there are `colours` by name (`figures.style`).
+    Beside all that `names.prose.write` has, there are `colours` by name (`figures.style`).
 
     Raises:
         jinja2.UndefinedError: the template names what is not among `values`.

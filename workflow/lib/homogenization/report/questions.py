@@ -15,10 +15,10 @@ from homogenization.claims.findings import ATTENTION, OVER_DEPTH, STATED, Findin
 from homogenization.claims.statistic import views_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.metrics.catalogue import describe_metric
-from homogenization.vocabulary.points import RESIDUAL_STREAM
-from homogenization.vocabulary.prose import grouped, sentence
-from homogenization.vocabulary.variants import ORIGINAL
-from homogenization.vocabulary.verdicts import NOT_TESTED, SEEDS, SUPPORTED
+from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.names.prose import grouped, sentence
+from homogenization.names.variants import ORIGINAL
+from homogenization.names.verdicts import NOT_TESTED, SEEDS, SUPPORTED
 
 Controls = Mapping[str, Mapping[str, str]]
 

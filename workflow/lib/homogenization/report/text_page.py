@@ -12,11 +12,11 @@ from markupsafe import Markup
 
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.names.numbers import significant
+from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.report.examples import FIRST, MEASURES, NAMED
 from homogenization.report.page import render
 from homogenization.run.parquet import read_table
-from homogenization.vocabulary.numbers import significant
-from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 # the numbers of a text at a layer, those of these that the study has
 NUMBERS = {

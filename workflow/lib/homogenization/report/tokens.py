@@ -10,8 +10,8 @@ import polars as pl
 from homogenization.corpus.sentences import folded, word_spans
 from homogenization.measures.attention import AttendingStates, uniform_attention
 from homogenization.measures.views import TokenGram
+from homogenization.names.columns import columns
 from homogenization.report.examples import MEASURES
-from homogenization.vocabulary.columns import columns
 
 #: A row for each text of a review that is shown; a variant that has no text of it, or one that the model does not read,
 #: has no row.

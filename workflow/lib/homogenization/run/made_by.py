@@ -16,8 +16,8 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.digest_cache import sha256_once
-from homogenization.vocabulary.files import ORIGIN_FILE
 
 METADATA_KEY = "homogenization"  # what the metadata of a table stand under
 _MARK = "made by "

@@ -11,8 +11,8 @@ from typing import Any
 
 from snakemake.logging import logger
 
+from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.made_by import PLACES, file_key, key_of, marked_key, recorded_key
-from homogenization.vocabulary.files import ORIGIN_FILE
 
 _SHOWN = 5  # files in a message
 

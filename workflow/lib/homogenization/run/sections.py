@@ -38,14 +38,14 @@ class Section(BaseModel):
 
 
 class Option(Section):
-    """One of several forms of a section. The value of the key `told_by` says which form it is."""
+    """One of several forms of a section. The value of the key `discriminator` says which form it is."""
 
-    told_by: ClassVar[str]
+    discriminator: ClassVar[str]
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """The values of `told_by` that stand for this form."""
-        return get_args(cls.model_fields[cls.told_by].annotation)
+        """The values of `discriminator` that stand for this form."""
+        return get_args(cls.model_fields[cls.discriminator].annotation)
 
 
 def without_nulls(given: Any) -> Any:
@@ -137,11 +137,10 @@ def _described(problem: Any, root: type[BaseModel]) -> str:
         )
     path, forms, _ = _place(root, location)
     if kind.startswith("union_tag"):
-        told_by, names = forms[0].told_by, [name for form in forms for name in form.names()]
-        found = (
-            f"{given[told_by]!r} is not allowed{nearest(str(given[told_by]), names)}" if told_by in given else "missing"
-        )
-        return f"{_dotted((*path, told_by))}: {found}; allowed: {', '.join(names)}"
+        discriminator, names = forms[0].discriminator, [name for form in forms for name in form.names()]
+        chosen = given.get(discriminator)
+        found = f"{chosen!r} is not allowed{nearest(str(chosen), names)}" if discriminator in given else "missing"
+        return f"{_dotted((*path, discriminator))}: {found}; allowed: {', '.join(names)}"
     message = problem["msg"].removeprefix("Value error, ")
     if kind == "value_error":
         return f"{_dotted(path)}: {message}"
@@ -155,9 +154,9 @@ def _unknown_key(root: type[BaseModel], location: _Location) -> str:
     path, forms, chosen = _place(root, location[:-1])
     takers = [name for form in forms if key in form.model_fields for name in form.names()]
     if takers:
-        has = f"{forms[0].told_by} {chosen!r}".strip()
+        has = f"{forms[0].discriminator} {chosen!r}".strip()
         return f"{_dotted(path)}: {has} takes no {key}; {key!r} goes with {' or '.join(map(repr, takers))} alone"
-    own = [form for form in forms if chosen in form.names()] if chosen and forms[0].told_by else forms
+    own = [form for form in forms if chosen in form.names()] if chosen and forms[0].discriminator else forms
     allowed = list(dict.fromkeys(name for form in own for name in form.model_fields))
     return f"{_dotted((*path, key))}: unknown key{nearest(key, allowed)}; allowed: {', '.join(allowed)}"
 
@@ -167,7 +166,7 @@ def _missing_key(root: type[BaseModel], location: _Location) -> str:
     path, forms, chosen = _place(root, location[:-1])
     field = next(form.model_fields[key] for form in forms if key in form.model_fields)
     if chosen:
-        form = f"{forms[0].told_by} {chosen!r}".strip()
+        form = f"{forms[0].discriminator} {chosen!r}".strip()
         return f"{_dotted(path)}: {form} needs {key!r}; {field.description}"
     return f"{_dotted((*path, key))}: missing; {field.description or 'a section that has to be there'}"
 

@@ -13,7 +13,7 @@ from homogenization.models.devices import is_of_device, ran_out_of_memory
 from homogenization.models.widening import widened_by_block
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.attention import PACKED_ATTENTION
-from homogenization.states.network import PackedModel, PassResult, forward, residual_stream_taken, run_packed
+from homogenization.states.network import PackedModel, PassResult, forward, residual_stream_captured, run_packed
 
 # names of the configuration's settings for the width of an attention window
 _WINDOW_SETTINGS = ("sliding_window", "attention_chunk_size", "local_attention", "window_size")
@@ -155,7 +155,7 @@ def _run_eager(
     try:
         with (
             _told(model, "transformers' eager attention", len(token_ids)),
-            residual_stream_taken(model.blocks, lambda _, taken: states.append(taken.clone())),
+            residual_stream_captured(model.blocks, lambda _, taken: states.append(taken.clone())),
         ):
             output = forward(model, token_ids)
     finally:

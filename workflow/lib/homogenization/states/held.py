@@ -11,6 +11,7 @@ import torch
 
 from homogenization.models.dtypes import torch_dtype
 from homogenization.models.tokens import Tokens
+from homogenization.names.points import ALL_TOKENS, FINAL_NORM, layer_name
 from homogenization.run.job import job_record
 from homogenization.states.long_texts import Texts
 from homogenization.states.model import LanguageModel
@@ -18,7 +19,6 @@ from homogenization.states.reading import Reading
 from homogenization.states.sample import sampled_rows
 from homogenization.states.stream import Block, Consumer
 from homogenization.states.writer import identity_of, refuse_unstorable, root_attributes, written_store
-from homogenization.vocabulary.points import ALL_TOKENS, FINAL_NORM, layer_name
 
 
 class HeldStates:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from homogenization.models.blocks import TakeStates, batch_stream_taken, blocks_of
+from homogenization.models.blocks import TakeStates, batch_stream_captured, blocks_of
 from homogenization.models.loading import padding_position
 from homogenization.states.attention import PACKED_ATTENTION, PackedPass, Through, attending_to
 
@@ -117,7 +117,7 @@ def run_packed(
     packed_pass = PackedPass(model.architecture, model.block_of, offsets, {} if record_attention else None, through)
     if positions is None:
         positions = _positions(token_ids, lengths, model.padding)
-    with attending_to(packed_pass), residual_stream_taken(model.blocks, take):
+    with attending_to(packed_pass), residual_stream_captured(model.blocks, take):
         output = forward(model, token_ids, gradients, position_ids=positions[None].to(device))
     packed_pass.is_causal(model.n_blocks)
     last, logits = (getattr(output, name, None) for name in ("last_hidden_state", "logits"))
@@ -145,6 +145,6 @@ def forward(model: PackedModel, token_ids: Sequence[int], gradients: bool = Fals
         return model.network(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False, **arguments)
 
 
-def residual_stream_taken(blocks: torch.nn.ModuleList, take: TakeStates) -> AbstractContextManager[None]:
+def residual_stream_captured(blocks: torch.nn.ModuleList, take: TakeStates) -> AbstractContextManager[None]:
     """Hand the residual stream before the first block and after each block to `take`, (tokens, width) each."""
-    return batch_stream_taken(blocks, lambda layer, states: take(layer, states[0]))
+    return batch_stream_captured(blocks, lambda layer, states: take(layer, states[0]))

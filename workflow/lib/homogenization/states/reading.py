@@ -9,6 +9,7 @@ import torch
 
 from homogenization.models.built import with_built_weights
 from homogenization.models.digests import combined_digest
+from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.run.usage import peak_device_memory_mb, peak_memory_mb
 from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import Texts, windows
@@ -16,7 +17,6 @@ from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.network import run_packed
 from homogenization.states.packs import run_packs
 from homogenization.states.stream import Block, Consumer, StoreShape, chosen_layers
-from homogenization.vocabulary.points import FINAL_NORM, RESIDUAL_STREAM
 
 
 class Reading:

@@ -14,11 +14,11 @@ import zarr
 from zarr.storage import ZipStore
 
 from homogenization.corpus.hashing import seeded_hash
+from homogenization.names.points import ATTENTION_RECEIVED
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
 from homogenization.run.made_by import mark_zip
 from homogenization.states.store import dimensions, open_store
-from homogenization.vocabulary.points import ATTENTION_RECEIVED
 
 
 def sampled_positions(review_id: str, n_tokens: int, sample_tokens: int, seed: int) -> list[int]:

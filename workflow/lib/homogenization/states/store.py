@@ -15,9 +15,9 @@ import numpy as np
 import zarr
 from zarr.storage import ZipStore
 
+from homogenization.names.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, layer_name
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, gone
-from homogenization.vocabulary.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, layer_name
 
 SCHEMA_VERSION = 3
 BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16

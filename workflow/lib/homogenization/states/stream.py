@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from homogenization.names.points import ALL_TOKENS, FINAL_NORM, RESIDUAL_STREAM, layer_name
 from homogenization.run.errors import HomogenizationError
-from homogenization.vocabulary.points import ALL_TOKENS, FINAL_NORM, RESIDUAL_STREAM, layer_name
 
 _BLOCK_TOKENS = 16_384  # 0.27 GB of float32 at a width of 4,096; a chunk of the store at each end is read twice
 

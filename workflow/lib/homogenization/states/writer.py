@@ -20,6 +20,7 @@ from zarr.storage import ZipStore
 
 from homogenization.models.dtypes import torch_dtype
 from homogenization.models.tokens import Tokens
+from homogenization.names.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
@@ -27,7 +28,6 @@ from homogenization.run.made_by import mark_zip
 from homogenization.states.buffers import BufferPool, ChunkBuffer
 from homogenization.states.store import BFLOAT16_BITS, SCHEMA_VERSION, dimensions
 from homogenization.states.stream import Block, StoreShape
-from homogenization.vocabulary.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
 
 _FLOAT16_MAX = 65_504.0
 

@@ -2,9 +2,9 @@
 
 import polars as pl
 
+from homogenization.names.columns import columns
+from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.tables.over_reviews import summarise
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 #: A row for each model, variant, quantity, metric, view and layer: what happens in each block. It exists with
 #: `extrema.parquet`. All blocks are in it, so that an extremum can be compared with the others. Intervals are 95 %

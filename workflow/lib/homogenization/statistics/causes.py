@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from homogenization.vocabulary.columns import columns
+from homogenization.names.columns import columns
 
 # tokens (n, d) float64, strength, generator -> (n', d) float64
 Distortion = Callable[[np.ndarray, float, np.random.Generator], np.ndarray]

@@ -5,12 +5,12 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
+from homogenization.names.prose import write
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.files import read_csv
 from homogenization.run.parquet import read_or_empty
 from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.prose import write
-from homogenization.vocabulary.variants import ORIGINAL
 
 #: A row for each model with slopes: the answer under *Causes* on the first page of the report.
 CAUSES_SCHEMA = {

@@ -5,11 +5,11 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
+from homogenization.names.prose import write
+from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.harm import named
 from homogenization.tables.intervened import UNTOUCHED
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.prose import write
-from homogenization.vocabulary.variants import ORIGINAL
 
 #: A row for each model: the answer under *Consequences* on the first page of the report.
 ANSWERS_SCHEMA = {

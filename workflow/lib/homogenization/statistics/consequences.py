@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from homogenization.consequences.schemas import HARM_SCHEMA
-from homogenization.inference.resampling import Resampling
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.statistics.consequence_answers import ANSWERS_SCHEMA, answers_table
 from homogenization.statistics.harm import harm_table
@@ -18,8 +18,8 @@ from homogenization.statistics.pooled_states import (
     with_condition,
 )
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA, predictability_table
+from homogenization.statistics.resampling import Resampling
 from homogenization.tables.consequences import keep_read, shifts_of_changed
-from homogenization.vocabulary.variants import ORIGINAL
 
 SCHEMAS = PROBES_SCHEMA, SHIFTS_SCHEMA, PREDICTABILITY_SCHEMA, HARM_SCHEMA, ANSWERS_SCHEMA
 

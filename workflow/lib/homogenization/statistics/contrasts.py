@@ -9,7 +9,12 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from homogenization.inference.estimates import (
+from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
+from homogenization.names.columns import columns
+from homogenization.names.points import REGIONS, RESIDUAL_STREAM
+from homogenization.run.files import read_csv
+from homogenization.run.parquet import read_table
+from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
     POWER_SCHEMA,
     VERDICT_SCHEMA,
@@ -17,17 +22,12 @@ from homogenization.inference.estimates import (
     flip_tests,
     judged,
 )
-from homogenization.inference.layers import depth_ranges
-from homogenization.inference.resampling import Resampling, mean_interval, means, medians, sign_flips, skewness
-from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
-from homogenization.run.files import read_csv
-from homogenization.run.parquet import read_table
+from homogenization.statistics.layers import depth_ranges
+from homogenization.statistics.resampling import Resampling, mean_interval, means, medians, sign_flips, skewness
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA, comparisons_table, same_texts
 from homogenization.tables.imbalance import BALANCE_SCHEMA
 from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 from homogenization.tables.regions import at_layers
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.points import REGIONS, RESIDUAL_STREAM
 
 #: A row for each model, contrast, point, layer, view and metric, sorted by these, and one for each part of the depth.
 #: Differences are variant − minus, review by review, over the reviews that are accepted in both and whose two texts

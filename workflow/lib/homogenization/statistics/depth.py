@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.inference.estimates import (
+from homogenization.metrics.catalogue import describe_metric
+from homogenization.names.columns import columns
+from homogenization.names.points import REGIONS, RESIDUAL_STREAM
+from homogenization.run.parquet import read_table
+from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
     POWER_SCHEMA,
     VERDICT_SCHEMA,
@@ -15,7 +19,7 @@ from homogenization.inference.estimates import (
     estimates,
     judged,
 )
-from homogenization.inference.layers import (
+from homogenization.statistics.layers import (
     LayerValues,
     depth_ranges,
     layer_steps,
@@ -26,11 +30,7 @@ from homogenization.inference.layers import (
     slopes,
     steepest_span,
 )
-from homogenization.inference.resampling import FEWEST_NEGLIGIBLE, Resampling
-from homogenization.metrics.catalogue import describe_metric
-from homogenization.run.parquet import read_table
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.points import REGIONS, RESIDUAL_STREAM
+from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling
 
 #: A row for each model, variant, view, metric and statistic, along the residual stream. Intervals are those of
 #: [contrasts](#contrastsparquet) over reviews; in the view `pooled_centred` over pools, the output being that after the
@@ -94,7 +94,7 @@ def _of_reviews(metrics: pl.DataFrame, names: Sequence[str], resampling: Resampl
     tested = pl.col("statistic").is_in(_JUDGED) & (pl.col("n_reviews") > 0)
     return table.with_columns(
         pl.when(tested).then(pl.col("verdict", "fragile")),
-        pl.when(tested).then(pl.col("depth_range", "review_sd", "share_of_depth")).otherwise(np.nan),
+        pl.when(tested).then(pl.col("depth_range", "review_sd", "relative_effect")).otherwise(np.nan),
     ).select(*DEPTH_SCHEMA)
 
 

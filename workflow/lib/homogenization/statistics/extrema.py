@@ -7,13 +7,13 @@ import numpy as np
 import polars as pl
 from scipy.signal import find_peaks
 
-from homogenization.inference.layers import LayerValues, layer_values
-from homogenization.inference.resampling import Resampling, resampled, uniform_weights, weighted_means
+from homogenization.names.columns import columns, with_ends
+from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.run.parquet import read_table
 from homogenization.statistics.blocks import BLOCKS_SCHEMA, blocks_table
+from homogenization.statistics.layers import LayerValues, layer_values
 from homogenization.statistics.peaks_in_words import PEAKS_SCHEMA, peaks_table
-from homogenization.vocabulary.columns import columns, with_ends
-from homogenization.vocabulary.points import RESIDUAL_STREAM
+from homogenization.statistics.resampling import Resampling, resampled, uniform_weights, weighted_means
 
 PEAK, TROUGH = "peak", "trough"
 _SIGNS = {PEAK: 1, TROUGH: -1}

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.inference.correlation import SCOPES, paired
-from homogenization.inference.layers import LayerValues, layer_values
-from homogenization.inference.resampling import (
+from homogenization.names.columns import columns, with_ends
+from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.run.parquet import read_table
+from homogenization.statistics.correlation import SCOPES, paired
+from homogenization.statistics.layers import LayerValues, layer_values
+from homogenization.statistics.resampling import (
     RANK_DRAWS,
     Resampling,
     percentile_interval,
     resampled,
     uniform_weights,
 )
-from homogenization.run.parquet import read_table
-from homogenization.vocabulary.columns import columns, with_ends
-from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 #: A row for each model, variant, view of the outcome, predictor and scope. The outcome is `max_explainable_variance` of
 #: the residual stream. A predictor that the study does not compute has no rows. Intervals are percentile bootstrap

@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 
 from homogenization.consequences.schemas import ENDS, HARM_SCHEMA, OUTCOMES_OF_HARM
-from homogenization.inference.doses import CONTROLS, Condition, Runs, change, runs_of
-from homogenization.inference.resampling import mean_interval, means
+from homogenization.names.consequences import SHIFT
+from homogenization.names.numbers import NO_HEAD
+from homogenization.names.variants import ORIGINAL
+from homogenization.statistics.doses import CONTROLS, Condition, Runs, change, runs_of
+from homogenization.statistics.resampling import mean_interval, means
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
-from homogenization.vocabulary.consequences import SHIFT
-from homogenization.vocabulary.numbers import NO_HEAD
-from homogenization.vocabulary.variants import ORIGINAL
 
 
 def is_placebo(kind: str, pattern: str | None) -> bool:

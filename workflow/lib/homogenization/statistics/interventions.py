@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from homogenization.inference.doses import (
+from homogenization.interventions.schemas import SLOPES_SCHEMA
+from homogenization.names.columns import columns, condition_columns
+from homogenization.run.parquet import read_table
+from homogenization.statistics.doses import (
     CONTROLS,
     EVEN,
     KL,
@@ -24,8 +27,8 @@ from homogenization.inference.doses import (
     runs_of,
     too_few,
 )
-from homogenization.inference.equal_kl import at_equal_kl, moved_at_equal_kl
-from homogenization.inference.estimates import (
+from homogenization.statistics.equal_kl import at_equal_kl, moved_at_equal_kl
+from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
     POWER_SCHEMA,
     VERDICT_SCHEMA,
@@ -33,12 +36,9 @@ from homogenization.inference.estimates import (
     flip_tests,
     judged,
 )
-from homogenization.inference.resampling import Resampling
-from homogenization.interventions.schemas import SLOPES_SCHEMA
-from homogenization.run.parquet import read_table
+from homogenization.statistics.resampling import Resampling
 from homogenization.tables.intervened import LAYERS, UNTOUCHED
 from homogenization.tables.over_reviews import keep_accepted
-from homogenization.vocabulary.columns import columns, condition_columns
 
 _NUMBERS = {
     **columns("n_reviews"),

@@ -13,13 +13,13 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
-from homogenization.inference.doses import too_few
-from homogenization.inference.resampling import Resampling, mean_interval, means, resampled, weighted_means
 from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA
+from homogenization.names.columns import columns, condition_columns, with_ends
 from homogenization.run.parquet import read_table
+from homogenization.statistics.doses import too_few
+from homogenization.statistics.resampling import Resampling, mean_interval, means, resampled, weighted_means
 from homogenization.statistics.schemas import MECHANISM_SCHEMA
 from homogenization.tables.over_reviews import keep_accepted
-from homogenization.vocabulary.columns import columns, condition_columns, with_ends
 
 #: A row for each block and pattern but `removed`: what the pattern delivers to the tokens without the first and the
 #: massive ones, and what this does ([how](causes.md#what-a-pattern-delivers)). Made where `interventions.slopes` is

@@ -5,10 +5,10 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
+from homogenization.names.prose import write
+from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.blocks import MASSIVE, POSITIONAL
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.prose import write
-from homogenization.vocabulary.variants import ORIGINAL
 
 #: A row for each model: the answer under *Peaks and troughs* on the first page of the report, from the originals.
 PEAKS_SCHEMA = {

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.inference.estimates import averages, flip_tests
-from homogenization.inference.resampling import Resampling
+from homogenization.names.columns import columns, condition_columns
+from homogenization.names.consequences import PERTURBATIONS
+from homogenization.names.variants import ORIGINAL
+from homogenization.statistics.estimates import averages, flip_tests
+from homogenization.statistics.resampling import Resampling
 from homogenization.tables.comparisons import same_texts
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 from homogenization.tables.over_reviews import linearised
-from homogenization.vocabulary.columns import columns, condition_columns
-from homogenization.vocabulary.consequences import PERTURBATIONS
-from homogenization.vocabulary.variants import ORIGINAL
 
 _KEYS = {**columns("model"), **condition_columns(*CONDITION), **columns("variant")}
 _NUMBERS = {

@@ -11,8 +11,10 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
-from homogenization.inference.correlation import pooled_spearmans
-from homogenization.inference.resampling import (
+from homogenization.names.columns import columns, condition_columns
+from homogenization.names.numbers import NO_HEAD
+from homogenization.statistics.correlation import pooled_spearmans
+from homogenization.statistics.resampling import (
     RANK_DRAWS,
     Resampling,
     percentile_interval,
@@ -20,8 +22,6 @@ from homogenization.inference.resampling import (
     uniform_weights,
 )
 from homogenization.tables.intervened import CONDITION
-from homogenization.vocabulary.columns import columns, condition_columns
-from homogenization.vocabulary.numbers import NO_HEAD
 
 CELLS = (  # view and metric
     ("all_tokens", "cosine_anisotropy"),

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.inference.doses import too_few
-from homogenization.inference.resampling import mean_interval, means
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_table
+from homogenization.statistics.doses import too_few
+from homogenization.statistics.resampling import mean_interval, means
 from homogenization.statistics.schemas import PREDICTIONS_SCHEMA
 from homogenization.tables.comparisons import too_few_of_all
 from homogenization.tables.over_reviews import keep_accepted
-from homogenization.vocabulary.points import RESIDUAL_STREAM
-from homogenization.vocabulary.variants import ORIGINAL
 
 PATTERN_OF = {  # template of the dictionary -> pattern of the dial that stands for it
     "first": "first",

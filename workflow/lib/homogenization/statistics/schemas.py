@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from homogenization.vocabulary.columns import columns, condition_columns, with_ends
+from homogenization.names.columns import columns, condition_columns, with_ends
 
 #: A row for each pattern, predictor and measured slope: whether they go together over the blocks of a model. Blocks are
 #: compared by their means over reviews; intervals are percentiles of the bootstrap over reviews.

@@ -13,10 +13,10 @@ from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS
+from homogenization.names.columns import columns
+from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.statistics.causes import ANSWERS, CAUSES, COLLAPSE, CONFUSES, RESPONSE_SCHEMA
 from homogenization.tables.metrics import registered_values, spectral_values
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 _MATRIX = {
     #: the change made to Gaussian tokens, see [statistics](statistics.md#what-the-metrics-answer-to)

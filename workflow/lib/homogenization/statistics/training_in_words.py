@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.inference.resampling import mean_interval
+from homogenization.names.columns import columns
+from homogenization.names.points import RESIDUAL_STREAM
+from homogenization.names.prose import write
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_table
+from homogenization.statistics.resampling import mean_interval
 from homogenization.tables.arms import AT_LOSS
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.points import RESIDUAL_STREAM
-from homogenization.vocabulary.prose import write
-from homogenization.vocabulary.variants import ORIGINAL
 
 #: A row for each arm, and after them for each pair of `arms`: the answer under *Training* on the first page of the
 #: report.

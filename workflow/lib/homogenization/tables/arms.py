@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import with_interval
-from homogenization.vocabulary.columns import columns
 
 AT_STEP, AT_LOSS = "step", "loss"
 _CELL = ("variant", "point", "layer", "depth", "view", "metric")

@@ -4,9 +4,9 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.over_reviews import keep_accepted, summarise
-from homogenization.vocabulary.columns import columns
 
 #: A row for each model, variant, block and bin of relative position, without the first token. It is absent with
 #: `states.record_attention: false`. Intervals are 95 % intervals over reviews.

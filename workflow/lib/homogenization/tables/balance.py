@@ -16,11 +16,11 @@ from homogenization.corpus.sentences import sentence_spans, words
 from homogenization.models.built import with_built_weights
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import resolve_configuration
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.comparisons import same_texts
 from homogenization.tables.imbalance import BALANCE_SCHEMA, unbalanced
 from homogenization.tables.over_reviews import keep_accepted
-from homogenization.vocabulary.variants import ORIGINAL
 
 # smaller differences and spreads, as a fraction of the values, are rounding
 _ROUNDING = 1e-12

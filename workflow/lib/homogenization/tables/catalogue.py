@@ -118,7 +118,7 @@ def _over_variants(folder: str, variants: Iterable[str], study: Any, suffix: str
 
 
 def _resampling(study: Any, *further: str) -> dict[str, Any]:
-    """Fields of `inference.resampling.Resampling`, the same for every table; of a table with verdicts, `margin` too."""
+    """Fields of `statistics.resampling.Resampling`, the same for every table; of a table with verdicts, `margin` too."""
     return {"resampling": {"seed": study.seed, **study.contrasts.params("draws", "confidence", *further)}}
 
 

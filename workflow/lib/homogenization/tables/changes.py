@@ -7,7 +7,7 @@ import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.corpus.sentences import words
-from homogenization.vocabulary.columns import columns
+from homogenization.names.columns import columns
 
 # of a rewritten review
 CHANGES_SCHEMA = {

@@ -5,10 +5,10 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_table
 from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_reviews
 from homogenization.tables.over_reviews import keep_accepted
-from homogenization.vocabulary.columns import columns
 
 #: The contrasted metrics of every accepted review with at least `contrasts.common_tokens` tokens, computed on that many
 #: tokens, drawn four times. The values cannot be compared with `metrics.parquet`: a rank on 64 tokens is not a rank on

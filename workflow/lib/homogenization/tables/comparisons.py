@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
+from homogenization.names.columns import columns
+from homogenization.names.numbers import share_in_words
+from homogenization.names.variants import ORIGINAL
 from homogenization.tables.imbalance import unbalanced
-from homogenization.vocabulary.changes import LEAST_SHARE, MORE_CHANGE
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.numbers import share_in_words
-from homogenization.vocabulary.variants import ORIGINAL
 
 #: A row for each contrast of `contrasts.pairs`, in their order.
 COMPARISONS_SCHEMA = {

@@ -5,9 +5,9 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_table, table_metadata
 from homogenization.tables.over_reviews import keep_accepted
-from homogenization.vocabulary.columns import columns
 
 #: A row for each model, variant, accepted review, block, component, view and metric; sorted by these. It exists if
 #: `components` is configured.

@@ -5,10 +5,10 @@ from typing import Any
 import polars as pl
 
 from homogenization.interventions.schemas import INTERVENED_SCHEMA
+from homogenization.names.consequences import CROSS_ENTROPY, KL, PERTURBATIONS, POOLED, PREDICTIONS, PROBE, SHIFT
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.intervened import INTERVENED_BY_REVIEW_SCHEMA, UNTOUCHED, by_review
 from homogenization.tables.over_reviews import keep_accepted, linearised
-from homogenization.vocabulary.consequences import CROSS_ENTROPY, KL, PERTURBATIONS, POOLED, PREDICTIONS, PROBE, SHIFT
 
 _KEYS = ("model", "variant", "review_id", "condition")
 #: A row for each review, text, condition, part of the depth and outcome, as in

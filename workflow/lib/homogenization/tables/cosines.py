@@ -5,9 +5,9 @@ from typing import Any
 import polars as pl
 
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.over_reviews import keep_accepted
-from homogenization.vocabulary.columns import columns
 
 #: A row for each model, variant, point, layer, set of tokens and bin of the histogram of pairwise cosines.
 COSINES_SCHEMA = {

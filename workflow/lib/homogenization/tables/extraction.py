@@ -5,10 +5,10 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import read_json
 from homogenization.run.job import announce
-from homogenization.vocabulary.columns import columns
 
 #: A row for each extraction, from its run record.
 EXTRACTION_SCHEMA = {

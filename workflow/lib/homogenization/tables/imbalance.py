@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from homogenization.vocabulary.columns import columns
+from homogenization.names.columns import columns
 
 #: A row for each variant, control, covariate and, where the covariate depends on it, model: over the reviews that are
 #: accepted in both with texts that differ, and have the covariate in both. It exists if a variant has a control, or if

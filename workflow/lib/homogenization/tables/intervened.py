@@ -5,10 +5,10 @@ from typing import Any
 import polars as pl
 
 from homogenization.interventions.schemas import DOSES_SCHEMA
+from homogenization.names.columns import columns, condition_columns
 from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import keep_accepted, summarise
 from homogenization.tables.regions import at_layers, ranges_over_depth
-from homogenization.vocabulary.columns import columns, condition_columns
 
 UNTOUCHED = "untouched"
 LAYERS = ("all", "first", "middle", "last", "output")

@@ -4,8 +4,8 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_tables
-from homogenization.vocabulary.columns import columns
 
 #: A row for each model, variant, pair of layers and kind.
 MAUVE_SUMMARY_SCHEMA = {

@@ -10,10 +10,10 @@ from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.registry import Metric
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
+from homogenization.names.columns import columns
+from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import keep_accepted
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.points import RESIDUAL_STREAM
 
 #: A row for each review accepted in the variant (every original is), point, layer, view and metric.
 METRICS_SCHEMA = columns("model", "variant", "review_id", "point", "layer", "depth", "view", "metric", "value")

@@ -4,8 +4,8 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_tables
-from homogenization.vocabulary.columns import columns
 
 #: A row for each review that a model read in a variant. In a model that begins every text with the same token (BOS),
 #: all are equal; in others, the first word can change with the variant.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from homogenization.vocabulary.variants import ORIGINAL
+from homogenization.names.variants import ORIGINAL
 
 CONFIDENCE = 0.95
 _SKEWED = 8  # fewest values whose skewness counts, as in `scipy.stats.skewtest`

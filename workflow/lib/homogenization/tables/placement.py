@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_table
-from homogenization.vocabulary.columns import columns
 
 #: A row for each place of a key phrase, in every variant and all reviews, accepted or not.
 PLACEMENT_SCHEMA = {

@@ -10,8 +10,8 @@ from homogenization.measures.pooled import COSINE_BINS
 from homogenization.metrics.geometry import cosine_modes
 from homogenization.metrics.registry import ALL_TOKENS
 from homogenization.metrics.spectral import SpectrumBatch, evaluate
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_tables
-from homogenization.vocabulary.columns import columns
 
 #: A row for each model, variant, shard, layer, point, view and metric; sorted by these. The tokens of all reviews of a
 #: shard, accepted or not, are taken together.

@@ -16,8 +16,8 @@ from scipy.optimize import nnls
 
 from homogenization.measures.position_cells import CELLS, DICTIONARY, UNIFORM
 from homogenization.measures.positional import HEAD_SUMS, POSITION_SUMS, PositionalSums
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_tables, table_metadata
-from homogenization.vocabulary.columns import columns
 
 WEIGHTS = tuple(f"weight_{template}" for template in DICTIONARY)
 _NUMBERS = ("positional_mass", "total_mass", "ratio", "r2_log", "lambda_dictionary", *WEIGHTS, "null_mass")

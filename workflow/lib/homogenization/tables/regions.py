@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from homogenization.vocabulary.points import REGIONS
+from homogenization.names.points import REGIONS
 
 _OUTPUT_DEPTH = 1.0
 _ROUNDING = 1e-9  # relative to the values: a metric that varies by less over depth does not vary

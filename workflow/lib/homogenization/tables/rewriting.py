@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 
 from homogenization.corpus.sentences import words
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.variants.refusals import JUDGEMENT_SCHEMA, OUTCOMES, REASONS, SENTENCE_SCHEMA
-from homogenization.vocabulary.columns import columns
 
 #: A row for each candidate of a language model, in the order of the requests. It exists if a language model rewrites a
 #: variant. The texts are in `variants/{variant}/{shard}.candidates.parquet`.

@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
+from homogenization.names.columns import columns
+from homogenization.names.variants import ORIGINAL, RANDOM_PAIRS
 from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.changes import CHANGES_SCHEMA, changes_of_reviews
 from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA
-from homogenization.vocabulary.changes import LEAST_SHARE, MORE_CHANGE
-from homogenization.vocabulary.columns import columns
-from homogenization.vocabulary.variants import ORIGINAL, RANDOM_PAIRS
 
 #: A row for each rewritten review and variant, then one for each pair of unrelated reviews (variant `random_pairs`).
 SIMILARITY_SCHEMA = {

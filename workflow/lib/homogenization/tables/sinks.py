@@ -4,9 +4,9 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_tables
 from homogenization.tables.over_reviews import keep_accepted
-from homogenization.vocabulary.columns import columns
 
 #: A row for all secondary sinks of a model, variant and kind (`token` null), then one for each text of such a token;
 #: sorted by model, variant, kind and number of reviews. It exists if `positional` is configured. A model and variant

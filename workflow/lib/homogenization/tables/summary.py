@@ -4,9 +4,9 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import summarise
-from homogenization.vocabulary.columns import columns
 
 _GROUP = ("model", "variant", "point", "layer", "depth", "view", "metric")
 #: The mean of `metrics.parquet` over reviews; `summary.csv` holds the same. Intervals are at 95 %, as those of

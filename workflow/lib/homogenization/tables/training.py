@@ -5,9 +5,9 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.columns import columns
 from homogenization.run.parquet import read_table
 from homogenization.training.schemas import LOSSES_SCHEMA
-from homogenization.vocabulary.columns import columns
 
 #: A row for each [trained](training.md) arm, seed and step. A step's own columns are empty after the last.
 TRAINING_SCHEMA = {**columns("arm", "seed"), **LOSSES_SCHEMA}

@@ -23,7 +23,7 @@ from homogenization.training.penalties import (
     STEEPEST,
     checked_layers,
     metric_of_batch,
-    states_taken,
+    states_captured,
     steepest_layers,
 )
 from homogenization.training.texts import Batches
@@ -148,7 +148,7 @@ class Loop:
         texts = self._texts_of(step)
         penalty, metric, layers = self.options["penalty"], None, self.state.layers or []
         rate = self.learning_rate(step)
-        with states_taken(self.trainable.blocks, layers) as states:
+        with states_captured(self.trainable.blocks, layers) as states:
             loss, lengths = self._loss(texts)
         objective = loss
         if penalty:
@@ -189,7 +189,7 @@ class Loop:
             return checked_layers(layers, n_blocks)
         sums = np.zeros(n_blocks + 1)
         for texts in self._held_out_batches():
-            with torch.inference_mode(), states_taken(self.trainable.blocks, range(n_blocks + 1)) as states:
+            with torch.inference_mode(), states_captured(self.trainable.blocks, range(n_blocks + 1)) as states:
                 _, lengths = self._loss(texts)
             sums += [
                 len(texts) * float(metric_of_batch(cosine_anisotropy, states[layer], lengths))

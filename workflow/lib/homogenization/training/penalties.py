@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from homogenization.metrics.differentiable import cosine_anisotropy, normalized_effective_rank
-from homogenization.models.blocks import batch_stream_taken
+from homogenization.models.blocks import batch_stream_captured
 from homogenization.run.errors import HomogenizationError
 
 _LEAST_TOKENS = 3  # with the first
@@ -42,7 +42,7 @@ def metric_of_batch(metric: Metric, states: Tensor, lengths: Sequence[int]) -> T
 
 
 @contextmanager
-def states_taken(blocks: torch.nn.ModuleList, layers: Sequence[int]) -> Iterator[dict[int, Tensor]]:
+def states_captured(blocks: torch.nn.ModuleList, layers: Sequence[int]) -> Iterator[dict[int, Tensor]]:
     """Yield a dictionary that a pass fills with the residual stream at `layers`; 0 is before the first block."""
     states: dict[int, Tensor] = {}
 
@@ -50,7 +50,7 @@ def states_taken(blocks: torch.nn.ModuleList, layers: Sequence[int]) -> Iterator
         if layer in layers:
             states[layer] = of_layer
 
-    with batch_stream_taken(blocks, take):
+    with batch_stream_captured(blocks, take):
         yield states
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from homogenization.names.variants import SIDES
 from homogenization.variants.candidates import Candidate
 from homogenization.variants.constituents import Sentence, parsed_sentences
 from homogenization.variants.fluency import load_reader
@@ -16,7 +17,6 @@ from homogenization.variants.phrases import Phrase, Placement, place_in_sentence
 from homogenization.variants.refusals import OUTCOMES, REASONS, SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
 from homogenization.variants.sentence_candidates import Task, judge_sentence
 from homogenization.variants.sentence_grammars import frame_of, grammars, is_at, place_of
-from homogenization.vocabulary.variants import SIDES
 from homogenization.writers.answers import Proposal
 from homogenization.writers.prompts import render
 from homogenization.writers.requests import Request

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from homogenization.corpus.sentences import chunks, folded, is_stop_word, sentence_spans, word_spans
+from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.variants.constituents import Sentence, parsed_sentences
 from homogenization.variants.phrases import Phrase, term_of
 from homogenization.variants.schemas import KEYPHRASE_SCHEMA
-from homogenization.vocabulary.changes import LEAST_SHARE, MORE_CHANGE
 
 # (review, its candidate terms with the number of their places) -> the score of each term that may be a key phrase
 Scorer = Callable[[str, Counter[str]], dict[str, float]]

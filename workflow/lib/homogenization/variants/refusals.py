@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from homogenization.vocabulary.columns import columns
+from homogenization.names.columns import columns
 
 # of a candidate, in the order of the checks; those from `restated` to `negations` are of sentences alone
 REASONS = (

@@ -8,6 +8,7 @@ import polars as pl
 
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.corpus.sentences import sentence_spans, words
+from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.run.errors import HomogenizationError
 from homogenization.variants.atoms import names_in
 from homogenization.variants.constituents import Sentence, parsed_sentences
@@ -22,7 +23,6 @@ from homogenization.variants.phrases import (
 )
 from homogenization.variants.positions import POSITIONS, inward
 from homogenization.variants.rearrangement import draft_of, rearranged
-from homogenization.vocabulary.changes import LEAST_SHARE, MORE_CHANGE
 
 
 def keep_text(text: str, phrases: Sequence[Phrase]) -> tuple[str, list[Placement]]:

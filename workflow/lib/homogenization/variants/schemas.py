@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from homogenization.vocabulary.columns import columns
+from homogenization.names.columns import columns
 
 #: A row for each place of a key phrase.
 KEYPHRASE_SCHEMA = {

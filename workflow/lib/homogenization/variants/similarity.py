@@ -13,10 +13,10 @@ import polars as pl
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.models.digests import verified_digests
 from homogenization.models.weights import resolve_weights
+from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.secrets import first_line
 from homogenization.variants.schemas import SCORE_SCHEMA
-from homogenization.vocabulary.variants import RANDOM_PAIRS
 
 LONGEST_INPUT = 512
 

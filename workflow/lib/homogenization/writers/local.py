@@ -30,8 +30,8 @@ from homogenization.models.loading import context_of, load_config, load_network
 from homogenization.models.source import ResolvedWeights
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import resolve_weights
+from homogenization.names.files import ORIGIN_FILE
 from homogenization.run.errors import HomogenizationError
-from homogenization.vocabulary.files import ORIGIN_FILE
 from homogenization.writers.requests import Completion, Failure, Request, generation, request_seed
 from homogenization.writers.sampling import GrammarMask, Grammars, SeededSampling
 

@@ -7,9 +7,9 @@ from pydantic import Field, field_validator, model_validator
 from homogenization.claims.measurement import Claim, Measurement
 from homogenization.claims.statistic import AT_LAYERS, OverLayers
 from homogenization.claims.statistics.intervention import dose_in_words
+from homogenization.names.consequences import CROSS_ENTROPY, KL, OUTCOMES
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.sections import Name, one_of
-from homogenization.vocabulary.consequences import CROSS_ENTROPY, KL, OUTCOMES
-from homogenization.vocabulary.variants import ORIGINAL
 
 if TYPE_CHECKING:
     from homogenization.claims.evidence import Evidence

@@ -8,7 +8,7 @@ import numpy as np
 
 from homogenization.claims.measurement import Claim, Interval, Measurement, UnavailableError
 from homogenization.claims.statistic import MetricName, OfMetric, views_of, without_first
-from homogenization.vocabulary.verdicts import ROBUST
+from homogenization.names.verdicts import ROBUST
 
 if TYPE_CHECKING:
     from homogenization.claims.evidence import Evidence
@@ -28,8 +28,8 @@ class Correlation(OfMetric):
 
         It is compared with that of the same metric without the first token, where the metric has such a view.
         """
-        from homogenization.inference.correlation import pearson_within_layers, spearman_within_layers
-        from homogenization.inference.resampling import RANK_DRAWS, resampled
+        from homogenization.statistics.correlation import pearson_within_layers, spearman_within_layers
+        from homogenization.statistics.resampling import RANK_DRAWS, resampled
 
         other = claim["with_metric"]
         second = {**claim, "metric": other, "view": views_of(other)[0]}

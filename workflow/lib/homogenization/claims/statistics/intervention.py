@@ -6,8 +6,8 @@ from pydantic import Field, model_validator
 
 from homogenization.claims.measurement import Claim, Measurement
 from homogenization.claims.statistic import AT_LAYERS, MetricName, OverLayers
+from homogenization.names.numbers import significant
 from homogenization.run.sections import Name
-from homogenization.vocabulary.numbers import significant
 
 if TYPE_CHECKING:
     from homogenization.claims.evidence import Evidence

@@ -28,7 +28,7 @@ class Peak(OfMetric):
     @classmethod
     def measure(cls, claim: Claim, model: str, evidence: "Evidence") -> Measurement:
         """The layer at which the metric's mean over reviews is largest: its depth, or the mean there."""
-        from homogenization.inference.resampling import resampled, weighted_means
+        from homogenization.statistics.resampling import resampled, weighted_means
 
         job = evidence.layer_values_of(model, claim)
         values, n = job.values[0], len(job.review_ids)

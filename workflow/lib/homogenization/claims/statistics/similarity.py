@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from homogenization.claims.measurement import Claim, Measurement, UnavailableError
 from homogenization.claims.statistic import Statistic
+from homogenization.names.variants import ORIGINAL
 from homogenization.run.sections import Name
-from homogenization.vocabulary.variants import ORIGINAL
 
 if TYPE_CHECKING:
     from homogenization.claims.evidence import Evidence

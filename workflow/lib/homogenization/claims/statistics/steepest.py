@@ -6,7 +6,7 @@ import numpy as np
 
 from homogenization.claims.measurement import Claim, Interval, Measurement, UnavailableError, is_pooled
 from homogenization.claims.statistic import OfMetric
-from homogenization.vocabulary.verdicts import POOLS, REVIEWS
+from homogenization.names.verdicts import POOLS, REVIEWS
 
 if TYPE_CHECKING:
     from homogenization.claims.evidence import Evidence

@@ -4,8 +4,8 @@ import pytest
 from jinja2 import UndefinedError
 
 from conftest import ROOT
+from homogenization.names.prose import grouped, interval, is_decided, listed, write
 from homogenization.tables.catalogue import _ENTRIES
-from homogenization.vocabulary.prose import grouped, interval, is_decided, listed, write
 
 ROW = {"estimate": 0.25, "ci_low": -0.1, "ci_high": 0.5, "kl": 0.75, "kl_low": 0.5, "kl_high": 1.0}
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.vocabulary.numbers import (
+from homogenization.names.numbers import (
     probability,
     share_in_words,
     share_of_range,

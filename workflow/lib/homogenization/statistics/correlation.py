@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from scipy.stats import rankdata
 
-from homogenization.inference.resampling import weighted_means
+from homogenization.statistics.resampling import weighted_means
 
 # Values that vary by less than this share of their size are constant. In a causal model with BOS, the first token is
 # the same in every review up to the rounding of float32, and rounding has no correlation.

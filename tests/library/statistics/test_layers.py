@@ -3,7 +3,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from homogenization.inference.layers import (
+from homogenization.names.points import REGIONS
+from homogenization.statistics.layers import (
     depth_ranges,
     layer_steps,
     layer_values,
@@ -12,8 +13,7 @@ from homogenization.inference.layers import (
     steepest_span,
     steepest_step,
 )
-from homogenization.inference.resampling import bootstrap_weights, uniform_weights
-from homogenization.vocabulary.points import REGIONS
+from homogenization.statistics.resampling import bootstrap_weights, uniform_weights
 from library.statistics.shared import metric_rows
 
 RISING = "cosine_anisotropy"

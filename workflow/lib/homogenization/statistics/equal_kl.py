@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from homogenization.inference.doses import COSINE, KL, Condition, Runs, change
-from homogenization.inference.resampling import means, uniform_weights, weighted_means
-from homogenization.vocabulary.numbers import NO_HEAD
+from homogenization.names.numbers import NO_HEAD
+from homogenization.statistics.doses import COSINE, KL, Condition, Runs, change
+from homogenization.statistics.resampling import means, uniform_weights, weighted_means
 
 _DOSES = {KL: "KL", COSINE: "change of the mean cosine"}
 

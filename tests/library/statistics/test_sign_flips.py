@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from homogenization.inference.resampling import (
+from homogenization.statistics.resampling import (
     flip_p,
     sign_flips,
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from homogenization.inference.resampling import FEWEST_NEGLIGIBLE, flip_p, mean_interval, sign_flips
+from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, flip_p, mean_interval, sign_flips
 
 STUDIES = 20_000
 KINDS = {

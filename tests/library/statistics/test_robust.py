@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from examples import example_table
-from homogenization.inference.resampling import Resampling
-from homogenization.inference.robust import hodges_lehmann, trimmed_mean
 from homogenization.statistics.contrasts import Texts, contrast_table
+from homogenization.statistics.resampling import Resampling
+from homogenization.statistics.robust import hodges_lehmann, trimmed_mean
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
@@ -162,4 +162,4 @@ class TestVerdictsOfSkewedDifferences:
         found = verdicts(normal, depth_range=10.0, mean=0.1, spread=0.2)
         assert (found["p_max_t"] < 0.05).mean() > 0.95
         assert (found["verdict"] == "negligible").mean() > 0.95
-        assert found["share_of_depth"].mean() == pytest.approx(0.01, rel=0.05)
+        assert found["relative_effect"].mean() == pytest.approx(0.01, rel=0.05)

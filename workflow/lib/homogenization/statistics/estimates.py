@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import polars as pl
 
-from homogenization.inference.resampling import (
+from homogenization.names.columns import columns, with_ends
+from homogenization.names.verdicts import CHECKS, HIGHER, KEPT, LOWER, NEGLIGIBLE, NOT_TESTED, ROBUST, UNDECIDED
+from homogenization.statistics.resampling import (
     FEWEST_NEGLIGIBLE,
     Resampling,
     effect_size,
@@ -17,9 +19,7 @@ from homogenization.inference.resampling import (
     means,
     reviews_for_power,
 )
-from homogenization.inference.robust import hodges_lehmann, trimmed_mean
-from homogenization.vocabulary.columns import columns, with_ends
-from homogenization.vocabulary.verdicts import CHECKS, HIGHER, KEPT, LOWER, NEGLIGIBLE, NOT_TESTED, ROBUST, UNDECIDED
+from homogenization.statistics.robust import hodges_lehmann, trimmed_mean
 
 ENDS = ("", "_low", "_high")
 #: Columns of a difference or change: how large it is, whether a few reviews carry it, and what it is.
@@ -29,7 +29,7 @@ JUDGED_SCHEMA = {
     "depth_range": pl.Float64,
     #: how far reviews lie apart: the median over the layers of the originals' standard deviation; NaN for one review
     "review_sd": pl.Float64,
-    **columns("share_of_depth"),
+    **columns("relative_effect"),
     #: Hodges-Lehmann estimate of the mean; its interval is from the signed-rank test, NaN for fewer than six reviews
     **with_ends(ROBUST),
     #: mean without the smallest and the largest 5 % of the reviews' values; its interval is that of Yuen's test
@@ -47,7 +47,7 @@ VERDICT_SCHEMA = {
 }
 #: Reviews that a test of it would take
 POWER_SCHEMA = {
-    "n_80": pl.Float64,  #: reviews for 80 % power; infinite above 10⁶, NaN without an effect size
+    "sample_size_80": pl.Float64,  #: reviews for 80 % power; infinite above 10⁶, NaN without an effect size
 }
 
 
@@ -63,9 +63,9 @@ def averages(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
 
 
 def estimates(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
-    """The columns of `averages` with the checks of the mean, its effect size and n_80; arguments as there."""
+    """The columns of `averages` with the checks of the mean, its effect size and sample_size_80; arguments as there."""
     effect = effect_size(values)
-    power = {"effect_size": effect, "n_80": reviews_for_power(effect, power=0.8, alpha=1 - confidence)}
+    power = {"effect_size": effect, "sample_size_80": reviews_for_power(effect, power=0.8, alpha=1 - confidence)}
     return averages(values, confidence) | checks(values, confidence) | power
 
 
@@ -120,7 +120,7 @@ def verdict(
 def judged(
     table: pl.DataFrame, resampling: Resampling, mean: str = "mean", fewest: int = FEWEST_NEGLIGIBLE
 ) -> pl.DataFrame:
-    """`table` with the columns share_of_depth, verdict and fragile; depth_range and review_sd are NaN, not null.
+    """`table` with the columns relative_effect, verdict and fragile; depth_range and review_sd are NaN, not null.
 
     Args:
         table: columns of `estimates`, depth_range, review_sd and, of rows that are corrected within a family, p_max_t;
@@ -141,7 +141,7 @@ def judged(
     turned = [table[name].is_finite().to_numpy() & (by([f"{name}{end}" for end in ENDS]) != found) for name in CHECKS]
     tested = table["reason"].is_null().to_numpy() if "reason" in table.columns else True
     return table.with_columns(
-        (pl.col(mean) / pl.col("depth_range")).alias("share_of_depth"),
+        (pl.col(mean) / pl.col("depth_range")).alias("relative_effect"),
         pl.Series("verdict", np.where(tested, found, NOT_TESTED), dtype=pl.String),
         pl.Series("fragile", np.logical_or(*turned) & (found != UNDECIDED) & tested, dtype=pl.Boolean),
     )

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from homogenization.inference import correlation as module
-from homogenization.inference.correlation import (
+from homogenization.statistics import correlation as module
+from homogenization.statistics.correlation import (
     SCOPES,
     pearson_within_layers,
     pearson_within_reviews,
@@ -11,7 +11,7 @@ from homogenization.inference.correlation import (
     spearman_within_layers,
     spearman_within_reviews,
 )
-from homogenization.inference.resampling import bootstrap_weights, uniform_weights
+from homogenization.statistics.resampling import bootstrap_weights, uniform_weights
 from library.statistics.shared import by_scipy
 
 STATISTICS = [statistic for pair in SCOPES.values() for statistic in pair[:2]]

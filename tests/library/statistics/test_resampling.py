@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 from threadpoolctl import threadpool_limits
 
-from homogenization.inference import resampling
-from homogenization.inference.resampling import (
+from homogenization.statistics import resampling
+from homogenization.statistics.resampling import (
     bootstrap_weights,
     effect_size,
     flip_p,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from homogenization.inference.resampling import uniform_weights, weighted_means
+from homogenization.names.points import FINAL_NORM, REGIONS, RESIDUAL_STREAM
+from homogenization.names.variants import ORIGINAL
+from homogenization.statistics.resampling import uniform_weights, weighted_means
 from homogenization.tables.regions import ranges_over_depth
-from homogenization.vocabulary.points import FINAL_NORM, REGIONS, RESIDUAL_STREAM
-from homogenization.vocabulary.variants import ORIGINAL
 
 POOLED_VIEW = "pooled_centred"
 
