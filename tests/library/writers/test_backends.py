@@ -2,7 +2,7 @@
 
 import pytest
 
-from homogenization.writers.backends import make_writer
+from homogenization.writers.answers import make_writer
 from homogenization.writers.endpoint import OpenAIWriter
 from homogenization.writers.local import LocalWriter
 

@@ -7,7 +7,7 @@ import os
 from itertools import islice
 from pathlib import Path
 
-from homogenization.corpus.sources import is_local, missing_column
+from homogenization.corpus.local_files import is_local, missing_column
 from homogenization.run.errors import HomogenizationError, nearest
 from homogenization.run.regular_files import open_regular
 

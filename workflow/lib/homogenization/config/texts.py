@@ -11,7 +11,7 @@ from homogenization.config.columns import check_columns, lacks_column
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.corpus.sources import FORMATS, OTHER_FILES, is_local
+from homogenization.corpus.local_files import FORMATS, OTHER_FILES, is_local
 from homogenization.models.dtypes import Dtype
 from homogenization.names.variants import RULE_POSITIONS, SIDES
 from homogenization.run.errors import HomogenizationError
