@@ -6,7 +6,7 @@ import pytest
 
 from dosed import COSINE, curves, dial, intervened_rows, template
 from homogenization.claims.judgement import claims_table, measure
-from homogenization.claims.measurement import UnavailableError
+from homogenization.claims.terms import UnavailableError
 from homogenization.names.verdicts import CONTRADICTED, KEPT, NEGLIGIBLE, NOT_TESTED, ROBUST, SUPPORTED
 from homogenization.statistics.doses import CONTROLS as PATTERNS_COMPARED
 from homogenization.statistics.doses import Condition
@@ -70,8 +70,8 @@ def test_verdicts_have_sign_size_and_robustness():
     assert table["verdict"].to_list()[:3] == [SUPPORTED, CONTRADICTED, NEGLIGIBLE]
     assert table["fragile"].to_list()[:3] == [False] * 3
     found = measure(claims[3], "m", evidence_with(conditions))
-    assert found.checks[KEPT].estimate == pytest.approx(-0.02)
-    assert found.checks[ROBUST].estimate < 0 < found.interval.estimate
+    assert found[KEPT] == pytest.approx(-0.02)
+    assert found[ROBUST] < 0 < found["estimate"]
     assert table["measured"][0] == "mean change by first 0.2 (dial, blocks: all) over all layers"
 
 
@@ -79,7 +79,7 @@ def test_parts_of_a_template_less_those_of_its_permutation():
     conditions = {template(s): np.full(N, 0.4 * s + s**2) for s in (-0.5, 0.5)}
     conditions |= {template(s, "permuted_template"): np.full(N, 0.1 * s + s**2) for s in (-0.5, 0.5)}
     claim = claim_on(kind="template", pattern="template", minus="permuted_template", part="odd", strength=0.5)
-    assert measure(claim, "m", evidence_with(conditions)).interval.estimate == pytest.approx(0.15)
+    assert measure(claim, "m", evidence_with(conditions))["estimate"] == pytest.approx(0.15)
 
 
 def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
@@ -87,7 +87,7 @@ def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
     moved = {dial("uniform", 0.1): np.arange(N) < 3, dial("uniform", 0.4): np.arange(N) < 9}
     evidence = evidence_with(conditions, kl, moved=moved)
     found = measure(claim_on(minus="uniform", at="kl"), "m", evidence)
-    assert (found.n, found.note.split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
+    assert (found["n_reviews"], found["reason"].split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
     compared = {"pattern": "first", "strength": 0.2, "against": "uniform", "at": "kl"}
     (row,) = evidence.tables.interventions.filter(**compared).iter_rows(named=True)
     assert (row["n_reviews"], row["n_sink_moved"]) == (N - 3, 3)
@@ -113,7 +113,7 @@ def test_where_a_norm_follows_attention_removed_is_no_control_and_this_is_said()
     assert np.isnan(untested["estimate"])
     with pytest.raises(UnavailableError, match="a norm follows attention"):
         measure(claim_on(minus="removed", at="kl"), "m", evidence)
-    assert measure(claims[2], "m", evidence_with(conditions, kl)).n == N
+    assert measure(claims[2], "m", evidence_with(conditions, kl))["n_reviews"] == N
 
 
 def test_too_few_reviews_are_not_tested():
@@ -126,7 +126,7 @@ def test_too_few_reviews_are_not_tested():
         for keys in ({}, {"minus": "uniform", "at": "kl"}):
             claim, evidence = claim_on(**keys), evidence_with(some, doses, moved=gone)
             if n - moved >= least:
-                assert measure(claim, "m", evidence).n == n
+                assert measure(claim, "m", evidence)["n_reviews"] == n
                 continue
             with pytest.raises(UnavailableError, match=f"{n - moved} reviews have a value; at least {least} are"):
                 measure(claim, "m", evidence)
@@ -135,7 +135,7 @@ def test_too_few_reviews_are_not_tested():
 def test_a_kind_without_strengths_needs_none():
     closed = Condition("closed", "massive", "all")
     claim = claim_on(kind="closed", pattern="massive", strength=None)
-    assert measure(claim, "m", evidence_with({closed: np.full(N, -0.3)})).interval.estimate == pytest.approx(-0.3)
+    assert measure(claim, "m", evidence_with({closed: np.full(N, -0.3)}))["estimate"] == pytest.approx(-0.3)
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_a_control_that_bears_a_variants_name_is_a_pattern():
     conditions = {dial(name, 0.2): np.full(N, value) for name, value in (("first", 0.3), ("scattered", 0.1))}
     evidence = evidence_of_rows(intervened_rows(conditions), variants=["original", "scattered"])
     found = measure(claim_on(minus="scattered"), "m", evidence)
-    assert found.interval.estimate == pytest.approx(0.2)
-    assert found.note is None
+    assert found["estimate"] == pytest.approx(0.2)
+    assert found["reason"] is None
 
 
 def test_the_rows_of_other_models_and_cells_do_not_count():
@@ -207,4 +207,4 @@ def test_the_rows_of_other_models_and_cells_do_not_count():
         for other in ({"model": "x"}, {"view": "centred"}, {"layers": "output"}, {"metric": "stable_rank"})
     ]
     evidence = evidence_of_rows(pl.concat([*others, intervened_rows(conditions)]))
-    assert measure(claim_on(), "m", evidence).interval.estimate == pytest.approx(0.3)
+    assert measure(claim_on(), "m", evidence)["estimate"] == pytest.approx(0.3)
