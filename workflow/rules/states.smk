@@ -15,8 +15,8 @@ READ_PARAMS = {
     "shard": lambda wildcards: wildcards.shard,
 }
 EXTRACTION = {
-    "mem_mb": lambda wildcards, attempt: ask.extraction_memory(model_of(wildcards), attempt),
-    "runtime": lambda wildcards, attempt: ask.extraction_runtime(model_of(wildcards), STUDY.corpus.shard_size, attempt),
+    "mem_mb": per_attempt(lambda wildcards: ask.extraction_memory(model_of(wildcards))),
+    "runtime": per_attempt(lambda wildcards: ask.extraction_runtime(model_of(wildcards), STUDY.corpus.shard_size)),
     "gpu": lambda wildcards: ask.gpus(model_of(wildcards)),
 }
 
@@ -85,8 +85,8 @@ rule convert_gguf:
     conda:
         "../../envs/homogenization.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: ask.conversion_memory(*STUDY.gguf_sizes[wildcards.gguf], attempt),
-        runtime=lambda wildcards, attempt: ask.conversion_runtime(*STUDY.gguf_sizes[wildcards.gguf], attempt),
+        mem_mb=per_attempt(lambda wildcards: ask.conversion_memory(*STUDY.gguf_sizes[wildcards.gguf])),
+        runtime=per_attempt(lambda wildcards: ask.conversion_runtime(*STUDY.gguf_sizes[wildcards.gguf])),
     params:
         code=code("convert_gguf"),
         weights=lambda wildcards: STUDY.gguf_sources[wildcards.gguf].params(),
