@@ -51,7 +51,7 @@ _TRAINING_PASSES = 3  # forward, and backward twice as many operations
 
 
 class Pace(NamedTuple):
-    """Seconds of a job: `start` whatever its texts (libraries, weights, the check of the model), `token` for each token."""
+    """Seconds of a job: `start` whatever its texts (libraries, weights, a check of the model), and `token` a token."""
 
     start: float
     token: float
