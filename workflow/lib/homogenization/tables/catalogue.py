@@ -118,7 +118,7 @@ def _over_variants(folder: str, variants: Iterable[str], study: Any, suffix: str
 
 
 def _resampling(study: Any, *further: str) -> dict[str, Any]:
-    """Fields of `statistics.resampling.Resampling`, the same for every table; of a table with verdicts, `margin` too."""
+    """Fields of `statistics.resampling.Resampling`, the same for every table; `margin` too for one with verdicts."""
     return {"resampling": {"seed": study.seed, **study.contrasts.params("draws", "confidence", *further)}}
 
 
@@ -336,7 +336,7 @@ _ENTRIES = (
             **_resampling(study, "margin"),
             **_reviews(study),
             "contrasts": sorted({*study.contrasted, *study.claimed_contrasts}),
-            "metrics": study.estimated_metrics("contrast"),
+            "names": study.estimated_metrics("contrast"),
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
         minutes=120,
@@ -348,7 +348,7 @@ _ENTRIES = (
         reads=("metrics", "pooled"),
         params=lambda study: {
             **_resampling(study, "margin"),
-            "metrics": study.estimated_metrics("slope", "net_change", "steepest"),
+            "names": study.estimated_metrics("slope", "net_change", "steepest"),
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
         minutes=120,
@@ -366,7 +366,7 @@ _ENTRIES = (
         params=lambda study: {
             **_resampling(study),
             **study.extrema.params(),
-            "metrics": study.contrasted_metrics,
+            "names": study.contrasted_metrics,
             "models": sorted(study.models),
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
