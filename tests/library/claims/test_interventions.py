@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dosed import COSINE, curves, dial, intervened_rows, template
+from dosed import COSINE, curves, intervened_rows, steering, template
 from homogenization.claims.judgement import measure
 from homogenization.claims.terms import UnavailableError
 from homogenization.names.verdicts import CONTRADICTED, KEPT, NEGLIGIBLE, NOT_TESTED, ROBUST, SUPPORTED
@@ -15,8 +15,9 @@ from homogenization.statistics.resampling import Resampling
 from library.statistics.shared import CONFIDENCE, DRAWS, MARGIN, MIN_REVIEWS, SEED, claim_of, evidence_of, judged
 
 N = 24
-CONTROLS = ("first", *PATTERNS_COMPARED["dial"])
+CONTROLS = ("first", *PATTERNS_COMPARED["steering"])
 FIRST = {"pattern": "first", "strength": 0.2, "metric": COSINE}
+TOWARDS = steering("first", 0.2)
 RESAMPLING = Resampling(DRAWS, CONFIDENCE, SEED, MARGIN)
 
 
@@ -48,10 +49,10 @@ def test_a_claim_has_the_numbers_of_the_table(compared):
 def test_verdicts_have_sign_size_and_robustness():
     few = np.where(np.arange(N) < 2, 5.0, -0.02)  # two reviews carry the mean
     conditions = {
-        dial("first", 0.2): np.linspace(0.1, 0.3, N),
-        dial("second", 0.2): np.linspace(-0.3, -0.1, N),
-        dial("self", 0.2): np.linspace(0.0001, 0.0002, N),
-        dial("ends", 0.2): few,
+        steering("first", 0.2): np.linspace(0.1, 0.3, N),
+        steering("second", 0.2): np.linspace(-0.3, -0.1, N),
+        steering("self", 0.2): np.linspace(0.0001, 0.0002, N),
+        steering("ends", 0.2): few,
     }
     table = judged(
         [claim_on(name, pattern=name) for name in ("first", "second", "self", "ends")], evidence_with(conditions)
@@ -60,7 +61,7 @@ def test_verdicts_have_sign_size_and_robustness():
     assert table["fragile"].to_list()[:3] == [False] * 3
     assert table[KEPT][3] == pytest.approx(-0.02)
     assert table[ROBUST][3] < 0 < table["estimate"][3]
-    assert table["measured"][0] == "mean change by first 0.2 (dial, blocks: all) over all layers"
+    assert table["measured"][0] == "mean change by first 0.2 (steering, blocks: all) over all layers"
 
 
 def test_parts_of_a_template_less_those_of_its_permutation():
@@ -72,14 +73,14 @@ def test_parts_of_a_template_less_those_of_its_permutation():
 
 def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
     conditions, kl = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, N, 0.2)
-    moved = {dial("uniform", 0.1): np.arange(N) < 3, dial("uniform", 0.4): np.arange(N) < 9}
+    moved = {steering("uniform", 0.1): np.arange(N) < 3, steering("uniform", 0.4): np.arange(N) < 9}
     found = measure(claim_on(minus="uniform", at="kl"), "m", evidence_with(conditions, kl, moved=moved))
     assert (found["n_reviews"], found["reason"].split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
 
 
 def test_reviews_whose_sink_moved_are_barred_and_this_is_said():
-    values = {dial("first", 0.2): np.r_[9.0, np.full(N - 1, 0.1)], dial("removed", 0.2): np.zeros(N)}
-    moved = {dial("first", 0.2): np.arange(N) < 1, dial("removed", 0.2): np.arange(N) > N - 3}
+    values = {steering("first", 0.2): np.r_[9.0, np.full(N - 1, 0.1)], steering("removed", 0.2): np.zeros(N)}
+    moved = {steering("first", 0.2): np.arange(N) < 1, steering("removed", 0.2): np.arange(N) > N - 3}
     evidence = evidence_with(values, moved=moved)
     alone, less = judged([claim_on("a"), claim_on("b", minus="removed")], evidence).iter_rows(named=True)
     assert (alone["estimate"], alone["n_reviews"]) == (pytest.approx(0.1), N - 1)
@@ -102,7 +103,7 @@ def test_where_a_norm_follows_attention_removed_is_no_control_and_this_is_said()
 def test_too_few_reviews_are_not_tested(keys, n, moved):
     both = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, 7, 0.2)
     some, doses = ({condition: values[:1].repeat(n) for condition, values in of.items()} for of in both)
-    evidence = evidence_with(some, doses, moved={dial("first", 0.2): np.arange(n) < moved})
+    evidence = evidence_with(some, doses, moved={steering("first", 0.2): np.arange(n) < moved})
     if n - moved >= MIN_REVIEWS:
         assert measure(claim_on(**keys), "m", evidence)["n_reviews"] == n
         return
@@ -111,9 +112,9 @@ def test_too_few_reviews_are_not_tested(keys, n, moved):
 
 
 def test_a_kind_without_strengths_needs_none():
-    closed = Condition("closed", "massive", "all")
-    claim = claim_on(kind="closed", pattern="massive", strength=None)
-    assert measure(claim, "m", evidence_with({closed: np.full(N, -0.3)}))["estimate"] == pytest.approx(-0.3)
+    masked = Condition("masked", "massive", "all")
+    claim = claim_on(kind="masked", pattern="massive", strength=None)
+    assert measure(claim, "m", evidence_with({masked: np.full(N, -0.3)}))["estimate"] == pytest.approx(-0.3)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_a_kind_without_strengths_needs_none():
         ({"pattern": "frist"}, "no pattern frist of this intervention; it has first, uniform"),
         ({"strength": 0.3}, "no strength 0.3 of this intervention; it has 0.05, 0.1, 0.2, 0.4"),
         ({"blocks": "middle"}, "no blocks middle of this intervention; it has all"),
-        ({"kind": "capped"}, "no kind capped of this intervention; it has dial"),
+        ({"kind": "clipped"}, "no kind clipped of this intervention; it has steering"),
         ({"minus": "removed"}, "no pattern removed"),
         ({"minus": "removed", "at": "kl"}, "no pattern removed"),
         ({"variant": "front"}, "on the variant 'front'"),
@@ -144,12 +145,14 @@ def test_what_the_study_lacks_is_not_tested(keys, said):
         (evidence_of(), claim_on(), "the study changes no attention"),
         (evidence_with(*curves({"first": 0.1}, {"first": 1.0})), claim_on(), "not change this model's attention"),
         (
-            evidence_with({dial(name, 0.2): np.ones(N) for name in ("first", "uniform")}, model="x"),
+            evidence_with({steering(name, 0.2): np.ones(N) for name in ("first", "uniform")}, model="x"),
             claim_on(minus="uniform", at="kl"),
             "predicts no next token",
         ),
         (
-            evidence_with({dial("first", 0.2): np.ones(N)}, moved={dial("first", 0.2): np.ones(N, bool)}, model="x"),
+            evidence_with(
+                {steering("first", 0.2): np.ones(N)}, moved={steering("first", 0.2): np.ones(N, bool)}, model="x"
+            ),
             claim_on(),
             f"another token took over the sink in {N} reviews",
         ),
@@ -161,9 +164,9 @@ def test_why_a_model_is_not_tested(evidence, claim, said):
 
 
 def test_a_claim_takes_its_own_model_and_cell():
-    conditions = {dial("first", 0.2): np.full(N, 0.3)}
+    conditions = {steering("first", 0.2): np.full(N, 0.3)}
     others = [
-        intervened_rows({dial("first", 0.2): np.full(N, 9.0)}, **other)
+        intervened_rows({steering("first", 0.2): np.full(N, 9.0)}, **other)
         for other in ({"model": "x"}, {"view": "centred"}, {"layers": "output"}, {"metric": "stable_rank"})
     ]
     table = effects_table(pl.concat([*others, intervened_rows(conditions)]), RESAMPLING, MIN_REVIEWS)
@@ -172,7 +175,7 @@ def test_a_claim_takes_its_own_model_and_cell():
 
 def test_a_control_that_bears_a_variants_name_is_a_pattern():
     """`scattered` is a variant too; of it, no review needs to be accepted."""
-    conditions = {dial(name, 0.2): np.full(N, value) for name, value in (("first", 0.3), ("scattered", 0.1))}
+    conditions = {steering(name, 0.2): np.full(N, value) for name, value in (("first", 0.3), ("scattered", 0.1))}
     table = effects_table(intervened_rows(conditions), RESAMPLING, MIN_REVIEWS)
     evidence = evidence_of(interventions=table, variants=["original", "scattered"])
     found = measure(claim_on(minus="scattered"), "m", evidence)

@@ -101,7 +101,7 @@ class OfCondition(OverLayers):
     @model_validator(mode="after")
     def what_has_a_dose_names_it(self) -> Self:
         """Kinds with strengths have one other than 0."""
-        if self.kind in ("dial", "capped", "template") and not self.strength:
+        if self.kind in ("steering", "clipped", "template") and not self.strength:
             raise ValueError(f"the kind {self.kind!r} has a strength other than 0; give it")
         return self
 
@@ -151,7 +151,7 @@ class Consequence(OfCondition):
     outcome: Annotated[str, AfterValidator(_outcome)]
     """`kl`, `cross_entropy`, `probe_log_loss`, `shift`, or how alike tokens are: `cosine_anisotropy`,
     `normalized_effective_rank`."""
-    kind: Literal["untouched", "dial", "closed", "capped", "template", "positions"] = "untouched"
+    kind: Literal["untouched", "steering", "masked", "clipped", "template", "positions"] = "untouched"
     """What is done to attention."""
     pattern: str | None = None
     """As of an `intervention`; null for `untouched`."""
@@ -205,10 +205,10 @@ class Intervention(OfCondition):
 
     metric: MetricName
     """Name of a metric."""
-    kind: Literal["dial", "closed", "capped", "template", "positions"] = "dial"
+    kind: Literal["steering", "masked", "clipped", "template", "positions"] = "steering"
     """What is done to attention."""
     pattern: str = Field(min_length=1)
-    """Where attention goes, or which keys are closed."""
+    """Where attention goes, or which keys are masked."""
     minus: str = "untouched"
     """`untouched`, or the pattern of a control of the same kind."""
     at: Literal["strength", "kl"] = "strength"
@@ -219,7 +219,7 @@ class Intervention(OfCondition):
     @model_validator(mode="after")
     def keys_fit_each_other(self) -> Self:
         """Parts have two signs, and equal KL has a control."""
-        if self.kind in ("dial", "capped") and self.strength < 0:
+        if self.kind in ("steering", "clipped") and self.strength < 0:
             raise ValueError(f"strength {self.strength} of the kind {self.kind!r}; allowed: above 0, at most 1")
         if self.part != "whole" and self.kind != "template":
             raise ValueError(f"the part {self.part!r} needs strengths of both signs, which the kind 'template' has")

@@ -20,7 +20,7 @@ _COSINE = {"variant": ORIGINAL, "metric": "cosine_anisotropy", "view": "all_toke
 
 
 def in_words(claim: Claim) -> str:
-    """The outcome, what it is compared with, and where: `mean change of kl by first .1 (dial, blocks: all)`."""
+    """The outcome, what it is compared with, and where: `mean change of kl by first .1 (steering, blocks: all)`."""
     outcome = claim["outcome"] if claim["variant"] == ORIGINAL else f"{claim['outcome']} of {claim['variant']}"
     untouched = claim["kind"] == UNTOUCHED
     words = f"{outcome} minus {claim['minus']}" if untouched else f"change of {outcome} by {dose_in_words(claim)}"

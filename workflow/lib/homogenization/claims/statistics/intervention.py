@@ -20,7 +20,7 @@ def in_words(claim: Claim) -> str:
 
 
 def dose_in_words(claim: Claim) -> str:
-    """What a claim on an intervention compares: `first .2 (dial, all blocks) minus removed at equal KL`."""
+    """What a claim on an intervention compares: `first .2 (steering, all blocks) minus removed at equal KL`."""
     dose = "" if claim["strength"] is None else f" {significant(claim['strength'])}"
     part = "" if claim.get("part", WHOLE) == WHOLE else f", {claim['part']} part"
     minus = "" if claim["minus"] == UNTOUCHED else f" minus {claim['minus']} at equal {_EQUAL[claim['at']]}"
