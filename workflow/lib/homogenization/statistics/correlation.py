@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from scipy.stats import rankdata
 
-from homogenization.statistics.resampling import weighted_means
+from homogenization.statistics.resampling import chunks, weighted_means
 
 # Values that vary by less than this share of their size are constant. In a causal model with BOS, the first token is
 # the same in every review up to the rounding of float32, and rounding has no correlation.
@@ -180,7 +180,7 @@ def _rank_correlations(
     places = {number: _places(values[number], review) for number in varying}
     found = {pair: np.full(len(weights), np.nan) for pair in pairs}
     tested = [pair for pair in pairs if varying.issuperset(pair)]
-    for draws in _chunks(len(weights), len(review)):
+    for draws in chunks(len(weights), len(review), _NUMBERS_AT_ONCE):
         of_review = weights[draws]
         of_value = np.take(of_review, review, axis=1)
         ranks = {number: _centred_ranks(of_review, *place) for number, place in places.items()}
@@ -220,8 +220,3 @@ def _centred_ranks(weights: np.ndarray, ordered: np.ndarray, smaller: np.ndarray
     ranks += np.take(below, no_larger, axis=1)
     ranks -= below[:, -1:]
     return ranks
-
-
-def _chunks(n_draws: int, n_values: int) -> Iterator[slice]:
-    size = max(1, _NUMBERS_AT_ONCE // max(n_values, 1))
-    return (slice(start, start + size) for start in range(0, n_draws, size))

@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 
 from homogenization.names.numbers import NO_HEAD
-from homogenization.statistics.resampling import means, uniform_weights, weighted_means
+from homogenization.statistics.resampling import differences, means, uniform_weights, weighted_means
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
+from homogenization.tables.over_reviews import as_array
 
 CONTROLS = {  # kind -> patterns that do as much to attention, but not what a pattern is about
     "steering": ("removed", "uniform", "scattered", "permuted"),
@@ -24,8 +25,6 @@ REMOVED = "removed"
 STRENGTH, KL, COSINE = "strength", "kl", "cosine"  # what a condition and its control have in common
 _DOSES = {KL: "KL", COSINE: "change of the mean cosine"}
 WHOLE, ODD, EVEN = "whole", "odd", "even"
-# Relative uncertainty of metrics from float32 states: a condition that changes no weight changes them by rounding.
-_PRECISION = 1e-9
 
 
 class Condition(NamedTuple):
@@ -79,21 +78,16 @@ def runs_of(table: pl.DataFrame) -> Runs:
     """The runs in rows of the table `intervened` that belong to one model and variant, in any order."""
     reviews = table.filter(kind=UNTOUCHED).select("review_id").unique().sort("review_id")
     cells = table.select("layers", "view", "metric").unique().sort("layers", "view", "metric")
-    placed = table.join(reviews.with_row_index("row"), on="review_id").join(
-        cells.with_row_index("cell"), on=cells.columns
-    )
     values, untouched, kl, moved = {}, {}, {}, {}
-    for key, rows in placed.partition_by(CONDITION, as_dict=True).items():
+    for key, rows in table.partition_by(CONDITION, as_dict=True).items():
         condition = Condition(*key) if key[0] != UNTOUCHED else Condition(UNTOUCHED)
-        moved[condition] = np.zeros(len(reviews), dtype=bool)
-        moved[condition][rows.filter("sink_moved")["row"].to_numpy()] = True
+        gone = rows.filter("sink_moved")["review_id"]
+        moved[condition] = reviews["review_id"].is_in(gone.implode()).to_numpy()
         stayed = rows.filter(~pl.col("sink_moved").fill_null(False))
-        row = stayed["row"].to_numpy()
-        for name, numbers in (("value", values), ("untouched", untouched)):
-            numbers[condition] = np.full((len(reviews), len(cells)), np.nan)
-            numbers[condition][row, stayed["cell"].to_numpy()] = stayed[name].to_numpy()
-        kl[condition] = np.full(len(reviews), np.nan)
-        kl[condition][row] = stayed["kl"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        values[condition], untouched[condition] = (
+            as_array(stayed, name, reviews, cells) for name in ("value", "untouched")
+        )
+        kl[condition] = as_array(stayed, "kl", reviews)
     return Runs(
         reviews["review_id"].to_list(), cells.rows(), values, untouched, kl, moved, bool(table["branch_norm"].any())
     )
@@ -127,7 +121,7 @@ def change(runs: Runs, condition: Condition, part: str = WHOLE) -> np.ndarray:
         part: `odd` is (f(s) - f(-s)) / 2 and `even` (f(s) + f(-s)) / 2 of the changes f, at the condition's strength s:
             to second order, the odd part is the direction of the effect and the even part the damage.
     """
-    own = _less(runs.values[condition], runs.untouched[condition])
+    own = differences(runs.values[condition], runs.untouched[condition])
     if part == WHOLE:
         return own
     opposite = change(runs, opposite_of(condition))
@@ -147,12 +141,6 @@ def opposite_of(condition: Condition) -> Condition:
 def control_of(condition: Condition, pattern: str) -> Condition:
     """The condition of the control `pattern` at the same strength."""
     return condition._replace(pattern=pattern)
-
-
-def _less(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    difference = first - second
-    same = np.abs(difference) <= _PRECISION * np.maximum(np.abs(first), np.abs(second))
-    return np.where(same, 0.0, difference)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import polars as pl
 from homogenization.names.points import FINAL_NORM, REGIONS, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.resampling import uniform_weights, weighted_means
+from homogenization.tables.over_reviews import as_array
 from homogenization.tables.regions import ranges_over_depth
 
 POOLED_VIEW = "pooled_centred"
@@ -74,13 +75,7 @@ def layer_values(table: pl.DataFrame) -> LayerValues:
     cells = table.select("view", "metric").unique().sort("view", "metric")
     reviews = table.select("review_id").unique().sort("review_id")
     layers = table.select("layer", "depth").unique().sort("layer")
-    places = (
-        table.join(cells.with_row_index("cell"), on=cells.columns)
-        .join(reviews.with_row_index("review"), on="review_id")
-        .join(layers.select("layer").with_row_index("place"), on="layer")
-    )
-    values = np.full((len(cells), len(reviews), len(layers)), np.nan)
-    values[tuple(places[index].to_numpy() for index in ("cell", "review", "place"))] = places["value"].to_numpy()
+    values = as_array(table, "value", cells, reviews, layers.select("layer"))
     return LayerValues(
         cells.rows(), reviews["review_id"].to_list(), layers["layer"].to_numpy(), layers["depth"].to_numpy(), values
     )
