@@ -37,7 +37,7 @@ def measure_arms(claim: Claim, evidence: Evidence) -> Measurement:
     )
     if claim["at"] == AT_LOSS:
         return _at_equal_loss(claim, over_reviews, evidence)
-    paired = paired_values(over_reviews, trained, arm, minus, _CELL).drop_nulls("value")
+    paired = paired_values(over_reviews, trained, (arm, minus), _CELL).drop_nulls("value")
     steps = paired["step"].unique().sort().to_list()
     if not steps:
         raise UnavailableError(f"the study has no seed of '{arm}' beside one of '{minus}'")
@@ -52,7 +52,7 @@ def measure_arms(claim: Claim, evidence: Evidence) -> Measurement:
 def _at_equal_loss(claim: Claim, over_reviews: pl.DataFrame, evidence: Evidence) -> Measurement:
     """The difference where both arms have learnt as much; sizes are shares of the last snapshots' range over depth."""
     arm, minus, trained = claim["arm"], claim["minus"], evidence.settings.trained
-    paired = paired_at_loss(over_reviews, trained, evidence.tables.training, arm, minus, _CELL).drop_nulls("value")
+    paired = paired_at_loss(over_reviews, trained, evidence.tables.training, (arm, minus), _CELL).drop_nulls("value")
     if paired.is_empty():
         raise UnavailableError(f"'{arm}' and '{minus}' have no snapshots around an equal held-out loss")
     last = max(at for _, of, _, at in trained if of == minus)

@@ -17,6 +17,7 @@ from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
     POWER_SCHEMA,
     VERDICT_SCHEMA,
+    averages,
     estimates,
     flip_tests,
     judged,
@@ -25,7 +26,6 @@ from homogenization.statistics.layers import depth_ranges
 from homogenization.statistics.resampling import (
     Resampling,
     differences,
-    mean_interval,
     means,
     medians,
     sign_flips,
@@ -194,45 +194,32 @@ def _contrasts_of_model(
         columns = {"n_reviews": n_reviews}
         if reason is None:
             values = cells.differences(*pair, reviews)
-            columns = {
-                **estimates(values, resampling.confidence),
-                "median": medians(values),
-                "skewness": skewness(values),
-            }
+            columns = estimates(values, resampling.confidence)
+            columns |= {"median": medians(values), "skewness": skewness(values)}
             columns |= flip_tests(values, cells.families, _flips(len(reviews), resampling.draws, resampling.seed))
             drawn = [on_common[name,] for name in (variant, minus) if (name,) in on_common]
             if len(drawn) == 2:
-                columns |= _on_common_length(cells.differences(*drawn, reviews), resampling.confidence)
-            stay = texts.openings is not None and reviews_whose_first_token_stays(
-                texts.openings, model, (variant, minus)
-            )
-            if isinstance(stay, list):
-                stays = reviews["review_id"].is_in(stay).to_numpy()
-                columns |= _where_the_first_stays(values[stays], n_needed, resampling.confidence)
+                columns |= _among(cells.differences(*drawn, reviews), "common", resampling.confidence)
+            stay = None
+            if texts.openings is not None:
+                stay = reviews_whose_first_token_stays(texts.openings, model, (variant, minus))
+            if stay is not None:
+                of_stay = values[reviews["review_id"].is_in(stay).to_numpy()]
+                columns |= _among(of_stay, "same_first", resampling.confidence, n_needed)
         names = {"model": model, "variant": variant, "minus": minus, "reason": reason, "share_changed": share}
         parts.append(table_of(rows.to_dict() | names | columns, CONTRASTS_SCHEMA))
     table = pl.concat([pl.DataFrame(schema=CONTRASTS_SCHEMA), *parts])
     # what is not tested has no numbers
-    return table.with_columns((pl.selectors.float() - pl.selectors.by_name("depth")).fill_null(np.nan))
+    numbers = (pl.selectors.float() - pl.selectors.by_name("depth")).fill_null(np.nan)
+    return table.with_columns(numbers, pl.col("n_common").replace(0, None))
 
 
-def _on_common_length(values: np.ndarray, confidence: float) -> dict[str, np.ndarray | pl.Series]:
-    """The columns `_common` of differences (reviews, cells); NaN and null where no review has one."""
-    low, high = mean_interval(values, confidence)
-    return {
-        "mean_common": means(values),
-        "ci_low_common": low,
-        "ci_high_common": high,
-        "n_common": pl.Series((~np.isnan(values)).sum(axis=0)).replace(0, None),
-    }
-
-
-def _where_the_first_stays(values: np.ndarray, least: int, confidence: float) -> dict[str, np.ndarray]:
-    """The columns `_same_first` of differences of reviews whose first token stays; NaN for fewer than `least`."""
-    numbers = [means(values), *mean_interval(values, confidence)]
-    numbers = [np.where(len(values) >= least, column, np.nan) for column in numbers]
-    names = (f"{name}_same_first" for name in ("mean", "ci_low", "ci_high"))
-    return {"n_same_first": (~np.isnan(values)).sum(axis=0), **dict(zip(names, numbers, strict=True))}
+def _among(values: np.ndarray, name: str, confidence: float, least: int = 0) -> dict[str, np.ndarray]:
+    """The columns `_name` of the differences of some reviews (reviews, cells); NaN for fewer reviews than `least`."""
+    numbers = averages(values, confidence)
+    counts = numbers.pop("n_reviews")
+    found = {f"{key}_{name}": np.where(len(values) >= least, column, np.nan) for key, column in numbers.items()}
+    return found | {f"n_{name}": counts}
 
 
 def tabulate(

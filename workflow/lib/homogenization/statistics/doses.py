@@ -169,6 +169,7 @@ def less_at_equal_kl(
     kl: np.ndarray,
     control: Curve,
     weights: np.ndarray,
+    *,
     reaches: bool = False,
     scale: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
@@ -252,7 +253,7 @@ def less_by_review(
     n = len(kl)
     changes, kl, control = _of_same_reviews(changes, kl, control, scale or _root)
     estimate = less_at_equal_kl(changes, kl, control, uniform_weights(n), scale=scale)[0]
-    without = less_at_equal_kl(changes, kl, control, (1 - np.eye(n)) / max(n - 1, 1), True, scale)
+    without = less_at_equal_kl(changes, kl, control, (1 - np.eye(n)) / max(n - 1, 1), reaches=True, scale=scale)
     present = ~np.isnan(changes)
     pseudo = np.where(present, -(present.sum(axis=0) - 1) * without, np.nan)
     return pseudo - means(pseudo) + estimate
