@@ -17,8 +17,10 @@ from homogenization.models.weights import resolve_configuration
 from homogenization.plan.architecture import describe_architecture
 from homogenization.plan.costs import gpu_bytes, store_bytes
 from homogenization.states.extraction import extract
+from homogenization.states.long_texts import Texts
 from homogenization.states.model import load_model
 from homogenization.states.network import packed_model, run_packed
+from homogenization.states.reading import Reading
 
 
 class LiveBytes(TorchDispatchMode):
@@ -100,7 +102,8 @@ def test_bytes_on_disk_are_those_of_a_store(tmp_path, dtype, layers, recorded, t
     texts = pl.read_ndjson(ROOT / "config/reviews.jsonl")["text"].to_list()[:30]
     review_ids = [f"{index:012x}" for index in range(len(texts))]
     path = tmp_path / "s.zarr.zip"
-    run = extract(load_model(entry), review_ids, texts, path, {"model": "m"}, 512, dtype, 4096, recorded, layers)
+    options = {"record_attention": recorded, "layers": layers, "dtype": dtype}
+    run = extract(Reading(load_model(entry), Texts(review_ids, texts), {"model": "m"}, 512, **options), path, 4096)
     architecture = describe_architecture(resolve_configuration(MINILM))
     planned = store_bytes(architecture, run["n_tokens"], len(texts), dtype, len(layers or range(7)), recorded)
     assert os.path.getsize(path) == pytest.approx(planned, rel=tolerance)
