@@ -183,7 +183,7 @@ class _Bindings(TorchFunctionMode):
         super().__init__()
         self._fake = fake
         self._bindings = {
-            Tensor.__getitem__: self._taken,
+            Tensor.__getitem__: self._captured,
             Tensor.__setitem__: self._put,
             Tensor.new_tensor: _new_tensor,
             Tensor.contiguous: _contiguous,

@@ -18,7 +18,7 @@ if STUDY.intervention_jobs:
             metrics=grown("<results>/interventions/{model}/{variant}/{shard}.parquet"),
             doses=grown("<results>/interventions/{model}/{variant}/{shard}.doses.parquet"),
             slopes=grown("<results>/interventions/{model}/{variant}/{shard}.slopes.parquet"),
-            delivered=grown("<results>/interventions/{model}/{variant}/{shard}.delivered.parquet"),
+            attribution=grown("<results>/interventions/{model}/{variant}/{shard}.attribution.parquet"),
         log:
             "<logs>/interventions/{model}/{variant}/{shard}.log",
         conda:

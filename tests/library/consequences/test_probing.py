@@ -22,8 +22,8 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
 
 N, WIDTH = 60, 12
-KEYS = ("untouched", "dial:removed:0.1:all", "dial:scattered:0.1:all", "closed:random_2")
-KEYS += ("template:permuted_template:0.5", "closed:first", "positions:shuffled", "positions:constant")
+KEYS = ("untouched", "steering:removed:0.1:all", "steering:scattered:0.1:all", "masked:random_2")
+KEYS += ("template:permuted_template:0.5", "masked:first", "positions:shuffled", "positions:constant")
 NAMES = [f"r{number:02d}" for number in range(N)]
 LABELS = np.array(["neg", "pos"] * (N // 2))
 CHOSEN = {"folds": 5, "penalty": 10.0, "permutations": 3}
@@ -122,8 +122,8 @@ def test_the_job_reads_files_of_all_texts_and_shards(tmp_path):
         for shard, part in enumerate(np.split(np.arange(N), 2)):
             rows = [
                 (NAMES[review], condition, layer, ((1 + layer) * (states[review] + moved)).tolist())
-                for condition in ("untouched", "closed:first")
-                if (text, condition) != ("typo", "closed:first")
+                for condition in ("untouched", "masked:first")
+                if (text, condition) != ("typo", "masked:first")
                 for review in part
                 for layer in (0, 1)
                 if (text, review) != ("typo", 0)

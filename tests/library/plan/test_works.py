@@ -13,9 +13,9 @@ from conftest import SMALL
 from described import NETWORK, described
 from homogenization.config.interventions import Interventions
 from homogenization.config.study import load_study
+from homogenization.interventions.attribution import attribution_of_review
 from homogenization.interventions.cells import VIEWS, cells
 from homogenization.interventions.conditions import RANDOM_DRAWS
-from homogenization.interventions.delivered import delivered_of_review
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.recorded import in_float64, record
 from homogenization.interventions.slopes import slopes_of_review
@@ -97,7 +97,7 @@ def test_operations_of_slopes_are_those_that_torch_counts(name, tmp_path):
     with FlopCounterMode(display=False) as counter:
         recorded = record(model, ids, layout)
         slopes_of_review(recorded, b"a draw", ["first", "removed"], metrics)
-        delivered_of_review(recorded, b"a draw", ["first"])
+        attribution_of_review(recorded, b"a draw", ["first"])
     counts = pl.DataFrame({"variant": ["original"], "shard": ["000"], "lengths": [[length]]})
     study = {"jobs": [["original", "000", 1, 0]], "backward": len(cells(metrics)) + 2}
     row = intervention_work("interventions", MODEL, described(CONFIGS[name], tmp_path), counts, study)

@@ -1,4 +1,4 @@
-"""Variants' effects beside what the dial predicts of them."""
+"""Variants' effects beside what steering predicts of them."""
 
 import numpy as np
 import polars as pl

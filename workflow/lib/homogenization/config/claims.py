@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, create_model, field_validator, mode
 
 from homogenization.claims.measurement import RAW, THESIS
 from homogenization.claims.statistics import STATISTICS
+from homogenization.config.renamed import with_current_names
 from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import Name, Section, describe_problems
@@ -111,6 +112,14 @@ def load_all_claims(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
     return list(by_name.values())
 
 
+def former_names(paths: Sequence[str | Path]) -> list[str]:
+    """A line for each former name in files of claims (`config.renamed`)."""
+    found: list[str] = []
+    for path in paths:
+        with_current_names(read_yaml(path), found, "claims")
+    return list(dict.fromkeys(found))
+
+
 def load_claims(path: str | Path) -> list[dict[str, Any]]:
     """Read and check a file of claims, a YAML list.
 
@@ -120,7 +129,7 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
     Raises:
         HomogenizationError: the file is missing or holds no YAML list, or entries are wrong; the message names each.
     """
-    entries = read_yaml(path)
+    entries = with_current_names(read_yaml(path), [], "claims")
     if not isinstance(entries, list):
         raise HomogenizationError(f"{path}: holds no list of claims; write one entry `- claim: ...` for each")
     problems: list[str] = []

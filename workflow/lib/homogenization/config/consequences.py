@@ -30,7 +30,7 @@ class Consequences(Section):
     """Mildest changes of a text, which shifts are compared with: `typo` (two neighbouring letters of a word swapped), \
 `deleted_word`."""
     conditions: list[str] | None = None
-    """Conditions of `interventions` by their keys, such as `dial:first:0.1:all`; null: all of them. The untouched \
+    """Conditions of `interventions` by their keys, such as `steering:first:0.1:all`; null: all of them. The untouched \
 model is always there."""
     intervened: list[str] | None = None
     """Texts that are read in these conditions, `original` among them: variants and perturbations; null: `original` \

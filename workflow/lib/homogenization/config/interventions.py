@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 from homogenization.interventions.cells import METRICS, cells
 from homogenization.interventions.conditions import (
     BLOCK_NAMES,
-    KEYS_CLOSED,
+    KEYS_MASKED,
     POSITION_NAMES,
     STEEPEST,
     TO,
@@ -31,7 +31,7 @@ def _once(values: list) -> list:
     return values
 
 
-class Dial(Section):
+class Steering(Section):
     """A' = (1 - λ) A + λ P."""
 
     patterns: list[str] = Field(list(_PATTERNS), min_length=1)
@@ -43,7 +43,7 @@ class Dial(Section):
     _strengths = field_validator("strengths")(_once)
 
     @model_validator(mode="after")
-    def with_removed(self) -> "Dial":
+    def with_removed(self) -> "Steering":
         """What a pattern adds can be told from what it displaces."""
         if "removed" not in self.patterns:
             raise ValueError(
@@ -53,7 +53,7 @@ class Dial(Section):
         return self
 
 
-class Capped(Section):
+class Clipped(Section):
     """The mass on the sink, cut to a bound."""
 
     bounds: list[Share] = Field([0.1], min_length=1)
@@ -108,13 +108,13 @@ class Interventions(Section):
     n_reviews: int = Field(60, ge=1)
     """Reviews: the first of the sample by rank."""
     blocks: list[Blocks] = Field(["all"], min_length=1)
-    """Blocks of the dial, each entry by itself: `all`, `first`, `middle`, `last` (a quarter, a half, a quarter of the \
+    """Blocks of steering, each entry by itself: `all`, `first`, `middle`, `last` (a quarter, a half, a quarter of the \
 depth), `steepest` (where the mean cosine grows fastest in tables/depth.parquet), or a list of numbers."""
-    dial: Dial | None = Dial()
+    steering: Steering | None = Steering()
     """Mass moved to a pattern; null: none."""
-    closed: list[str] = Field(list(KEYS_CLOSED))
+    masked: list[str] = Field(list(KEYS_MASKED))
     """Keys that no other token reads: `first`, `random` (three draws), `most_attended`, `massive`."""
-    capped: Capped | None = Capped()
+    clipped: Clipped | None = Clipped()
     """The sink's mass cut to a bound; null: not."""
     template: Template | None = None
     """The attention that position predicts, amplified and divided out; null: not. Needs `positional`."""
@@ -129,7 +129,7 @@ Rotary models alone."""
     )
     """Metrics of all layers: `cosine_anisotropy`, `cosine_to_first_token`, and any spectral metric."""
 
-    _closed = field_validator("closed")(one_of(KEYS_CLOSED))
+    _masked = field_validator("masked")(one_of(KEYS_MASKED))
     _positions = field_validator("positions")(one_of(POSITION_NAMES))
     _metrics = field_validator("metrics")(one_of(METRICS))
 
@@ -167,10 +167,10 @@ Rotary models alone."""
 
     @property
     def undosed(self) -> bool:
-        """Whether there are conditions without a dose: closed keys, capped sinks or other positions."""
-        return bool(self.closed or self.capped or self.positions)
+        """Whether there are conditions without a dose: masked keys, clipped sinks or other positions."""
+        return bool(self.masked or self.clipped or self.positions)
 
     @property
     def needs_depth(self) -> bool:
-        """Whether the dial depends on where homogenization is fastest."""
-        return self.dial is not None and STEEPEST in self.blocks
+        """Whether steering depends on where homogenization is fastest."""
+        return self.steering is not None and STEEPEST in self.blocks

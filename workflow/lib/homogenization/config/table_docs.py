@@ -44,7 +44,7 @@ _FILES = {
     f"interventions/{_OF_JOB}.parquet": "interventions.schemas.INTERVENED_SCHEMA",
     f"interventions/{_OF_JOB}.doses.parquet": "interventions.schemas.DOSES_SCHEMA",
     f"interventions/{_OF_JOB}.slopes.parquet": "interventions.schemas.SLOPES_SCHEMA",
-    f"interventions/{_OF_JOB}.delivered.parquet": "interventions.schemas.DELIVERED_SCHEMA",
+    f"interventions/{_OF_JOB}.attribution.parquet": "interventions.schemas.ATTRIBUTION_SCHEMA",
     "consequences/{model}/{text}/{shard}.texts.parquet": "consequences.schemas.TEXTS_SCHEMA",
     "consequences/{model}/{text}/{shard}.states.parquet": "consequences.schemas.POOLED_STATES_SCHEMA",
     "consequences/{model}.parquet": "consequences.schemas.POOLED_READINGS_SCHEMA",

@@ -40,12 +40,12 @@ COLUMNS = {
 }
 #: Columns of what is read with changed attention
 CONDITION_COLUMNS = {
-    "condition": pl.String,  #: key of the [condition](causes.md#conditions), such as `dial:first:0.2:all`
-    "kind": pl.String,  #: what was done: `untouched`, `dial`, `closed`, `capped`, `template`, `positions`
-    #: of the dial or template; the closed key; who gets the sink's mass; the positions; null for `untouched`. In
+    "condition": pl.String,  #: key of the [condition](causes.md#conditions), such as `steering:first:0.2:all`
+    "kind": pl.String,  #: what was done: `untouched`, `steering`, `masked`, `clipped`, `template`, `positions`
+    #: of steering or template; the masked key; who gets the sink's mass; the positions; null for `untouched`. In
     #: `tables/`, the draws of `random` are one
     "pattern": pl.String,
-    "blocks": pl.String,  #: blocks of the dial; `all` for other kinds
+    "blocks": pl.String,  #: blocks of steering; `all` for other kinds
     "strength": pl.Float64,  #: λ, bound or signed strength; null for other kinds
     "against": pl.String,  #: `untouched`, or the pattern of a control
     "layers": pl.String,  #: `all`, `first`, `middle`, `last`, `output`: the layers that are averaged

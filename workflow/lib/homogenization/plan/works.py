@@ -32,7 +32,7 @@ STATES, COMPONENTS, POSITIONAL = "states", "components", "positional"
 INTERVENTIONS, CONSEQUENCES, TRAINING = "interventions", "consequences", "training"
 _READING = (STATES, COMPONENTS, POSITIONAL)
 _RUNS = 3  # of each block for slopes
-_DELIVERED = 2  # backward passes for what patterns deliver
+_ATTRIBUTION = 2  # backward passes for what patterns deliver
 _TRAINING_PASSES = 3  # forward, and backward twice as many operations
 
 
@@ -81,7 +81,7 @@ def intervention_work(
     A condition is a forward pass over each review, with the head of a causal model. Slopes are a forward pass in
     float64 and a backward pass for each pair of view and metric, which takes as many operations as a forward one, since
     no parameter has a gradient, and twice as many in attention, whose weights have one. Each block runs twice more for
-    them, once of which is for what patterns deliver. Massive keys are closed in at least one pass. What is measured
+    them, once of which is for what patterns deliver. Massive keys are masked in at least one pass. What is measured
     between the passes is left out.
 
     Args:
@@ -107,7 +107,7 @@ def intervention_work(
         n_tokens, longest = n_tokens + int(lengths.sum()) * n_passes, max(longest, int(lengths.max()))
     memory = None
     if backward and model["device"] != "cpu":
-        memory = slopes_bytes(architecture, model["dtype"], longest, backward - _DELIVERED) / 2**30
+        memory = slopes_bytes(architecture, model["dtype"], longest, backward - _ATTRIBUTION) / 2**30
     return _row(work, model, len(study["jobs"])) | {
         "forward": forward,
         "backward": n_reviews * backward,

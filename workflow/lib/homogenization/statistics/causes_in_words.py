@@ -15,12 +15,12 @@ from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHE
 #: A row for each model with slopes: the answer under *Causes* on the first page of the report.
 CAUSES_SCHEMA = {
     **columns("model"),
-    #: whether each variant’s effect is what the dial predicts, and whether what the first token delivers tells its
+    #: whether each variant’s effect is what steering predicts, and whether what the first token delivers tells its
     #: slope, in words
     "answer": pl.String,
 }
 SCHEMAS = (CAUSES_SCHEMA,)
-_ANSWERED = {  # metric and view of the dial -> as a sentence names them
+_ANSWERED = {  # metric and view of steering -> as a sentence names them
     ("cosine_anisotropy", "all_tokens"): "the cosine anisotropy of all tokens",
     ("cosine_anisotropy", "without_first"): "the cosine anisotropy without the first token",
     ("normalized_effective_rank", "centred"): "the normalised effective rank of the centred tokens",
@@ -30,7 +30,7 @@ _ANSWERED = {  # metric and view of the dial -> as a sentence names them
 def causes_table(mechanism: pl.DataFrame, predictions: pl.DataFrame, models: Sequence[str], words: str) -> pl.DataFrame:
     """What slopes explain, in words: `CAUSES_SCHEMA`, a row for each model.
 
-    They tell whether each variant's effect is what the dial predicts, and whether what the first token delivers says
+    They tell whether each variant's effect is what steering predicts, and whether what the first token delivers says
     what attention to it does.
 
     Args:
@@ -40,7 +40,7 @@ def causes_table(mechanism: pl.DataFrame, predictions: pl.DataFrame, models: Seq
         words: the template of an answer.
     """
     answers = [
-        write(words, predictions=_of_variants(predictions, model), delivered=_of_first_token(mechanism, model))
+        write(words, predictions=_of_variants(predictions, model), attribution=_of_first_token(mechanism, model))
         for model in models
     ]
     return pl.DataFrame({"model": list(models), "answer": answers}, schema=CAUSES_SCHEMA)

@@ -14,8 +14,8 @@ import polars as pl
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 
 CONTROLS = {  # kind -> patterns that do as much to attention, but not what a pattern is about
-    "dial": ("removed", "uniform", "scattered", "permuted"),
-    "closed": ("random",),
+    "steering": ("removed", "uniform", "scattered", "permuted"),
+    "masked": ("random",),
     "template": ("permuted_template",),
 }
 REMOVED = "removed"

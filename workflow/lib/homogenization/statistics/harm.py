@@ -75,7 +75,7 @@ def _changes(runs: Runs, condition: Condition, cell: tuple[str, str, str]) -> np
 
 
 def named(row: Mapping) -> str:
-    """A condition as a sentence names it: `first .4 (dial, blocks: all)`."""
+    """A condition as a sentence names it: `first .4 (steering, blocks: all)`."""
     parts = [row["pattern"] or "", "" if row["strength"] is None else f"{row['strength']:g}"]
-    blocks = f", blocks: {row['blocks']}" if row["kind"] == "dial" else ""
+    blocks = f", blocks: {row['blocks']}" if row["kind"] == "steering" else ""
     return f"`{' '.join(filter(None, parts))}` ({row['kind']}{blocks})"

@@ -196,7 +196,9 @@ def slopes_table(
         families = _families(cells, "layer", "view", "metric", of_blocks)
         drawn = _draws(len(next(iter(by_pattern.values()))), families, resampling, min_reviews)
         for pattern, values in by_pattern.items():
-            controls = [name for name in CONTROLS["dial"] if name in by_pattern and pattern not in CONTROLS["dial"]]
+            controls = [
+                name for name in CONTROLS["steering"] if name in by_pattern and pattern not in CONTROLS["steering"]
+            ]
             for against in (UNTOUCHED, *controls):
                 less = values - by_pattern[against] if against in by_pattern else values
                 names = {"model": model, "variant": variant, "pattern": pattern, "against": against}

@@ -1,8 +1,8 @@
-"""The table `predictions`: the effects of variants beside what the dial predicts of them.
+"""The table `predictions`: the effects of variants beside what steering predicts of them.
 
 Let the attention of a block be A = (1 - λ) C + sum_p w_p P_p, with content C, templates of position P_p λ = sum w_p.
 A text with weights w' has the attention A + sum_p c_p (P_p - A), c_p = (w'_p - w_p) + w_p (λ' - λ) / (1 - λ). These
-are doses of the dial: to first order, a metric changes by the sum of slope times c_p over blocks and patterns.
+are doses of steering: to first order, a metric changes by the sum of slope times c_p over blocks and patterns.
 """
 
 import logging
@@ -22,7 +22,7 @@ from homogenization.statistics.schemas import PREDICTIONS_SCHEMA
 from homogenization.tables.comparisons import too_few_of_all
 from homogenization.tables.over_reviews import keep_accepted
 
-PATTERN_OF = {  # template of the dictionary -> pattern of the dial that stands for it
+PATTERN_OF = {  # template of the dictionary -> pattern of attention steering that stands for it
     "first": "first",
     "second": "second",
     "self": "self",
@@ -42,7 +42,7 @@ INTERVALS = tuple(f"{name}{end}" for name in NUMBERS for end in ("", "_low", "_h
 def doses(positional: pl.DataFrame, model: str, variant: str) -> pl.DataFrame:
     """block, template and dose: how the attention to positions differs from that of the originals.
 
-    Weights of heads are averaged over a block first, since the dial changes all of its heads alike.
+    Weights of heads are averaged over a block first, since steering changes all of its heads alike.
 
     Args:
         positional: tables/positional.parquet.

@@ -40,7 +40,7 @@ INTERVENED_LAYERS_SCHEMA = {
     "mean": pl.Float64,  #: mean over reviews of the change from the untouched run; of `untouched`, the metric itself
     **columns("ci_low", "ci_high"),
 }
-_MEANS = ("kl", "cross_entropy", "moved_mass", "closed_mass", "n_massive")
+_MEANS = ("kl", "cross_entropy", "moved_mass", "masked_mass", "n_massive")
 #: A row for each condition: what it did to attention and to the model, mean over reviews ([what is
 #: measured](causes.md#what-is-measured)).
 DOSE_MEANS_SCHEMA = {
@@ -50,7 +50,7 @@ DOSE_MEANS_SCHEMA = {
     "n_skipped": pl.Int64,  #: reviews that could not be run in this condition
     **condition_columns("n_sink_moved", "kl", "cross_entropy"),
     "moved_mass": pl.Float64,  #: mean total variation of the weights before and after
-    "closed_mass": pl.Float64,  #: mass that closed or capped keys lose
+    "masked_mass": pl.Float64,  #: mass that masked or clipped keys lose
     "n_massive": pl.Float64,  #: massive tokens
 }
 SCHEMAS = INTERVENED_BY_REVIEW_SCHEMA, INTERVENED_LAYERS_SCHEMA, DOSE_MEANS_SCHEMA
