@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize, stats
+from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from homogenization.statistics import resampling
@@ -51,23 +51,6 @@ class TestWeights:
 
 
 class TestIntervals:
-    @pytest.mark.parametrize("confidence", [0.8, 0.95])
-    def test_of_means_holds_what_neither_t_nor_the_corrected_t_rejects(self, confidence):
-        """By scipy's moments and Hall's polynomial, searched for its root."""
-        values = with_gaps(skewed(25, 6))
-        low, high = mean_interval(values, confidence)
-        for cell, column in enumerate(values.T):
-            there = column[~np.isnan(column)]
-            n, error = len(there), stats.sem(there)
-            bend = (1.2 + 13 / n) * stats.skew(there, bias=False) / (3 * np.sqrt(n))
-            quantile = stats.t.ppf((1 + confidence) / 2, n - 1)
-            for end, sign in ((low, 1), (high, -1)):
-                root = optimize.brentq(
-                    lambda t, b=bend, q=sign * quantile: t + b * t**2 + b**2 * t**3 / 3 + b / 2 - q, -1e3, 1e3
-                )
-                reach = max(sign * root, quantile)
-                assert end[cell] == pytest.approx(there.mean() - sign * reach * error, rel=1e-9)
-
     def test_weighted_means_by_definition(self):
         values, weights = with_gaps(skewed(12, 5)), bootstrap_weights(12, 40, seed=5)
         for row, cell in itertools.product(range(40), range(5)):

@@ -94,12 +94,7 @@ def runs_of(table: pl.DataFrame) -> Runs:
 
 
 def no_control(pattern: str, branch_norm: bool) -> str | None:
-    """Why a pattern is no control in a model; None where it is one.
-
-    Args:
-        pattern: name of a control.
-        branch_norm: whether a norm follows the model's attention inside its branch.
-    """
+    """Why a pattern is no control in a model, where a norm may follow attention in its branch; None where it is one."""
     if pattern != REMOVED or not branch_norm:
         return None
     return "a norm follows attention in this model's blocks and undoes what 'removed' does, so it is no control"
@@ -117,7 +112,7 @@ def change(runs: Runs, condition: Condition, part: str = WHOLE) -> np.ndarray:
 
     Args:
         runs: runs of a model.
-        condition: a condition of `runs`.
+        condition: one of their conditions.
         part: `odd` is (f(s) - f(-s)) / 2 and `even` (f(s) + f(-s)) / 2 of the changes f, at the condition's strength s:
             to second order, the odd part is the direction of the effect and the even part the damage.
     """
@@ -239,11 +234,7 @@ def less_by_review(
     A review counts if the condition has it and the control has it at every strength that the comparison reads: with
     others on one side alone, the difference would be one of reviews.
 
-    Args:
-        changes: (reviews, cells) changes by the condition.
-        kl: (reviews,) KL of the condition.
-        control: the control's curve.
-        scale: as in `less_at_equal_kl`; another dose may stand in place of the KL.
+    Arguments are those of `less_at_equal_kl`; another dose may stand in place of the KL.
 
     Returns:
         (reviews, cells) pseudo-values of the jackknife, moved so that their mean is the comparison; what is said of the
@@ -286,11 +277,7 @@ def at_equal_kl(runs: Runs, condition: Condition, pattern: str, dose: str = KL) 
 def moved_at_equal_kl(runs: Runs, condition: Condition, pattern: str, pseudo: np.ndarray) -> np.ndarray:
     """(reviews,) bool: whether a sink that moved, in the condition or in the control `pattern`, leaves a review out.
 
-    Args:
-        runs: runs of a model.
-        condition: what is compared.
-        pattern: the control.
-        pseudo: (reviews, cells) pseudo-values of the comparison, NaN in the reviews that are left out.
+    `pseudo` are the (reviews, cells) pseudo-values of the comparison, NaN in the reviews that are left out.
     """
     moved = np.logical_or.reduce([runs.moved[one] for one in (condition, *runs.curve(condition, pattern))])
     return moved & np.isnan(pseudo).all(axis=1)
