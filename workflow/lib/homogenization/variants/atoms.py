@@ -107,11 +107,10 @@ def _paired(atoms: list[Atom]) -> list[Atom]:
             continue
         is_loose = atom.text in EVEN and not (atom.clings_left or atom.clings_right)
         if (atom.kind == "close" or is_loose) and any(_belong(opener, atom.text) for opener in +openers):
-            while True:
+            opener = None
+            while opener is None or not _belong(atoms[opener].text, atom.text):
                 opener = waiting.pop()
                 openers[atoms[opener].text] -= 1
-                if _belong(atoms[opener].text, atom.text):
-                    break
             atoms[opener] = replace(atoms[opener], pair=index)
             atoms[index] = replace(atom, kind="close", pair=index)
         elif atom.kind == "open":
