@@ -82,19 +82,12 @@ def _of_chunk(text: str, chunk: Chunk, is_first: bool) -> Iterator[Atom]:
 
 def _marks(punctuation: str, side: Literal["open", "close"]) -> Iterator[Atom]:
     """Punctuation before ("open") or behind ("close") a word, as atoms; a run of one kind ("...", "--") is one atom."""
-
-    def nature(character: str) -> str:
-        return "stop" if character in STOPS else "dash" if character in DASHES else "enclosing"
-
-    for kind, run in groupby(punctuation, nature):
-        if kind != "enclosing":
+    for (is_stop, is_dash), run in groupby(punctuation, lambda character: (character in STOPS, character in DASHES)):
+        if is_stop or is_dash:
             yield Atom("".join(run), "mark")
             continue
         for character in run:
-            if character in EVEN:
-                yield Atom(character, side)
-            else:
-                yield Atom(character, "open" if character in _CLOSERS else "close")
+            yield Atom(character, side if character in EVEN else "open" if character in _CLOSERS else "close")
 
 
 def _paired(atoms: list[Atom]) -> list[Atom]:

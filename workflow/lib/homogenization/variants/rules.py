@@ -135,8 +135,11 @@ def rewrite_reviews(
         keyphrases: Columns review_id, phrase, sentence, start, end, in reading order, as `extract_keyphrases` gives.
         parse: Columns of `PARSE_SCHEMA`, as `parse_reviews` gives them; None for the rewriter "none".
         variant: Name of the variant.
-        rewriter: "none" to keep the text; "rules" for `move_by_rules`, which gets the other arguments, `phrases` as
-            `which`.
+        rewriter: "none" to keep the text, "rules" to move phrases.
+        position: As in `move_by_rules`, and in the next lines; None for the rewriter "none".
+        like: See there.
+        phrases: "key" or "other", its `which`.
+        seed: See there.
 
     Returns:
         Columns of `VARIANT_SCHEMA`, a row for each review in the order of `reviews`.
