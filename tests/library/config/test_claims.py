@@ -209,39 +209,3 @@ def test_a_claim_in_both_conventions_is_two(write):
     ]
     with pytest.raises(HomogenizationError, match="claim0-thesis: stands twice"):
         load_claims(write(LEVEL | {"conventions": ["thesis"]}, LEVEL | {"claim": "claim0-thesis"}))
-
-
-@pytest.mark.parametrize(
-    ("contrasts", "said"),
-    [
-        ({"pairs": [["front", "orginal"]]}, "'orginal' is not among variants (did you mean 'original'?)"),
-        ({"pairs": [["front", "front"]]}, "is no pair of two variants"),
-        ({"pairs": [["front", "original"], ["front", "original"]]}, "a pair stands twice"),
-        ({"metrics": ["stable_rank"]}, "['stable_rank'] are not among the computed 'metrics'"),
-        ({"metrics": ["stabel_rank"]}, "did you mean 'stable_rank'?"),
-        ({"confidence": 95}, "contrasts.confidence"),
-    ],
-)
-def test_contrasts_of_what_is_not_there(contrasts, said):
-    with pytest.raises(HomogenizationError) as raised:
-        config_of(contrasts=contrasts)
-    assert said in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("components", "said"),
-    [({"models": ["tyny"]}, "did you mean 'tiny'?"), ({"variants": ["end"]}, "'end' is not among variants")],
-)
-def test_components_of_what_is_not_there(components, said):
-    with pytest.raises(HomogenizationError) as raised:
-        config_of(components=components)
-    assert said in str(raised.value)
-
-
-def test_contrasts_leave_out_what_grows_with_the_number_of_tokens():
-    metrics = ["effective_rank", "normalized_effective_rank", "first_token_norm", "early_attention_share"]
-    assert config_of(metrics=metrics).contrasted_metrics == ["early_attention_share", "normalized_effective_rank"]
-    assert config_of(metrics=[*metrics, "n_tokens"]).contrasted_metrics[1] == "n_tokens"
-    assert config_of(metrics=metrics, contrasts={"metrics": ["effective_rank"]}).contrasted_metrics == [
-        "effective_rank"
-    ]

