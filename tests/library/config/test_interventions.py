@@ -86,11 +86,11 @@ def test_the_first_reviews_by_rank_are_read_over_shards():
     assert [study.n_read(shard, study.interventions) for shard in ("000", "001")] == [6, 2]
     n_conditions = len(study.interventions.conditions)
     jobs = [["original", "000", 6, n_conditions], ["original", "001", 2, n_conditions]]
-    assert study.intervention_costs("tiny")["jobs"] == jobs
+    assert study.planned_readings("tiny")["interventions"]["jobs"] == jobs
     assert {variant for _, variant, _ in study.component_jobs} == {"original"}
     assert {variant for _, variant, _ in study.positional_jobs} == {"front", "original"}
     assert study_of(interventions=None).intervention_jobs == []
-    assert study_of(interventions=None).intervention_costs("tiny") == {"jobs": [], "backward": 0}
+    assert study_of(interventions=None, consequences=None).planned_readings("tiny") == {}
 
 
 def test_a_reader_without_its_head_is_refused_before_anything_runs():
