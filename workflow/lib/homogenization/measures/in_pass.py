@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.measures import device_mauve
 from homogenization.measures.device_tokens import tokens_of
 from homogenization.measures.reviews import Each, Inline, ReviewMeasure, Reviews, TokenMeasure, class_of
 from homogenization.measures.workers import Workers
@@ -30,7 +29,6 @@ from homogenization.states.model import LanguageModel
 
 HELD_BYTES = 4_000_000_000  # of the tokens of a measure; more than that, and the model reads twice on the CPU too
 _LEFT = 4  # a worker of so many, and at least one, is left to other measures while some decompose pooled tokens
-_ON_FAST_DEVICES = {"mauve": device_mauve.DeviceMauve}  # measures that a device fast in float64 computes
 
 
 @dataclass(frozen=True)
@@ -99,8 +97,7 @@ def measure_in_pass(
         HomogenizationError: states that a store refuses, a review does not fit into memory; and as the measures do.
     """
     workers = workers or Inline()
-    faster = _ON_FAST_DEVICES if device_mauve.is_fast(states.device) else {}
-    made = {name: (faster.get(name) or class_of(name))(states, **params) for name, params in measures.items()}
+    made = {name: class_of(name)(states, **params) for name, params in measures.items()}
     of_tokens = {name: measure for name, measure in made.items() if isinstance(measure, TokenMeasure)}
     of_reviews = {name: measure for name, measure in made.items() if isinstance(measure, ReviewMeasure)}
     rows, walked = [np.empty(0, dtype=np.int64)], {}

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.measures.eigenvalues import symmetric_eigenvalues
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.reviews import Each, TokenMeasure, measured_table
 from homogenization.measures.views import look_of
 from homogenization.metrics.cosines import mean_of_pairs, unit_rows
-from homogenization.metrics.gram import roots_of
+from homogenization.metrics.gram import roots_of, symmetric_eigenvalues
 from homogenization.names.columns import columns
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.run.errors import HomogenizationError

@@ -92,6 +92,7 @@ def _begin(blocks: Sequence[mmap.mmap]) -> None:
     _blocks_here = blocks
     os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that are loaded later
     threadpool_limits(1)
+    torch.set_num_threads(1)
     if sys.platform == "linux":  # a worker does not outlive a job that is killed
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
