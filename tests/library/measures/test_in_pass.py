@@ -14,7 +14,7 @@ from homogenization.measures import in_pass, pooled
 from homogenization.measures.catalogue import MEASURES
 from homogenization.measures.device_tokens import on_device
 from homogenization.measures.geometry import geometry_of
-from homogenization.measures.in_pass import Sample, measure_in_pass
+from homogenization.measures.in_pass import measure_in_pass
 from homogenization.measures.reviews import class_of, measured
 from homogenization.measures.spectra import spectra_of
 from homogenization.measures.views import VIEWS, TokenGram
@@ -127,7 +127,7 @@ def test_a_sample_is_that_of_the_store(tmp_path):
     texts = texts_of(model)
     run(model, texts, tmp_path / "s.zarr.zip")
     sample_states(tmp_path / "s.zarr.zip", tmp_path / "expected.zarr.zip", 4, seed=7)
-    sample = Sample(tmp_path / "found.zarr.zip", 4, 7, 100)
+    sample = (tmp_path / "found.zarr.zip", 4, 7, 100)
     in_the_pass(model, texts, measures={"attention": PARAMS["attention"]}, sample=sample)
     with open_store(tmp_path / "found.zarr.zip") as found, open_store(tmp_path / "expected.zarr.zip") as expected:
         assert found.attributes == expected.attributes
@@ -184,8 +184,13 @@ def test_pooled_tokens_are_added_up_by_torch_as_by_numpy():
     is_first, is_drawn = (np.arange(70) % every == 0 for every in (9, 4))
     found = []
     for kind in (np.asarray, torch.from_numpy):
-        blocks = [(kind(tokens[part]), is_first[part], is_drawn[part]) for part in (slice(0, 31), slice(31, 70))]
-        found.append(pl.DataFrame(list(pooled.pooled(lambda blocks=blocks: iter(blocks)))))
+        means, parts = pooled.Means(), (slice(0, 31), slice(31, 70))
+        for part in parts:
+            means.add(kind(tokens[part]), is_first[part])
+        sums = pooled.Sums(means)
+        for part in parts:
+            sums.add(kind(tokens[part]), is_first[part], is_drawn[part])
+        found.append(pl.DataFrame(list(map(pooled._measured, sums.samples({})))))
     assert len(found[0]) == 4
     assert_frame_equal(*found, rel_tol=1e-10)
 

@@ -63,17 +63,12 @@ class Workers:
         self._free.append(block)
         self._places.release()
 
-    def each(
-        self, function: Callable[[Any], Any], arguments: Iterable[Any], fewer: Callable[[], int] = int
-    ) -> Iterator[Any]:
-        """The results of a function of each of the arguments, in their order.
-
-        One waits beside those in work; of both, there are `fewer()` less, so that other calls find workers free.
-        """
+    def each(self, function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterator[Any]:
+        """The results of a function of each of the arguments, in their order; one waits for a worker."""
         waiting: deque[Future] = deque()
         for argument in arguments:
             waiting.append(self.submit(function, argument))
-            while waiting and len(waiting) > self.number - fewer():
+            if len(waiting) > self.number:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
