@@ -1,4 +1,4 @@
-"""The figure of closed keys, capped sinks and other positions."""
+"""The figure of masked keys, clipped sinks and other positions."""
 
 import polars as pl
 import pytest
@@ -17,7 +17,7 @@ def test_points_are_the_estimates_of_the_reviews_whose_sink_stayed():
     table = tables_of("conditions")["interventions"].filter(
         model="alpha", view="all_tokens", against="untouched", layers="all"
     )
-    for pattern, label in (("first", "first token closed"), ("constant", "positions constant")):
+    for pattern, label in (("first", "first token masked"), ("constant", "positions constant")):
         (row,) = table.filter(pattern=pattern).iter_rows(named=True)
         assert line(panel(0, 0), label).get_xdata()[0] == row["estimate"]
     assert table.filter(pattern="first")["n_reviews"].item() == N - 4
@@ -27,14 +27,14 @@ def test_where_sinks_moved_the_mean_over_all_reviews_stands_beside():
     for column, of_layers in ((0, 1.0), (1, 2.0)):
         labels = [curve.get_label() for curve in panel(0, column).lines]
         assert [label for label in labels if "all reviews" in label] == [
-            "first token closed, all reviews",
-            "massive tokens closed, all reviews",
+            "first token masked, all reviews",
+            "massive tokens masked, all reviews",
         ]
         assert line(panel(0, column), labels[-1]).get_xdata()[0] == pytest.approx(-0.3 * of_layers)
-    assert "massive tokens closed" not in labels, "it moved in every review"
+    assert "massive tokens masked" not in labels, "it moved in every review"
     lanes = [label.get_text() for label in panel(0, 0).get_yticklabels()]
-    assert lanes[0] == f"first token closed\nsink moved in 4 of {N}"
-    assert lanes[1] == "a random token closed"
+    assert lanes[0] == f"first token masked\nsink moved in 4 of {N}"
+    assert lanes[1] == "a random token masked"
 
 
 def test_a_model_without_next_token_says_so():
@@ -52,7 +52,7 @@ def test_both_changes_share_a_scale():
 def test_a_model_whose_sinks_all_moved_has_means_alone():
     barred = {name: table.filter(pattern="massive") for name, table in tables_of("conditions").items()}
     axes = figure_of("conditions", barred).axes[0]
-    assert [curve.get_label() for curve in axes.lines] == ["zero", "massive tokens closed, all reviews"]
+    assert [curve.get_label() for curve in axes.lines] == ["zero", "massive tokens masked, all reviews"]
 
 
 def test_reviews_that_are_too_long_are_counted_and_rounding_is_no_damage():
@@ -71,4 +71,4 @@ def test_conditions_that_are_not_tested_have_no_point_and_are_counted():
     figure = figure_of("conditions", {**tables, "interventions": not_tested(tables["interventions"])})
     assert "Not tested, and without a point: conditions with" in texts(figure)
     labels = {curve.get_label() for axes in figure.axes[:2] for curve in axes.lines}
-    assert labels == {"zero", "first token closed, all reviews", "massive tokens closed, all reviews"}
+    assert labels == {"zero", "first token masked, all reviews", "massive tokens masked, all reviews"}

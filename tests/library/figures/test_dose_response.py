@@ -13,7 +13,7 @@ FIGURE = "dose_response"
 
 
 def panel(row, column, layers=0):
-    """A panel of a row: dial and template, twice. Rows: the first model's two ranges in one view; the second's."""
+    """A panel of a row: steering and template, twice. Rows: the first model's two ranges in one view; the second's."""
     return drawn(FIGURE).axes[row * 4 + layers * 2 + column]
 
 

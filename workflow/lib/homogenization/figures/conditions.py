@@ -1,4 +1,4 @@
-"""The figure of conditions without a dose: closed keys, capped sinks, other positions; a lane for each.
+"""The figure of conditions without a dose: masked keys, clipped sinks, other positions; a lane for each.
 
 A row is a model and a view. Columns are the metric's change, averaged over layers and at the output, and the damage.
 """
@@ -30,12 +30,12 @@ from homogenization.figures.words import counted, short_number
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
 
 COLUMNS = {"doses": DOSE_MEANS_SCHEMA}
-_KINDS = {"closed": "key closed", "capped": "sink capped", "positions": "other positions"}
+_KINDS = {"masked": "key masked", "clipped": "sink clipped", "positions": "other positions"}
 _KEYS = {
-    "first": "first token closed",
-    "random": "a random token closed",
-    "most_attended": "most attended closed",
-    "massive": "massive tokens closed",
+    "first": "first token masked",
+    "random": "a random token masked",
+    "most_attended": "most attended masked",
+    "massive": "massive tokens masked",
 }
 _CONTROL = "random"
 _KL = "kl"
@@ -85,10 +85,10 @@ def _lane() -> pl.Expr:
     bound, pattern = pl.col("strength").round(3).cast(pl.String), pl.col("pattern")
     to = pl.when(pattern == "others").then(pl.lit("to the others")).otherwise(pl.lit("dropped"))
     return (
-        pl.when(pl.col("kind") == "closed")
+        pl.when(pl.col("kind") == "masked")
         .then(pattern.replace(_KEYS))
-        .when(pl.col("kind") == "capped")
-        .then(pl.concat_str(pl.lit("sink capped at "), bound, pl.lit(", rest "), to))
+        .when(pl.col("kind") == "clipped")
+        .then(pl.concat_str(pl.lit("sink clipped at "), bound, pl.lit(", rest "), to))
         .otherwise(pl.concat_str(pl.lit("positions "), pattern))
     )
 
@@ -168,8 +168,8 @@ def _handles(doses: pl.DataFrame, homogenization: int) -> list:
     styles = {kind: style for kind, style in CONDITIONS.items() if (doses["kind"] == kind).any()}
     handles = handles_of(list(_KINDS.items()), styles, ms=5)
     if (doses["pattern"] == _CONTROL).any():
-        control = CONDITIONS["closed"]._replace(colour=GREY)
-        handles += handles_of([(_CONTROL, "control: a random key closed")], {_CONTROL: control}, ms=5)
+        control = CONDITIONS["masked"]._replace(colour=GREY)
+        handles += handles_of([(_CONTROL, "control: a random key masked")], {_CONTROL: control}, ms=5)
     if (doses["n_sink_moved"] > 0).any():
         handles.append(marker_handle("mean over all reviews, also those whose sink moved", "D", **OPEN, ms=4.5))
     return handles + alike_handles(homogenization)

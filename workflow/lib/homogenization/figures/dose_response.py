@@ -1,8 +1,8 @@
 """The figure of one metric's change by the dose of an intervention: against strength, and against the damage done.
 
-Rows are models and views or, where several ranges of blocks are changed, models and ranges in one view. Columns are a
-dial against the damage (a model without next tokens: against λ) and a template against its signed strength, each as a
-mean over layers and at the output. Lines are patterns and their controls.
+Rows are models and views or, where several ranges of blocks are changed, models and ranges in one view. Columns are
+steering against the damage (a model without next tokens: against λ) and a template against its signed strength, each
+as a mean over layers and at the output. Lines are patterns and their controls.
 """
 
 import numpy as np
@@ -36,10 +36,10 @@ from homogenization.interventions.conditions import ALL_BLOCKS
 from homogenization.tables.intervened import CONDITION, DOSE_MEANS_SCHEMA
 
 COLUMNS = {"doses": DOSE_MEANS_SCHEMA}
-_KINDS = {"dial": "{layers}", "template": "template, {layers}"}  # kind of a column of panels -> its heading
+_KINDS = {"steering": "{layers}", "template": "template, {layers}"}  # kind of a column of panels -> its heading
 _AXES = {  # kind, and column of its doses -> label of the axis
-    ("dial", "kl"): "KL of the next token\n(nats, root scale)",
-    ("dial", "strength"): "λ, share of\nattention moved",
+    ("steering", "kl"): "KL of the next token\n(nats, root scale)",
+    ("steering", "strength"): "λ, share of\nattention moved",
     ("template", "strength"): "s, strength of\nthe template",
 }
 _PANELS_HEIGHT, _LEAST_HEIGHT = 13.0, 1.4  # inches, of all rows and of one: a page shows the figure whole
@@ -76,7 +76,7 @@ def draw(tables: Tables, shown: Shown) -> Figure:
     doses_of = {}
     for (row, column), axes, of_panel in panels.parts(table):
         kind = columns[column][1]
-        doses_of[row, column] = kind, "kl" if kind == "dial" and of_panel["kl"].is_not_null().any() else "strength"
+        doses_of[row, column] = kind, "kl" if kind == "steering" and of_panel["kl"].is_not_null().any() else "strength"
         _draw_panel(axes, of_panel, doses_of[row, column][1], styles)
     for (row, _), axes in panels.axes.items():
         axes.set_ylim(range_with_zero(table.filter(row=row).select(ESTIMATE).to_numpy(), 0.08))
@@ -124,8 +124,8 @@ def _label_doses(panels: dict[tuple[str, str], Axes], doses_of: dict[tuple[str, 
 
 
 def _strengths(table: pl.DataFrame) -> str:
-    """Which doses the markers of a dial are, from left to right."""
-    strengths = table.filter(kind="dial")["strength"].unique().sort().to_list()
+    """Which doses the markers of steering are, from left to right."""
+    strengths = table.filter(kind="steering")["strength"].unique().sort().to_list()
     listed = ", ".join(f"{strength:g}" for strength in strengths)
     return f"; markers from left to right: λ = {listed}, the share of attention that is moved" if strengths else ""
 

@@ -38,7 +38,7 @@ _HARM = {
     "shift": "Δ shift of the perturbed text",
 }
 _SMALLEST, _LARGEST = 4.0, 8.0  # markers of the least and the largest strength, points
-_DIAL, _TEMPLATE = "dial", "template"
+_STEERING, _TEMPLATE = "steering", "template"
 _RING = {"ls": "", "marker": "o", "mfc": "none", "ms": 11, "mew": 0.7}  # another token took over the sink
 
 
@@ -67,17 +67,17 @@ def draw(tables: Tables, shown: Shown) -> Figure:
 
 
 def _name() -> pl.Expr:
-    """The pattern of a dial or template; kind and pattern of another condition; blocks where they are not all."""
-    whole = pl.col("kind").is_in([_DIAL, _TEMPLATE])
+    """The pattern of steering or template; kind and pattern of another condition; blocks where they are not all."""
+    whole = pl.col("kind").is_in([_STEERING, _TEMPLATE])
     name = pl.when(whole).then("pattern").otherwise(pl.concat_str("kind", pl.lit(" "), "pattern"))
-    some = (pl.col("kind") == _DIAL) & (pl.col("blocks") != "all")
+    some = (pl.col("kind") == _STEERING) & (pl.col("blocks") != "all")
     return pl.when(some).then(pl.concat_str(name, pl.lit(", blocks "), "blocks")).otherwise(name)
 
 
 def _styles(table: pl.DataFrame) -> dict[str, LineStyle]:
-    """The style of each name: of a dial that of its pattern in every figure; a placebo is grey and open."""
+    """The style of each name: of steering that of its pattern in every figure; a placebo is grey and open."""
     known = {name: (kind, placebo) for name, kind, placebo in table.select("name", "kind", "placebo").unique().rows()}
-    styles = pattern_styles(name for name, (kind, _) in known.items() if kind in (_DIAL, _TEMPLATE))
+    styles = pattern_styles(name for name, (kind, _) in known.items() if kind in (_STEERING, _TEMPLATE))
     styles |= dict(zip(sorted(known.keys() - styles), cycle(OTHER_CONDITIONS), strict=False))
     placebos = zip((name for name in styles if known[name][1]), cycle(PLACEBO_MARKERS), strict=False)
     greys = {name: LineStyle(GREY, styles[name].dashes, marker, True) for name, marker in placebos}
@@ -114,7 +114,7 @@ def _draw_panel(
         sizes = [markers[strength] for strength in rows["strength"].fill_null(np.inf)]
         reach = {"xerr": _reach(rows, likeness), "yerr": _reach(rows, cost)}
         axes.errorbar(x, y, **reach, fmt="none", ecolor=style.colour, elinewidth=FINE, alpha=0.7)
-        if rows["kind"].is_in([_DIAL, _TEMPLATE]).all():
+        if rows["kind"].is_in([_STEERING, _TEMPLATE]).all():
             doses = np.array([0.0, *rows["strength"]])
             path = np.array([[0.0, *x], [0.0, *y]])[:, np.argsort(doses)]
             axes.plot(*path, color=style.colour, ls=style.dashes, lw=HAIR, alpha=0.6)
@@ -133,8 +133,8 @@ def _reach(rows: pl.DataFrame, column: str) -> list[np.ndarray]:
 
 
 def _doses(table: pl.DataFrame) -> str:
-    """The strengths of dials in brackets, or nothing."""
-    strengths = table.filter(kind=_DIAL)["strength"].drop_nulls().unique().sort().to_list()
+    """The strengths of steering in brackets, or nothing."""
+    strengths = table.filter(kind=_STEERING)["strength"].drop_nulls().unique().sort().to_list()
     return f" (λ = {', '.join(f'{strength:g}' for strength in strengths)})" if strengths else ""
 
 
