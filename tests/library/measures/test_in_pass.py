@@ -21,7 +21,7 @@ from homogenization.measures.views import VIEWS, TokenGram
 from homogenization.measures.workers import Workers
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.held import HeldStates
-from homogenization.states.sample import sample_states
+from homogenization.states.sample import Sample, sample_states
 from homogenization.states.store import open_store
 from tiny_models import CONFIGS, beginning
 
@@ -127,7 +127,7 @@ def test_a_sample_is_that_of_the_store(tmp_path):
     texts = texts_of(model)
     run(model, texts, tmp_path / "s.zarr.zip")
     sample_states(tmp_path / "s.zarr.zip", tmp_path / "expected.zarr.zip", 4, seed=7)
-    sample = (tmp_path / "found.zarr.zip", 4, 7, 100)
+    sample = Sample(tmp_path / "found.zarr.zip", 4, 7, 100)
     in_the_pass(model, texts, measures={"attention": PARAMS["attention"]}, sample=sample)
     with open_store(tmp_path / "found.zarr.zip") as found, open_store(tmp_path / "expected.zarr.zip") as expected:
         assert found.attributes == expected.attributes

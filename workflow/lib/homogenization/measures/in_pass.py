@@ -19,8 +19,9 @@ from homogenization.measures.reviews import Inline, ReviewMeasure, Reviews, clas
 from homogenization.measures.workers import Workers
 from homogenization.run.parquet import write_tables
 from homogenization.states.held import HeldStates
-from homogenization.states.long_texts import Texts
 from homogenization.states.model import LanguageModel
+from homogenization.states.reading import Reading
+from homogenization.states.sample import Sample
 
 HELD_BYTES = 4_000_000_000  # of the tokens of a measure; more than that, and the model reads twice on the CPU too
 
@@ -33,9 +34,9 @@ def measure_shard(
     Args:
         model: language model that reads.
         inputs: files: `variant` and `original`.
-        params: parameters of the rule: `model`, the entry; `variant`; `shard`; `storage`, the dtype of a store and what
-            `Reading` takes; `measures`, the parameters of what is measured of this variant, by name; `sample`, the
-            arguments of `HeldStates.sampled` after the first.
+        params: parameters of the rule: `model`, the entry; `variant`; `shard`; `storage`, keyword arguments of
+            `Reading`; `measures`, the parameters of what is measured of this variant, by name; `sample`, the fields of
+            `Sample` after the first.
         files: files to write: `sample`, or nothing; and those of each measure, by its name. A measure that is not
             among `params.measures` has an empty table.
         workers: who measures reviews.
@@ -43,10 +44,8 @@ def measure_shard(
     Raises:
         HomogenizationError: as in `Reading` and in the measures; states that a store refuses.
     """
-    identity = {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
-    texts = Texts.of_files(inputs.variant, inputs.original)
-    states = HeldStates.of_texts(model, texts, params.model, identity, **params.storage)
-    sample = (files["sample"], *params.sample) if files.get("sample") else None
+    states = HeldStates(Reading.of_job(model, inputs, params, **params.storage))
+    sample = Sample(files["sample"], *params.sample) if files.get("sample") else None
     record, tables = measure_in_pass(states, params.measures, sample, workers)
     made_by = {name: value for name, value in states.attributes.items() if name != "review_ids"}
     for name, paths in files.items():
@@ -60,7 +59,7 @@ def measure_shard(
 def measure_in_pass(
     states: HeldStates,
     measures: Mapping[str, Mapping[str, Any]],
-    sample: tuple | None = None,
+    sample: Sample | None = None,
     workers: Workers | Inline | None = None,
 ) -> tuple[dict[str, Any], dict[str, Sequence[pl.DataFrame]]]:
     """Let a model read, and measure its states: what `extract` and then `measured` of each measure would give.
@@ -71,7 +70,7 @@ def measure_in_pass(
     Args:
         states: states of the model that is about to read.
         measures: parameters of each measure, by its name in the catalogue.
-        sample: arguments of `HeldStates.sampled`, of the sample of states to write; None for none.
+        sample: the sample of states to write; None for none.
         workers: who measures reviews; None: the caller.
 
     Returns:
@@ -94,7 +93,7 @@ def measure_in_pass(
     *before, last = zip(*walks, strict=True) if walks else [()]
     for consumers in before:
         states.stream(consumers)
-    with states.sampled(*sample) if sample else nullcontext() as sampler:
+    with states.sampled(sample) if sample else nullcontext() as sampler:
         # a walk comes last, since it can't take a block twice
         consumers = [reviews, *([sampler] if sampler else []), *last]
         states.stream(consumers, np.unique(np.concatenate(rows)))
