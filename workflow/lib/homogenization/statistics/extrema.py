@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from scipy.signal import find_peaks
 
+from homogenization.metrics.registry import view_without_first
 from homogenization.names.columns import columns, with_ends
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.statistics.blocks import BLOCKS_SCHEMA, PEAKS_SCHEMA, blocks_table, peaks_table
@@ -171,7 +172,7 @@ def _with_interval(
 def _bare(job: LayerValues, cell: int) -> np.ndarray | None:
     """The values of the cell's metric without the first token; None where there is no such view."""
     view, metric = job.cells[cell]
-    return job.of("without_first" if view == "all_tokens" else f"{view}_without_first", metric)
+    return job.of(view_without_first(view), metric)
 
 
 def _remains(
