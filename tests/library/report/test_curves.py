@@ -15,7 +15,7 @@ from homogenization.config.presentation import curves_page_parameters as shown_o
 from homogenization.config.study import load_study
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.figures.style import variant_styles
-from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import view_label
 from homogenization.measures.views import VIEWS as ALL_VIEWS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.points import FINAL_NORM

@@ -8,12 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from homogenization.figures.accepted import count_in_words
 from homogenization.figures.grammar import MEAN, Panels, handle, mark_empty, marker_handle, range_with_zero
-from homogenization.figures.shown import Shown, Tables, named_in, names_of, require_rows, rows_of
+from homogenization.figures.shown import Shown, Tables, count_in_words, named_in, names_of, required
 from homogenization.figures.style import ALIKE, DARK, FINE, GREY, QUARTERS, STRONG, ZERO
-from homogenization.figures.view_labels import view_label
-from homogenization.figures.words import counted, short_number
+from homogenization.figures.words import counted, short_number, view_label
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.variants import ORIGINAL
 from homogenization.tables.over_reviews import summarise
@@ -37,17 +35,16 @@ _LANE_HEIGHT = 0.07  # inches
 _OPEN = {"mfc": "none", "ms": 7}  # the mean without the first token
 
 
-def draw(tables: Tables, shown: Shown) -> Figure:
+def components(tables: Tables, shown: Shown) -> Figure:
     """The figure from the table components: rows are metrics and views, columns are models and variants.
 
     A panel has a view with all tokens; of the same view without the first, it has the mean over all blocks alone.
     Models and variants that the table lacks are left out.
     """
-    table = rows_of(tables["components"], shown)
     if tables["components"].is_empty():
         return _without_reviews(shown)
     wanted = ", ".join([*names_of(shown.variants), *names_of(shown.models)])
-    require_rows(table, shown, f"variants and models {wanted}", tables["components"]["variant"])
+    table = required(tables["components"], shown, f"variants and models {wanted}", told="variant")
     n_reviews = dict(table.group_by("variant").agg(pl.col("review_id").n_unique()).iter_rows())
     needed = min(shown.min_reviews, n_reviews.get(ORIGINAL, shown.min_reviews))
     variants = named_in(shown.variants, table["variant"])

@@ -22,7 +22,7 @@ from homogenization.figures.grammar import (
     mark_empty,
     range_with_zero,
 )
-from homogenization.figures.shown import Shown, Tables, require_rows, rows_of
+from homogenization.figures.shown import Shown, Tables, required, rows_of
 from homogenization.figures.style import (
     DARK,
     EXTREMA,
@@ -36,8 +36,7 @@ from homogenization.figures.style import (
     ZERO,
     LineStyle,
 )
-from homogenization.figures.view_labels import view_label
-from homogenization.figures.words import counted
+from homogenization.figures.words import counted, view_label
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 
@@ -61,13 +60,13 @@ _OF_SHARES = "shares"
 _FEW = 12  # blocks, each of which has a marker
 
 
-def draw(tables: Tables, shown: Shown) -> Figure:
+def extrema(tables: Tables, shown: Shown) -> Figure:
     """The figure from the tables summary, extrema and extrema_blocks, of the originals."""
-    summary, extrema, blocks = (
-        rows_of(tables[name], shown, ("model",), variant=ORIGINAL) for name in ("summary", "extrema", "extrema_blocks")
+    extrema, blocks = (
+        rows_of(tables[name], shown, ("model",), variant=ORIGINAL) for name in ("extrema", "extrema_blocks")
     )
-    curves = summary.filter(pl.col("mean").is_finite(), point=RESIDUAL_STREAM)
-    require_rows(curves, shown, "", tables["summary"]["model"])
+    summary = tables["summary"].filter(pl.col("mean").is_finite(), variant=ORIGINAL, point=RESIDUAL_STREAM)
+    curves = required(summary, shown, of=("model",), told=tables["summary"]["model"])
     cells = _cells(curves, extrema)
     rows = _rows(cells, blocks)
     panels = Panels(("model", shown.models), ("row", [(row, label) for row, (label, _) in rows.items()]), height=1.9)

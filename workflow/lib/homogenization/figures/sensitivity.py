@@ -26,7 +26,7 @@ _CELL_HEIGHT = 0.2
 _HEADING_HEIGHT = 1.2  # of a row of panels, with the names of the causes
 
 
-def draw(tables: Tables, shown: Shown) -> Figure:
+def sensitivity(tables: Tables, shown: Shown) -> Figure:
     """The figure from the table sensitivity, whose metrics keep their order."""
     table = tables["sensitivity"]
     if table.is_empty():

@@ -1,8 +1,24 @@
-"""Numbers as figures write them."""
+"""Numbers and views as figures write them. Every parse of the Snakefile imports this module, and so not polars."""
 
-import polars as pl
+from typing import TYPE_CHECKING
 
+from homogenization.measures.views import VIEWS, look_of
+from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.numbers import signed as with_sign
+from homogenization.names.numbers import typeset
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_TOKENS = {ALL_TOKENS: "all tokens", WITHOUT_FIRST: "without the first token"}
+
+
+def view_label(view: str) -> str:
+    """`as is, without the first token` for `raw_without_first`; any other name, with spaces."""
+    if view in VIEWS:
+        look, without_first = look_of(view)
+        return f"{look.title}, {_TOKENS[WITHOUT_FIRST if without_first else ALL_TOKENS]}"
+    return _TOKENS.get(view, view.replace("_", " "))
 
 
 def short_number(value: float, signed: bool = False) -> str:
@@ -11,34 +27,23 @@ def short_number(value: float, signed: bool = False) -> str:
     if size == 0:
         return "0"
     if size < 0.9995e-3 or size >= 99_950:
-        digits, _, exponent = f"{value:.1e}".partition("e")
-        text = f"{digits}e{int(exponent)}"
+        text = f"{value:.1e}"
     elif size >= 99.5:
         text = f"{value:.0f}"
     elif 0.0995 <= size < 1:
         text = f"{value:.3f}"
     else:
         text = f"{value:#.2g}".rstrip(".")
-    return with_sign(true_minus(text)) if signed else true_minus(text)
+    return with_sign(typeset(text)) if signed else typeset(text)
 
 
 def two_decimals(value: float) -> str:
     """Two decimals, none from 10 on, and no minus sign before a zero: `0.45`, `−12`, `0`."""
     text = f"{value:.0f}" if abs(value) >= 9.995 else f"{value:.2f}"
-    return "0" if float(text) == 0 else true_minus(text)
+    return "0" if float(text) == 0 else typeset(text)
 
 
-def percent(share: float) -> str:
-    """`100 %` for 1 alone: a smaller share is never rounded up to it."""
-    return "100 %" if share == 1 else f"{min(100 * share, 99.9):.1f} %"
-
-
-def true_minus(text: str) -> str:
-    """`text` with minus signs in place of hyphens."""
-    return text.replace("-", "−")
-
-
-def counted(counts: pl.Series, unit: str = "review") -> str:
+def counted(counts: "pl.Series", unit: str = "review") -> str:
     """`64 reviews`, or `58 to 64 reviews` where the counts differ."""
     counts = counts.drop_nulls()
     low, high = (int(counts.min()), int(counts.max())) if len(counts) else (0, 0)

@@ -15,7 +15,7 @@ from homogenization.figures.claims import CONVENTIONS
 from homogenization.figures.style import VERDICTS
 from homogenization.names.numbers import share_of_range
 from homogenization.names.prose import grouped, interval
-from homogenization.names.verdicts import NOT_TESTED
+from homogenization.names.verdicts import NOT_TESTED, caveats
 from homogenization.report.page import packed, render
 from homogenization.run.parquet import read_or_empty
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
@@ -70,9 +70,7 @@ def claims_page(
             row["layers"] or _OVER_DEPTH,
             Markup.escape(labels[row["model"]]),
             f"{VERDICTS[row['verdict']].sign} {row['verdict']}",
-            " · ".join(
-                mark for mark, holds in (("fragile", row["fragile"]), ("unbalanced", detail["imbalance"])) if holds
-            ),
+            " · ".join(caveats(row["fragile"], detail["imbalance"])),
             _share(row),
             interval(row),
             row["n_reviews"],
