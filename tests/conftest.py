@@ -76,9 +76,9 @@ SMALL = {
     "components": {"variants": ["original"]},
     "interventions": {
         "n_reviews": 3,
-        "dial": {"patterns": ["first", "removed"], "strengths": [0.2]},
-        "closed": ["first"],
-        "capped": None,
+        "steering": {"patterns": ["first", "removed"], "strengths": [0.2]},
+        "masked": ["first"],
+        "clipped": None,
         "metrics": ["cosine_anisotropy", "normalized_effective_rank"],
         "slopes": {"patterns": ["first"], "metrics": ["cosine_anisotropy"]},
     },

@@ -10,8 +10,8 @@ COSINE = "cosine_anisotropy"
 STRENGTHS = (0.05, 0.1, 0.2, 0.4)
 
 
-def dial(pattern, strength, blocks="all"):
-    return Condition("dial", pattern, blocks, strength)
+def steering(pattern, strength, blocks="all"):
+    return Condition("steering", pattern, blocks, strength)
 
 
 def template(strength, pattern="template"):
@@ -66,7 +66,7 @@ def intervened_rows(
 
 
 def curves(effects, damage, n=40, noise=0.0, seed=0):
-    """Conditions and KL of dial patterns: the change is effect x strength, the KL is damage x strength ** 2.
+    """Conditions and KL of patterns of steering: the change is effect x strength, the KL is damage x strength ** 2.
 
     Args:
         effects: change per unit strength by pattern; a tuple is that of each review.
@@ -81,6 +81,6 @@ def curves(effects, damage, n=40, noise=0.0, seed=0):
         own = effect + noise * generator.standard_normal(n)
         dose = damage[pattern] * np.exp(noise * generator.standard_normal(n))
         for strength in STRENGTHS:
-            conditions[dial(pattern, strength)] = own * strength
-            kl[dial(pattern, strength)] = dose * strength**2
+            conditions[steering(pattern, strength)] = own * strength
+            kl[steering(pattern, strength)] = dose * strength**2
     return conditions, kl

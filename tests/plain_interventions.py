@@ -9,7 +9,7 @@ import torch
 import transformers
 
 from homogenization.interventions.cells import CENTRED, cells
-from homogenization.interventions.changes import dial, sight
+from homogenization.interventions.changes import sight, steering
 from homogenization.interventions.passes import Recorder
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import views_of
@@ -62,7 +62,7 @@ def run_plainly(made, token_ids, change, positions=None):
     return torch.stack(states).numpy(), getattr(output, "logits", None)
 
 
-def plain_dial(pattern, strength, blocks, scattered):
+def plain_steering(pattern, strength, blocks, scattered):
     """A' = (1 - λ) A + λ P in `blocks`, row by row; what a query sees is where its weights are not 0.
 
     Rows that do not see the first token stay.
@@ -92,7 +92,7 @@ def plain_dial(pattern, strength, blocks, scattered):
     return change
 
 
-def plain_closed(places):
+def plain_masked(places):
     """Keys of `places` that only their own query reads; rows are divided by their sums."""
 
     def change(_block, attention):
@@ -105,7 +105,7 @@ def plain_closed(places):
     return change
 
 
-def plain_capped(sink, bound, to):
+def plain_clipped(sink, bound, to):
     """The mass on `sink`, cut to `bound` in other rows than its own, and dropped or given to the others."""
 
     def change(_block, attention):
@@ -122,10 +122,10 @@ def plain_capped(sink, bound, to):
     return change
 
 
-def dialled_layers(model, ids, pattern, strength, blocks):
-    """The residual stream (tokens, width) of each layer in float64, in a run of a text with the dial in `blocks`."""
+def steered_layers(model, ids, pattern, strength, blocks):
+    """The residual stream (tokens, width) of each layer in float64, in a run of a text with steering in `blocks`."""
     layers = []
-    recorder = Recorder([len(ids)], dial(pattern, strength, [b"r"]), blocks, False, torch.device("cpu"))
+    recorder = Recorder([len(ids)], steering(pattern, strength, [b"r"]), blocks, False, torch.device("cpu"))
     with InFloat64():
         run_packed(model, ids, [len(ids)], False, lambda _, states: layers.append(states.numpy().copy()), recorder)
     return layers

@@ -11,7 +11,7 @@ def test_a_rerun_computes_the_new_condition_alone(finished):
     assert "0 of 4 conditions are known" in log.read_text()
     assert finished.planned(TARGET) == {}
 
-    finished.config["interventions"]["dial"]["strengths"].append(0.4)
+    finished.config["interventions"]["steering"]["strengths"].append(0.4)
     assert finished.planned(TARGET) == {"apply_interventions": 1}
     finished.make(TARGET)
     assert "4 of 6 conditions are known" in log.read_text()

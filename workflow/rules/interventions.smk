@@ -18,18 +18,19 @@ if STUDY.intervention_jobs:
             metrics=grown("<results>/interventions/{model}/{variant}/{shard}.parquet"),
             doses=grown("<results>/interventions/{model}/{variant}/{shard}.doses.parquet"),
             slopes=grown("<results>/interventions/{model}/{variant}/{shard}.slopes.parquet"),
-            delivered=grown("<results>/interventions/{model}/{variant}/{shard}.delivered.parquet"),
+            attribution=grown("<results>/interventions/{model}/{variant}/{shard}.attribution.parquet"),
         log:
             "<logs>/interventions/{model}/{variant}/{shard}.log",
         conda:
             "../../envs/homogenization.yaml"
         threads: lambda wildcards: {"cpu": 1}.get(model_of(wildcards).device, 8)
         resources:
-            mem_mb=lambda wildcards, attempt: ask.intervention_memory(model_of(wildcards), attempt),
-            runtime=lambda wildcards, attempt: ask.extraction_runtime(
-                model_of(wildcards),
-                STUDY.n_read(wildcards.shard, STUDY.interventions) * STUDY.interventions.n_passes,
-                attempt,
+            mem_mb=per_attempt(lambda wildcards: ask.intervention_memory(model_of(wildcards))),
+            runtime=per_attempt(
+                lambda wildcards: ask.extraction_runtime(
+                    model_of(wildcards),
+                    STUDY.n_read(wildcards.shard, STUDY.interventions) * STUDY.interventions.n_passes,
+                )
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:

@@ -7,7 +7,11 @@ from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, 
 from library.statistics.shared import words_of
 
 CONTROLS = {"front": {"edge": "inward", "key": "other"}}
-DOSES = {"plain": "first 0.1 (dial)", "sharp": "first 0.1 (dial) minus removed at equal KL", "odd": "template 0.5"}
+DOSES = {
+    "plain": "first 0.1 (steering)",
+    "sharp": "first 0.1 (steering) minus removed at equal KL",
+    "odd": "template 0.5",
+}
 RANK, MEV = "normalized_effective_rank", "max_explainable_variance"
 
 
@@ -114,9 +118,9 @@ def test_changed_attention_is_compared_with_each_control():
         claim("intervention", RANK, UNDECIDED, 0.4, "untouched", 0.007, claim="odd", **at),
     )
     assert said == (
-        "At the output, tokens are more alike under first 0.1 (dial), than untouched in 1 of 2 comparisons (negligible "
-        "in 1; the largest difference is 0.01 of normalised effective rank towards more alike, 2 % of what depth does, "
-        "a range of 0.12) and than under removed at equal KL in 0 of 1 comparison "
+        "At the output, tokens are more alike under first 0.1 (steering), than untouched in 1 of 2 comparisons "
+        "(negligible in 1; the largest difference is 0.01 of normalised effective rank towards more alike, 2 % of what "
+        "depth does, a range of 0.12) and than under removed at equal KL in 0 of 1 comparison "
         "(less alike in 1; the largest difference is 0.03 of maximum explainable variance towards less alike, 5 % "
         "of what depth does, a range of 0.12); under template 0.5, than untouched in 0 of "
         "1 comparison (undecided in 1; the largest difference is 0.4 of normalised effective rank towards less alike, "

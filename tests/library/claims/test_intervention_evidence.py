@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dosed import COSINE, curves, dial, intervened_rows, template
+from dosed import COSINE, curves, intervened_rows, steering, template
 from homogenization.claims.judgement import claims_table, measure
 from homogenization.claims.measurement import UnavailableError
 from homogenization.names.verdicts import CONTRADICTED, KEPT, NEGLIGIBLE, NOT_TESTED, ROBUST, SUPPORTED
@@ -15,7 +15,7 @@ from homogenization.statistics.resampling import Resampling
 from library.statistics.shared import CONFIDENCE, DRAWS, MARGIN, MIN_REVIEWS, SEED, claim_of, evidence_of
 
 N = 24
-CONTROLS = ("first", *PATTERNS_COMPARED["dial"])
+CONTROLS = ("first", *PATTERNS_COMPARED["steering"])
 FIRST = {"pattern": "first", "strength": 0.2, "metric": COSINE}
 
 
@@ -60,10 +60,10 @@ def test_a_claim_has_the_numbers_of_the_table(compared):
 def test_verdicts_have_sign_size_and_robustness():
     few = np.where(np.arange(N) < 2, 5.0, -0.02)  # two reviews carry the mean
     conditions = {
-        dial("first", 0.2): np.linspace(0.1, 0.3, N),
-        dial("second", 0.2): np.linspace(-0.3, -0.1, N),
-        dial("self", 0.2): np.linspace(0.0001, 0.0002, N),
-        dial("ends", 0.2): few,
+        steering("first", 0.2): np.linspace(0.1, 0.3, N),
+        steering("second", 0.2): np.linspace(-0.3, -0.1, N),
+        steering("self", 0.2): np.linspace(0.0001, 0.0002, N),
+        steering("ends", 0.2): few,
     }
     claims = [claim_on(name, pattern=name) for name in ("first", "second", "self", "ends")]
     table = judged(claims, evidence_with(conditions))
@@ -72,7 +72,7 @@ def test_verdicts_have_sign_size_and_robustness():
     found = measure(claims[3], "m", evidence_with(conditions))
     assert found.checks[KEPT].estimate == pytest.approx(-0.02)
     assert found.checks[ROBUST].estimate < 0 < found.interval.estimate
-    assert table["measured"][0] == "mean change by first 0.2 (dial, blocks: all) over all layers"
+    assert table["measured"][0] == "mean change by first 0.2 (steering, blocks: all) over all layers"
 
 
 def test_parts_of_a_template_less_those_of_its_permutation():
@@ -84,7 +84,7 @@ def test_parts_of_a_template_less_those_of_its_permutation():
 
 def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
     conditions, kl = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, N, 0.2)
-    moved = {dial("uniform", 0.1): np.arange(N) < 3, dial("uniform", 0.4): np.arange(N) < 9}
+    moved = {steering("uniform", 0.1): np.arange(N) < 3, steering("uniform", 0.4): np.arange(N) < 9}
     evidence = evidence_with(conditions, kl, moved=moved)
     found = measure(claim_on(minus="uniform", at="kl"), "m", evidence)
     assert (found.n, found.note.split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
@@ -94,8 +94,8 @@ def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
 
 
 def test_reviews_whose_sink_moved_are_barred_and_this_is_said():
-    values = {dial("first", 0.2): np.r_[9.0, np.full(N - 1, 0.1)], dial("removed", 0.2): np.zeros(N)}
-    moved = {dial("first", 0.2): np.arange(N) < 1, dial("removed", 0.2): np.arange(N) > N - 3}
+    values = {steering("first", 0.2): np.r_[9.0, np.full(N - 1, 0.1)], steering("removed", 0.2): np.zeros(N)}
+    moved = {steering("first", 0.2): np.arange(N) < 1, steering("removed", 0.2): np.arange(N) > N - 3}
     evidence = evidence_with(values, moved=moved)
     alone, less = judged([claim_on("a"), claim_on("b", minus="removed")], evidence).iter_rows(named=True)
     assert (alone["estimate"], alone["n_reviews"]) == (pytest.approx(0.1), N - 1)
@@ -122,7 +122,7 @@ def test_too_few_reviews_are_not_tested():
     for n, moved in ((least - 1, 0), (least, 1), (least, 0)):
         some = {condition: values[:1].repeat(n) for condition, values in conditions.items()}
         doses = {condition: values[:1].repeat(n) for condition, values in kl.items()}
-        gone = {dial("first", 0.2): np.arange(n) < moved}
+        gone = {steering("first", 0.2): np.arange(n) < moved}
         for keys in ({}, {"minus": "uniform", "at": "kl"}):
             claim, evidence = claim_on(**keys), evidence_with(some, doses, moved=gone)
             if n - moved >= least:
@@ -133,9 +133,9 @@ def test_too_few_reviews_are_not_tested():
 
 
 def test_a_kind_without_strengths_needs_none():
-    closed = Condition("closed", "massive", "all")
-    claim = claim_on(kind="closed", pattern="massive", strength=None)
-    assert measure(claim, "m", evidence_with({closed: np.full(N, -0.3)})).interval.estimate == pytest.approx(-0.3)
+    masked = Condition("masked", "massive", "all")
+    claim = claim_on(kind="masked", pattern="massive", strength=None)
+    assert measure(claim, "m", evidence_with({masked: np.full(N, -0.3)})).interval.estimate == pytest.approx(-0.3)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_kind_without_strengths_needs_none():
         ({"pattern": "frist"}, "no pattern frist of this intervention; it has first, uniform"),
         ({"strength": 0.3}, "no strength 0.3 of this intervention; it has 0.05, 0.1, 0.2, 0.4"),
         ({"blocks": "middle"}, "no blocks middle of this intervention; it has all"),
-        ({"kind": "capped"}, "no kind capped of this intervention; it has dial"),
+        ({"kind": "clipped"}, "no kind clipped of this intervention; it has steering"),
         ({"minus": "removed"}, "no pattern removed"),
         ({"minus": "removed", "at": "kl"}, "no pattern removed"),
         ({"variant": "front"}, "on the variant 'front'"),
@@ -173,13 +173,13 @@ def test_what_the_study_lacks_is_not_tested(keys, said):
             "not change this model's attention",
         ),
         (
-            intervened_rows({dial(name, 0.2): np.ones(N) for name in ("first", "uniform")}, model="x"),
+            intervened_rows({steering(name, 0.2): np.ones(N) for name in ("first", "uniform")}, model="x"),
             claim_on(minus="uniform", at="kl"),
             "predicts no next token",
         ),
         (
             intervened_rows(
-                {dial("first", 0.2): np.ones(N)}, moved={dial("first", 0.2): np.ones(N, dtype=bool)}, model="x"
+                {steering("first", 0.2): np.ones(N)}, moved={steering("first", 0.2): np.ones(N, dtype=bool)}, model="x"
             ),
             claim_on(),
             f"another token took over the sink in {N} reviews",
@@ -193,7 +193,7 @@ def test_why_a_model_is_not_tested(intervened, claim, said):
 
 def test_a_control_that_bears_a_variants_name_is_a_pattern():
     """`scattered` is a variant too; of it, no review needs to be accepted."""
-    conditions = {dial(name, 0.2): np.full(N, value) for name, value in (("first", 0.3), ("scattered", 0.1))}
+    conditions = {steering(name, 0.2): np.full(N, value) for name, value in (("first", 0.3), ("scattered", 0.1))}
     evidence = evidence_of_rows(intervened_rows(conditions), variants=["original", "scattered"])
     found = measure(claim_on(minus="scattered"), "m", evidence)
     assert found.interval.estimate == pytest.approx(0.2)
@@ -201,9 +201,9 @@ def test_a_control_that_bears_a_variants_name_is_a_pattern():
 
 
 def test_the_rows_of_other_models_and_cells_do_not_count():
-    conditions = {dial("first", 0.2): np.full(N, 0.3)}
+    conditions = {steering("first", 0.2): np.full(N, 0.3)}
     others = [
-        intervened_rows({dial("first", 0.2): np.full(N, 9.0)}, **other)
+        intervened_rows({steering("first", 0.2): np.full(N, 9.0)}, **other)
         for other in ({"model": "x"}, {"view": "centred"}, {"layers": "output"}, {"metric": "stable_rank"})
     ]
     evidence = evidence_of_rows(pl.concat([*others, intervened_rows(conditions)]))

@@ -104,9 +104,9 @@ def test_a_component_is_held_against_the_others(write):
         *(
             ({"level": None, "intervention": {"pattern": "first", "metric": "cosine_anisotropy", **given}}, said)
             for given, said in (
-                ({}, "the kind 'dial' has a strength other than 0; give it"),
+                ({}, "the kind 'steering' has a strength other than 0; give it"),
                 ({"strength": 1.5}, "strength"),
-                ({"strength": -0.5}, "strength -0.5 of the kind 'dial'; allowed: above 0, at most 1"),
+                ({"strength": -0.5}, "strength -0.5 of the kind 'steering'; allowed: above 0, at most 1"),
                 ({"strength": 0.2, "part": "odd"}, "the part 'odd' needs strengths of both signs"),
                 ({"strength": 0.2, "at": "kl"}, "with that of a control, which 'minus' names"),
                 ({"strength": 0.2, "view": "raw"}, "view: 'raw' is not allowed"),

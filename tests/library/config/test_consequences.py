@@ -22,7 +22,10 @@ def study_of(consequences, **changes) -> Study:
         ({"variants": ["front"]}, "lack 'original'"),
         ({"variants": ["original", "fornt"]}, "did you mean 'front'?"),
         ({"models": ["tyny"]}, "did you mean 'tiny'?"),
-        ({"conditions": ["dial:first:0.3:all"]}, "allowed: untouched, dial:first:0.2:all, dial:removed:0.2:all"),
+        (
+            {"conditions": ["steering:first:0.3:all"]},
+            "allowed: untouched, steering:first:0.2:all, steering:removed:0.2:all",
+        ),
         ({"intervened": ["original", "end"]}, "intervened: ['end'] are not read; allowed: original, front, typo"),
         ({"n_reviews": 8}, "5 folds need 10 reviews of two labels, and 8 are read"),
         ({"probes": {"penalty": 0.0}}, "consequences.probes.penalty: 0.0 is not allowed"),
@@ -44,7 +47,7 @@ def test_a_model_without_its_head_is_refused_before_anything_runs():
 
 def test_conditions_need_interventions_and_names_of_perturbed_texts_are_theirs():
     with pytest.raises(HomogenizationError, match="there is no section 'interventions'"):
-        study_of({"conditions": ["dial:first:0.2:all"]}, interventions=None)
+        study_of({"conditions": ["steering:first:0.2:all"]}, interventions=None)
     variants = {**SMALL["variants"], "typo": SMALL["variants"]["front"] | {"position": "end"}}
     with pytest.raises(HomogenizationError, match=r"the variants \['typo'\] bear names of perturbed texts"):
         study_of({}, variants=variants)
@@ -63,8 +66,8 @@ def test_originals_and_perturbed_texts_are_read_in_all_conditions_and_variants_u
     assert costs[:3] == [["original", "000", 6, 4], ["original", "001", 4, 4], ["front", "000", 6, 1]]
     assert costs[4] == ["original", "000", 6, 4]  # the typo
     assert (len(reading.metrics("front")), reading.metrics("typo")) == (2, [])
-    chosen = study_of({"n_reviews": 10, "conditions": ["closed:first"], "intervened": ["original", "front"]}).reading
-    assert [one[:2] for one in chosen.conditions("tiny", "front")] == [["untouched", None], ["closed", "first"]]
+    chosen = study_of({"n_reviews": 10, "conditions": ["masked:first"], "intervened": ["original", "front"]}).reading
+    assert [one[:2] for one in chosen.conditions("tiny", "front")] == [["untouched", None], ["masked", "first"]]
     assert len(chosen.conditions("tiny", "typo")) == 1
 
 

@@ -1,7 +1,5 @@
 """Probes and shifts of pooled states: planted labels, closed forms, folds that keep a review together."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -22,8 +20,8 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import write_table
 
 N, WIDTH = 60, 12
-KEYS = ("untouched", "dial:removed:0.1:all", "dial:scattered:0.1:all", "closed:random_2")
-KEYS += ("template:permuted_template:0.5", "closed:first", "positions:shuffled", "positions:constant")
+KEYS = ("untouched", "steering:removed:0.1:all", "steering:scattered:0.1:all", "masked:random_2")
+KEYS += ("template:permuted_template:0.5", "masked:first", "positions:shuffled", "positions:constant")
 NAMES = [f"r{number:02d}" for number in range(N)]
 LABELS = np.array(["neg", "pos"] * (N // 2))
 CHOSEN = {"folds": 5, "penalty": 10.0, "permutations": 3}
@@ -122,8 +120,8 @@ def test_the_job_reads_files_of_all_texts_and_shards(tmp_path):
         for shard, part in enumerate(np.split(np.arange(N), 2)):
             rows = [
                 (NAMES[review], condition, layer, ((1 + layer) * (states[review] + moved)).tolist())
-                for condition in ("untouched", "closed:first")
-                if (text, condition) != ("typo", "closed:first")
+                for condition in ("untouched", "masked:first")
+                if (text, condition) != ("typo", "masked:first")
                 for review in part
                 for layer in (0, 1)
                 if (text, review) != ("typo", 0)
@@ -133,7 +131,8 @@ def test_the_job_reads_files_of_all_texts_and_shards(tmp_path):
     corpus = pl.DataFrame({"review_id": NAMES, "label": LABELS})
     write_table(corpus.reverse(), tmp_path / "corpus.parquet")
     paths["shards"] = [str(tmp_path / "corpus.parquet")]
-    found = tabulate(SimpleNamespace(**paths), "m", ["original", "typo"], CHOSEN, 0)
+    chosen = {"model": "m", "texts": ["original", "typo"], "seed": 0}
+    found = tabulate(**paths, **chosen, probes=CHOSEN)
     assert len(found) == 2 * (2 * N + N - 1)
     assert found.filter(variant="original")["correct"].mean() == 1
     distances = np.linalg.norm(states[:, None] - states[None], axis=-1).sum(axis=1) / (N - 1)
@@ -141,6 +140,6 @@ def test_the_job_reads_files_of_all_texts_and_shards(tmp_path):
         of_typo = found.filter(variant="typo", layer=layer).sort("review_id")
         np.testing.assert_allclose(of_typo["shift"], (0.25 * np.sqrt(WIDTH) / distances)[1:], rtol=1e-5)
     assert [_keeps_its_draw(key) for key in KEYS] == [True, True, False, False, False, True, False, True]
-    without = tabulate(SimpleNamespace(**paths), "m", ["original", "typo"], None, 0)
+    without = tabulate(**paths, **chosen, probes=None)
     assert without["log_loss"].is_nan().all()
     assert without["shift"].equals(found["shift"])

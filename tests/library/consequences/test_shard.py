@@ -17,9 +17,9 @@ from tiny_blocks import EMBEDDED, saved
 METRICS = ["cosine_anisotropy", "normalized_effective_rank"]
 CHOSEN = {
     "blocks": ["all"],
-    "dial": {"patterns": ["first", "removed"], "strengths": [0.3]},
-    "closed": [],
-    "capped": None,
+    "steering": {"patterns": ["first", "removed"], "strengths": [0.3]},
+    "masked": [],
+    "clipped": None,
     "positions": [],
 }
 CONDITIONS = [condition.fields for condition in conditions_of(CHOSEN)]
@@ -105,7 +105,7 @@ def test_a_new_condition_computes_itself_and_leaves_the_other_rows(job, monkeypa
     apply = intervened.apply
     monkeypatch.setattr(intervened, "apply", lambda one, *rest: ran.append(one.key) or apply(one, *rest))
     second = job()
-    assert set(ran) == {"dial:removed:0.3:all"}
+    assert set(ran) == {"steering:removed:0.3:all"}
     for before, after, fresh in zip(first, second, job(code="2"), strict=True):
         kept = after.filter(pl.col("condition").is_in(before["condition"].unique().to_list()))
         assert kept.equals(before)

@@ -21,11 +21,11 @@ from transformers import AutoModelForCausalLM, GenerationConfig, PreTrainedToken
 from fake_cuda import CUDA_0, FakeCuda, on_cuda
 from homogenization.interventions import changes, patterns
 from homogenization.interventions.conditions import (
-    CAPPED,
-    CLOSED,
-    DIAL,
+    CLIPPED,
+    MASKED,
     POSITION_NAMES,
     POSITIONS,
+    STEERING,
     TEMPLATE,
     UNTOUCHED,
     Condition,
@@ -71,16 +71,16 @@ MAX_TOKENS = 64
 LENGTHS = [QUERY_CHUNK + 22, 37, 25]  # one takes two chunks of queries
 CONDITIONS = [
     Condition(UNTOUCHED),
-    Condition(DIAL, "first", 0.2),
-    Condition(CLOSED, "massive"),
-    Condition(CAPPED, "others", 0.1),
+    Condition(STEERING, "first", 0.2),
+    Condition(MASKED, "massive"),
+    Condition(CLIPPED, "others", 0.1),
     Condition(TEMPLATE, "permuted_template", 1.0),
     Condition(POSITIONS, "shuffled"),
 ]
 OTHERS = [
-    *[Condition(DIAL, pattern, 0.2) for pattern in patterns.PATTERNS if pattern != "first"],
-    *[Condition(CLOSED, key) for key in ("first", "random_1", "most_attended")],
-    Condition(CAPPED, "nobody", 0.1),
+    *[Condition(STEERING, pattern, 0.2) for pattern in patterns.PATTERNS if pattern != "first"],
+    *[Condition(MASKED, key) for key in ("first", "random_1", "most_attended")],
+    Condition(CLIPPED, "nobody", 0.1),
     Condition(TEMPLATE, "template", 1.0),
     *[Condition(POSITIONS, positions) for positions in POSITION_NAMES if positions != "shuffled"],
 ]

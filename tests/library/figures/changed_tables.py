@@ -3,13 +3,13 @@
 import numpy as np
 import polars as pl
 
-from dosed import COSINE, curves, dial, intervened_rows, template
+from dosed import COSINE, curves, intervened_rows, steering, template
 from homogenization.consequences.schemas import OUTCOMES_OF_HARM
 from homogenization.figures.shown import names_of
 from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import effects_table
 from homogenization.statistics.resampling import Resampling
-from homogenization.tables.arms import arms_table
+from homogenization.tables import arms
 from library.figures.example_tables import BLOCKS, SCHEMAS, example_table
 
 N_CHANGED = 12  # reviews with changed attention
@@ -25,10 +25,10 @@ def not_tested(table):
 def dose_tables():
     """The tables of two models; the second has no next token, one range of blocks less and no template."""
     conditions, kl = curves(EFFECTS, {"first": 0.5, "removed": 1.0, "uniform": 2.0}, N_CHANGED, 0.1)
-    middle = {dial("first", 0.1, "middle"): np.full(N_CHANGED, 9.0)}
+    middle = {steering("first", 0.1, "middle"): np.full(N_CHANGED, 9.0)}
     names = ("template", "permuted_template")
     signed = {template(strength, name): np.full(N_CHANGED, strength) for strength in (-0.5, 0.5) for name in names}
-    moved = {dial("first", 0.4): np.arange(N_CHANGED) < 3}
+    moved = {steering("first", 0.4): np.arange(N_CHANGED) < 3}
     rows = [
         intervened_rows(changed, kl, moved, layers, view=view, model=model)
         for model, changed in (("alpha", conditions | middle | signed), ("beta", conditions))
@@ -44,14 +44,14 @@ def dose_tables():
     return {"interventions": effects, "doses": _with_all_columns(doses)}
 
 
-FIRST, RANDOM, MASSIVE = (Condition("closed", key) for key in ("first", "random", "massive"))
-DROPPED, CONSTANT = Condition("capped", "nobody", "all", 0.1), Condition("positions", "constant")
+FIRST, RANDOM, MASSIVE = (Condition("masked", key) for key in ("first", "random", "massive"))
+DROPPED, CONSTANT = Condition("clipped", "nobody", "all", 0.1), Condition("positions", "constant")
 CHANGES = {FIRST: 0.2, RANDOM: 0.01, MASSIVE: -0.3, DROPPED: -0.1, CONSTANT: 0.5}
 MOVED = {FIRST: np.arange(N_CHANGED) < 4, MASSIVE: np.ones(N_CHANGED, dtype=bool)}
 
 
 def conditions_tables():
-    """Two models; in the first reviews, which change most, another token takes over the closed first token."""
+    """Two models; in the first reviews, which change most, another token takes over the masked first token."""
     noise = np.linspace(0.05, -0.05, N_CHANGED)
     values = {condition: effect + noise for condition, effect in CHANGES.items()}
     views = ["all_tokens", "without_first"]
@@ -119,12 +119,12 @@ def slopes_table(blocks=SLOPED):
 
 READ = 30  # reviews that are read
 HARMED = [  # kind, pattern, strength, placebo, reviews whose sink moved
-    ("dial", "first", 0.1, False, 0),
-    ("dial", "first", 0.4, False, 3),
-    ("dial", "removed", 0.1, True, 0),
-    ("dial", "removed", 0.4, True, 0),
-    ("closed", "first", None, False, 0),
-    ("closed", "random", None, True, 0),
+    ("steering", "first", 0.1, False, 0),
+    ("steering", "first", 0.4, False, 3),
+    ("steering", "removed", 0.1, True, 0),
+    ("steering", "removed", 0.4, True, 0),
+    ("masked", "first", None, False, 0),
+    ("masked", "random", None, True, 0),
 ]
 
 
@@ -205,4 +205,4 @@ def over_seeds():
         mean=lambda row: trained_value(*models[row["model"]], row["layer"]),
     )
     told = [[model, *about] for model, about in models.items()]
-    return arms_table(summary, told, [["diverse", "tuned"]], pl.DataFrame(losses))
+    return arms.tabulate(summary, pl.DataFrame(losses), told, [["diverse", "tuned"]])

@@ -14,7 +14,7 @@ FIGURE = "dose_response"
 
 
 def dosed(row, column, layers=0):
-    """A dosed of a row: dial and template, twice. Rows: the first model's two ranges in one view; the second's."""
+    """A dosed of a row: steering and template, twice. Rows: the first model's two ranges in one view; the second's."""
     return drawn(FIGURE).axes[row * 4 + layers * 2 + column]
 
 
@@ -101,7 +101,7 @@ def test_points_are_the_estimates_of_the_reviews_whose_sink_stayed():
     table = tables_of("conditions")["interventions"].filter(
         model="alpha", view="all_tokens", against="untouched", layers="all"
     )
-    for pattern, label in (("first", "first token closed"), ("constant", "positions constant")):
+    for pattern, label in (("first", "first token masked"), ("constant", "positions constant")):
         (row,) = table.filter(pattern=pattern).iter_rows(named=True)
         assert line(panel(0, 0), label).get_xdata()[0] == row["estimate"]
     assert table.filter(pattern="first")["n_reviews"].item() == N - 4
@@ -111,14 +111,14 @@ def test_where_sinks_moved_the_mean_over_all_reviews_stands_beside():
     for column, of_layers in ((0, 1.0), (1, 2.0)):
         labels = [curve.get_label() for curve in panel(0, column).lines]
         assert [label for label in labels if "all reviews" in label] == [
-            "first token closed, all reviews",
-            "massive tokens closed, all reviews",
+            "first token masked, all reviews",
+            "massive tokens masked, all reviews",
         ]
         assert line(panel(0, column), labels[-1]).get_xdata()[0] == pytest.approx(-0.3 * of_layers)
-    assert "massive tokens closed" not in labels, "it moved in every review"
+    assert "massive tokens masked" not in labels, "it moved in every review"
     lanes = [label.get_text() for label in panel(0, 0).get_yticklabels()]
-    assert lanes[0] == f"first token closed\nsink moved in 4 of {N}"
-    assert lanes[1] == "a random token closed"
+    assert lanes[0] == f"first token masked\nsink moved in 4 of {N}"
+    assert lanes[1] == "a random token masked"
 
 
 def test_a_model_without_next_token_says_so():
@@ -136,7 +136,7 @@ def test_both_changes_share_a_scale():
 def test_a_model_whose_sinks_all_moved_has_means_alone():
     barred = {name: table.filter(pattern="massive") for name, table in tables_of("conditions").items()}
     axes = figure_of("conditions", barred).axes[0]
-    assert [curve.get_label() for curve in axes.lines] == ["zero", "massive tokens closed, all reviews"]
+    assert [curve.get_label() for curve in axes.lines] == ["zero", "massive tokens masked, all reviews"]
 
 
 def test_reviews_that_are_too_long_are_counted_and_rounding_is_no_damage():
@@ -155,7 +155,7 @@ def test_conditions_that_are_not_tested_have_no_point_and_are_counted():
     figure = figure_of("conditions", {**tables, "interventions": not_tested(tables["interventions"])})
     assert "Not tested, and without a point: conditions with" in texts(figure)
     labels = {curve.get_label() for axes in figure.axes[:2] for curve in axes.lines}
-    assert labels == {"zero", "first token closed, all reviews", "massive tokens closed, all reviews"}
+    assert labels == {"zero", "first token masked, all reviews", "massive tokens masked, all reviews"}
 
 
 def test_lines_are_the_slopes_of_blocks_from_the_untouched_run():
@@ -177,15 +177,17 @@ def test_slopes_that_are_not_tested_are_said():
 def test_points_are_conditions_and_placebos_are_open():
     figure = drawn("harm")
     weak, strong = (curve for curve in figure.axes[0].lines if curve.get_label() == "first")
-    removed, closed, random = (line(figure.axes[0], name) for name in ("removed", "closed first", "closed random"))
+    removed, masked, random = (line(figure.axes[0], name) for name in ("removed", "masked first", "masked random"))
     table = tables_of("harm")["harm"].filter(model="alpha")
     for first, row in zip(
-        (weak, strong), table.filter(kind="dial", pattern="first").sort("strength").iter_rows(named=True), strict=True
+        (weak, strong),
+        table.filter(kind="steering", pattern="first").sort("strength").iter_rows(named=True),
+        strict=True,
     ):
         np.testing.assert_allclose(first.get_xydata(), [[row["cosine"], row["kl"]]])
     assert weak.get_markersize() < strong.get_markersize()
     assert removed.get_markerfacecolor() == random.get_markerfacecolor() == "white"
-    assert "white" not in (weak.get_markerfacecolor(), closed.get_markerfacecolor())
+    assert "white" not in (weak.get_markerfacecolor(), masked.get_markerfacecolor())
     written = texts(figure)
     assert "placebo: nowhere (removed)" in written
     assert "another token took over the sink" in written

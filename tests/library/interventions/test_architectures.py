@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import transformers
 
-from homogenization.interventions.conditions import DIAL, OFFSET, POSITIONS, SHUFFLED, Condition
+from homogenization.interventions.conditions import OFFSET, POSITIONS, SHUFFLED, STEERING, Condition
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import read
 from homogenization.interventions.recorded import in_float64, record
@@ -14,7 +14,7 @@ from homogenization.measures.blocks import norms_attention
 from homogenization.metrics.differentiable import DIFFERENTIABLE
 from homogenization.states.network import packed_model
 from homogenization.statistics.doses import no_control
-from plain_interventions import derivative_at_0, dialled_layers, tiny_language_model
+from plain_interventions import derivative_at_0, steered_layers, tiny_language_model
 from tiny_models import _GROUPED, _SIZE, network, random_texts
 
 _EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
@@ -44,13 +44,15 @@ def test_controls_are_controls(name):
         return np.linalg.norm(changed.states[-1] - untouched.states[-1]) / np.linalg.norm(untouched.states[-1])
 
     for pattern in PATTERNS:
-        nothing = apply(Condition(DIAL, pattern, 0.0), pack, untouched)
+        nothing = apply(Condition(STEERING, pattern, 0.0), pack, untouched)
         assert all(np.array_equal(*layers) for layers in zip(nothing.states, untouched.states, strict=True)), pattern
     assert moved(Condition(POSITIONS, OFFSET)) < 1e-4
     assert moved(Condition(POSITIONS, SHUFFLED)) > 1e-2
-    removed = moved(Condition(DIAL, "removed", 0.5))
+    removed = moved(Condition(STEERING, "removed", 0.5))
     assert removed < 1e-3 if no_control("removed", norms_attention(model)) else removed > 1e-2
-    assert all(moved(Condition(DIAL, pattern, 0.5)) > 1e-3 for pattern in ("first", "uniform", "scattered", "permuted"))
+    assert all(
+        moved(Condition(STEERING, pattern, 0.5)) > 1e-3 for pattern in ("first", "uniform", "scattered", "permuted")
+    )
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -63,7 +65,7 @@ def test_slopes_are_derivatives(name):
     for number, pattern in enumerate(("first", "removed")):
 
         def values(strength, pattern=pattern):
-            layers = dialled_layers(model, ids, pattern, strength, {0, 1, 2})
+            layers = steered_layers(model, ids, pattern, strength, {0, 1, 2})
             return read(layers, recorded.massive, metrics)[-1]
 
         # a larger step would send tokens to other experts

@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from homogenization.interventions import intervened
-from homogenization.interventions.conditions import CAPPED, CLOSED, DIAL, UNTOUCHED, Condition
+from homogenization.interventions.conditions import CLIPPED, MASKED, STEERING, UNTOUCHED, Condition
 from homogenization.interventions.passes import damage
 from homogenization.interventions.patterns import PATTERNS, Sight
 from homogenization.interventions.schedule import Pack, apply
@@ -32,11 +32,11 @@ def pack_of(name, n_blocks=3):
 @pytest.mark.parametrize(
     "condition",
     [
-        *(Condition(DIAL, pattern, 0.2) for pattern in PATTERNS if pattern != "permuted"),  # drawn for each block
-        Condition(CLOSED, "random_1"),
-        Condition(CLOSED, "most_attended"),
-        Condition(CAPPED, "others", 0.05),
-        Condition(CAPPED, "nobody", 0.05),
+        *(Condition(STEERING, pattern, 0.2) for pattern in PATTERNS if pattern != "permuted"),  # drawn for each block
+        Condition(MASKED, "random_1"),
+        Condition(MASKED, "most_attended"),
+        Condition(CLIPPED, "others", 0.05),
+        Condition(CLIPPED, "nobody", 0.05),
     ],
     ids=lambda condition: condition.key,
 )
@@ -80,7 +80,7 @@ def test_the_head_reads_one_review_at_a_time_and_gives_the_logits_of_the_whole_n
     with Largest() as largest:
         untouched = pack.through()
         assert largest.rows == 0
-        changed = apply(Condition(DIAL, "first", 0.2), pack, untouched)
+        changed = apply(Condition(STEERING, "first", 0.2), pack, untouched)
         found = damage(untouched, changed, pack.token_ids).rows()
     assert largest.rows == max(LENGTHS)
     whole = run_packed(pack.model, pack.token_ids, LENGTHS, False, lambda *_: None, lambda seen: seen.weights)
@@ -105,7 +105,7 @@ def test_a_pass_is_not_waited_for():
     for one in patches:
         one.start()
     try:
-        changed = apply(Condition(DIAL, "uniform", 0.2), pack, untouched)
+        changed = apply(Condition(STEERING, "uniform", 0.2), pack, untouched)
         damages = damage(untouched, changed, pack.token_ids)
     finally:
         for one in patches:
@@ -117,8 +117,8 @@ def test_a_pass_is_not_waited_for():
 def test_threads_beside_a_gpu_find_the_same(monkeypatch):
     """Forced here on a CPU; more reviews in a pass than threads, more conditions than wait."""
     pack, measuring, measure = pack_of("llama"), set(), intervened.read
-    dials = [Condition(DIAL, pattern, 0.2) for pattern in ("first", "removed", "uniform")]
-    asked = [Condition(UNTOUCHED), *dials], ["cosine_anisotropy"], {"model": "m", "variant": "v"}, 4096
+    steered = [Condition(STEERING, pattern, 0.2) for pattern in ("first", "removed", "uniform")]
+    asked = [Condition(UNTOUCHED), *steered], ["cosine_anisotropy"], {"model": "m", "variant": "v"}, 4096
     inline = intervened.intervene(pack, *asked)
 
     def measured(*arguments):

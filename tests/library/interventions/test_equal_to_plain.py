@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
-from homogenization.interventions.conditions import CAPPED, CLOSED, DIAL, POSITIONS, Condition, blocks_of
+from homogenization.interventions.conditions import CLIPPED, MASKED, POSITIONS, STEERING, Condition, blocks_of
 from homogenization.interventions.passes import divergence
 from homogenization.interventions.patterns import PATTERNS, drawn_place, scattered_place
 from homogenization.interventions.positions import POSITION_IDS
 from homogenization.interventions.schedule import Pack, apply
-from plain_interventions import plain_capped, plain_closed, plain_dial, run_plainly, tiny_language_model
+from plain_interventions import plain_clipped, plain_masked, plain_steering, run_plainly, tiny_language_model
 from tiny_models import BIDIRECTIONAL, CONFIGS, random_texts
 
 LENGTHS = [41, 9, 150]  # one alone, one shorter than a window, one of two chunks of queries
 TEXTS = random_texts(LENGTHS)
-DIALS = [Condition(DIAL, name, 0.3, "2,3") for name in PATTERNS if name != "permuted"]
+STEERINGS = [Condition(STEERING, name, 0.3, "2,3") for name in PATTERNS if name != "permuted"]
 OTHERS = [
-    Condition(CLOSED, "first"),
-    Condition(CLOSED, "random_2"),
-    Condition(CAPPED, "nobody", 0.05),
-    Condition(CAPPED, "others", 0.05),
+    Condition(MASKED, "first"),
+    Condition(MASKED, "random_2"),
+    Condition(CLIPPED, "nobody", 0.05),
+    Condition(CLIPPED, "others", 0.05),
 ]
 ROTARY = [Condition(POSITIONS, name) for name in POSITION_IDS]
 
@@ -26,16 +26,16 @@ ROTARY = [Condition(POSITIONS, name) for name in POSITION_IDS]
 def plain_of(condition, pack, untouched, text):
     """The independent implementation of a condition for one text of the pack, and its positions."""
     n_tokens = LENGTHS[text]
-    if condition.kind == DIAL:
+    if condition.kind == STEERING:
         blocks = blocks_of(condition.blocks, pack.model.n_blocks, "tiny")
-        return plain_dial(
+        return plain_steering(
             condition.pattern, condition.strength, blocks, scattered_place(n_tokens, pack.draws[text])
         ), None
-    if condition.kind == CLOSED:
+    if condition.kind == MASKED:
         place = 0 if condition.pattern == "first" else drawn_place(1, n_tokens, pack.draws[text], condition.pattern)
-        return plain_closed([place]), None
-    if condition.kind == CAPPED:
-        return plain_capped(int(untouched.received[text].argmax()), condition.strength, condition.pattern), None
+        return plain_masked([place]), None
+    if condition.kind == CLIPPED:
+        return plain_clipped(int(untouched.received[text].argmax()), condition.strength, condition.pattern), None
     return lambda _block, attention: attention, POSITION_IDS[condition.pattern](n_tokens, pack.draws[text])
 
 
@@ -44,7 +44,7 @@ def test_every_condition_equals_its_plain_implementation(name):
     made, model = tiny_language_model(name, CONFIGS[name])
     pack = Pack(model, name, ["a", "b", "c"], TEXTS, 0)
     untouched = pack.through()
-    conditions = DIALS + OTHERS + ([] if name in {"gpt2", *BIDIRECTIONAL} else ROTARY)
+    conditions = STEERINGS + OTHERS + ([] if name in {"gpt2", *BIDIRECTIONAL} else ROTARY)
     for condition in conditions:
         changed = apply(condition, pack, untouched)
         moved = np.abs(changed.states[-1] - untouched.states[-1]).max()

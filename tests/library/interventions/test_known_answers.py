@@ -10,13 +10,13 @@ import transformers
 
 from conftest import SHARED
 from homogenization.interventions import changes
-from homogenization.interventions.changes import dial
+from homogenization.interventions.changes import steering
 from homogenization.interventions.conditions import (
-    CAPPED,
-    CLOSED,
-    DIAL,
+    CLIPPED,
+    MASKED,
     OFFSET,
     POSITIONS,
+    STEERING,
     UNTOUCHED,
     Condition,
     conditions_of,
@@ -40,9 +40,9 @@ DRAWS = [bytes([number]) for number in range(len(LENGTHS))]
 STORIES = SHARED / "models/stories260k"
 EVERY = {
     "blocks": ["all"],
-    "dial": {"patterns": list(PATTERNS), "strengths": [0.2]},
-    "closed": ["first", "random", "most_attended", "massive"],
-    "capped": {"bounds": [0.05], "to": ["nobody", "others"]},
+    "steering": {"patterns": list(PATTERNS), "strengths": [0.2]},
+    "masked": ["first", "random", "most_attended", "massive"],
+    "clipped": {"bounds": [0.05], "to": ["nobody", "others"]},
     "positions": [],
 }
 
@@ -52,14 +52,14 @@ def pack_of(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_dose_is_no_dial_bit_for_bit_and_no_damage(name):
+def test_no_dose_is_no_steering_bit_for_bit_and_no_damage(name):
     pack = pack_of(name)
     untouched = pack.through()
     plain: list[np.ndarray] = []
-    # a window or a cap has the same route as the dial; elsewhere, recording the attention takes it
+    # a window or a cap has the same route as steering; elsewhere, recording the attention takes it
     run_packed(pack.model, IDS, LENGTHS, True, lambda _, states: plain.append(states.numpy().copy()))
     for pattern in PATTERNS:
-        changed = apply(Condition(DIAL, pattern, 0.0), pack, untouched)
+        changed = apply(Condition(STEERING, pattern, 0.0), pack, untouched)
         for ours, before, stored in zip(changed.states, untouched.states, plain, strict=True):
             assert np.array_equal(ours, before)
             assert np.array_equal(ours, stored)
@@ -109,7 +109,7 @@ def test_full_doses_of_uniform_and_removed():
 
     attention = model.blocks[1].self_attn
     hooks = [attention.v_proj.register_forward_hook(keep("v")), attention.o_proj.register_forward_hook(keep("o"))]
-    run(model, IDS, LENGTHS, dial("uniform", 1.0, DRAWS))
+    run(model, IDS, LENGTHS, steering("uniform", 1.0, DRAWS))
     for hook in hooks:
         hook.remove()
     values, heads = captured["v"][1].view(-1, 2, 12), captured["o"][0].view(-1, 4, 12)
@@ -117,7 +117,7 @@ def test_full_doses_of_uniform_and_removed():
         mean = values[start:stop].cumsum(dim=0) / torch.arange(1, stop - start + 1)[:, None, None]
         torch.testing.assert_close(heads[start:stop], mean.repeat_interleave(2, dim=1), rtol=1e-4, atol=1e-5)
 
-    removed = run(model, IDS, LENGTHS, dial("removed", 1.0, DRAWS), {1})
+    removed = run(model, IDS, LENGTHS, steering("removed", 1.0, DRAWS), {1})
     with torch.no_grad():
         attention.o_proj.weight.zero_()
     zeroed = run(model, IDS, LENGTHS)
@@ -144,7 +144,7 @@ def test_without_content_and_residual_tokens_come_nearer_to_the_first_by_the_sam
 
         block.self_attn.forward = lambda hidden_states, attend=without_residual, **named: attend(hidden_states, **named)
     model = packed_model(made)
-    chain = dial("first", 0.3, DRAWS)
+    chain = steering("first", 0.3, DRAWS)
 
     def position_alone(attention):
         own = torch.eye(attention.n_tokens)[attention.first_query :][: attention.weights.shape[1]]
@@ -169,7 +169,7 @@ def test_an_offset_of_positions_changes_no_logit(name):
         assert (others - logits).abs().max() < 1e-4 * max(1.0, logits.abs().max().item())
 
 
-def test_massive_keys_are_closed_until_none_is_left():
+def test_massive_keys_are_masked_until_none_is_left():
     """Token 2 of every review is massive through its feed-forward network, whatever attention does."""
     pack = pack_of("llama")
     marked = [[*text[:2], 299, *text[3:]] for text in TEXTS]
@@ -178,26 +178,26 @@ def test_massive_keys_are_closed_until_none_is_left():
     pack = Pack(pack.model, "llama", pack.names, marked, 0)
     untouched = pack.through()
     assert all(2 in massive for massive in untouched.massive)
-    closed = apply(Condition(CLOSED, "massive"), pack, untouched)
-    assert (closed.moved_mass > 0).all()
-    shut = [received[2] * pack.model.n_blocks for received in closed.received]
+    masked = apply(Condition(MASKED, "massive"), pack, untouched)
+    assert (masked.moved_mass > 0).all()
+    shut = [received[2] * pack.model.n_blocks for received in masked.received]
     assert all(received <= pack.model.n_blocks + 1e-4 for received in shut), "its own query alone reads it"
 
 
-def test_massive_keys_that_follow_each_other_are_closed_eight_times(monkeypatch, caplog):
-    """As in trained models, where the token behind a closed one grows massive."""
+def test_massive_keys_that_follow_each_other_are_masked_eight_times(monkeypatch, caplog):
+    """As in trained models, where the token behind a masked one grows massive."""
     pack = pack_of("llama")
     grown = count(1)
     monkeypatch.setattr(Run, "massive", property(lambda run: [frozenset(range(next(grown)))] * len(run.changed)))
     shut = []
-    monkeypatch.setattr(changes, "closed", lambda places: shut.append([len(closed) for closed in places]))
-    apply(Condition(CLOSED, "massive"), pack, pack.through())
+    monkeypatch.setattr(changes, "masked", lambda places: shut.append([len(masked) for masked in places]))
+    apply(Condition(MASKED, "massive"), pack, pack.through())
     assert shut == [[number] * len(TEXTS) for number in range(1, 9)]
     assert f"in {len(TEXTS)} of {len(TEXTS)} reviews a further token is massive after 8 rounds" in caplog.text
 
 
 @pytest.mark.skipif(not STORIES.is_dir(), reason="needs the model stories260k in the folder `shared`")
-def test_the_dial_on_a_trained_model():
+def test_steering_on_a_trained_model():
     """stories260k: mass on the first token, and its removal, make tokens less alike; on other patterns, more."""
     weights = {"weights": {"path": str(STORIES)}, "dtype": "float32", "device": "cpu", "bos": "always"}
     model = load_model(weights | {"max_tokens": None}, head=True)
@@ -207,20 +207,20 @@ def test_the_dial_on_a_trained_model():
     reviews = Pack(model.with_head, "stories", names, tokens.by_review, 0)
     conditions = [
         Condition(UNTOUCHED),
-        *(Condition(DIAL, name, 0.1) for name in PATTERNS),
-        Condition(CAPPED, "others", 0.1),
+        *(Condition(STEERING, name, 0.1) for name in PATTERNS),
+        Condition(CLIPPED, "others", 0.1),
     ]
     identity = {"model": "stories", "variant": "original"}
     table, doses = intervene(reviews, conditions, ["cosine_anisotropy", "cosine_to_first_token"], identity, 4096)
     last = table.filter(layer=5, view="all_tokens").group_by("condition", "metric").agg(pl.col("value").mean())
     cosine = dict(last.filter(metric="cosine_anisotropy").select("condition", "value").rows())
     change = {key: value - cosine["untouched"] for key, value in cosine.items()}
-    assert -0.05 < change["dial:first:0.1:all"] < -0.015
-    assert -0.05 < change["dial:removed:0.1:all"] < -0.015
+    assert -0.05 < change["steering:first:0.1:all"] < -0.015
+    assert -0.05 < change["steering:removed:0.1:all"] < -0.015
     for name in ("uniform", "scattered", "permuted", "recency", "self"):
-        assert 0.005 < change[f"dial:{name}:0.1:all"] < 0.05, name
+        assert 0.005 < change[f"steering:{name}:0.1:all"] < 0.05, name
     to_first = dict(last.filter(metric="cosine_to_first_token").select("condition", "value").rows())
-    assert to_first["dial:first:0.1:all"] > to_first["untouched"] + 0.01
+    assert to_first["steering:first:0.1:all"] > to_first["untouched"] + 0.01
     kl = dict(doses.group_by("condition").agg(pl.col("kl").mean()).rows())
     assert kl.pop("untouched") == 0
     assert all(0.001 < divergence < 0.2 for divergence in kl.values()), kl

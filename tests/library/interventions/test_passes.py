@@ -20,9 +20,9 @@ def received(**places) -> np.ndarray:
 @pytest.mark.parametrize(
     ("before", "after", "moved"),
     [
-        # the first token is closed, and the second takes its place
+        # the first token is masked, and the second takes its place
         ({"p0": 69.1}, {"p0": 1.0, "p1": 70.4}, True),
-        # capped: the second has less than the sink had, and more than it has
+        # clipped: the second has less than the sink had, and more than it has
         ({"p0": 69.1}, {"p0": 14.1, "p1": 31.2}, True),
         # half as much goes to a token, but the sink stays the sink
         ({"p0": 54.2}, {"p0": 26.6, "p1": 16.8}, False),

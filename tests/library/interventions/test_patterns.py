@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.interventions.changes import capped, closed, dial, template
+from homogenization.interventions.changes import clipped, masked, steering, template
 from homogenization.interventions.patterns import PATTERNS, Sight, scattered_place
 from homogenization.states.attention import QUERY_CHUNK, AttentionMap
 
@@ -41,10 +41,10 @@ def random_template(block, n_tokens, window):
 
 
 CHANGES = {
-    **{name: dial(name, 0.3, [b"r"]) for name in PATTERNS},
-    "closed": closed([{0, 3}]),
-    "others": capped(0.1, "others", [2]),
-    "nobody": capped(0.1, "nobody", [2]),
+    **{name: steering(name, 0.3, [b"r"]) for name in PATTERNS},
+    "masked": masked([{0, 3}]),
+    "others": clipped(0.1, "others", [2]),
+    "nobody": clipped(0.1, "nobody", [2]),
     "template": template(0.5, [random_template]),
     "permuted_template": template(-0.5, [random_template], [b"r"]),
 }
@@ -72,7 +72,7 @@ def test_rows_sum_to_one_and_nothing_unseen_gets_mass(name, made):
 def test_patterns_and_controls_change_the_same_queries_those_that_see_the_first_token(made, name, strength):
     """A window keeps later queries from it: these keep their weights bit for bit, under `removed` too."""
     attention, seen = made
-    after = dial(name, strength, [b"r"])(attention)
+    after = steering(name, strength, [b"r"])(attention)
     far = ~(seen[:, 0] & (attention.first_key == 0))
     assert torch.equal(after[:, far], attention.weights[:, far])
     if name == "removed":
@@ -84,13 +84,13 @@ def test_no_strength_gives_the_same_bits(made, name):
     attention, _ = made
     weights = attention.weights.float()
     untouched = AttentionMap(**{**vars(attention), "weights": weights})
-    assert torch.equal(dial(name, 0.0, [b"r"])(untouched), weights)
+    assert torch.equal(steering(name, 0.0, [b"r"])(untouched), weights)
 
 
 @given(made=maps())
 def test_permuted_weights_are_the_same_weights_elsewhere(made):
     attention, seen = made
-    rows = dial("permuted", 1.0, [b"r"])(attention)
+    rows = steering("permuted", 1.0, [b"r"])(attention)
     torch.testing.assert_close(rows.sort(dim=-1).values, attention.weights.sort(dim=-1).values, rtol=0, atol=0)
     if attention.first_key == 0 and seen[seen[:, 0]].sum(axis=1).min(initial=0) > 20:
         assert not torch.equal(rows, attention.weights)
@@ -98,7 +98,7 @@ def test_permuted_weights_are_the_same_weights_elsewhere(made):
 
 def test_the_rows_of_each_pattern():
     attention, _ = attention_map(4)
-    rows = {name: dial(name, 1.0, [b"r"])(attention)[0, 3].tolist() for name in PATTERNS}
+    rows = {name: steering(name, 1.0, [b"r"])(attention)[0, 3].tolist() for name in PATTERNS}
     half = 2.0**-0.25
     decay = np.array([half**3, half**2, half, 1])
     assert rows["first"] == [1, 0, 0, 0]
@@ -110,7 +110,7 @@ def test_the_rows_of_each_pattern():
     assert rows["recency"] == pytest.approx(decay / decay.sum())
     assert rows["scattered"] == np.eye(4)[scattered_place(4, b"r")].tolist()
     # the first query sees itself alone; it does not see the second token
-    assert dial("second", 1.0, [b"r"])(attention)[0, 0].tolist() == [1, 0, 0, 0]
+    assert steering("second", 1.0, [b"r"])(attention)[0, 0].tolist() == [1, 0, 0, 0]
 
 
 @given(st.integers(2, 500), st.binary(min_size=4, max_size=4))
@@ -123,13 +123,13 @@ def test_the_scattered_token_is_in_the_first_quarter_and_not_the_first(n_tokens,
 def test_scattered_tokens_and_orders_differ_between_reviews():
     assert len({scattered_place(400, bytes([review])) for review in range(20)}) > 10
     attention, _ = attention_map(100)
-    one, other = (dial("permuted", 1.0, [name])(attention) for name in (b"a", b"b"))
+    one, other = (steering("permuted", 1.0, [name])(attention) for name in (b"a", b"b"))
     assert not torch.equal(one, other)
 
 
-def test_closed_keys_are_read_by_themselves_alone_and_the_rest_keeps_its_proportions():
+def test_masked_keys_are_read_by_themselves_alone_and_the_rest_keeps_its_proportions():
     attention, _ = attention_map(20, seed=3)
-    after = closed([{0, 7}])(attention)
+    after = masked([{0, 7}])(attention)
     assert after[:, 1:, 0].abs().max() == 0
     assert (after[:, 7, 7] > attention.weights[:, 7, 7]).all()
     ratio = (after / attention.weights)[:, 19, 8:]
@@ -139,15 +139,15 @@ def test_closed_keys_are_read_by_themselves_alone_and_the_rest_keeps_its_proport
 def test_a_query_without_any_other_weight_reads_itself():
     weights = torch.zeros(1, 2, 2)
     weights[..., 0] = 1.0
-    after = closed([{0}])(AttentionMap(0, 0, 2, 0, 0, True, weights))
+    after = masked([{0}])(AttentionMap(0, 0, 2, 0, 0, True, weights))
     assert after[0].tolist() == [[1, 0], [0, 1]]
 
 
-def test_a_capped_sink_has_the_bound_and_the_others_the_rest():
+def test_a_clipped_sink_has_the_bound_and_the_others_the_rest():
     attention, _ = attention_map(30, seed=1)
     before = attention.weights
     for to in ("nobody", "others"):
-        after = capped(0.05, to, [2])(attention)
+        after = clipped(0.05, to, [2])(attention)
         over = (before[..., 2] > 0.05) & (torch.arange(30) != 2)
         assert (after[..., 2][over] == 0.05).all() or torch.allclose(after[..., 2][over], torch.tensor(0.05).double())
         assert torch.equal(after[~over], before[~over])
@@ -171,10 +171,10 @@ def nearly_all_on(sink, rest, n_tokens=12, heads=3):
     to=st.sampled_from(["nobody", "others"]),
     sink=st.integers(0, 9),
 )
-def test_a_sink_is_capped_however_much_it_has(rest, bound, to, sink):
+def test_a_sink_is_clipped_however_much_it_has(rest, bound, to, sink):
     """In float32, a row less the sink's mass is 0, or below, where the others have less than one rounding."""
     attention = nearly_all_on(sink, rest)
-    before, after = attention.weights, capped(bound, to, [sink])(attention)
+    before, after = attention.weights, clipped(bound, to, [sink])(attention)
     behind = torch.arange(12) > sink
     others = torch.arange(12) != sink
     assert (after[:, behind, sink] <= torch.tensor(bound)).all()
@@ -188,7 +188,7 @@ def test_a_sink_is_capped_however_much_it_has(rest, bound, to, sink):
 
 
 def test_a_row_without_any_other_weight_gives_what_is_cut_to_its_own_token():
-    after = capped(0.25, "others", [0])(nearly_all_on(0, 0.0))
+    after = clipped(0.25, "others", [0])(nearly_all_on(0, 0.0))
     expected = 0.75 * torch.eye(12)
     expected[:, 0] = 0.25
     expected[0, 0] = 1

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from homogenization.interventions.conditions import CLOSED, DIAL, UNTOUCHED, Condition
+from homogenization.interventions.conditions import MASKED, STEERING, UNTOUCHED, Condition
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.readings import massive_tokens
 from homogenization.interventions.schedule import Pack, apply
@@ -17,10 +17,10 @@ from tiny_models import random_texts
 IDENTITY = {"model": "tiny", "variant": "original"}
 CONDITIONS = [
     Condition(UNTOUCHED),
-    Condition(DIAL, "first", 0.9),
-    Condition(DIAL, "removed", 0.9),
-    Condition(DIAL, "uniform", 1.0),
-    Condition(CLOSED, "first"),
+    Condition(STEERING, "first", 0.9),
+    Condition(STEERING, "removed", 0.9),
+    Condition(STEERING, "uniform", 1.0),
+    Condition(MASKED, "first"),
 ]
 NAMES, LENGTHS = ["a", "b"], [40, 29]
 
@@ -76,11 +76,11 @@ def test_both_sides_of_a_difference_have_the_same_tokens(name):
 
     reviews, layers = by_review(table, doses), by_layer(table, doses)
     for pattern in ("first", "removed"):
-        rows = table.filter(condition=f"dial:{pattern}:0.9:all", view="without_first")
+        rows = table.filter(condition=f"steering:{pattern}:0.9:all", view="without_first")
         difference = (rows["value"] - rows["untouched"]).mean()
-        of_reviews = reviews.filter(pattern=pattern, kind="dial", layers="all", view="without_first")
+        of_reviews = reviews.filter(pattern=pattern, kind="steering", layers="all", view="without_first")
         assert (of_reviews["value"] - of_reviews["untouched"]).mean() == pytest.approx(difference)
-        assert layers.filter(pattern=pattern, kind="dial", view="without_first")["mean"].mean() == pytest.approx(
+        assert layers.filter(pattern=pattern, kind="steering", view="without_first")["mean"].mean() == pytest.approx(
             difference
         )
 

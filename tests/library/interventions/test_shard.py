@@ -13,7 +13,7 @@ from homogenization.interventions import intervened, shard
 from homogenization.interventions.cells import METRICS, VIEWS, cells
 from homogenization.interventions.conditions import conditions_of
 from homogenization.interventions.readings import massive_tokens, read
-from homogenization.interventions.schemas import DELIVERED_SCHEMA, DOSES_SCHEMA, INTERVENED_SCHEMA, SLOPES_SCHEMA
+from homogenization.interventions.schemas import ATTRIBUTION_SCHEMA, DOSES_SCHEMA, INTERVENED_SCHEMA, SLOPES_SCHEMA
 from homogenization.measures import blocks
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
@@ -24,14 +24,20 @@ from tiny_blocks import EMBEDDED, saved, trained_tokenizer
 
 CHOSEN = {
     "blocks": ["all", [1, 3]],
-    "dial": {"patterns": ["first", "removed"], "strengths": [0.1]},
-    "closed": ["massive"],
-    "capped": None,
+    "steering": {"patterns": ["first", "removed"], "strengths": [0.1]},
+    "masked": ["massive"],
+    "clipped": None,
     "positions": [],
     "slopes": {"patterns": ["first"], "metrics": ["cosine_anisotropy"]},
     "metrics": ["cosine_anisotropy", "max_explainable_variance"],
 }
-KEYS = ["untouched", "dial:first:0.1:all", "dial:removed:0.1:all", "dial:first:0.1:1,3", "dial:removed:0.1:1,3"]
+KEYS = [
+    "untouched",
+    "steering:first:0.1:all",
+    "steering:removed:0.1:all",
+    "steering:first:0.1:1,3",
+    "steering:removed:0.1:1,3",
+]
 
 
 @pytest.fixture
@@ -51,7 +57,9 @@ def job(tmp_path):
         if depth is not None:
             write_table(depth, tmp_path / "depth.parquet")
             inputs["depth"] = str(tmp_path / "depth.parquet")
-        outputs = {name: str(tmp_path / f"{name}.out.parquet") for name in ("metrics", "doses", "slopes", "delivered")}
+        outputs = {
+            name: str(tmp_path / f"{name}.out.parquet") for name in ("metrics", "doses", "slopes", "attribution")
+        }
         params = {"model": {"name": "tiny", "token_budget": 2048, "max_tokens": max_tokens, **entry}}
         params |= {"variant": "original", "shard": "000", "n_reviews": n_reviews, "module": "interventions.shard"}
         params |= {"conditions": [condition.fields for condition in conditions_of(chosen)]}
@@ -76,16 +84,16 @@ def test_a_shard_has_a_row_for_all_that_is_asked(save, job):
     assert [metrics.schema, doses.schema, slopes.schema] == [
         pl.Schema(schema) for schema in (INTERVENED_SCHEMA, DOSES_SCHEMA, SLOPES_SCHEMA)
     ]
-    keys = [*KEYS, "closed:massive"]
+    keys = [*KEYS, "masked:massive"]
     assert [condition.key for condition in conditions_of(CHOSEN)] == keys
     assert doses["condition"].unique(maintain_order=True).to_list() == keys
     assert len(doses) == len(keys) * 2
     assert len(metrics) == len(keys) * 2 * 4 * 2 * len(VIEWS)
     assert metrics["review_id"].unique(maintain_order=True).to_list() == ["a", "b"]
     assert len(slopes) == 2 * 3 * len(VIEWS)
-    nothing = doses.filter(pl.col("condition").is_in(["untouched", "closed:massive"]))
+    nothing = doses.filter(pl.col("condition").is_in(["untouched", "masked:massive"]))
     assert nothing.select("kl", "moved_mass").unique().rows() == [(0.0, 0.0)], "no token of this model is massive"
-    changed = doses.filter(kind="dial")
+    changed = doses.filter(kind="steering")
     assert (changed["kl"] > 0).all()
     assert changed.filter(pattern="removed")["moved_mass"].to_list() == pytest.approx([0.05] * 4)
     at_start = metrics.filter(layer=0).group_by("review_id", "view", "metric").agg(pl.col("value").n_unique())
@@ -104,9 +112,9 @@ def test_a_new_condition_alone_is_computed_and_the_rest_stays(save, job, monkeyp
     monkeypatch.setattr(shard, "intervene", counted)
     assert all(old.equals(new) for old, new in zip(before, job(entry), strict=True))
     assert asked == [], "all is known"
-    more = CHOSEN | {"dial": {"patterns": ["first", "removed"], "strengths": [0.1, 0.2]}, "blocks": ["all"]}
+    more = CHOSEN | {"steering": {"patterns": ["first", "removed"], "strengths": [0.1, 0.2]}, "blocks": ["all"]}
     metrics, doses, slopes = job(entry, more)
-    assert asked == [["untouched", "dial:first:0.2:all", "dial:removed:0.2:all"]]
+    assert asked == [["untouched", "steering:first:0.2:all", "steering:removed:0.2:all"]]
     whole = job(save("qwen2"), more)  # other weights: nothing stays
     assert len(asked[1]) == 6
     keys = [condition.key for condition in conditions_of(more)]
@@ -126,28 +134,28 @@ def test_a_new_condition_alone_is_computed_and_the_rest_stays(save, job, monkeyp
 def test_new_patterns_of_slopes_are_added(save, job, tmp_path):
     entry = save()
     _, _, before = job(entry)
-    delivered = read_table(tmp_path / "delivered.out.parquet")
-    assert delivered.schema == pl.Schema(DELIVERED_SCHEMA)
-    assert len(delivered) == 2 * 3
+    attribution = read_table(tmp_path / "attribution.out.parquet")
+    assert attribution.schema == pl.Schema(ATTRIBUTION_SCHEMA)
+    assert len(attribution) == 2 * 3
     at_output = before.filter(view="without_first")["slope"].to_numpy()
     more = CHOSEN | {"slopes": {"patterns": ["removed", "uniform", "first"], "metrics": ["cosine_anisotropy"]}}
     _, _, after = job(entry, more)
     assert after.filter(pattern="first").equals(before)
     assert after["pattern"].unique(maintain_order=True).to_list() == ["removed", "uniform", "first"]
-    both = read_table(tmp_path / "delivered.out.parquet")
+    both = read_table(tmp_path / "attribution.out.parquet")
     assert both["pattern"].unique(maintain_order=True).to_list() == ["uniform", "first"]
-    assert both.filter(pattern="first").equals(delivered)
+    assert both.filter(pattern="first").equals(attribution)
     removed = after.filter(pattern="removed", view="without_first")["slope"].to_numpy()
-    np.testing.assert_allclose(delivered["at_output"], at_output - removed, rtol=1e-9)
+    np.testing.assert_allclose(attribution["at_output"], at_output - removed, rtol=1e-9)
     assert job(entry, CHOSEN | {"slopes": None})[2].is_empty()
-    assert read_table(tmp_path / "delivered.out.parquet").is_empty()
+    assert read_table(tmp_path / "attribution.out.parquet").is_empty()
 
 
 def test_a_model_whose_blocks_are_unknown_has_slopes_and_a_reason(save, job, tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "LAYOUTS", blocks.LAYOUTS[2:])
     _, _, slopes = job(save())
     assert len(slopes) == 2 * 3 * len(VIEWS)
-    assert read_table(tmp_path / "delivered.out.parquet").is_empty()
+    assert read_table(tmp_path / "attribution.out.parquet").is_empty()
     assert (
         "LlamaModel: what patterns deliver is not measured, since its blocks are of no known"
         in (tmp_path / "log").read_text()
@@ -171,7 +179,7 @@ def test_reviews_too_long_for_scaled_positions_are_skipped_and_counted(save, job
 def test_an_encoder_has_no_damage(save, job):
     metrics, doses, _ = job(save("bert", head=False), CHOSEN | {"slopes": None})
     assert doses["kl"].null_count() == doses["cross_entropy"].null_count() == len(doses)
-    assert (doses.filter(kind="dial")["moved_mass"] > 0).all()
+    assert (doses.filter(kind="steering")["moved_mass"] > 0).all()
     assert metrics["value"].is_finite().all()
 
 
@@ -180,7 +188,9 @@ def test_the_steepest_blocks_come_from_the_depth_table(save, job):
     depth = pl.DataFrame([row | {"statistic": "steepest", "estimate": 0.5, "ci_low": 1 / 3, "ci_high": 2 / 3}])
     chosen = CHOSEN | {"blocks": ["steepest", [2]], "slopes": None}
     metrics, *_ = job(save(), chosen, depth=depth)
-    found = [metrics.filter(condition=f"dial:first:0.1:{blocks}")["value"].to_list() for blocks in ("steepest", "2")]
+    found = [
+        metrics.filter(condition=f"steering:first:0.1:{blocks}")["value"].to_list() for blocks in ("steepest", "2")
+    ]
     assert found[0] == found[1]
     with pytest.raises(ScriptError, match=r"'steepest' has no meaning for the model tiny"):
         job(save(), chosen, depth=depth.with_columns(estimate=float("nan")))

@@ -17,7 +17,7 @@ from homogenization.interventions.slopes import slopes_of_review
 from homogenization.metrics.differentiable import DIFFERENTIABLE
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.network import packed_model
-from plain_interventions import derivative_at_0, dialled_layers, whole_graph_slopes
+from plain_interventions import derivative_at_0, steered_layers, whole_graph_slopes
 from tiny_blocks import NETWORKS
 from tiny_models import _GROUPED, CONFIGS, network, random_texts
 
@@ -29,7 +29,7 @@ def difference(model, ids, pattern, blocks):
     """The slope of the metrics after the last block, from the numpy side of the library."""
 
     def values(strength):
-        layers = dialled_layers(model, ids, pattern, strength, blocks)
+        layers = steered_layers(model, ids, pattern, strength, blocks)
         assert layers[-1].dtype == np.float64
         return read(layers, (), METRICS)[-1]
 

@@ -11,7 +11,7 @@ import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from homogenization.interventions import changes, delivered, recorded, slopes
+from homogenization.interventions import attribution, changes, recorded, slopes
 from homogenization.interventions.cells import cells
 from homogenization.measures.blocks import find_layout
 from homogenization.plan.architecture import describe_architecture
@@ -92,8 +92,8 @@ def most_held(config, n_blocks, n_tokens):
     patches = [
         patch.object(recorded, "_massive", lambda layers: frozenset()),
         patch.object(slopes, "on_host", nothing),
-        patch.object(delivered, "on_host", nothing),
-        patch.object(delivered, "added_to", lambda *rows: (0, 0, 0)),
+        patch.object(attribution, "on_host", nothing),
+        patch.object(attribution, "added_to", lambda *rows: (0, 0, 0)),
     ]
     with torch.device("meta"), held, patches[0], patches[1], patches[2], patches[3]:
         made = transformers.AutoModelForCausalLM.from_config(type(config)(**fields), dtype=torch.bfloat16)
@@ -103,7 +103,7 @@ def most_held(config, n_blocks, n_tokens):
         model = recorded.in_float64(packed_model(made.base_model))
         of_review = recorded.record(model, [5] * n_tokens, find_layout(model))
         slopes.slopes_of_review(of_review, b"r", PATTERNS, METRICS)
-        delivered.delivered_of_review(of_review, b"r", PATTERNS)
+        attribution.attribution_of_review(of_review, b"r", PATTERNS)
     return held.most
 
 

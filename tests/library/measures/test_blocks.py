@@ -5,7 +5,7 @@ import pytest
 import torch
 import transformers
 
-from homogenization.interventions.changes import dial
+from homogenization.interventions.changes import steering
 from homogenization.interventions.passes import run
 from homogenization.measures.blocks import (
     LAYOUTS,
@@ -116,7 +116,7 @@ def test_a_norm_behind_attention_is_found_in_blocks_of_any_layout(name):
     assert layout is None or (layout.norm_behind_attention is not None) == normed
     text = random_texts([30])[0]
     untouched = run(model, text, [30]).states
-    halved = run(model, text, [30], dial("removed", 0.5, [b"r"])).states
+    halved = run(model, text, [30], steering("removed", 0.5, [b"r"])).states
     moved = np.linalg.norm(halved[-1] - untouched[-1]) / np.linalg.norm(untouched[-1])
     assert moved < 1e-3 if normed else moved > 1e-2
 

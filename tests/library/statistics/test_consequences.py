@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from conftest import ROOT
-from dosed import COSINE, dial, intervened_rows
+from dosed import COSINE, intervened_rows, steering
 from examples import example_table
 from homogenization.claims.judgement import claims_table, measure
 from homogenization.claims.measurement import UnavailableError
@@ -13,9 +13,8 @@ from homogenization.config.claims import load_claims
 from homogenization.consequences.schemas import HARM_SCHEMA, POOLED_READINGS_SCHEMA
 from homogenization.interventions.schemas import DOSES_SCHEMA
 from homogenization.names.numbers import NO_HEAD
-from homogenization.statistics.consequence_answers import answers_table
+from homogenization.statistics.consequences import answers_table, harm_table
 from homogenization.statistics.doses import Condition
-from homogenization.statistics.harm import harm_table
 from homogenization.statistics.pooled_states import probes_table, shifts_table
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
 from homogenization.statistics.resampling import Resampling
@@ -24,7 +23,7 @@ from library.statistics.shared import CONFIDENCE, DRAWS, SEED, claim_of, evidenc
 
 N = 24
 PLACE = np.linspace(-0.1, 0.1, N)  # of a review among the others
-DIAL = {"kind": "dial", "pattern": "first", "blocks": "all", "strength": 0.2}
+STEERING = {"kind": "steering", "pattern": "first", "blocks": "all", "strength": 0.2}
 POOLED = "pooled"
 NOTHING_KNOWN = pl.DataFrame(schema=SIMILARITY_SCHEMA)  # of what rewriting changed: every text counts
 UNTOUCHED = {"kind": "untouched", "pattern": None, "blocks": "all", "strength": None}
@@ -35,7 +34,7 @@ def readings(**values) -> pl.DataFrame:
     parts, schema = [], POOLED_READINGS_SCHEMA | {name: DOSES_SCHEMA[name] for name in UNTOUCHED}
     for key, (column, level) in values.items():
         text, _, condition = key.partition("__")
-        told = DIAL if condition else UNTOUCHED
+        told = STEERING if condition else UNTOUCHED
         for layer in (0, 1):
             names = {"model": "m", "variant": text, "condition": condition, "layer": layer, "depth": float(layer)}
             numbers = dict.fromkeys(list(POOLED_READINGS_SCHEMA)[6:], np.nan) | {"in_scales": 0.0}
@@ -51,7 +50,7 @@ def test_probes_are_compared_with_original_control_and_untouched_review_by_revie
             original=("log_loss", 0.4),
             front=("log_loss", 0.5),
             inward=("log_loss", 0.7),
-            original__dial=("log_loss", 0.65),
+            original__steering=("log_loss", 0.65),
         ),
         NOTHING_KNOWN,
         {"front": {"edge": "inward"}},
@@ -66,28 +65,30 @@ def test_probes_are_compared_with_original_control_and_untouched_review_by_revie
         ("front", "untouched", "original"): 0.1,
         ("front", "untouched", "inward"): -0.2,
         ("inward", "untouched", "original"): 0.3,
-        ("original", "dial", "untouched"): 0.25,
+        ("original", "steering", "untouched"): 0.25,
     }
     assert all(row["ci_high"] - row["ci_low"] < 1e-9 and row["p_max_t"] < 0.02 for row in differences.values())
     assert np.isnan(found["original", "untouched", None]["p_max_t"])
 
 
 def test_shifts_of_variants_stand_beside_the_mildest_perturbations():
-    values = readings(front=("shift", 0.5), typo=("shift", 0.1), typo__dial=("shift", 0.4), deleted_word=("shift", 0.2))
+    values = readings(
+        front=("shift", 0.5), typo=("shift", 0.1), typo__steering=("shift", 0.4), deleted_word=("shift", 0.2)
+    )
     table = shifts_table(values, NOTHING_KNOWN, {}, Resampling(DRAWS, CONFIDENCE, SEED)).filter(layer=0)
     found = {(row["variant"], row["kind"], row["minus"]): row["estimate"] for row in table.iter_rows(named=True)}
     assert found.pop(("front", "untouched", "typo")) == pytest.approx(0.4)
     assert found.pop(("front", "untouched", "deleted_word")) == pytest.approx(0.3)
-    assert found.pop(("typo", "dial", "untouched")) == pytest.approx(0.3)
+    assert found.pop(("typo", "steering", "untouched")) == pytest.approx(0.3)
     assert {minus for _, _, minus in found} == {None}
 
 
 def consequences(sink_moved=False):
     """`first` makes tokens alike and costs twice of what `uniform` costs where tokens are as much alike."""
     n = np.ones(N) + PLACE
-    cosine = {dial("first", 0.2): 0.2 * n, dial("uniform", 0.2): 0.1 * n, dial("uniform", 0.4): 0.3 * n}
-    kl = {dial("first", 0.2): 2.0 * n, dial("uniform", 0.2): 0.5 * n, dial("uniform", 0.4): 1.5 * n}
-    moved = {dial("first", 0.2): np.arange(N) < 4} if sink_moved else None
+    cosine = {steering("first", 0.2): 0.2 * n, steering("uniform", 0.2): 0.1 * n, steering("uniform", 0.4): 0.3 * n}
+    kl = {steering("first", 0.2): 2.0 * n, steering("uniform", 0.2): 0.5 * n, steering("uniform", 0.4): 1.5 * n}
+    moved = {steering("first", 0.2): np.arange(N) < 4} if sink_moved else None
     zero = Condition("untouched")
     parts = [
         intervened_rows(cosine, kl, moved),
@@ -123,7 +124,7 @@ def measured(**keys):
 
 
 def test_claims_take_the_control_at_equal_strength_kl_and_likeness():
-    first = {"kind": "dial", "pattern": "first", "strength": 0.2}
+    first = {"kind": "steering", "pattern": "first", "strength": 0.2}
     assert measured(outcome="kl", minus="untouched", **first).interval.estimate == pytest.approx(2.0)
     assert measured(outcome="kl", minus="uniform", **first).interval.estimate == pytest.approx(1.5)
     # between .1 and .3 of the cosine, uniform attention costs .5 to 1.5 nats
@@ -140,7 +141,7 @@ def test_claims_on_the_untouched_model_compare_texts_and_layers():
     with pytest.raises(UnavailableError, match="the model does not read 'edge control'"):
         measured(outcome="shift", variant="front", minus="edge control")
     encoder = consequences().filter(pl.col("view") != "predictions")
-    keys = {"outcome": "kl", "kind": "dial", "pattern": "first", "strength": 0.2, "minus": "uniform"}
+    keys = {"outcome": "kl", "kind": "steering", "pattern": "first", "strength": 0.2, "minus": "uniform"}
     with pytest.raises(UnavailableError, match=NO_HEAD):
         measure(claim_of(consequence=keys, above=0), "m", evidence_of(consequences=encoder))
     with pytest.raises(UnavailableError, match="the study measures no consequences"):
@@ -168,9 +169,9 @@ def test_the_answer_puts_the_strongest_pattern_beside_its_nearest_placebo():
     assert "with permuted labels 1.5 nats" in answer
     assert "`typo` 10 % and 110 %" in answer
     assert "3 of 3 conditions make tokens more alike" in answer
-    assert "the one that does so most is `first 0.2` (dial, blocks: all): cosine 0.2 [" in answer
+    assert "the one that does so most is `first 0.2` (steering, blocks: all): cosine 0.2 [" in answer
     few = harm.with_columns(n_reviews=pl.lit(7, dtype=pl.Int64))
     (of_few,) = answers_table(probes, nothing, shifts, few, ["m"], words_of("consequences"))["answer"]
-    assert "`first 0.2` (dial, blocks: all) (7 texts): cosine 0.2 [" in of_few
+    assert "`first 0.2` (steering, blocks: all) (7 texts): cosine 0.2 [" in of_few
     assert "The placebo nearest to it in likeness is `uniform 0." in answer
     assert COSINE not in answer

@@ -5,9 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dosed import STRENGTHS, curves, dial, intervened_rows, template
-from homogenization.statistics.doses import EVEN, ODD, Condition, change, runs_of
-from homogenization.statistics.equal_kl import Curve, curve_of, less_at_equal_kl, less_by_review
+from dosed import STRENGTHS, curves, intervened_rows, steering, template
+from homogenization.statistics.doses import (
+    EVEN,
+    ODD,
+    Condition,
+    Curve,
+    change,
+    curve_of,
+    less_at_equal_kl,
+    less_by_review,
+    runs_of,
+)
 from homogenization.statistics.resampling import (
     bootstrap_weights,
     flip_p,
@@ -30,7 +39,7 @@ def at_equal_kl(runs, condition, control, weights=None):
 
 def curve_from(conditions, kl, pattern):
     """The curve of a pattern, as `curve_of` makes it from a table."""
-    points = [dial(pattern, strength) for strength in STRENGTHS]
+    points = [steering(pattern, strength) for strength in STRENGTHS]
     n = len(kl[points[0]])
     changes = [np.zeros((n, 1)), *(conditions[point][:, None] for point in points)]
     return Curve(np.stack(changes), np.stack([np.zeros(n), *(kl[point] for point in points)]))
@@ -56,23 +65,23 @@ def test_at_equal_kl_the_control_is_as_far_along_its_own_curve():
     runs = runs_of(intervened_rows(*curves(effects, damage)))
     for strength in STRENGTHS:
         expected = 0.7 * strength - 0.3 * strength * np.sqrt(0.4 / 1.6)
-        assert at_equal_kl(runs, dial("first", strength), "uniform")[0] == pytest.approx(expected, abs=1e-12)
+        assert at_equal_kl(runs, steering("first", strength), "uniform")[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_control_that_never_does_as_much_damage_says_nothing():
     effects = {"first": 0.7, "uniform": 0.3}
     runs = runs_of(intervened_rows(*curves(effects, {"first": 4.1, "uniform": 1.0})))
-    reached = [np.isfinite(at_equal_kl(runs, dial("first", strength), "uniform")[0]) for strength in STRENGTHS]
+    reached = [np.isfinite(at_equal_kl(runs, steering("first", strength), "uniform")[0]) for strength in STRENGTHS]
     assert reached == [True, True, False, False]
-    strong = dial("first", 0.4)
+    strong = steering("first", 0.4)
     assert np.isnan(less_by_review(change(runs, strong), runs.kl[strong], curve_of(runs, strong, "uniform"))).all()
 
 
 def test_a_kl_that_falls_with_the_strength_is_made_monotone():
     """The second strength does less damage than the first: the curve stays where it was, and the third takes over."""
-    conditions = {dial("uniform", s): np.full(4, v) for s, v in ((0.1, 1.0), (0.2, 5.0), (0.4, 3.0))}
-    kl = {dial("uniform", s): np.full(4, v) for s, v in ((0.1, 0.04), (0.2, 0.01), (0.4, 0.16))}
-    pattern = dial("first", 0.1)
+    conditions = {steering("uniform", s): np.full(4, v) for s, v in ((0.1, 1.0), (0.2, 5.0), (0.4, 3.0))}
+    kl = {steering("uniform", s): np.full(4, v) for s, v in ((0.1, 0.04), (0.2, 0.01), (0.4, 0.16))}
+    pattern = steering("first", 0.1)
     for own, expected in ((0.01, 0.5), (0.04, 1.0), (0.09, 4.0), (0.16, 3.0)):
         rows = intervened_rows(conditions | {pattern: np.full(4, 9.0)}, kl | {pattern: np.full(4, own)})
         assert at_equal_kl(runs_of(rows), pattern, "uniform")[0] == pytest.approx(9.0 - expected)
@@ -88,11 +97,14 @@ def test_signed_doses_are_compared_with_controls_of_their_sign():
 
 def test_a_review_whose_sink_moved_has_no_value():
     moved = np.array([True, False, False, False])
-    values = {dial("first", 0.1): np.array([100.0, 1.0, 2.0, 3.0]), dial("first", 0.2): np.array([1.0, 2.0, np.nan, 4])}
-    runs = runs_of(intervened_rows(values, moved={dial("first", 0.1): moved}))
-    np.testing.assert_array_equal(change(runs, dial("first", 0.1))[:, 0], [np.nan, 1, 2, 3])
-    np.testing.assert_array_equal(change(runs, dial("first", 0.2))[:, 0], [1, 2, np.nan, 4])
-    np.testing.assert_array_equal(runs.moved[dial("first", 0.1)], moved)
+    values = {
+        steering("first", 0.1): np.array([100.0, 1.0, 2.0, 3.0]),
+        steering("first", 0.2): np.array([1.0, 2.0, np.nan, 4]),
+    }
+    runs = runs_of(intervened_rows(values, moved={steering("first", 0.1): moved}))
+    np.testing.assert_array_equal(change(runs, steering("first", 0.1))[:, 0], [np.nan, 1, 2, 3])
+    np.testing.assert_array_equal(change(runs, steering("first", 0.2))[:, 0], [1, 2, np.nan, 4])
+    np.testing.assert_array_equal(runs.moved[steering("first", 0.1)], moved)
 
 
 @given(
@@ -110,7 +122,7 @@ def test_what_does_not_depend_on_units_or_on_the_order_of_reviews(seed, scale, d
     def less(control="uniform", value=1.0, divergence=1.0, order=slice(None)):
         changes = {one: value * values[order] for one, values in conditions.items()}
         doses = {one: divergence * values[order] for one, values in kl.items()}
-        own = dial("first", 0.2)
+        own = steering("first", 0.2)
         curve = curve_from(changes, doses, control)
         return less_at_equal_kl(changes[own][:, None], doses[own], curve, weights[:, order])
 
@@ -123,9 +135,9 @@ def test_what_does_not_depend_on_units_or_on_the_order_of_reviews(seed, scale, d
 def test_pseudo_values_of_a_mean_are_its_values():
     """Where the control does nothing, what is compared is a mean over reviews."""
     conditions, kl = curves({"first": 0.5, "uniform": 0.0}, {"first": 0.5, "uniform": 1.0}, 15, 0.2)
-    conditions |= {dial("uniform", strength): np.zeros(15) for strength in STRENGTHS}
+    conditions |= {steering("uniform", strength): np.zeros(15) for strength in STRENGTHS}
     runs = runs_of(intervened_rows(conditions, kl))
-    own, condition = change(runs, dial("first", 0.2)), dial("first", 0.2)
+    own, condition = change(runs, steering("first", 0.2)), steering("first", 0.2)
     curve = curve_of(runs, condition, "uniform")
     np.testing.assert_allclose(less_by_review(own, runs.kl[condition], curve), own, atol=1e-12)
 
@@ -135,17 +147,17 @@ def test_at_equal_kl_both_sides_are_means_of_the_same_reviews():
     size = np.array([1.0] * 6 + [9.0] * 2)
     doses = {strength: strength * np.ones(8) for strength in (0.1, 0.2, 0.4)}
     conditions = {
-        dial(name, strength): size * dose for name in ("first", "uniform") for strength, dose in doses.items()
+        steering(name, strength): size * dose for name in ("first", "uniform") for strength, dose in doses.items()
     }
     kl = {one: doses[one.strength] ** 2 for one in conditions}
     late = np.arange(8) == 7
     for moved, n in (
-        ({dial("uniform", 0.2): late}, 7),
-        ({dial("first", 0.2): late}, 7),
-        ({dial("uniform", 0.4): late}, 8),  # a strength that the comparison does not need
+        ({steering("uniform", 0.2): late}, 7),
+        ({steering("first", 0.2): late}, 7),
+        ({steering("uniform", 0.4): late}, 8),  # a strength that the comparison does not need
     ):
         runs = runs_of(intervened_rows(conditions, kl, moved))
-        own = dial("first", 0.2)
+        own = steering("first", 0.2)
         found = less_by_review(change(runs, own), runs.kl[own], curve_of(runs, own, "uniform"))
         assert np.nanmean(found) == pytest.approx(0, abs=1e-12)
         assert np.isfinite(found).sum() == n
@@ -153,7 +165,7 @@ def test_at_equal_kl_both_sides_are_means_of_the_same_reviews():
 
 def test_the_mean_of_pseudo_values_is_the_comparison():
     conditions, kl = curves({"first": 0.5, "uniform": -0.2}, {"first": 0.5, "uniform": 1.0}, 12, 0.3, 1)
-    runs, own = runs_of(intervened_rows(conditions, kl)), dial("first", 0.2)
+    runs, own = runs_of(intervened_rows(conditions, kl)), steering("first", 0.2)
     found = less_by_review(change(runs, own), runs.kl[own], curve_of(runs, own, "uniform"))
     assert found.mean() == pytest.approx(at_equal_kl(runs, own, "uniform")[0], rel=1e-12)
 
@@ -167,7 +179,7 @@ def test_intervals_at_equal_kl_cover_the_truth_and_its_test_has_its_level(effect
     for seed in range(n_samples):
         effects, damage = {"first": 0.3 + effect, "uniform": 0.6}, {"first": 0.5, "uniform": 2.0}
         conditions, kl = curves(effects, damage, n, 0.3, seed)
-        own = dial("first", 0.2)
+        own = steering("first", 0.2)
         pseudo = less_by_review(conditions[own][:, None], kl[own], curve_from(conditions, kl, "uniform"))
         low, high = mean_interval(pseudo, CONFIDENCE)
         covered += low[0] <= truth <= high[0]

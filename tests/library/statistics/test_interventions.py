@@ -5,8 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from dosed import curves, dial, intervened_rows, template
-from homogenization.run.parquet import read_table, write_table
+from dosed import curves, intervened_rows, steering, template
 from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import (
     EFFECTS_SCHEMA,
@@ -15,7 +14,7 @@ from homogenization.statistics.interventions import (
     slopes_table,
 )
 from homogenization.statistics.resampling import Resampling, mean_interval
-from library.statistics.shared import MARGIN, run_tabulate, slope_rows
+from library.statistics.shared import MARGIN, slope_rows
 
 DRAWN = {"draws": 500, "confidence": 0.95, "seed": 0, "margin": MARGIN}
 SETTINGS = {"resampling": Resampling(**DRAWN), "min_reviews": 6}
@@ -53,7 +52,7 @@ class TestEffects:
 
     def test_numbers_of_a_mean_are_those_of_the_reviews(self):
         values = np.random.default_rng(0).normal(0.1, 0.3, N)
-        table = effects_table(intervened_rows({dial("first", 0.1): values}), **SETTINGS)
+        table = effects_table(intervened_rows({steering("first", 0.1): values}), **SETTINGS)
         row = row_of(table, pattern="first")
         assert row["estimate"] == pytest.approx(values.mean())
         assert row["n_reviews"] == N
@@ -65,7 +64,7 @@ class TestEffects:
     def test_only_signed_doses_have_parts_and_these_are_compared_at_equal_strength(self):
         conditions = {template(s): np.full(N, 0.4 * s + s**2) for s in (-0.5, 0.5)}
         conditions |= {template(s, "permuted_template"): np.full(N, 0.1 * s + s**2) for s in (-0.5, 0.5)}
-        conditions |= {template(0.25): np.full(N, 0.1), dial("first", 0.5): np.full(N, 0.1)}
+        conditions |= {template(0.25): np.full(N, 0.1), steering("first", 0.5): np.full(N, 0.1)}
         table = effects_table(intervened_rows(conditions), **SETTINGS)
         parts = table.filter(pl.col("part") != "whole")
         keys = ("pattern", "strength", "against", "part", "estimate")
@@ -79,7 +78,7 @@ class TestEffects:
         ]
 
     def test_reviews_whose_sink_moved_in_the_condition_or_its_control_are_left_out_and_counted(self):
-        first, removed = dial("first", 0.1), dial("removed", 0.1)
+        first, removed = steering("first", 0.1), steering("removed", 0.1)
         values = {first: np.r_[9.0, 9.0, np.ones(N - 2)], removed: np.zeros(N)}
         moved = {first: np.arange(N) < 2, removed: np.arange(N) == N - 1}
         table = effects_table(intervened_rows(values, moved=moved), **SETTINGS)
@@ -89,8 +88,8 @@ class TestEffects:
         assert [less[name] for name in counts] == [1.0, N - 3, 3]
 
     def test_a_condition_whose_sink_always_moves_is_not_tested(self):
-        closed = Condition("closed", "first", "all")
-        table = effects_table(intervened_rows({closed: np.ones(N)}, moved={closed: np.ones(N, dtype=bool)}), **SETTINGS)
+        masked = Condition("masked", "first", "all")
+        table = effects_table(intervened_rows({masked: np.ones(N)}, moved={masked: np.ones(N, dtype=bool)}), **SETTINGS)
         assert table.select("n_reviews", "n_sink_moved", "verdict").rows() == [(0, N, "not tested")]
 
     def test_a_norm_behind_attention_leaves_the_other_controls(self):
@@ -131,7 +130,7 @@ class TestEffects:
         """500 conditions on 25 reviews whose changes are noise; half of them less a control."""
         generator = np.random.default_rng(3)
         doses = {
-            dial(name, s / 1000): generator.standard_normal(25) for name in ("first", "removed") for s in range(250)
+            steering(name, s / 1000): generator.standard_normal(25) for name in ("first", "removed") for s in range(250)
         }
         table = effects_table(intervened_rows(doses), **SETTINGS).filter(pattern="first", at="strength")
         for (_,), rows in table.group_by("against"):
@@ -142,7 +141,7 @@ class TestEffects:
     def test_models_do_not_touch_each_other(self):
         conditions, kl = curves({"first": 0.5, "uniform": 0.2}, {"first": 0.5, "uniform": 1.0}, N, 0.2)
         alone = effects_table(intervened_rows(conditions, kl), **SETTINGS)
-        other = intervened_rows({dial("first", 0.1): np.arange(9.0)}, model="a")
+        other = intervened_rows({steering("first", 0.1): np.arange(9.0)}, model="a")
         both = effects_table(pl.concat([intervened_rows(conditions, kl), other]).reverse(), **SETTINGS)
         assert both.filter(model="m").equals(alone)
 
@@ -164,7 +163,7 @@ class TestSlopes:
 
     def test_a_norm_behind_attention_leaves_no_slope_less_that_of_removed(self):
         slopes = slope_rows({name: np.ones((N, 2)) for name in ("first", "removed", "uniform")})
-        normed = intervened_rows({dial("first", 0.1): np.zeros(N)}, branch_norm=True)
+        normed = intervened_rows({steering("first", 0.1): np.zeros(N)}, branch_norm=True)
         table = slopes_table(slopes, normed, **SETTINGS)
         reasons = dict(table.filter(pattern="first").select("against", pl.col("reason").is_not_null()).unique().rows())
         assert reasons == {"untouched": False, "removed": True, "uniform": False}
@@ -180,19 +179,4 @@ class TestSlopes:
 
 
 def _untouched():
-    return intervened_rows({dial("first", 0.1): np.zeros(N)}, size=4.0)
-
-
-def test_the_script_reads_the_slopes_of_all_jobs(tmp_path):
-    conditions, kl = curves({"first": 0.5, "uniform": 0.2}, {"first": 0.5, "uniform": 1.0}, N, 0.2)
-    tables = {"intervened": intervened_rows(conditions, kl)}
-    tables["similarity"] = pl.DataFrame(schema={"variant": pl.String, "review_id": pl.String, "accepted": pl.Boolean})
-    jobs = {f"{model}.slopes": slope_rows({"first": np.ones((N, 2))}, model) for model in "mn"}
-    paths = {name: str(tmp_path / name) for name in (*tables, *jobs)}
-    for name, table in (tables | jobs).items():
-        write_table(table, paths[name])
-    inputs = {**{name: paths[name] for name in tables}, "slopes": [paths[name] for name in jobs]}
-    outputs = [str(tmp_path / f"{name}.parquet") for name in ("interventions", "slope_means")]
-    run_tabulate(tmp_path, "statistics.interventions", inputs, outputs, resampling=DRAWN, min_reviews=6)
-    assert read_table(outputs[0])["pattern"].unique().sort().to_list() == ["first", "uniform"]
-    assert read_table(outputs[1])["model"].unique().sort().to_list() == ["m", "n"]
+    return intervened_rows({steering("first", 0.1): np.zeros(N)}, size=4.0)

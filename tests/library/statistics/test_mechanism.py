@@ -5,18 +5,16 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA
-from homogenization.run.files import read_csv
-from homogenization.run.parquet import read_table, write_table
+from homogenization.interventions.schemas import ATTRIBUTION_NUMBERS, ATTRIBUTION_SCHEMA
 from homogenization.statistics.causes_in_words import causes_table
 from homogenization.statistics.mechanism import (
-    DELIVERED_MEANS_SCHEMA,
-    delivered_table,
+    ATTRIBUTION_MEANS_SCHEMA,
+    attribution_table,
     mechanism_table,
 )
 from homogenization.statistics.resampling import Resampling
 from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
-from library.statistics.shared import run_tabulate, similarity_rows, words_of
+from library.statistics.shared import words_of
 
 N = 20
 RESAMPLED = {"draws": 300, "confidence": 0.95, "seed": 0}
@@ -26,7 +24,7 @@ COSINES = np.array([-0.3, 0.2, 0.4, 0.1, -0.1])
 SLOPES = np.array([-1.0, 2.0, 1.0, -0.5, -0.2])
 
 
-def delivered_rows(noise=0.0, pattern="first", cosines=COSINES, slopes=SLOPES, model="m", branch_norm=False):
+def attribution_rows(noise=0.0, pattern="first", cosines=COSINES, slopes=SLOPES, model="m", branch_norm=False):
     """Rows of jobs: `predicted` is twice the cosine, the slope at the output minus that after the block."""
     generator = np.random.default_rng(0)
     means = {
@@ -39,8 +37,10 @@ def delivered_rows(noise=0.0, pattern="first", cosines=COSINES, slopes=SLOPES, m
     review, block = (index.ravel() for index in np.indices((N, len(cosines))))
     columns = {"model": model, "variant": "original", "review_id": [f"r{number:03d}" for number in review]}
     columns |= {"block": block + 1, "pattern": pattern, "branch_norm": branch_norm}
-    columns |= {name: means[name][block] + noise * generator.standard_normal(len(block)) for name in DELIVERED_NUMBERS}
-    return pl.DataFrame(columns, schema=DELIVERED_SCHEMA)
+    columns |= {
+        name: means[name][block] + noise * generator.standard_normal(len(block)) for name in ATTRIBUTION_NUMBERS
+    }
+    return pl.DataFrame(columns, schema=ATTRIBUTION_SCHEMA)
 
 
 def row_of(table, predictor, measured):
@@ -48,10 +48,10 @@ def row_of(table, predictor, measured):
 
 
 def test_blocks_are_compared_by_their_means():
-    rows = delivered_rows(noise=0.5).sample(fraction=1, shuffle=True, seed=1)
+    rows = attribution_rows(noise=0.5).sample(fraction=1, shuffle=True, seed=1)
     table = mechanism_table(rows, **SETTINGS)
     assert table.schema == pl.Schema(MECHANISM_SCHEMA)
-    means = rows.group_by("block").agg(pl.col(DELIVERED_NUMBERS).mean()).sort("block")
+    means = rows.group_by("block").agg(pl.col(ATTRIBUTION_NUMBERS).mean()).sort("block")
     for row in table.iter_rows(named=True):
         x, y = means[row["predictor"]].to_numpy(), means[row["measured"]].to_numpy()
         assert row["agreement"] == (np.sign(x) == np.sign(y)).mean()
@@ -64,7 +64,7 @@ def test_blocks_are_compared_by_their_means():
 
 
 def test_without_noise_the_numbers_are_exact_and_a_review_without_a_block_is_left_out():
-    rows = delivered_rows()
+    rows = attribution_rows()
     rows = rows.with_columns(
         pl.when((pl.col("review_id") == "r003") & (pl.col("block") == 2))
         .then(np.nan)
@@ -77,8 +77,8 @@ def test_without_noise_the_numbers_are_exact_and_a_review_without_a_block_is_lef
     assert output["agreement"] == pytest.approx(0.2)
     assert output["rank_correlation"] == pytest.approx(-after["rank_correlation"])
     assert row_of(table, "predicted", "after_block")["n_reviews"] == N - 1
-    means = delivered_table(rows, **LEVEL)
-    assert means.schema == pl.Schema(DELIVERED_MEANS_SCHEMA)
+    means = attribution_table(rows, **LEVEL)
+    assert means.schema == pl.Schema(ATTRIBUTION_MEANS_SCHEMA)
     assert means["n_reviews"].to_list() == [N, N - 1, N, N, N]
     assert means["predicted"].to_list() == pytest.approx(2 * COSINES)
     assert means["cosine_low"].to_list() == means["cosine_high"].to_list()
@@ -91,43 +91,28 @@ def answer(mechanism, model="m"):
 
 
 def test_the_sentence_says_what_the_numbers_say():
-    table = mechanism_table(pl.concat([delivered_rows(), delivered_rows(pattern="second", slopes=-SLOPES)]), **SETTINGS)
+    table = mechanism_table(
+        pl.concat([attribution_rows(), attribution_rows(pattern="second", slopes=-SLOPES)]), **SETTINGS
+    )
     said = answer(table)
     assert "in 3 of 5 blocks; this is the sign of" in said
     assert "in 80 % [80 %, 80 %] of them right after the block and in 20 % [20 %, 20 %] at the output" in said
     assert "ranks blocks with a correlation of 0.8 [0.8, 0.8] and −0.8 [−0.8, −0.8]." in said
     assert answer(table.filter(pattern="second")) == answer(table, "other") == answer(table.clear())
-    alone = mechanism_table(delivered_rows(cosines=COSINES[:1], slopes=SLOPES[:1]), **SETTINGS)
+    alone = mechanism_table(attribution_rows(cosines=COSINES[:1], slopes=SLOPES[:1]), **SETTINGS)
     assert answer(alone).endswith("at the output.")
 
 
 def test_a_norm_behind_attention_and_too_few_reviews_are_said():
-    said = answer(mechanism_table(delivered_rows(branch_norm=True), **SETTINGS))
+    said = answer(mechanism_table(attribution_rows(branch_norm=True), **SETTINGS))
     assert "slope of cosine anisotropy in 80 %" in said
     assert "undoes what removing attention does" in said
-    few = delivered_rows().filter(pl.col("review_id") < "r004")
+    few = attribution_rows().filter(pl.col("review_id") < "r004")
     table = mechanism_table(few, **SETTINGS)
     assert table["agreement"].is_nan().all()
     assert table["n_positive"].is_null().all()
     reason = "4 reviews have a value; at least 6 are needed"
     assert answer(table) == f"Whether what the first token delivers tells its slope is not tested: {reason}."
-    means = delivered_table(few, **LEVEL)
+    means = attribution_table(few, **LEVEL)
     assert means.select("reason", "n_reviews").unique().rows() == [(reason, 4)]
     assert means["cosine"].is_nan().all()
-
-
-def test_the_script_writes_both_tables(tmp_path):
-    paths = {name: str(tmp_path / name) for name in ("delivered", "similarity")}
-    write_table(delivered_rows(noise=0.1), paths["delivered"])
-    write_table(similarity_rows(np.ones(N)), paths["similarity"])
-    outputs = [str(tmp_path / name) for name in ("delivered.parquet", "mechanism.csv")]
-    run_tabulate(
-        tmp_path,
-        "statistics.mechanism",
-        paths | {"delivered": [paths["delivered"]]},
-        outputs,
-        resampling=RESAMPLED,
-        min_reviews=6,
-    )
-    assert len(read_table(outputs[0])) == 5
-    assert len(read_csv(outputs[1], MECHANISM_SCHEMA)) == 4

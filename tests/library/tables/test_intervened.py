@@ -1,7 +1,5 @@
 """Runs with changed attention, reduced to means over layers, by layer, and by dose."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -14,9 +12,9 @@ N_BLOCKS = 4
 METRIC, VIEW = "cosine_anisotropy", "all_tokens"
 CONDITIONS = {  # key -> kind, pattern, blocks, strength, and the change of the metric per layer
     "untouched": ("untouched", None, "all", None, 0.0),
-    "dial:first:0.1:all": ("dial", "first", "all", 0.1, 0.1),
-    "closed:random_1": ("closed", "random_1", "all", None, 0.2),
-    "closed:random_2": ("closed", "random_2", "all", None, 0.4),
+    "steering:first:0.1:all": ("steering", "first", "all", 0.1, 0.1),
+    "masked:random_1": ("masked", "random_1", "all", None, 0.2),
+    "masked:random_2": ("masked", "random_2", "all", None, 0.4),
     "positions:scaled": ("positions", "scaled", "all", None, -0.1),
 }
 
@@ -62,15 +60,13 @@ def tables(tmp_path):
         files_of_job(tmp_path, "002", ()),
         files_of_job(tmp_path, "000", (0, 1), "front"),
     ]
-    write_table(similarity_of("r1"), tmp_path / "similarity")
-    intervened, doses = (list(paths) for paths in zip(*jobs, strict=True))
-    return tabulate(SimpleNamespace(intervened=intervened, doses=doses, similarity=str(tmp_path / "similarity")))
+    return tabulate(*zip(*jobs, strict=True), similarity_of("r1"))
 
 
 def test_reviews_are_averaged_over_parts_of_the_depth_and_over_random_draws(tables):
     table, _, _ = tables
     originals = table.filter(variant="original")
-    for kind, pattern, slope in (("dial", "first", 0.1), ("closed", "random", 0.3), ("untouched", None, 0.0)):
+    for kind, pattern, slope in (("steering", "first", 0.1), ("masked", "random", 0.3), ("untouched", None, 0.0)):
         for layers, chosen in (("all", [0, 1, 2, 3, 4]), ("middle", [1, 2]), ("last", [3, 4]), ("output", [4])):
             rows = originals.filter(pl.col("pattern").eq_missing(pattern), kind=kind, layers=layers).sort("review_id")
             expected = [(level(review) + slope * np.arange(5))[chosen].mean() for review in range(3)]
@@ -85,7 +81,7 @@ def test_reviews_are_averaged_over_parts_of_the_depth_and_over_random_draws(tabl
 def test_changes_by_layer_are_less_the_untouched_run(tables):
     _, table, _ = tables
     originals = table.filter(variant="original")
-    changes = originals.filter(kind="dial").sort("layer")
+    changes = originals.filter(kind="steering").sort("layer")
     assert changes["mean"].to_list() == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
     assert changes["n_reviews"].to_list() == [3] * 5
     levels = originals.filter(kind="untouched").sort("layer")
@@ -97,15 +93,13 @@ def test_doses_count_what_is_skipped_and_whose_sink_moved(tables):
     _, _, table = tables
     rows = {(row["kind"], row["pattern"]): row for row in table.filter(variant="original").iter_rows(named=True)}
     counts = ("n_reviews", "n_skipped", "n_sink_moved")
-    assert [rows["dial", "first"][name] for name in counts] == [3, 0, 1]
+    assert [rows["steering", "first"][name] for name in counts] == [3, 0, 1]
     assert [rows["positions", "scaled"][name] for name in counts] == [1, 2, 0]
-    assert rows["closed", "random"]["kl"] == pytest.approx(0.3 * 2)
-    assert rows["dial", "first"]["cross_entropy"] == 2.0
-    assert rows["dial", "first"]["moved_mass"] is None
+    assert rows["masked", "random"]["kl"] == pytest.approx(0.3 * 2)
+    assert rows["steering", "first"]["cross_entropy"] == 2.0
+    assert rows["steering", "first"]["moved_mass"] is None
 
 
 def test_a_study_whose_reviews_are_all_refused_has_empty_tables(tmp_path):
     paths = files_of_job(tmp_path, "000", (0, 1), "front")
-    write_table(similarity_of(), tmp_path / "similarity")
-    inputs = SimpleNamespace(intervened=[paths[0]], doses=[paths[1]], similarity=str(tmp_path / "similarity"))
-    assert [len(table) for table in tabulate(inputs)] == [0, 0, 0]
+    assert [len(table) for table in tabulate([paths[0]], [paths[1]], similarity_of())] == [0, 0, 0]

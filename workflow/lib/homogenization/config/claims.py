@@ -12,9 +12,10 @@ from pydantic import Field, ValidationError, create_model, field_validator, mode
 
 from homogenization.claims.measurement import RAW, THESIS
 from homogenization.claims.statistics import STATISTICS
+from homogenization.config.renamed import with_current_names
 from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.sections import Name, Section, describe_problems
+from homogenization.run.sections import Name, Section, describe_problems, refused
 from homogenization.run.yaml_files import read_yaml
 
 CONTROLS = {f"{role} control": role for role in CONTROL_ROLES}  # what `minus` may say in place of a variant
@@ -41,13 +42,9 @@ many texts pooled, the output after the final norm."""
     between: list[float] | None = Field(None, min_length=2, max_length=2)
     """The statistic lies in this range, ends included."""
 
-    @field_validator("between")
-    @classmethod
-    def bounds_in_order(cls, bounds: list[float] | None) -> list[float] | None:
-        """The lower bound comes first."""
-        if bounds is not None and bounds[0] >= bounds[1]:
-            raise ValueError(f"{bounds} is no range; write [lower, upper]")
-        return bounds
+    _between = field_validator("between")(
+        refused(lambda bounds: bounds[0] >= bounds[1], "{} is no range; write [lower, upper]")
+    )
 
     @model_validator(mode="after")
     def one_statistic_and_one_criterion(self) -> Self:
@@ -111,6 +108,14 @@ def load_all_claims(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
     return list(by_name.values())
 
 
+def former_names(paths: Sequence[str | Path]) -> list[str]:
+    """A line for each former name in files of claims (`config.renamed`)."""
+    found: list[str] = []
+    for path in paths:
+        with_current_names(read_yaml(path), found, "claims")
+    return list(dict.fromkeys(found))
+
+
 def load_claims(path: str | Path) -> list[dict[str, Any]]:
     """Read and check a file of claims, a YAML list.
 
@@ -120,7 +125,7 @@ def load_claims(path: str | Path) -> list[dict[str, Any]]:
     Raises:
         HomogenizationError: the file is missing or holds no YAML list, or entries are wrong; the message names each.
     """
-    entries = read_yaml(path)
+    entries = with_current_names(read_yaml(path), [], "claims")
     if not isinstance(entries, list):
         raise HomogenizationError(f"{path}: holds no list of claims; write one entry `- claim: ...` for each")
     problems: list[str] = []

@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from homogenization.interventions.cells import METRICS, cells
 from homogenization.interventions.conditions import (
     BLOCK_NAMES,
-    KEYS_CLOSED,
+    KEYS_MASKED,
     POSITION_NAMES,
     STEEPEST,
     TO,
@@ -16,7 +16,7 @@ from homogenization.interventions.conditions import (
 )
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.run.errors import nearest
-from homogenization.run.sections import Section, one_of
+from homogenization.run.sections import Section, once, one_of, refused
 
 _PATTERNS = tuple(PATTERNS)
 
@@ -24,14 +24,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Blocks = str | list[Annotated[int, Field(ge=1)]]
 
 
-def _once(values: list) -> list:
-    """`values`, after a check that none stands twice."""
-    if len(set(map(str, values))) < len(values):
-        raise ValueError(f"{values} names a value twice; name each once")
-    return values
-
-
-class Dial(Section):
+class Steering(Section):
     """A' = (1 - λ) A + λ P."""
 
     patterns: list[str] = Field(list(_PATTERNS), min_length=1)
@@ -40,20 +33,17 @@ class Dial(Section):
     """Values of λ, from 0 to 1."""
 
     _patterns = field_validator("patterns")(one_of(_PATTERNS))
-    _strengths = field_validator("strengths")(_once)
-
-    @model_validator(mode="after")
-    def with_removed(self) -> "Dial":
-        """What a pattern adds can be told from what it displaces."""
-        if "removed" not in self.patterns:
-            raise ValueError(
-                f"the patterns {self.patterns} lack 'removed'; without it, mass that a pattern puts in can't be told "
-                "from mass that it takes away. Add it"
-            )
-        return self
+    _removed = field_validator("patterns")(
+        refused(
+            lambda patterns: "removed" not in patterns,
+            "the patterns {} lack 'removed'; without it, mass that a pattern puts in can't be told from mass that it "
+            "takes away. Add it",
+        )
+    )
+    _strengths = field_validator("strengths")(once)
 
 
-class Capped(Section):
+class Clipped(Section):
     """The mass on the sink, cut to a bound."""
 
     bounds: list[Share] = Field([0.1], min_length=1)
@@ -61,7 +51,7 @@ class Capped(Section):
     to: list[str] = Field(list(TO), min_length=1)
     """Who gets the rest: `nobody`, or the `others` in proportion."""
 
-    _bounds = field_validator("bounds")(_once)
+    _bounds = field_validator("bounds")(once)
     _to = field_validator("to")(one_of(TO))
 
 
@@ -72,15 +62,13 @@ class Template(Section):
     """Values of s, from -1 (position is divided out) to 1, 0 left out. Give both signs of each: the odd part is the \
 effect of position, the even part that of damage."""
 
-    @field_validator("strengths")
-    @classmethod
-    def of_both_signs(cls, strengths: list[float]) -> list[float]:
-        """Each strength stands with its opposite, once."""
-        if 0 in strengths or {-strength for strength in strengths} != set(strengths):
-            raise ValueError(
-                f"{strengths} lack a sign, or hold 0; give each strength with its opposite, such as -0.5, 0.5"
-            )
-        return _once(strengths)
+    _signs = field_validator("strengths")(
+        refused(
+            lambda strengths: 0 in strengths or {-strength for strength in strengths} != set(strengths),
+            "{} lack a sign, or hold 0; give each strength with its opposite, such as -0.5, 0.5",
+        )
+    )
+    _strengths = field_validator("strengths")(once)
 
 
 class Slopes(Section):
@@ -108,13 +96,13 @@ class Interventions(Section):
     n_reviews: int = Field(60, ge=1)
     """Reviews: the first of the sample by rank."""
     blocks: list[Blocks] = Field(["all"], min_length=1)
-    """Blocks of the dial, each entry by itself: `all`, `first`, `middle`, `last` (a quarter, a half, a quarter of the \
+    """Blocks of steering, each entry by itself: `all`, `first`, `middle`, `last` (a quarter, a half, a quarter of the \
 depth), `steepest` (where the mean cosine grows fastest in tables/depth.parquet), or a list of numbers."""
-    dial: Dial | None = Dial()
+    steering: Steering | None = Steering()
     """Mass moved to a pattern; null: none."""
-    closed: list[str] = Field(list(KEYS_CLOSED))
+    masked: list[str] = Field(list(KEYS_MASKED))
     """Keys that no other token reads: `first`, `random` (three draws), `most_attended`, `massive`."""
-    capped: Capped | None = Capped()
+    clipped: Clipped | None = Clipped()
     """The sink's mass cut to a bound; null: not."""
     template: Template | None = None
     """The attention that position predicts, amplified and divided out; null: not. Needs `positional`."""
@@ -129,7 +117,7 @@ Rotary models alone."""
     )
     """Metrics of all layers: `cosine_anisotropy`, `cosine_to_first_token`, and any spectral metric."""
 
-    _closed = field_validator("closed")(one_of(KEYS_CLOSED))
+    _masked = field_validator("masked")(one_of(KEYS_MASKED))
     _positions = field_validator("positions")(one_of(POSITION_NAMES))
     _metrics = field_validator("metrics")(one_of(METRICS))
 
@@ -145,7 +133,7 @@ Rotary models alone."""
                 )
             if not entry or (not isinstance(entry, str) and entry != sorted(set(entry))):
                 raise ValueError(f"{entry} is no ascending list of different block numbers")
-        return _once(blocks)
+        return once(blocks)
 
     @property
     def conditions(self) -> list[Condition]:
@@ -167,10 +155,10 @@ Rotary models alone."""
 
     @property
     def undosed(self) -> bool:
-        """Whether there are conditions without a dose: closed keys, capped sinks or other positions."""
-        return bool(self.closed or self.capped or self.positions)
+        """Whether there are conditions without a dose: masked keys, clipped sinks or other positions."""
+        return bool(self.masked or self.clipped or self.positions)
 
     @property
     def needs_depth(self) -> bool:
-        """Whether the dial depends on where homogenization is fastest."""
-        return self.dial is not None and STEEPEST in self.blocks
+        """Whether steering depends on where homogenization is fastest."""
+        return self.steering is not None and STEEPEST in self.blocks

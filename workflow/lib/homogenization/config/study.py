@@ -8,15 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import PrivateAttr, ValidationError
 
-from homogenization.config.analysis import Components
-from homogenization.config.claims import CONTROLS, load_all_claims
-from homogenization.config.consequences import Consequences
+from homogenization.config.analysis import Components, Consequences, Positional
+from homogenization.config.claims import CONTROLS, former_names, load_all_claims
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
-from homogenization.config.positional import Positional
 from homogenization.config.reading import Reading
+from homogenization.config.renamed import with_current_names
 from homogenization.config.texts import WrittenVariant
 from homogenization.config.training import Run, arms_of, pairs_with_their_start, runs_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
@@ -37,10 +36,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 class Study(Keys):
     """The whole configuration."""
 
+    _former_names: list[str] = PrivateAttr(default_factory=list)
+
     @property
     def warnings(self) -> list[str]:
-        """What is allowed, and yet most likely not meant."""
-        few, needed, found = self.corpus.n_reviews, self.contrasts.min_reviews, []
+        """What is allowed, and yet most likely not meant, or not for long."""
+        few, needed = self.corpus.n_reviews, self.contrasts.min_reviews
+        found = [*self._former_names, *former_names(self.claims or [])]
         if self.contrasted and few < needed:
             found.append(
                 f"corpus.n_reviews: {few} reviews are fewer than the {needed} that a comparison needs "
@@ -83,14 +85,12 @@ class Study(Keys):
         """Variants by rule other than the original, sorted."""
         return sorted(set(self.rewritten) - set(self.written))
 
-    @property
-    def gguf_sources(self) -> dict[str, Source]:
-        """Weights in GGUF that anyone names, by the folder below `weights/` where they are converted."""
-        return {folder: source for folder, (source, _) in self.gguf_sizes.items()}
-
     @cached_property
-    def gguf_sizes(self) -> dict[str, tuple[Source, float | None]]:
-        """`gguf_sources`, each with the largest `billions` of the entries that name it; None where none gives any."""
+    def gguf_sources(self) -> dict[str, tuple[Source, float | None]]:
+        """Weights in GGUF that anyone names, by the folder below `weights/` where they are converted.
+
+        With the largest `billions` of the entries that name them; None where none gives any.
+        """
         sizes: dict[str, tuple[Source, float | None]] = {}
         for source, billions in self._sources:
             if folder := source.converted_in:
@@ -263,7 +263,7 @@ class Study(Keys):
     def intervened_metrics(self) -> list[str]:
         """Metrics whose answer to a dose is drawn; none where no condition has a dose."""
         conditions = self.interventions.conditions if self.intervention_jobs else []
-        return self.interventions.metrics if any(one.kind == "dial" for one in conditions) else []
+        return self.interventions.metrics if any(one.kind == "steering" for one in conditions) else []
 
     @property
     def sloped_models(self) -> list[str]:
@@ -479,19 +479,23 @@ def load_study(
     for key, value in raw.items():
         if unprintable := [text for text in _texts({key: value}) if _CONTROL.search(text)]:
             raise HomogenizationError(f"{source}: {key!r}: {unprintable[0]!r} holds control characters; leave them out")
+    found: list[str] = []
     sections = {
-        key: without_nulls(value) if key in ("models", "variants", "writers") else value for key, value in raw.items()
+        key: without_nulls(value) if key in ("models", "variants", "writers") else value
+        for key, value in with_current_names(raw, found).items()
     }
     if beforehand and isinstance(sections.get("corpus"), dict):
         sections["corpus"] = {"label_column": beforehand["label_column"]} | sections["corpus"]
     context = {"in_job": in_job, "carried": None if beforehand is None else beforehand.get("carried", {})}
     try:
-        return Study.model_validate(sections, context=_names(sections) | context)
+        study = Study.model_validate(sections, context=_names(sections) | context)
     except ValidationError as error:
         problems = list(describe_problems(error, Study))
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         lines = "\n".join(f"  - {problem}" for problem in problems)
         raise HomogenizationError(f"{source}: {count}\n{lines}\nEvery key is described in config/README.md.") from None
+    study._former_names.extend(found)
+    return study
 
 
 def _texts(content: Any) -> Iterator[str]:

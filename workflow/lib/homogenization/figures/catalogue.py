@@ -213,7 +213,7 @@ _ENTRIES = (
     Figure(
         name="conditions",
         module="changed_attention",
-        title="Closed keys, capped sinks, other positions",
+        title="Masked keys, clipped sinks, other positions",
         category="Causes",
         tables=("interventions.parquet", "intervened_layers.parquet", "doses.csv"),
         shows=("metric", "label", "homogenization", "models"),

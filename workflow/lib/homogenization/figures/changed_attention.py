@@ -67,10 +67,10 @@ _PATTERNS = {
     "template": "by position (template)",
     "permuted_template": "template, permuted",
 }
-_OF_LAYERS = {"dial": "{layers}", "template": "template, {layers}"}  # kind of a column of panels -> its heading
+_OF_LAYERS = {"steering": "{layers}", "template": "template, {layers}"}  # kind of a column of panels -> its heading
 _DOSES = {  # kind, and column of its doses -> label of the axis
-    ("dial", "kl"): "KL of the next token\n(nats, root scale)",
-    ("dial", "strength"): "λ, share of\nattention moved",
+    ("steering", "kl"): "KL of the next token\n(nats, root scale)",
+    ("steering", "strength"): "λ, share of\nattention moved",
     ("template", "strength"): "s, strength of\nthe template",
 }
 _PANELS_HEIGHT, _LEAST_HEIGHT = 13.0, 1.4  # inches, of all rows and of one: a page shows the figure whole
@@ -80,7 +80,7 @@ def dose_response(tables: Tables, shown: Shown) -> Figure:
     """`shown.metric`'s change by the dose of an intervention: against strength, and against the damage done.
 
     Rows are models and views or, where several ranges of blocks are changed, models and ranges in one view. Columns are
-    a dial against the damage (a model without next tokens: against λ) and a template against its signed strength, each
+    steering against the damage (a model without next tokens: against λ) and a template against its signed strength, each
     as a mean over layers and at the output. Lines are patterns and their controls.
     """
     effects = tables["interventions"].filter(
@@ -107,7 +107,7 @@ def dose_response(tables: Tables, shown: Shown) -> Figure:
     doses_of = {}
     for (row, column), axes, of_panel in panels.parts(table):
         kind = columns[column][1]
-        doses_of[row, column] = kind, "kl" if kind == "dial" and of_panel["kl"].is_not_null().any() else "strength"
+        doses_of[row, column] = kind, "kl" if kind == "steering" and of_panel["kl"].is_not_null().any() else "strength"
         _draw_doses(axes, of_panel, doses_of[row, column][1], styles)
     for (row, _), axes in panels.axes.items():
         axes.set_ylim(range_with_zero(table.filter(row=row).select(ESTIMATE).to_numpy(), 0.08))
@@ -153,8 +153,8 @@ def _label_doses(panels: dict[tuple[str, str], Axes], doses_of: dict[tuple[str, 
 
 
 def _strengths(table: pl.DataFrame) -> str:
-    """`λ = 0.1, 0.5`: the strengths of dials; "" without any."""
-    strengths = table.filter(kind="dial")["strength"].drop_nulls().unique().sort().to_list()
+    """`λ = 0.1, 0.5`: the strengths of steering; "" without any."""
+    strengths = table.filter(kind="steering")["strength"].drop_nulls().unique().sort().to_list()
     return f"λ = {', '.join(f'{strength:g}' for strength in strengths)}" if strengths else ""
 
 
@@ -174,12 +174,12 @@ def _note_on_doses(table: pl.DataFrame) -> str:
     return note
 
 
-_KINDS = {"closed": "key closed", "capped": "sink capped", "positions": "other positions"}
+_KINDS = {"masked": "key masked", "clipped": "sink clipped", "positions": "other positions"}
 _KEYS = {
-    "first": "first token closed",
-    "random": "a random token closed",
-    "most_attended": "most attended closed",
-    "massive": "massive tokens closed",
+    "first": "first token masked",
+    "random": "a random token masked",
+    "most_attended": "most attended masked",
+    "massive": "massive tokens masked",
 }
 _CONTROL = "random"
 _KL = "kl"
@@ -187,7 +187,7 @@ _ROUNDING = 1e-7  # nats
 
 
 def conditions(tables: Tables, shown: Shown) -> Figure:
-    """`shown.metric` in conditions without a dose: closed keys, capped sinks, other positions; a lane for each.
+    """`shown.metric` in conditions without a dose: masked keys, clipped sinks, other positions; a lane for each.
 
     Columns are the metric's change, averaged over layers and at the output, and the damage.
     """
@@ -229,10 +229,10 @@ def _lane() -> pl.Expr:
     bound, pattern = pl.col("strength").round(3).cast(pl.String), pl.col("pattern")
     to = pl.when(pattern == "others").then(pl.lit("to the others")).otherwise(pl.lit("dropped"))
     return (
-        pl.when(pl.col("kind") == "closed")
+        pl.when(pl.col("kind") == "masked")
         .then(pattern.replace(_KEYS))
-        .when(pl.col("kind") == "capped")
-        .then(pl.concat_str(pl.lit("sink capped at "), bound, pl.lit(", rest "), to))
+        .when(pl.col("kind") == "clipped")
+        .then(pl.concat_str(pl.lit("sink clipped at "), bound, pl.lit(", rest "), to))
         .otherwise(pl.concat_str(pl.lit("positions "), pattern))
     )
 
@@ -309,7 +309,7 @@ def _handles_of_conditions(doses: pl.DataFrame) -> list[Line2D]:
     styles = {kind: style for kind, style in CONDITIONS.items() if (doses["kind"] == kind).any()}
     handles = handles_of(list(_KINDS.items()), styles, ms=5)
     if (doses["pattern"] == _CONTROL).any():
-        handles.append(handle("control: a random key closed", CONDITIONS["closed"]._replace(colour=GREY), ms=5))
+        handles.append(handle("control: a random key masked", CONDITIONS["masked"]._replace(colour=GREY), ms=5))
     if (doses["n_sink_moved"] > 0).any():
         handles.append(marker_handle("mean over all reviews, also those whose sink moved", "D", **OPEN, ms=4.5))
     return handles
@@ -375,7 +375,7 @@ _HARM = {
     "shift": "Δ shift of the perturbed text",
 }
 _SMALLEST, _LARGEST = 4.0, 8.0  # markers of the least and the largest strength, points
-_WHOLE = ("dial", "template")  # kinds whose patterns have a line over strengths
+_WHOLE = ("steering", "template")  # kinds whose patterns have a line over strengths
 _RING = {"ls": "", "marker": "o", "mfc": "none", "ms": 11, "mew": 0.7}  # another token took over the sink
 
 
@@ -411,15 +411,15 @@ def harm(tables: Tables, shown: Shown) -> Figure:
 
 
 def _name_in_harm() -> pl.Expr:
-    """The pattern of a dial or template; kind and pattern of another condition; blocks where they are not all."""
+    """The pattern of steering or template; kind and pattern of another condition; blocks where they are not all."""
     whole = pl.col("kind").is_in(_WHOLE)
     name = pl.when(whole).then("pattern").otherwise(pl.concat_str("kind", pl.lit(" "), "pattern"))
-    some = (pl.col("kind") == "dial") & (pl.col("blocks") != "all")
+    some = (pl.col("kind") == "steering") & (pl.col("blocks") != "all")
     return pl.when(some).then(pl.concat_str(name, pl.lit(", blocks "), "blocks")).otherwise(name)
 
 
 def _styles_in_harm(table: pl.DataFrame) -> dict[str, LineStyle]:
-    """The style of each name: of a dial that of its pattern in every figure; a placebo is grey and open."""
+    """The style of each name: of steering that of its pattern in every figure; a placebo is grey and open."""
     known = {name: (kind, placebo) for name, kind, placebo in table.select("name", "kind", "placebo").unique().rows()}
     styles = pattern_styles(name for name, (kind, _) in known.items() if kind in _WHOLE)
     styles |= dict(zip(sorted(known.keys() - styles), cycle(OTHER_CONDITIONS), strict=False))

@@ -105,8 +105,8 @@ QUANTITIES = {  # what a block adds, and shares
 }
 EXTREMA = {"peak": LineStyle(VERMILION, "", "^"), "trough": LineStyle(BLUE, "", "v")}
 CONDITIONS = {
-    "closed": LineStyle(BLUE, "-", "o"),
-    "capped": LineStyle(VERMILION, "-", "o"),
+    "masked": LineStyle(BLUE, "-", "o"),
+    "clipped": LineStyle(VERMILION, "-", "o"),
     "positions": LineStyle(GREEN, "-", "o"),
 }
 OTHER_CONDITIONS = tuple(map(LineStyle, (BROWN, YELLOW, SILVER, SKY, PINK), "-----", "*Xh<>"))

@@ -26,7 +26,7 @@ from homogenization.figures.style import (
 )
 from homogenization.figures.words import counted
 from homogenization.names.variants import ORIGINAL, RANDOM_PAIRS
-from homogenization.tables.imbalance import BALANCE_SCHEMA
+from homogenization.tables.comparisons import BALANCE_SCHEMA
 
 COLUMNS = {"balance": BALANCE_SCHEMA}
 _N_BINS = 40

@@ -52,7 +52,7 @@ def _places(
     return queries, keys, visible
 
 
-def dial(pattern: str, strength: float, draws: Sequence[bytes]) -> Through:
+def steering(pattern: str, strength: float, draws: Sequence[bytes]) -> Through:
     """A' = (1 - λ) A + λ P, for the queries that see the first token.
 
     With a sliding window, later queries do not: no pattern changes them, so that patterns and controls change the same.
@@ -71,13 +71,13 @@ def dial(pattern: str, strength: float, draws: Sequence[bytes]) -> Through:
     return change
 
 
-def closed(places: Sequence[Collection[int]]) -> Through:
+def masked(places: Sequence[Collection[int]]) -> Through:
     """Keys that no query reads but their own: their mass goes to the other keys, in proportion.
 
     A query whose other weights are all 0 reads itself.
 
     Args:
-        places: for each review of the pack, the places of its closed keys.
+        places: for each review of the pack, the places of its masked keys.
     """
 
     def change(attention: AttentionMap) -> torch.Tensor:
@@ -88,7 +88,7 @@ def closed(places: Sequence[Collection[int]]) -> Through:
             shut = np.isin(view.keys, keys) & (view.keys != view.queries[:, None])
             return shut.any(), view.tensor(~shut), view.tensor(shut.any(axis=1))[:, None] > 0
 
-        any_shut, is_open, touched = view.once(f"closed {keys}", masks)
+        any_shut, is_open, touched = view.once(f"masked {keys}", masks)
         if not any_shut:
             return attention.weights
         open_ = attention.weights * is_open
@@ -99,7 +99,7 @@ def closed(places: Sequence[Collection[int]]) -> Through:
     return change
 
 
-def capped(bound: float, to: str, sinks: Sequence[int]) -> Through:
+def clipped(bound: float, to: str, sinks: Sequence[int]) -> Through:
     """The mass on the sink, cut to a bound in every row but the sink's own.
 
     Args:

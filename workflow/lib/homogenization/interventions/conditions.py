@@ -9,15 +9,15 @@ from typing import Any
 
 from homogenization.run.errors import HomogenizationError
 
-UNTOUCHED, DIAL, CLOSED, CAPPED, TEMPLATE, POSITIONS = "untouched", "dial", "closed", "capped", "template", "positions"
-KINDS = (UNTOUCHED, DIAL, CLOSED, CAPPED, TEMPLATE, POSITIONS)
+KINDS = ("untouched", "steering", "masked", "clipped", "template", "positions")
+UNTOUCHED, STEERING, MASKED, CLIPPED, TEMPLATE, POSITIONS = KINDS
 
 ALL_BLOCKS, STEEPEST = "all", "steepest"
 # by the depth of a block's middle, upper end excluded
 RANGES = {ALL_BLOCKS: (0.0, 1.0), "first": (0.0, 0.25), "middle": (0.25, 0.75), "last": (0.75, 1.0)}
 BLOCK_NAMES = (*RANGES, STEEPEST)
 
-KEYS_CLOSED = ("first", "random", "most_attended", "massive")
+KEYS_MASKED = ("first", "random", "most_attended", "massive")
 RANDOM_DRAWS = 3
 NOBODY, OTHERS = "nobody", "others"
 TO = (NOBODY, OTHERS)
@@ -31,9 +31,9 @@ class Condition:
 
     Attributes:
         kind: one of `KINDS`.
-        pattern: the dial's pattern, the key that is closed, who gets the sink's mass, the template or the positions.
-        strength: λ of the dial, the bound of a cap, s of a template; None for the other kinds.
-        blocks: blocks of the dial: a name of `BLOCK_NAMES`, or numbers with commas, from 1; other kinds change all.
+        pattern: P of steering, the masked key, who gets the sink's mass, the template or the positions.
+        strength: λ of steering, the bound of a clipped sink, s of a template; None for the other kinds.
+        blocks: blocks of steering: a name of `BLOCK_NAMES`, or numbers with commas, from 1; other kinds change all.
     """
 
     kind: str
@@ -48,26 +48,26 @@ class Condition:
 
     @property
     def key(self) -> str:
-        """Its name in tables, such as `dial:first:0.2:all`."""
+        """Its name in tables, such as `steering:first:0.2:all`."""
         parts = [self.kind, self.pattern, None if self.strength is None else f"{self.strength:g}"]
-        return ":".join([part for part in parts if part is not None] + [self.blocks] * (self.kind == DIAL))
+        return ":".join([part for part in parts if part is not None] + [self.blocks] * (self.kind == STEERING))
 
 
 def conditions_of(section: Mapping[str, Any]) -> list[Condition]:
     """The conditions of the section `interventions` (plain values), the untouched model first."""
     conditions = [Condition(UNTOUCHED)]
-    dial = section.get("dial") or {"patterns": [], "strengths": []}
+    steering = section.get("steering") or {"patterns": [], "strengths": []}
     conditions += [
-        Condition(DIAL, pattern, strength, block_name(blocks))
+        Condition(STEERING, pattern, strength, block_name(blocks))
         for blocks in section["blocks"]
-        for pattern in dial["patterns"]
-        for strength in dial["strengths"]
+        for pattern in steering["patterns"]
+        for strength in steering["strengths"]
     ]
-    for place in section["closed"]:
+    for place in section["masked"]:
         draws = [f"random_{draw}" for draw in range(1, RANDOM_DRAWS + 1)] if place == "random" else [place]
-        conditions += [Condition(CLOSED, name) for name in draws]
-    capped = section.get("capped") or {"bounds": [], "to": []}
-    conditions += [Condition(CAPPED, to, bound) for bound in capped["bounds"] for to in capped["to"]]
+        conditions += [Condition(MASKED, name) for name in draws]
+    clipped = section.get("clipped") or {"bounds": [], "to": []}
+    conditions += [Condition(CLIPPED, to, bound) for bound in clipped["bounds"] for to in clipped["to"]]
     template = section.get("template") or {"strengths": []}
     conditions += [Condition(TEMPLATE, name, strength) for strength in template["strengths"] for name in TEMPLATES]
     return conditions + [Condition(POSITIONS, name) for name in section["positions"]]

@@ -15,10 +15,10 @@ from threadpoolctl import threadpool_limits
 
 from homogenization.interventions.cells import cells
 from homogenization.interventions.conditions import (
-    CAPPED,
-    CLOSED,
-    DIAL,
+    CLIPPED,
+    MASKED,
     POSITIONS,
+    STEERING,
     UNTOUCHED,
     Condition,
     blocks_of,
@@ -45,7 +45,7 @@ def check_conditions(conditions: Sequence[Condition], reviews: Pack) -> None:
         HomogenizationError: blocks that it does not have, or positions that are not rotary.
     """
     for condition in conditions:
-        if condition.kind == DIAL:
+        if condition.kind == STEERING:
             blocks_of(condition.blocks, reviews.model.n_blocks, reviews.name, reviews.steepest)
         if condition.kind == POSITIONS:
             refuse_other_positions(reviews.model, reviews.name)
@@ -223,17 +223,17 @@ def _dose(condition: Condition, before: Run, after: Run, review: int, damages: O
         "kl": kl,
         "cross_entropy": cross_entropy,
         "moved_mass": None if condition.kind == POSITIONS else moved,
-        "closed_mass": closed_mass(condition, moved),
+        "masked_mass": masked_mass(condition, moved),
         "n_massive": len(after.massive_of(review)),
         "sink_moved": sink_moved(before.received[review], after.received[review]),
     }
 
 
-def closed_mass(condition: Condition, moved: float) -> float | None:
+def masked_mass(condition: Condition, moved: float) -> float | None:
     """The mass that is taken from keys: of rows that keep their sum, what moves; of rows that lose it, twice the TV."""
-    if condition.kind == CLOSED:
+    if condition.kind == MASKED:
         return moved
-    if condition.kind == CAPPED:
+    if condition.kind == CLIPPED:
         return moved if condition.pattern == "others" else 2 * moved
     return None
 

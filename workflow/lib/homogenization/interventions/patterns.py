@@ -1,4 +1,4 @@
-"""Patterns: where the dial A' = (1 - λ) A + λ P sends the attention that it takes from a model.
+"""Patterns: where steering A' = (1 - λ) A + λ P sends the attention that it takes from a model.
 
 To add a pattern, write one function of a `Sight` that returns P, (heads, queries, keys) or a shape that broadcasts to
 it, and decorate it. A row of P sums to 1 and has no mass on what the query does not see. A query to which a pattern

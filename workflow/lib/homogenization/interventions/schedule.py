@@ -10,10 +10,10 @@ import numpy as np
 from homogenization.corpus.hashing import seeded_hash
 from homogenization.interventions import changes
 from homogenization.interventions.conditions import (
-    CAPPED,
-    CLOSED,
-    DIAL,
+    CLIPPED,
+    MASKED,
     POSITIONS,
+    STEERING,
     TEMPLATE,
     TEMPLATES,
     UNTOUCHED,
@@ -25,7 +25,7 @@ from homogenization.interventions.patterns import drawn_place
 from homogenization.interventions.positions import POSITION_IDS, context_of
 from homogenization.states.network import PackedModel
 
-MASSIVE_ROUNDS = 8  # times that massive tokens are closed, each time with those that grew massive since
+MASSIVE_ROUNDS = 8  # times that massive tokens are masked, each time with those that grew massive since
 
 logger = logging.getLogger(__name__)
 
@@ -90,14 +90,14 @@ def apply(condition: Condition, pack: Pack, untouched: Run) -> Run:
     """
     if condition.kind == UNTOUCHED:
         return pack.through()
-    if condition.kind == DIAL:
+    if condition.kind == STEERING:
         blocks = blocks_of(condition.blocks, pack.model.n_blocks, pack.name, pack.steepest)
-        return pack.through(changes.dial(condition.pattern, condition.strength, pack.draws), blocks)
-    if condition.kind == CLOSED:
-        return _closed(condition.pattern, pack, untouched)
-    if condition.kind == CAPPED:
+        return pack.through(changes.steering(condition.pattern, condition.strength, pack.draws), blocks)
+    if condition.kind == MASKED:
+        return _masked(condition.pattern, pack, untouched)
+    if condition.kind == CLIPPED:
         sinks = [int(received.argmax()) for received in untouched.received]
-        return pack.through(changes.capped(condition.strength, condition.pattern, sinks), reads_after=True)
+        return pack.through(changes.clipped(condition.strength, condition.pattern, sinks), reads_after=True)
     if condition.kind == TEMPLATE:
         draws = pack.draws if condition.pattern == TEMPLATES[1] else None
         return pack.through(changes.template(condition.strength, pack.templates, draws))
@@ -113,8 +113,8 @@ def fits(condition: Condition, pack: Pack, review: int) -> bool:
     return int(ids.max()) < context_of(pack.model)
 
 
-def _closed(which: str, pack: Pack, untouched: Run) -> Run:
-    """Close keys; massive tokens are found again in the changed run until it has none that is not closed.
+def _masked(which: str, pack: Pack, untouched: Run) -> Run:
+    """Mask keys; massive tokens are found again in the changed run until it has none that is not masked.
 
     At most eight times: in trained models the next token may grow massive each time, up to the end of the text.
     """
@@ -122,17 +122,17 @@ def _closed(which: str, pack: Pack, untouched: Run) -> Run:
         further = untouched.massive
         for _ in range(MASSIVE_ROUNDS):
             places = further
-            closed = pack.through(changes.closed(places), reads_after=True)
-            further = [shut | massive for shut, massive in zip(places, closed.massive, strict=True)]
+            masked = pack.through(changes.masked(places), reads_after=True)
+            further = [shut | massive for shut, massive in zip(places, masked.massive, strict=True)]
             if further == places:
-                return closed
+                return masked
         logger.warning(
-            "closed:massive: in %d of %d reviews a further token is massive after %d rounds of closing, and stays open",
+            "masked:massive: in %d of %d reviews a further token is massive after %d rounds of masking, and is read",
             sum(shut != more for shut, more in zip(places, further, strict=True)),
             len(places),
             MASSIVE_ROUNDS,
         )
-        return closed
+        return masked
     if which == "first":
         places = [frozenset([0])] * len(pack.lengths)
     elif which == "most_attended":
@@ -140,4 +140,4 @@ def _closed(which: str, pack: Pack, untouched: Run) -> Run:
     else:
         reviews = zip(pack.lengths, pack.draws, strict=True)
         places = [frozenset([drawn_place(1, max(2, length), draw, which)]) for length, draw in reviews]
-    return pack.through(changes.closed(places), reads_after=True)
+    return pack.through(changes.masked(places), reads_after=True)

@@ -31,14 +31,14 @@ DOSES_SCHEMA = {
     **condition_columns("kl", "cross_entropy"),
     #: total variation of the weights before and after, mean over changed blocks, heads and queries; null for positions
     "moved_mass": pl.Float64,
-    "closed_mass": pl.Float64,  #: mass that closed or capped keys lose; null for other kinds
+    "masked_mass": pl.Float64,  #: mass that masked or clipped keys lose; null for other kinds
     "n_massive": pl.Int32,  #: massive tokens of the run
     **condition_columns("sink_moved", "branch_norm"),
 }
 #: A row for each review, block, pattern, metric and view; none without `interventions.slopes`.
 SLOPES_SCHEMA = {
     **REVIEW_COLUMNS,
-    "block": pl.Int32,  #: the block whose dial is turned, from 1
+    "block": pl.Int32,  #: the block that is steered, from 1
     **condition_columns("pattern"),
     "layer": pl.Int32,  #: where the metric is taken: after the last block
     **condition_columns("view"),
@@ -46,11 +46,11 @@ SLOPES_SCHEMA = {
     "slope": pl.Float64,  #: derivative of the metric by λ at λ = 0
 }
 # what a pattern delivers in a block, to the tokens without the first and massive ones; what the numbers are is told in
-# `homogenization.interventions.delivered.delivered_of_review`
-DELIVERED_NUMBERS = ("cosine", "length", "predicted", "after_block", "at_output")
+# `homogenization.interventions.attribution.attribution_of_review`
+ATTRIBUTION_NUMBERS = ("cosine", "length", "predicted", "after_block", "at_output")
 #: A row for each review, block and pattern of slopes but `removed`; none where the blocks of the model are of no known
 #: layout.
-DELIVERED_SCHEMA = {
+ATTRIBUTION_SCHEMA = {
     **REVIEW_COLUMNS,
     **columns("block"),
     **condition_columns("pattern"),
@@ -59,7 +59,7 @@ DELIVERED_SCHEMA = {
     #: delivered row over that of its token, mean over tokens; `predicted`: first-order change of the mean cosine where
     #: the rows are added; `after_block`, `at_output`: slope of cosine anisotropy minus that of `removed`, right after
     #: the block, and after the last block
-    **dict.fromkeys(DELIVERED_NUMBERS, pl.Float64),
+    **dict.fromkeys(ATTRIBUTION_NUMBERS, pl.Float64),
 }
 
 

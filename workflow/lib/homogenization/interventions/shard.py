@@ -11,7 +11,7 @@ from homogenization.interventions.cache import update_tables
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
 from homogenization.interventions.intervened import Further, check_conditions, intervene
 from homogenization.interventions.schedule import Pack
-from homogenization.interventions.schemas import DELIVERED_SCHEMA, SLOPES_SCHEMA
+from homogenization.interventions.schemas import ATTRIBUTION_SCHEMA, SLOPES_SCHEMA
 from homogenization.interventions.slopes import slopes_tables
 from homogenization.interventions.templates import templates_of_reviews
 from homogenization.run.made_by import cache_key
@@ -153,7 +153,7 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
         inputs: files: `variant`, `original`, and what `job_of_shard` reads.
         params: parameters of the rule: `variant`; `n_reviews`, by rank; `slopes`, their `patterns` and `metrics`, or
             None; and what `job_of_shard` reads.
-        paths: files to write, which may hold earlier rows: `metrics`, `doses`, `slopes`, `delivered`.
+        paths: files to write, which may hold earlier rows: `metrics`, `doses`, `slopes`, `attribution`.
 
     Raises:
         HomogenizationError: conditions that the model can't be run in, an architecture that can't be honoured, states
@@ -164,7 +164,7 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
     by_condition = {name: paths[name] for name in ("metrics", "doses")}
     slopes = params.slopes or {"patterns": [], "metrics": []}
     cache_keys = dict.fromkeys(slopes["patterns"], cache_key(**job.dependencies, metrics=slopes["metrics"]))
-    by_pattern = {name: paths[name] for name in ("slopes", "delivered")}
+    by_pattern = {name: paths[name] for name in ("slopes", "attribution")}
     update_tables(by_condition, job.cache_keys, "condition", partial(run_new, model, job), job.metadata)
     update_tables(by_pattern, cache_keys, "pattern", partial(_new_slopes, model, job, slopes), job.metadata)
 
@@ -172,9 +172,9 @@ def run_shard(model: LanguageModel, inputs: Any, params: Any, paths: Mapping[str
 def _new_slopes(
     model: LanguageModel, job: Job, slopes: Mapping[str, Sequence[str]], known: Collection[str]
 ) -> dict[str, pl.DataFrame]:
-    """The tables `slopes` and `delivered` of the patterns that are not `known`; it leaves the network in float64."""
+    """The tables `slopes` and `attribution` of the patterns that are not `known`; it leaves the network in float64."""
     new = [pattern for pattern in slopes["patterns"] if pattern not in known]
     if not new or not len(job.reviews.names):
-        return {"slopes": pl.DataFrame(schema=SLOPES_SCHEMA), "delivered": pl.DataFrame(schema=DELIVERED_SCHEMA)}
+        return {"slopes": pl.DataFrame(schema=SLOPES_SCHEMA), "attribution": pl.DataFrame(schema=ATTRIBUTION_SCHEMA)}
     tables = slopes_tables(model.packed, job.reviews, new, slopes["metrics"], job.identity)
-    return dict(zip(("slopes", "delivered"), tables, strict=True))
+    return dict(zip(("slopes", "attribution"), tables, strict=True))

@@ -1,7 +1,7 @@
-"""Slopes at a dose of 0: how fast a metric after the last block changes as the dial of one block is turned on.
+"""Slopes at a dose of 0: how fast a metric after the last block changes as steering is turned on in one block.
 
 For A' = A + sum over blocks b and patterns p of λ_bp (P_p - A), the derivative of a metric M by λ_bp at 0 is the inner
-product of dM/dA_b with P_p - A_b, in the rows that the dial changes. A backward pass for each metric gives dM/dA_b,
+product of dM/dA_b with P_p - A_b, in the rows that steering changes. A backward pass for each metric gives dM/dA_b,
 block by block, and so the slopes of all patterns. Everything is float64.
 """
 
@@ -13,14 +13,14 @@ import numpy as np
 import polars as pl
 import torch
 
+from homogenization.interventions.attribution import attribution_of_review
 from homogenization.interventions.cells import CENTRED, cells
 from homogenization.interventions.changes import sight
-from homogenization.interventions.delivered import delivered_of_review
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import tokens_left, views_of
 from homogenization.interventions.recorded import Recorded, RecordedBlock, in_float64, on_host, record
 from homogenization.interventions.schedule import Pack
-from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA, SLOPES_SCHEMA, crossed
+from homogenization.interventions.schemas import ATTRIBUTION_NUMBERS, ATTRIBUTION_SCHEMA, SLOPES_SCHEMA, crossed
 from homogenization.measures.blocks import known_layout
 from homogenization.metrics.differentiable import DIFFERENTIABLE
 from homogenization.models.devices import ran_out_of_memory
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], metrics: Sequence[str]) -> np.ndarray:
-    """Derivatives of metrics after the last block by the dial's strength in each block, at 0.
+    """Derivatives of metrics after the last block by the strength of steering in each block, at 0.
 
     Args:
         recorded: a pass over one review.
@@ -90,7 +90,7 @@ def slopes_tables(
     metrics: Sequence[str],
     identity: Mapping[str, str],
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """`slopes_of_review` and `delivered_of_review` of all reviews.
+    """`slopes_of_review` and `attribution_of_review` of all reviews.
 
     Args:
         model: transformer; it is left in float64, as `in_float64` makes it.
@@ -100,14 +100,14 @@ def slopes_tables(
         identity: `model` and `variant`, for the tables.
 
     Returns:
-        The tables `SLOPES_SCHEMA`, by review, block, pattern and cell, and `DELIVERED_SCHEMA`, by review, block and
+        The tables `SLOPES_SCHEMA`, by review, block, pattern and cell, and `ATTRIBUTION_SCHEMA`, by review, block and
         pattern; the latter without rows where the blocks of the model are of no known layout.
 
     Raises:
         HomogenizationError: a review that does not fit into memory, or blocks that `record` refuses.
     """
-    model, slopes, delivered = in_float64(model), [], []
-    layout, delivering = known_layout(model), [name for name in patterns if name != "removed"]
+    model, slopes, attribution = in_float64(model), [], []
+    layout, attributed = known_layout(model), [name for name in patterns if name != "removed"]
     if layout is None:
         logger.warning(
             "%s: what patterns deliver is not measured, since its blocks are of no known layout; to measure it, add an "
@@ -120,7 +120,7 @@ def slopes_tables(
             with _fitting(f"review {name} of {len(ids)} tokens", model):
                 recorded = record(model, ids, layout)
                 slopes.append(slopes_of_review(recorded, draw, patterns, metrics))
-                delivered += [delivered_of_review(recorded, draw, delivering)] if layout else []
+                attribution += [attribution_of_review(recorded, draw, attributed)] if layout else []
             advance(len(ids))
     views, measured = zip(*cells(metrics), strict=True)
     by_block = {"review_id": reviews.names}, {"block": range(1, model.n_blocks + 1)}
@@ -128,9 +128,9 @@ def slopes_tables(
     table = table.with_columns(slope=np.stack(slopes).ravel(), layer=pl.lit(model.n_blocks))
     columns = {name: pl.lit(identity[name]) for name in ("model", "variant")}
     table = table.with_columns(**columns).select(*SLOPES_SCHEMA).cast(SLOPES_SCHEMA)
-    if not delivered or not delivering:
-        return table, pl.DataFrame(schema=DELIVERED_SCHEMA)
-    numbers = pl.DataFrame(np.stack(delivered).reshape(-1, len(DELIVERED_NUMBERS)), schema=DELIVERED_NUMBERS)
-    rows = crossed(DELIVERED_SCHEMA, *by_block, {"pattern": delivering}).hstack(numbers)
+    if not attribution or not attributed:
+        return table, pl.DataFrame(schema=ATTRIBUTION_SCHEMA)
+    numbers = pl.DataFrame(np.stack(attribution).reshape(-1, len(ATTRIBUTION_NUMBERS)), schema=ATTRIBUTION_NUMBERS)
+    rows = crossed(ATTRIBUTION_SCHEMA, *by_block, {"pattern": attributed}).hstack(numbers)
     columns["branch_norm"] = pl.lit(layout.norm_behind_attention is not None)
-    return table, rows.with_columns(**columns).select(*DELIVERED_SCHEMA).cast(DELIVERED_SCHEMA)
+    return table, rows.with_columns(**columns).select(*ATTRIBUTION_SCHEMA).cast(ATTRIBUTION_SCHEMA)

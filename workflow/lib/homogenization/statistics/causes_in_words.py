@@ -9,18 +9,17 @@ from homogenization.names.columns import columns
 from homogenization.names.prose import write
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.files import read_csv
-from homogenization.run.parquet import read_or_empty
 from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
 
 #: A row for each model with slopes: the answer under *Causes* on the first page of the report.
 CAUSES_SCHEMA = {
     **columns("model"),
-    #: whether each variant’s effect is what the dial predicts, and whether what the first token delivers tells its
+    #: whether each variant’s effect is what steering predicts, and whether what the first token delivers tells its
     #: slope, in words
     "answer": pl.String,
 }
 SCHEMAS = (CAUSES_SCHEMA,)
-_ANSWERED = {  # metric and view of the dial -> as a sentence names them
+_ANSWERED = {  # metric and view of steering -> as a sentence names them
     ("cosine_anisotropy", "all_tokens"): "the cosine anisotropy of all tokens",
     ("cosine_anisotropy", "without_first"): "the cosine anisotropy without the first token",
     ("normalized_effective_rank", "centred"): "the normalised effective rank of the centred tokens",
@@ -30,7 +29,7 @@ _ANSWERED = {  # metric and view of the dial -> as a sentence names them
 def causes_table(mechanism: pl.DataFrame, predictions: pl.DataFrame, models: Sequence[str], words: str) -> pl.DataFrame:
     """What slopes explain, in words: `CAUSES_SCHEMA`, a row for each model.
 
-    They tell whether each variant's effect is what the dial predicts, and whether what the first token delivers says
+    They tell whether each variant's effect is what steering predicts, and whether what the first token delivers says
     what attention to it does.
 
     Args:
@@ -40,7 +39,7 @@ def causes_table(mechanism: pl.DataFrame, predictions: pl.DataFrame, models: Seq
         words: the template of an answer.
     """
     answers = [
-        write(words, predictions=_of_variants(predictions, model), delivered=_of_first_token(mechanism, model))
+        write(words, predictions=_of_variants(predictions, model), attribution=_of_first_token(mechanism, model))
         for model in models
     ]
     return pl.DataFrame({"model": list(models), "answer": answers}, schema=CAUSES_SCHEMA)
@@ -67,7 +66,7 @@ def _of_first_token(mechanism: pl.DataFrame, model: str) -> dict[str, dict[str, 
     return rows
 
 
-def tabulate(inputs: Any, models: Sequence[str], words: str) -> pl.DataFrame:
-    """The table `causes.csv` of the tables `inputs.mechanism` and, where it is made, `inputs.predictions`."""
-    predictions = read_or_empty(inputs, "predictions", PREDICTIONS_SCHEMA)
-    return causes_table(read_csv(inputs.mechanism, MECHANISM_SCHEMA), predictions, models, words)
+def tabulate(mechanism: str, predictions: str | None, models: Sequence[str], words: str) -> pl.DataFrame:
+    """`causes_table` of the files of the two tables; `predictions` is None where the study makes none."""
+    predicted = read_csv(predictions, PREDICTIONS_SCHEMA) if predictions else pl.DataFrame(schema=PREDICTIONS_SCHEMA)
+    return causes_table(read_csv(mechanism, MECHANISM_SCHEMA), predicted, models, words)

@@ -1,11 +1,11 @@
-"""The tables `delivered` and `mechanism`: whether what a pattern delivers to tokens tells what it does to their cosine.
+"""The tables `attribution` and `mechanism`: whether what a pattern delivers to tokens tells their slope.
 
 By review and block there is the cosine of the delivered rows with the mean direction of the tokens, the first-order
 change of the mean cosine when they are added, and the slopes that are measured after the block and at the output.
 Blocks are compared by their means over reviews.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
-from homogenization.interventions.schemas import DELIVERED_NUMBERS, DELIVERED_SCHEMA
+from homogenization.interventions.schemas import ATTRIBUTION_NUMBERS
 from homogenization.names.columns import columns, condition_columns, with_ends
-from homogenization.run.parquet import read_table
+from homogenization.run.parquet import read_tables
 from homogenization.statistics.doses import too_few
 from homogenization.statistics.resampling import Resampling, mean_interval, means, resampled, weighted_means
 from homogenization.statistics.schemas import MECHANISM_SCHEMA
@@ -24,16 +24,16 @@ from homogenization.tables.over_reviews import keep_accepted
 #: A row for each block and pattern but `removed`: what the pattern delivers to the tokens without the first and the
 #: massive ones, and what this does ([how](causes.md#what-a-pattern-delivers)). Made where `interventions.slopes` is
 #: configured, like `mechanism.csv`.
-DELIVERED_MEANS_SCHEMA = {
+ATTRIBUTION_MEANS_SCHEMA = {
     **columns("model", "variant", "block"),
     **condition_columns("pattern"),
     **columns("n_reviews"),
     #: as in the [files of jobs](#files-of-jobs), mean over reviews, with its
     #: interval over reviews
-    **with_ends(*DELIVERED_NUMBERS),
+    **with_ends(*ATTRIBUTION_NUMBERS),
     **condition_columns("reason"),
 }
-SCHEMAS = DELIVERED_MEANS_SCHEMA, MECHANISM_SCHEMA
+SCHEMAS = ATTRIBUTION_MEANS_SCHEMA, MECHANISM_SCHEMA
 PREDICTORS = ("cosine", "predicted")
 MEASURED = ("after_block", "at_output")
 RUN = ("model", "variant", "pattern")
@@ -41,42 +41,42 @@ ENDS = ("", "_low", "_high")
 _TESTED = tuple(f"{name}{end}" for name in ("agreement", "rank_correlation") for end in ENDS)
 
 
-def delivered_table(delivered: pl.DataFrame, confidence: float, min_reviews: int) -> pl.DataFrame:
-    """Means over reviews by block and pattern, with their intervals: `DELIVERED_MEANS_SCHEMA`, sorted by its keys.
+def attribution_table(attribution: pl.DataFrame, confidence: float, min_reviews: int) -> pl.DataFrame:
+    """Means over reviews by block and pattern, with their intervals: `ATTRIBUTION_MEANS_SCHEMA`, sorted by its keys.
 
     Args:
-        delivered: rows of all jobs (`DELIVERED_SCHEMA`).
+        attribution: rows of all jobs (`ATTRIBUTION_SCHEMA`).
         confidence: level of the intervals, between 0 and 1.
         min_reviews: fewest reviews with which blocks are tested.
     """
-    parts = [pl.DataFrame(schema=DELIVERED_MEANS_SCHEMA)]
-    for names, blocks, values in _by_run(delivered):
-        flat = np.concatenate([values[name] for name in DELIVERED_NUMBERS], axis=1)
+    parts = [pl.DataFrame(schema=ATTRIBUTION_MEANS_SCHEMA)]
+    for names, blocks, values in _by_run(attribution):
+        flat = np.concatenate([values[name] for name in ATTRIBUTION_NUMBERS], axis=1)
         bounds = means(flat), *mean_interval(flat, confidence)
         n_reviews = (~np.isnan(values["predicted"])).sum(axis=0)
-        tested = np.tile(n_reviews >= min_reviews, len(DELIVERED_NUMBERS))
+        tested = np.tile(n_reviews >= min_reviews, len(ATTRIBUTION_NUMBERS))
         bounds = [np.where(tested, bound, np.nan) for bound in bounds]
         columns = {
             f"{name}{end}": bound[place * len(blocks) : (place + 1) * len(blocks)]
-            for place, name in enumerate(DELIVERED_NUMBERS)
+            for place, name in enumerate(ATTRIBUTION_NUMBERS)
             for end, bound in zip(ENDS, bounds, strict=True)
         }
         told = {name: [value] * len(blocks) for name, value in names.items()}
         told |= {"block": blocks, "n_reviews": n_reviews}
         told["reason"] = pl.Series([too_few(n, min_reviews) for n in n_reviews.tolist()], dtype=pl.String)
-        parts.append(pl.DataFrame(told | columns).select(*DELIVERED_MEANS_SCHEMA).cast(DELIVERED_MEANS_SCHEMA))
+        parts.append(pl.DataFrame(told | columns).select(*ATTRIBUTION_MEANS_SCHEMA).cast(ATTRIBUTION_MEANS_SCHEMA))
     return pl.concat(parts).sort("model", "variant", "block", "pattern")
 
 
-def mechanism_table(delivered: pl.DataFrame, resampling: Resampling, min_reviews: int) -> pl.DataFrame:
+def mechanism_table(attribution: pl.DataFrame, resampling: Resampling, min_reviews: int) -> pl.DataFrame:
     """Over the blocks of a model, how a predictor goes with a measured slope: `MECHANISM_SCHEMA`, sorted by its keys.
 
     agreement: share of blocks in which both means over reviews have the same sign; rank_correlation: Spearman's over
     blocks; each with its percentile interval over reviews. n_positive: blocks in which the predictor is positive.
-    `resampling` are the draws of reviews; the other arguments are those of `delivered_table`.
+    `resampling` are the draws of reviews; the other arguments are those of `attribution_table`.
     """
     rows = []
-    for names, blocks, values in _by_run(delivered):
+    for names, blocks, values in _by_run(attribution):
         whole = ~np.isnan(np.concatenate(list(values.values()), axis=1)).any(axis=1)
         present = {name: found[whole] for name, found in values.items()}
         n_reviews = len(present["predicted"])
@@ -99,12 +99,12 @@ def mechanism_table(delivered: pl.DataFrame, resampling: Resampling, min_reviews
     return pl.DataFrame(rows, schema=MECHANISM_SCHEMA)
 
 
-def _by_run(delivered: pl.DataFrame) -> Iterator[tuple[dict[str, str], list[int], dict[str, np.ndarray]]]:
+def _by_run(attribution: pl.DataFrame) -> Iterator[tuple[dict[str, str], list[int], dict[str, np.ndarray]]]:
     """Model, variant, pattern and branch_norm; the blocks; and each number as (reviews, blocks)."""
-    for names, rows in sorted(delivered.partition_by(*RUN, "branch_norm", as_dict=True).items()):
+    for names, rows in sorted(attribution.partition_by(*RUN, "branch_norm", as_dict=True).items()):
         blocks = rows["block"].unique().sort().to_list()
         tables = {
-            name: rows.pivot("block", index="review_id", values=name).sort("review_id") for name in DELIVERED_NUMBERS
+            name: rows.pivot("block", index="review_id", values=name).sort("review_id") for name in ATTRIBUTION_NUMBERS
         }
         arrays = {name: table.select(map(str, blocks)).to_numpy() for name, table in tables.items()}
         yield dict(zip((*RUN, "branch_norm"), names, strict=True)), blocks, arrays
@@ -127,16 +127,17 @@ def _rank_correlation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.divide((ranks[0] * ranks[1]).sum(axis=1), spread, out=np.full(len(x), np.nan), where=spread > 0)
 
 
-def tabulate(inputs: Any, min_reviews: int, resampling: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `delivered` and `mechanism`.
+def tabulate(
+    attribution: Sequence[str], similarity: pl.DataFrame, min_reviews: int, resampling: Mapping[str, Any]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `attribution` and `mechanism`.
 
     Args:
-        inputs: `similarity`, a file, and `delivered`, the files of what patterns deliver of all jobs.
+        attribution: files of what patterns deliver, of all jobs.
+        similarity: the table `similarity`, which says which reviews are accepted.
         min_reviews: fewest reviews with which blocks are tested.
         resampling: fields of `Resampling`.
     """
-    drawn = Resampling(**resampling)
-    of_jobs = [pl.DataFrame(schema=DELIVERED_SCHEMA), *map(read_table, inputs.delivered)]
-    delivered = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
-    means_of_blocks = delivered_table(delivered, drawn.confidence, min_reviews)
-    return means_of_blocks, mechanism_table(delivered, drawn, min_reviews)
+    drawn, accepted = Resampling(**resampling), keep_accepted(read_tables(attribution), similarity)
+    means_of_blocks = attribution_table(accepted, drawn.confidence, min_reviews)
+    return means_of_blocks, mechanism_table(accepted, drawn, min_reviews)

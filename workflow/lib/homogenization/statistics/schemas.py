@@ -9,7 +9,7 @@ from homogenization.names.columns import columns, condition_columns, with_ends
 MECHANISM_SCHEMA = {
     **columns("model", "variant"),
     **condition_columns("pattern"),
-    "predictor": pl.String,  #: `cosine` or `predicted` of `delivered.parquet`
+    "predictor": pl.String,  #: `cosine` or `predicted` of `attribution.parquet`
     "measured": pl.String,  #: `after_block` or `at_output`
     "n_reviews": pl.Int64,  #: reviews with a value in each block
     "n_blocks": pl.Int64,  #: blocks that are compared
@@ -19,7 +19,7 @@ MECHANISM_SCHEMA = {
     **condition_columns("branch_norm", "reason"),
 }
 #: A row for each variant, metric and view of which both slopes and the positions of attention are measured
-#: ([how](causes.md#what-the-dial-predicts-of-a-variant)), if nine in ten of its texts differ from their originals.
+#: ([how](causes.md#what-steering-predicts-of-a-variant)), if nine in ten of its texts differ from their originals.
 #: Intervals are intervals over reviews.
 PREDICTIONS_SCHEMA = {
     **columns("model", "variant"),

@@ -118,7 +118,7 @@ def _over_variants(folder: str, variants: Iterable[str], study: Any, suffix: str
 
 
 def _resampling(study: Any, *further: str) -> dict[str, Any]:
-    """Fields of `statistics.resampling.Resampling`, the same for every table; of a table with verdicts, `margin` too."""
+    """Fields of `statistics.resampling.Resampling`, the same for all tables; of those with verdicts, `margin` too."""
     return {"resampling": {"seed": study.seed, **study.contrasts.params("draws", "confidence", *further)}}
 
 
@@ -336,7 +336,7 @@ _ENTRIES = (
             **_resampling(study, "margin"),
             **_reviews(study),
             "contrasts": sorted({*study.contrasted, *study.claimed_contrasts}),
-            "metrics": study.estimated_metrics("contrast"),
+            "names": study.estimated_metrics("contrast"),
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
         minutes=120,
@@ -348,7 +348,7 @@ _ENTRIES = (
         reads=("metrics", "pooled"),
         params=lambda study: {
             **_resampling(study, "margin"),
-            "metrics": study.estimated_metrics("slope", "net_change", "steepest"),
+            "names": study.estimated_metrics("slope", "net_change", "steepest"),
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
         minutes=120,
@@ -366,7 +366,7 @@ _ENTRIES = (
         params=lambda study: {
             **_resampling(study),
             **study.extrema.params(),
-            "metrics": study.contrasted_metrics,
+            "names": study.contrasted_metrics,
             "models": sorted(study.models),
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
@@ -401,11 +401,13 @@ _ENTRIES = (
         rule="explain_slopes",
         does="Whether what a pattern delivers to tokens tells its slope, over the blocks of a model.",
         files=(
-            File("delivered.parquet"),
+            File("attribution.parquet"),
             File("mechanism.csv", "does what a pattern delivers tell its slope?", "Causes"),
         ),
         reads=("similarity",),
-        inputs=lambda study: {"delivered": _over_jobs("interventions", study.intervention_jobs, ".delivered.parquet")},
+        inputs=lambda study: {
+            "attribution": _over_jobs("interventions", study.intervention_jobs, ".attribution.parquet")
+        },
         params=lambda study: {**_resampling(study), **study.contrasts.params("min_reviews")},
         when=lambda study: study.intervention_jobs and study.interventions.slopes,
     ),
@@ -436,7 +438,7 @@ _ENTRIES = (
     Tables(
         module="statistics.predictions",
         rule="predict_variants",
-        does="Whether a variant's effect is what the dial predicts from where its attention goes by position.",
+        does="Whether a variant's effect is what steering predicts from where its attention goes by position.",
         files=(File("predictions.csv", "variants' effects, predicted and measured", "Causes"),),
         reads=("metrics", "similarity", "positional"),
         inputs=_slopes_read,

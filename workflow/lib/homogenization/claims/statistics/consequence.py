@@ -25,7 +25,7 @@ class Consequence(OverLayers):
     """View of the tokens, for an outcome that is a metric of them."""
     variant: Name = "original"
     """Text whose values count: a variant or a perturbed text."""
-    kind: Literal["untouched", "dial", "closed", "capped", "template", "positions"] = "untouched"
+    kind: Literal["untouched", "steering", "masked", "clipped", "template", "positions"] = "untouched"
     """What is done to attention."""
     pattern: str | None = None
     """As of an `intervention`; null for `untouched`."""
@@ -53,7 +53,7 @@ class Consequence(OverLayers):
         changed = self.kind != "untouched"
         if changed != (self.pattern is not None):
             raise ValueError(f"kind {self.kind!r} with pattern {self.pattern!r}: every kind but 'untouched' has one")
-        if self.kind in ("dial", "capped", "template") and not self.strength:
+        if self.kind in ("steering", "clipped", "template") and not self.strength:
             raise ValueError(f"the kind {self.kind!r} has a strength other than 0; give it")
         if self.at != "strength" and (not self.strength or self.minus == "untouched"):
             raise ValueError(f"'at: {self.at}' compares a strength with that of a control, which 'minus' names")
@@ -61,7 +61,7 @@ class Consequence(OverLayers):
 
     @classmethod
     def in_words(cls, claim: Claim) -> str:
-        """The outcome, what it is compared with, and where: `mean change of kl by first .1 (dial, blocks: all)`."""
+        """The outcome, what it is compared with, and where: `mean change of kl by first .1 (steering, blocks: all)`."""
         outcome = claim["outcome"] if claim["variant"] == ORIGINAL else f"{claim['outcome']} of {claim['variant']}"
         untouched = claim["kind"] == "untouched"
         words = f"{outcome} minus {claim['minus']}" if untouched else f"change of {outcome} by {dose_in_words(claim)}"

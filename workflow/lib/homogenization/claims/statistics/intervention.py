@@ -24,10 +24,10 @@ class Intervention(OverLayers):
     """View of the tokens, as interventions have them."""
     variant: Name = "original"
     """Variant whose values count."""
-    kind: Literal["dial", "closed", "capped", "template", "positions"] = "dial"
+    kind: Literal["steering", "masked", "clipped", "template", "positions"] = "steering"
     """What is done to attention."""
     pattern: str = Field(min_length=1)
-    """Where attention goes, or which keys are closed."""
+    """Where attention goes, or which keys are masked."""
     strength: float | None = Field(None, ge=-1, le=1)
     """Share of the attention that is moved, bound of a cap, or signed strength."""
     blocks: str = "all"
@@ -42,9 +42,9 @@ class Intervention(OverLayers):
     @model_validator(mode="after")
     def keys_fit_each_other(self) -> Self:
         """What has a dose names it, parts have two signs, and equal KL has a control."""
-        if self.kind in ("dial", "capped", "template") and not self.strength:
+        if self.kind in ("steering", "clipped", "template") and not self.strength:
             raise ValueError(f"the kind {self.kind!r} has a strength other than 0; give it")
-        if self.kind in ("dial", "capped") and self.strength < 0:
+        if self.kind in ("steering", "clipped") and self.strength < 0:
             raise ValueError(f"strength {self.strength} of the kind {self.kind!r}; allowed: above 0, at most 1")
         if self.part != "whole" and self.kind != "template":
             raise ValueError(f"the part {self.part!r} needs strengths of both signs, which the kind 'template' has")
@@ -68,7 +68,7 @@ class Intervention(OverLayers):
 
 
 def dose_in_words(claim: Claim) -> str:
-    """What a claim on an intervention compares: `first .2 (dial, all blocks) minus removed at equal KL`."""
+    """What a claim on an intervention compares: `first .2 (steering, all blocks) minus removed at equal KL`."""
     dose = "" if claim["strength"] is None else f" {significant(claim['strength'])}"
     dose = f"{claim['pattern']}{dose} ({claim['kind']}, blocks: {claim['blocks']})"
     part = "" if claim.get("part", "whole") == "whole" else f", {claim['part']} part"

@@ -7,14 +7,14 @@ import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.interventions.delivered import added_to, delivered_of_review
+from homogenization.interventions.attribution import added_to, attribution_of_review
 from homogenization.interventions.readings import massive_tokens
 from homogenization.interventions.recorded import in_float64, record
 from homogenization.measures.blocks import find_layout
 from homogenization.metrics.cosines import mean_cosine
 from homogenization.metrics.differentiable import cosine_anisotropy
 from homogenization.states.network import packed_model
-from plain_interventions import derivative_at_0, dialled_layers, run_plainly, tiny_language_model
+from plain_interventions import derivative_at_0, run_plainly, steered_layers, tiny_language_model
 from tiny_blocks import NETWORKS, POST_NORM
 from tiny_models import _GROUPED, CONFIGS, network, random_texts
 
@@ -85,7 +85,7 @@ def normed(norm, rows):
     return (1 + norm.weight.detach().double().numpy()) * rows / size
 
 
-def plainly_delivered(made, name, ids, block, pattern):
+def plain_attribution(made, name, ids, block, pattern):
     """The stream with the attention of a block in it; what the block adds if attention puts out the rows of P alone.
 
     And what these add to first order; all from passes with A = P and 0.
@@ -134,10 +134,10 @@ def plainly_delivered(made, name, ids, block, pattern):
 def test_rows_are_those_of_plain_hooks(name):
     made, model = tiny_language_model(name, NETWORKS[name])
     ids = random_texts([N_TOKENS])[0]
-    expected = {pattern: plainly_delivered(made, name, ids, 1, pattern) for pattern in PATTERNS}
+    expected = {pattern: plain_attribution(made, name, ids, 1, pattern) for pattern in PATTERNS}
     made.set_attn_implementation("packed_reviews")
     model = in_float64(model)
-    found = delivered_of_review(record(model, ids, find_layout(model)), b"r", PATTERNS)[1]
+    found = attribution_of_review(record(model, ids, find_layout(model)), b"r", PATTERNS)[1]
     for number, taken in enumerate(expected.values()):
         stream, alone, first_order = (torch.from_numpy(rows[1:]) for rows in taken)
         numbers = *added_to(stream, alone)[:2], added_to(stream, first_order)[2]
@@ -153,7 +153,7 @@ def test_what_points_along_attention_reaches_the_stream_behind_a_norm_and_has_no
         model.network.embed_tokens.weight[:, :] += torch.randn(48, generator=torch.Generator().manual_seed(0))
     model = in_float64(model)
     recorded = record(model, random_texts([12])[0], find_layout(model))
-    cosine, length, predicted, _, _ = delivered_of_review(recorded, b"r", ["first"])[0, 0]
+    cosine, length, predicted, _, _ = attribution_of_review(recorded, b"r", ["first"])[0, 0]
     with recorded.block(0) as block:
         tokens = block.resid_mid.detach()[1:]
     added = tokens - recorded.layers[0].detach()[1:]
@@ -170,7 +170,7 @@ def test_with_a_window_slopes_are_differences_and_far_queries_count_nowhere(name
     ids = random_texts([140])[0]
     recorded = record(model, ids, find_layout(model))
     block = next(number for number in range(recorded.n_blocks) if window_of(recorded, number))
-    found = delivered_of_review(recorded, b"r", ["first", "uniform"])[block]
+    found = attribution_of_review(recorded, b"r", ["first", "uniform"])[block]
     left = list(range(1, 140))
     nothing = slopes(model, ids, "removed", block, left)
     for number, pattern in enumerate(("first", "uniform")):
@@ -185,10 +185,10 @@ def window_of(recorded, number):
 
 
 def slopes(model, ids, pattern, block, left):
-    """Derivatives of the mean cosine after a block and the last one by its dial, by differences in float64."""
+    """Derivatives of the mean cosine after a block and the last one by its steering, by differences in float64."""
 
     def values(strength):
-        layers = dialled_layers(model, ids, pattern, strength, {block})
+        layers = steered_layers(model, ids, pattern, strength, {block})
         return np.array([mean_cosine(layers[layer][left]) for layer in (block + 1, -1)])
 
     return derivative_at_0(values)
@@ -198,7 +198,7 @@ def slopes(model, ids, pattern, block, left):
 def test_measured_slopes_are_those_of_a_pattern_less_removed(name):
     model = in_float64(packed_model(network(CONFIGS[name])))
     ids = random_texts([N_TOKENS])[0]
-    found = delivered_of_review(record(model, ids, find_layout(model)), b"r", ["first", "uniform"])
+    found = attribution_of_review(record(model, ids, find_layout(model)), b"r", ["first", "uniform"])
     left = list(range(1, N_TOKENS))
     nothing = slopes(model, ids, "removed", 1, left)
     for number, pattern in enumerate(("first", "uniform")):
@@ -222,7 +222,7 @@ def test_one_block_without_feed_forward_does_what_is_predicted():
     recorded = record(model, ids, find_layout(model))
     places = {place for place, token in enumerate(ids) if token == ids[7]}
     assert massive_tokens([layer.detach().numpy() for layer in recorded.layers]) == recorded.massive == places
-    found = delivered_of_review(recorded, b"r", PATTERNS)[0]
+    found = attribution_of_review(recorded, b"r", PATTERNS)[0]
     np.testing.assert_allclose(found[:, 2], found[:, 3], rtol=1e-9)
     np.testing.assert_allclose(found[:, 2], found[:, 4], rtol=1e-9)
     left = sorted(set(range(1, 150)) - places)
@@ -232,5 +232,5 @@ def test_one_block_without_feed_forward_does_what_is_predicted():
 
 def test_two_tokens_are_too_few_without_the_first():
     model = in_float64(packed_model(network(CONFIGS["llama"])))
-    found = delivered_of_review(record(model, [5, 6], find_layout(model)), b"r", ["first"])
+    found = attribution_of_review(record(model, [5, 6], find_layout(model)), b"r", ["first"])
     assert np.isnan(found).all()

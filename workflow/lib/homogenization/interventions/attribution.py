@@ -1,4 +1,4 @@
-"""What a pattern of the dial delivers to the tokens of a block, and what that does to their mean cosine.
+"""Attribution: what a pattern of steering delivers to the tokens of a block, and what that does to their mean cosine.
 
 For A' = A + λ (P - A), attention adds w_i = sum over heads h of W_O,h sum_j P_ij v_hj to token i for a unit of λ,
 beside what it takes away; `first` delivers one vector to all tokens. What is taken away is the same for every pattern,
@@ -24,12 +24,12 @@ from homogenization.interventions.changes import sight
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import tokens_left
 from homogenization.interventions.recorded import Recorded, RecordedBlock, on_host
-from homogenization.interventions.schemas import DELIVERED_NUMBERS
+from homogenization.interventions.schemas import ATTRIBUTION_NUMBERS
 from homogenization.metrics.cosines import inverse, norms
 from homogenization.metrics.differentiable import cosine_anisotropy
 
 
-def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]) -> np.ndarray:
+def attribution_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]) -> np.ndarray:
     """What patterns deliver in each block, to the tokens without the first and the massive ones.
 
     The stream is taken where the attention of the block is in it: before the feed-forward network, after a norm that
@@ -52,7 +52,7 @@ def delivered_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str]
         reverse-mode differentiation, the slope of the pattern minus that of `removed` after the block and after the
         last block.
     """
-    numbers = np.full((recorded.n_blocks, len(patterns), len(DELIVERED_NUMBERS)), np.nan)
+    numbers = np.full((recorded.n_blocks, len(patterns), len(ATTRIBUTION_NUMBERS)), np.nan)
     left = tokens_left(len(recorded.layers[0]), recorded.massive)
     if len(left) < 2:
         return numbers
