@@ -44,19 +44,13 @@ def test_the_damage_is_on_the_scale_of_its_root_and_the_note_says_which_doses_th
     assert axes.get_xlim()[1] >= doses["kl"].max()
 
 
-def test_a_template_has_both_signs():
-    np.testing.assert_allclose(line(dosed(0, 1), "template").get_xdata(), [-0.5, 0, 0.5])
-
-
 def test_a_model_without_next_token_has_its_doses_on_the_axis_and_without_a_template_no_panel():
     np.testing.assert_allclose(line(dosed(2, 0), "first").get_xdata(), [0, *STRENGTHS])
     assert dosed(2, 0).get_xlabel().startswith("λ")
     assert dosed(1, 0).get_xlabel().startswith("KL")
     assert not dosed(2, 1).axison
-
-
-def test_only_patterns_that_are_no_control_have_bands():
-    assert len(dosed(0, 0).collections) == 1
+    np.testing.assert_allclose(line(dosed(0, 1), "template").get_xdata(), [-0.5, 0, 0.5])
+    assert len(dosed(0, 0).collections) == 1, "controls have no bands"
 
 
 def test_each_range_of_blocks_has_a_row_in_one_view():
@@ -125,11 +119,8 @@ def test_a_model_without_next_token_says_so():
     assert "no next token" in [text.get_text() for text in panel(2, 2).texts]
     assert "Alpha (trained); without the first token" in texts(drawn("conditions"))
     assert "0.160" in [text.get_text() for text in panel(0, 2).texts]
-
-
-def test_both_changes_share_a_scale():
     low, high = panel(0, 0).get_xlim()
-    assert low == -high  # the tinted side is half of every panel
+    assert low == -high, "the tinted side is half of every panel"
     assert panel(0, 0).get_xlim() == panel(0, 1).get_xlim()
 
 

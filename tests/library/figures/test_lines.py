@@ -71,17 +71,11 @@ def test_the_null_is_the_mean_and_range_of_the_values_of_the_table():
     assert band.max() == pytest.approx(0.95 + 0.001 * len("scattered") + 0.06 + 0.01)
 
 
-def test_without_null_it_says_so():
-    assert "no split-half null" in texts(figure_of("mauve", {"mauve": mauve_table(null=False)}))
-
-
 def test_a_variant_with_too_few_tokens_is_named_and_one_that_is_not_measured_is_not():
     table = mauve_table().filter(~pl.col("variant").is_in(["front", "end"]))
     figure = figure_of("mauve", {"mauve": table}, mauve_variants=["original", "front", "scattered"])
     assert f"Too few tokens: {dict(VARIANTS)['front']}." in texts(figure)
-
-
-def test_a_null_alone_is_refused():
+    assert "no split-half null" in texts(figure_of("mauve", {"mauve": mauve_table(null=False)}))
     require_refusal("mauve", "MAUVE between consecutive layers", {"mauve": mauve_table().filter(kind="null")})
 
 
@@ -123,10 +117,6 @@ def test_it_has_a_row_a_measure_and_the_uniform_share():
     np.testing.assert_allclose(line(figure.axes[4], "uniform").get_ydata(), 0.04)
     assert {curve.get_label() for axes in figure.axes for curve in axes.lines} == {"original", "uniform"}
     assert line(figure.axes[0], "original").get_xdata().max() == 1
-
-
-def test_it_leaves_out_what_is_not_in_the_table():
-    assert len(figure_of("first_token", {"summary": first_token_table(["first_token_norm"])}).axes) == 2
 
 
 def test_a_study_draws_it_where_it_has_one_of_its_rows():

@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from homogenization.consequences.schemas import HARM_SCHEMA
 from homogenization.figures.grammar import (
     ESTIMATE,
+    Facet,
     Panels,
     alike_handles,
     draw_lines,
@@ -68,6 +69,7 @@ _PATTERNS = {
     "permuted_template": "template, permuted",
 }
 _OF_LAYERS = {"steering": "{layers}", "template": "template, {layers}"}  # kind of a column of panels -> its heading
+_COLUMNS = [(layers, kind) for layers in _LAYERS for kind in _OF_LAYERS]
 _DOSES = {  # kind, and column of its doses -> label of the axis
     ("steering", "kl"): "KL of the next token\n(nats, root scale)",
     ("steering", "strength"): "λ, share of\nattention moved",
@@ -80,8 +82,8 @@ def dose_response(tables: Tables, shown: Shown) -> Figure:
     """`shown.metric`'s change by the dose of an intervention: against strength, and against the damage done.
 
     Rows are models and views or, where several ranges of blocks are changed, models and ranges in one view. Columns are
-    steering against the damage (a model without next tokens: against λ) and a template against its signed strength, each
-    as a mean over layers and at the output. Lines are patterns and their controls.
+    steering against the damage (a model without next tokens: against λ) and a template against its signed strength,
+    each as a mean over layers and at the output. Lines are patterns and their controls.
     """
     effects = tables["interventions"].filter(
         pl.col("kind").is_in(list(_OF_LAYERS)), pl.col("layers").is_in(list(_LAYERS)), pl.col("n_reviews") > 0
@@ -92,25 +94,24 @@ def dose_response(tables: Tables, shown: Shown) -> Figure:
     doses = tables["doses"].select("model", "variant", *CONDITION, "kl")
     table = table.filter(variant=_chosen_variant(table["variant"]))
     table = table.join(doses, on=("model", "variant", *CONDITION), how="left")
-    rows = _rows_of_panels(table, shown, by_blocks=True)
-    table = pl.concat(table.filter(**told).with_columns(row=pl.lit(row)) for row, (told, _) in rows.items())
-    table = table.with_columns(column=pl.concat_str("layers", pl.lit(" "), "kind"))
+    names, rows = _rows_of_panels(table, shown, by_blocks=True)
+    table = table.join(pl.DataFrame([row for row, _ in rows], names, orient="row"), on=names, how="semi")
     styles = pattern_styles(table["pattern"])
-    columns = {f"{layers} {kind}": (layers, kind) for layers in _LAYERS for kind in _OF_LAYERS}
-    headings = {name: _OF_LAYERS[kind].format(layers=_LAYERS[layers]) for name, (layers, kind) in columns.items()}
+    columns = [((layers, kind), _OF_LAYERS[kind].format(layers=_LAYERS[layers])) for layers, kind in _COLUMNS]
+    present = set(table.select("layers", "kind").iter_rows())
     panels = Panels(
-        ("column", named_in(headings.items(), table["column"])),
-        ("row", [(row, label) for row, (_, label) in rows.items()]),
+        (("layers", "kind"), [(column, heading) for column, heading in columns if column in present]),
+        (names, rows),
         height=min(2.2, max(_LEAST_HEIGHT, _PANELS_HEIGHT / len(rows))),
         share_y=True,
     )
     doses_of = {}
-    for (row, column), axes, of_panel in panels.parts(table):
-        kind = columns[column][1]
-        doses_of[row, column] = kind, "kl" if kind == "steering" and of_panel["kl"].is_not_null().any() else "strength"
-        _draw_doses(axes, of_panel, doses_of[row, column][1], styles)
-    for (row, _), axes in panels.axes.items():
-        axes.set_ylim(range_with_zero(table.filter(row=row).select(ESTIMATE).to_numpy(), 0.08))
+    for (row, (layers, kind)), axes, of_panel in panels.parts(table):
+        dose = "kl" if kind == "steering" and of_panel["kl"].is_not_null().any() else "strength"
+        doses_of[row, (layers, kind)] = kind, dose
+        _draw_doses(axes, of_panel, dose, styles)
+        of_row = table.filter(**dict(zip(names, row, strict=True)))
+        axes.set_ylim(range_with_zero(of_row.select(ESTIMATE).to_numpy(), 0.08))
         if axes.axison:
             tint_alike(axes, shown.homogenization)
     panels.label("", f"Δ {shown.label}")
@@ -207,17 +208,18 @@ def conditions(tables: Tables, shown: Shown) -> Figure:
     rows = _rows_of_panels(every, shown)
     lanes = doses["lane"].unique(maintain_order=True).to_list()
     columns = [*_LAYERS.items(), (_KL, "damage")]
-    height = 0.62 + 0.285 * len(lanes)
-    panels = Panels(("", columns), ("", [(row, label) for row, (_, label) in rows.items()]), height=height)
-    for row, (told, _) in rows.items():
-        of_model = doses.filter(model=told["model"])
-        for layers in _LAYERS:
-            drawn = effects.filter(layers=layers, **told).with_columns(lane=_lane())
-            means = _over_all_reviews(every.filter(**told), layers).join(of_model, on=CONDITION, nulls_equal=True)
-            _draw_changes(panels.axes[row, layers], drawn, means.filter(pl.col("n_sink_moved") > 0), lanes)
+    panels = Panels(("layers", columns), rows, height=0.62 + 0.285 * len(lanes))
+    for ((model, view), layers), axes, drawn in panels.parts(effects.with_columns(lane=_lane())):
+        of_model = doses.filter(model=model)
+        if layers == _KL:
+            _draw_damage(axes, of_model, lanes)
+            continue
+        means = _over_all_reviews(every.filter(model=model, view=view), layers)
+        means = means.join(of_model, on=CONDITION, nulls_equal=True)
+        _draw_changes(axes, drawn, means.filter(pl.col("n_sink_moved") > 0), lanes)
+    for row, _ in rows[1]:
         _scale([panels.axes[row, layers] for layers in _LAYERS], shown.homogenization)
-        _draw_damage(panels.axes[row, _KL], of_model, lanes)
-        _name_lanes([panels.axes[row, column] for column, _ in columns], of_model, lanes)
+        _name_lanes([panels.axes[row, column] for column, _ in columns], doses.filter(model=row[0]), lanes)
     for (_, column), axes in panels.axes.items():
         axes.set_xlabel("KL (nats, root scale)" if column == _KL else f"Δ {shown.label}")
     handles = [*_handles_of_conditions(doses), *alike_handles(shown.homogenization)]
@@ -338,12 +340,11 @@ def susceptibility(tables: Tables, shown: Shown) -> Figure:
     """
     slopes = required(tables["slopes"], shown, of=("model",), against="untouched")
     table = slopes.filter(pl.col("block").is_not_null(), variant=_chosen_variant(slopes["variant"]))
-    table = table.with_columns(row=pl.concat_str("metric", pl.lit(" "), "view"))
     metrics = table["metric"].unique().sort()
-    rows = {f"{m} {view}": (m, view) for m in metrics for view in _views_of(table.filter(metric=m), m)}
+    rows = [(m, view) for m in metrics for view in _views_of(table.filter(metric=m), m)]
     styles = pattern_styles(table["pattern"])
-    labelled = [(row, view_label(view)) for row, (_, view) in rows.items()]
-    panels = Panels(("model", named_in(shown.models, table["model"])), ("row", labelled), height=2.3)
+    labelled = (("metric", "view"), [(row, view_label(row[1])) for row in rows])
+    panels = Panels(("model", named_in(shown.models, table["model"])), labelled, height=2.3)
     panels.zero()
     panels.lines(table, styles, x="block", y=ESTIMATE, hue="pattern", markers=16, ms=3.5)
     for axes, of_panel in panels.of(table):
@@ -353,7 +354,7 @@ def susceptibility(tables: Tables, shown: Shown) -> Figure:
         else:
             untested = f"not tested:\n{counted(of_panel['n_reviews'])}"
             mark_empty(axes, "no values" if of_panel.is_empty() else untested)
-    titles = {row: f"d {shown.metric_titles.get(metric, metric)} / dλ" for row, (metric, _) in rows.items()}
+    titles = {row: f"d {shown.metric_titles.get(row[0], row[0])} / dλ" for row in rows}
     panels.label("Block whose attention is changed", titles)
     for axes in panels.axes.values():  # models differ in their number of blocks
         axes.tick_params(labelbottom=True)
@@ -387,14 +388,12 @@ def harm(tables: Tables, shown: Shown) -> Figure:
     table = required(tables["harm"], shown, of=("model",)).with_columns(_name_in_harm().alias("name"))
     styles = _styles_in_harm(table)
     markers = _marker_sizes(table["strength"])
-    models = dict(named_in(shown.models, table["model"]))
-    rows = {f"{model} {likeness}": (model, likeness) for model in models for likeness in _LIKENESS}
-    named = [(row, models[model]) for row, (model, _) in rows.items()]
-    panels = Panels(("", [(cost, "") for cost in _HARM]), ("", named), height=2.5)
-    for (row, cost), axes in panels.axes.items():
-        model, likeness = rows[row]
+    models = named_in(shown.models, table["model"])
+    rows = [((model, likeness), label) for model, label in models for likeness in _LIKENESS]
+    panels = Panels(("", [(cost, "") for cost in _HARM]), (("model", ""), rows), height=2.5)
+    for ((_, likeness), cost), axes, of_model in panels.parts(table):
         label, homogenization = _LIKENESS[likeness]
-        drawn = table.filter(pl.col(likeness).is_finite(), pl.col(cost).is_finite(), model=model)
+        drawn = of_model.filter(pl.col(likeness).is_finite(), pl.col(cost).is_finite())
         if drawn.is_empty():
             mark_empty(axes, "no next token" if cost == "kl" else "not measured", ticks=False)
         else:
@@ -504,27 +503,21 @@ def _views_of(table: pl.DataFrame, metric: str) -> Sequence[str]:
     return views_present(table, _VIEWS.get(metric, _SPECTRAL_VIEWS))
 
 
-def _rows_of_panels(
-    table: pl.DataFrame, shown: Shown, by_blocks: bool = False
-) -> dict[str, tuple[dict[str, str], str]]:
-    """Name -> columns that a row of panels holds, and its label: models and views, `by_blocks` models and ranges.
+def _rows_of_panels(table: pl.DataFrame, shown: Shown, by_blocks: bool = False) -> Facet:
+    """Rows of panels: models and views, or, where `by_blocks` there are several ranges, models and ranges.
 
-    Several ranges stand in rows for the last view alone, which the label does not name.
+    Ranges stand in rows for the last view alone, which the label does not name.
     """
     views = _views_of(table, shown.metric)
     names = table["blocks"].unique().sort().to_list() if by_blocks else []
     ranges = [name for name in BLOCK_NAMES if name in names] + [name for name in names if name not in BLOCK_NAMES]
+    columns, cells = ("model", "view"), {(view,): view_label(view) for view in views}
     if len(ranges) > 1:
-        cells = [({"view": views[-1], "blocks": blocks}, _range_label(blocks)) for blocks in ranges]
-    else:
-        cells = [({"view": view}, view_label(view)) for view in views]
-    rows = {}
-    for model, label in shown.models:
-        for cell, what in cells:
-            told = {"model": model} | cell
-            if not table.filter(**told).is_empty():
-                rows[" ".join(told.values())] = (told, f"{label}; {what}")
-    return rows
+        columns = ("model", "view", "blocks")
+        cells = {(views[-1], blocks): _range_label(blocks) for blocks in ranges}
+    present = set(table.select(columns).iter_rows())
+    rows = [((model, *cell), f"{label}; {what}") for model, label in shown.models for cell, what in cells.items()]
+    return columns, [(row, label) for row, label in rows if row in present]
 
 
 def _range_label(blocks: str) -> str:

@@ -48,26 +48,21 @@ def components(tables: Tables, shown: Shown) -> Figure:
     n_reviews = dict(table.group_by("variant").agg(pl.col("review_id").n_unique()).iter_rows())
     needed = min(shown.min_reviews, n_reviews.get(ORIGINAL, shown.min_reviews))
     variants = named_in(shown.variants, table["variant"])
-    columns = {
-        f"{model} {variant}": (model, variant, model_label if len(variants) == 1 else f"{model_label}: {variant_label}")
+    present = set(table.select("model", "variant").iter_rows())
+    columns = [
+        ((model, variant), model_label if len(variants) == 1 else f"{model_label}: {variant_label}")
         for model, model_label in shown.models
         for variant, variant_label in variants
-        if not table.filter(model=model, variant=variant).is_empty()
-    }
-    present = set(table["component"])
-    components = [name for name in _COMPONENTS if name in present] + sorted(present - set(_COMPONENTS))
+        if (model, variant) in present
+    ]
+    named = set(table["component"])
+    components = [name for name in _COMPONENTS if name in named] + sorted(named - set(_COMPONENTS))
     enough = [name for name, count in n_reviews.items() if count >= needed]
     by_quarter, overall = mean_changes(table.filter(pl.col("variant").is_in(enough)))
-    rows = {f"{metric} {view}": (metric, view) for metric, view in _panel_rows(table)}
+    rows = [(row, "") for row in _panel_rows(table)]  # the axis names them: at the right of a panel stand its numbers
     height = _LANE_HEIGHT * _PITCH * len(components) + 0.6
-    panels = Panels(
-        ("", [(column, label) for column, (_, _, label) in columns.items()]),
-        ("", [(row, "") for row in rows]),  # the axis names them: at the right of a panel stand its numbers
-        height=height,
-        most_columns=3,
-    )
-    for (row, column), axes in panels.axes.items():
-        (metric, view), (model, variant, _) = rows[row], columns[column]
+    panels = Panels((("model", "variant"), columns), (("metric", "view"), rows), height=height, most_columns=3)
+    for ((metric, view), (model, variant)), axes in panels.axes.items():
         of_panel = {"metric": metric, "view": view, "model": model, "variant": variant}
         others = overall.filter(**of_panel | {"view": _without_first(view)})
         _draw_panel(axes, by_quarter.filter(**of_panel), overall.filter(**of_panel), others, components)

@@ -37,7 +37,8 @@ from homogenization.figures.style import (
     LineStyle,
 )
 
-Facet = tuple[str, Named]  # a column of tables, "" for none; its values with their labels, in the order of the panels
+# a column of tables, "" for none, or several; its values (tuples of several) with labels, in the order of the panels
+Facet = tuple[str | tuple[str, ...], Sequence[tuple[Any, str]]]
 ONE: Facet = ("", [("", "")])
 
 DEPTH_LABEL = "Relative depth (layer / blocks)"
@@ -82,7 +83,7 @@ class Panels:
         blocks = [columns[start : start + width] for start in range(0, len(columns), width)]
         n_grid_rows = len(blocks) * len(rows)
         self.figure = Figure(figsize=(_FIGURE_WIDTH[width], height * n_grid_rows + 0.3 * len(blocks) + 0.4))
-        self.axes: dict[tuple[str, str], Axes] = {}
+        self.axes: dict[tuple[Any, Any], Axes] = {}
         inches = self.figure.get_figwidth()
         above = [textwrap.fill(label, int((inches - 1.2) * 11)) for _, label in rows] if rows_above else []
         label_lines = above[0].count("\n") + 1 if above else 0
@@ -102,11 +103,13 @@ class Panels:
                         # it takes room unless the place is empty anyway
                         _label_row(axes, textwrap.fill(row_label, int(height * 11)), len(block) == width)
 
-    def parts(self, table: pl.DataFrame) -> Iterator[tuple[tuple[str, str], Axes, pl.DataFrame]]:
+    def parts(self, table: pl.DataFrame) -> Iterator[tuple[tuple[Any, Any], Axes, pl.DataFrame]]:
         """Each panel by its row and column, with its rows of `table`, which may lack the column of a facet."""
         for place, axes in self.axes.items():
-            told = dict(zip((self._row, self._column), place, strict=True))
-            own = {column: value for column, value in told.items() if column in table.columns}
+            own = {}
+            for columns, value in zip((self._row, self._column), place, strict=True):
+                told = {columns: value} if isinstance(columns, str) else dict(zip(columns, value, strict=True))
+                own |= {column: one for column, one in told.items() if column in table.columns}
             yield place, axes, table.filter(**own)
 
     def of(self, table: pl.DataFrame) -> Iterator[tuple[Axes, pl.DataFrame]]:
