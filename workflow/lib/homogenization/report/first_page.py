@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from homogenization.claims.findings import LOOKS, Finding
 from homogenization.claims.judgement import CLAIMS_SCHEMA
-from homogenization.claims.statistic import views_of
+from homogenization.claims.terms import views_of
 from homogenization.figures.grammar import draw_lines, set_depth_axis
 from homogenization.figures.style import FINE, GREY, VERDICTS, house_style, variant_styles
 from homogenization.metrics.catalogue import describe_metric
