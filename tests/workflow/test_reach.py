@@ -37,7 +37,7 @@ def test_the_count_of_refusals_needs_no_writer_and_no_rule_of_rewriting():
 
 def test_the_figure_of_sensitivity_needs_the_names_of_causes_alone():
     modules = modules_of("plot_sensitivity")
-    names = {f"names.{name}" for name in ("columns", "numbers", "verdicts")}
+    names = {f"names.{name}" for name in ("columns", "numbers", "variants", "verdicts")}
     assert modules - within(modules, "figures") <= {"statistics.causes"} | names
 
 

@@ -18,7 +18,7 @@ from homogenization.tables.catalogue import TABLES
 pytestmark = pytest.mark.usefixtures("in_project")
 
 LIBRARY = ROOT / "workflow/lib/homogenization"
-SHARED = {"__init__", "catalogue", "drawing", "grammar", "shown", "style", "words"}
+SHARED = {"__init__", "catalogue", "drawing", "grammar", "shown", "style", "view_labels", "words"}
 OF_TABLES = {"acceptance", "comparisons", "rewriting", "long_texts", "doses", "predictions", "causes", "peaks"}
 OF_TABLES |= {"harm_table", "consequences", "mechanism", "training_in_words"}
 

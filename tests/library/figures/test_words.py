@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from homogenization.figures.words import counted, short_number, two_decimals, view_label
+from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import counted, short_number, two_decimals
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from homogenization.config.presentation import curves_page_parameters as shown_o
 from homogenization.config.study import load_study
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.figures.style import variant_styles
-from homogenization.figures.words import view_label
+from homogenization.figures.view_labels import view_label
 from homogenization.measures.views import VIEWS as ALL_VIEWS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.points import FINAL_NORM
@@ -245,11 +245,9 @@ def test_a_variant_with_too_few_reviews_is_named_and_not_drawn():
 
 def test_a_difference_that_is_not_tested_says_why():
     refused = pl.col("variant") == "front"
-    numbers = [
-        pl.when(~refused).then(name).otherwise(float("nan")).alias(name) for name in ("mean", "ci_low", "ci_high")
-    ]
+    numbers = pl.when(~refused).then(pl.col("mean", "ci_low", "ci_high")).otherwise(float("nan"))
     table = contrasts_of().with_columns(
-        *numbers,
+        numbers,
         reason=pl.when(refused).then(pl.lit("3 of 40 reviews accepted in both")),
         verdict=pl.when(refused).then(pl.lit("not tested")).otherwise("verdict"),
     )

@@ -72,10 +72,6 @@ def test_pieces_are_the_text(text, data):
     assert found[0] == found[-1] == found[-2] == ""
 
 
-def test_blanks_stand_before_their_token():
-    assert pieces("A  bad film", np.array([(0, 1), (3, 6), (6, 11)])) == ["A", "  bad", " film"]
-
-
 def test_key_phrases_are_found_whatever_their_case_and_never_overlap():
     text = "The Plot’s end: bad plot, BAD plots. The bad-plot's end."
     found = [text[start:end] for start, end in phrase_spans(text, ["bad plot", "plot", "plot's end"])]

@@ -7,7 +7,7 @@ from typing import Any
 
 from homogenization.config.study import Study
 from homogenization.figures.catalogue import Figure
-from homogenization.figures.words import view_label
+from homogenization.figures.view_labels import view_label
 from homogenization.metrics.catalogue import METRIC_NAMES, describe_metric
 
 # fields of `figures.shown.Shown` that differ between the files of a kind

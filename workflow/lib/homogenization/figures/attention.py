@@ -402,10 +402,10 @@ def _draw_sinks(axes: Axes, rows: pl.DataFrame, styles: Mapping[str, LineStyle])
             found = rows.filter(pl.col("token").eq_missing(pl.lit(token, dtype=pl.String)), variant=name)
             look = {"ls": "", "color": style.colour, "marker": style.marker, "label": name}
             axes.plot(found["n_reviews"] / found["n_read"], [place] * len(found), **look)
-    axes.set_yticks(range(len(lanes)), [_sink_label(*lane) for lane in lanes.drop("count").iter_rows()])
+    labels = []
+    for token, _, position, first_block, last_block in lanes.iter_rows():
+        quoted = _BLANKS.get(token, f"“{token}”").replace("$", r"\$")  # $ opens mathematics
+        name = "any token" if token is None else quoted
+        labels.append(f"{name} ({position:.0f}; {first_block:.0f}–{last_block:.0f})")
+    axes.set_yticks(range(len(lanes)), labels)
     axes.set(ylim=(len(lanes) - 0.5, -0.5), xlim=(-0.03, 1.03))
-
-
-def _sink_label(token: str | None, position: float, first_block: float, last_block: float) -> str:
-    quoted = _BLANKS.get(token, f"“{token}”").replace("$", r"\$")  # $ opens mathematics
-    return f"{'any token' if token is None else quoted} ({position:.0f}; {first_block:.0f}–{last_block:.0f})"

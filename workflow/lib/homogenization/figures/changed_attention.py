@@ -45,7 +45,8 @@ from homogenization.figures.style import (
     LineStyle,
     pattern_styles,
 )
-from homogenization.figures.words import counted, short_number, view_label
+from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import counted, short_number
 from homogenization.interventions.conditions import ALL_BLOCKS, BLOCK_NAMES
 from homogenization.names.numbers import typeset
 from homogenization.names.variants import ORIGINAL

@@ -11,7 +11,8 @@ from matplotlib.patches import Patch
 from homogenization.figures.grammar import MEAN, Panels, handle, mark_empty, marker_handle, range_with_zero
 from homogenization.figures.shown import Shown, Tables, count_in_words, named_in, names_of, required
 from homogenization.figures.style import ALIKE, DARK, FINE, GREY, QUARTERS, STRONG, ZERO
-from homogenization.figures.words import counted, short_number, view_label
+from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import counted, short_number
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.variants import ORIGINAL
 from homogenization.tables.over_reviews import summarise
@@ -135,11 +136,6 @@ def mean_changes(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return parts[0], parts[1]
 
 
-def _limits(*parts: pl.DataFrame) -> tuple[float, float]:
-    """Limits of the horizontal axis: all bars, diamonds, whiskers and zero."""
-    return range_with_zero(np.concatenate([part.select(MEAN).to_numpy().ravel() for part in parts]), 0.04)
-
-
 def _draw_panel(
     axes: Axes,
     by_quarter: pl.DataFrame,
@@ -168,7 +164,8 @@ def _draw_panel(
             axes.plot(row["mean"], lane, "D", **_OPEN, mec=DARK, label=f"{component}, without the first token")
         if mean.is_empty() and not overall.is_empty():
             _write(axes, top, "none", GREY)
-    axes.set_xlim(_limits(by_quarter, overall, without_first))
+    drawn = pl.concat(part.select(MEAN) for part in (by_quarter, overall, without_first))
+    axes.set_xlim(range_with_zero(drawn.to_numpy(), 0.04))
     axes.set_ylim(_PITCH * len(components) - 1.1, -1.1)
     centres = np.arange(len(components)) * _PITCH + (_LANES - 1) / 2
     axes.set_yticks(centres, [_COMPONENTS.get(name, name.replace("_", " ")) for name in components])

@@ -122,6 +122,8 @@ def _why_empty(axes: Axes, table: pl.DataFrame) -> str:
 
 def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle]) -> None:
     """A line with its band for each variant, markers by their verdict, and the line at equal length."""
+    # as large as neighbours allow, in a panel that takes three quarters of its place in the grid
+    width = 0.75 * 72 * axes.figure.get_figwidth() / axes.get_subplotspec().get_gridspec().ncols
     for name, style in styles.items():
         rows = table.filter(line=name).sort("depth")
         if not rows["mean"].is_finite().any():
@@ -130,7 +132,8 @@ def _draw_curves(axes: Axes, table: pl.DataFrame, styles: Mapping[str, LineStyle
         common = {"label": f"{name} at equal length", **_COMMON_LOOK}
         draw_lines(axes, rows, of_one, y=("mean_common",), hue="line", **common)
         draw_lines(axes, rows, of_one, hue="line", marker="")
-        look = {"ls": "", "marker": style.marker, "ms": _marker_size(axes, len(rows)), "mec": style.colour, "mew": 0.9}
+        size = float(np.clip(0.7 * width / len(rows), _SMALLEST_MARKER, _LARGEST_MARKER))
+        look = {"ls": "", "marker": style.marker, "ms": size, "mec": style.colour, "mew": 0.9}
         for what, face in _FACES.items():
             chosen = rows.filter(face=what)
             axes.plot(chosen["depth"], chosen["mean"], label=f"{name} {what}", **look, **face(style.colour))
@@ -141,12 +144,6 @@ def _face() -> pl.Expr:
     differs = pl.col("verdict").is_in(["higher", "lower"])
     filled = pl.when(pl.col("fragile")).then(pl.lit("half")).otherwise(pl.lit("filled"))
     return pl.when(differs).then(filled).otherwise(pl.lit("open"))
-
-
-def _marker_size(axes: Axes, n_markers: int) -> float:
-    """Size in points: as large as neighbours allow, in a panel that takes three quarters of its place in the grid."""
-    width = 0.75 * axes.figure.get_figwidth() / axes.get_subplotspec().get_gridspec().ncols
-    return float(np.clip(0.7 * 72 * width / max(n_markers, 1), _SMALLEST_MARKER, _LARGEST_MARKER))
 
 
 def _other_handles(alpha: float, has_common: bool) -> list[Artist]:

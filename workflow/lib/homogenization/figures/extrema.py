@@ -36,7 +36,8 @@ from homogenization.figures.style import (
     ZERO,
     LineStyle,
 )
-from homogenization.figures.words import counted, view_label
+from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import counted
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 

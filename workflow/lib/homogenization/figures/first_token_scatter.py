@@ -5,7 +5,6 @@ import math
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -52,7 +51,11 @@ def first_token_scatter(tables: Tables, shown: Shown) -> Figure:
             ends = [0, axes.get_xlim()[1]]
             axes.fill_between(ends, 0, ends, color=GRID, lw=0, label="impossible")
             axes.plot(ends, ends, color=DARK, lw=STRONG, label="bound")
-        coloured = _draw_points(axes, of_panel)
+        size = float(np.clip(12000 / len(of_panel), 1.5, 12))  # smaller where they are many
+        look = {"cmap": DEPTHS, "vmin": 0, "vmax": 1, "lw": 0, "alpha": 0.6, "rasterized": True}
+        coloured = axes.scatter(
+            of_panel["share"], of_panel["variance"], size, of_panel["depth"], label="points", **look
+        )
         _write_correlation(axes, correlations.filter(view=view, model=model), bounded=view == "raw")
     panels.label("First token's share, ‖x₁‖² / ‖X‖²", f"Maximum explainable variance, {_FORMULA}")
     if coloured is not None:
@@ -104,14 +107,6 @@ def _set_scales(axes: Axes, points: pl.DataFrame) -> None:
     else:
         axes.set_xlim(-0.05 * largest, 1.1 * largest)
         axes.locator_params(axis="x", nbins=5)
-
-
-def _draw_points(axes: Axes, points: pl.DataFrame) -> PathCollection:
-    """The points of one panel, smaller where they are many."""
-    share, variance, depth = (points[column].to_numpy() for column in ("share", "variance", "depth"))
-    size = float(np.clip(12000 / len(points), 1.5, 12))
-    look = {"cmap": DEPTHS, "vmin": 0, "vmax": 1, "lw": 0, "alpha": 0.6, "rasterized": True}
-    return axes.scatter(share, variance, size, depth, label="points", **look)
 
 
 def _write_correlation(axes: Axes, correlations: pl.DataFrame, bounded: bool) -> None:

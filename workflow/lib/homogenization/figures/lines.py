@@ -1,6 +1,6 @@
 """Figures of lines, most of them over depth: a metric, MAUVE, cosines, the first token, probes, shifts, training."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
@@ -44,7 +44,8 @@ from homogenization.figures.style import (
     LineStyle,
     variant_styles,
 )
-from homogenization.figures.words import counted, two_decimals, view_label
+from homogenization.figures.view_labels import view_label
+from homogenization.figures.words import counted, two_decimals
 from homogenization.names.consequences import LABELS
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
@@ -338,7 +339,9 @@ def arms(tables: Tables, shown: Shown) -> Figure:
     last = table.filter(pl.col("step") == pl.col("step").max().over("arm", "minus"))
     alone = pl.col("minus").is_null()
     present = named_in(shown.arms, table["arm"])
-    by_step = _styles_of_steps(table["step"].unique().sort().to_list())
+    every = table["step"].unique().sort().to_list()
+    colours = colormaps[DEPTHS](np.linspace(0.15, 1, len(every)))  # the later, the darker
+    by_step = {str(step): LineStyle(to_hex(colour)) for step, colour in zip(every, colours, strict=True)}
     # name -> label of a column of panels, its rows, the styles of its lines, and the column that tells the lines
     columns = {"arms": ("at the end of training", last.filter(alone), variant_styles(present), "arm")}
     entries = handles_of(present, variant_styles(present))
@@ -372,9 +375,3 @@ def arms(tables: Tables, shown: Shown) -> Figure:
         "scales differ between panels."
     )
     return panels.finish(shown.title, note, list({entry.get_label(): entry for entry in entries}.values()))
-
-
-def _styles_of_steps(steps: Sequence[int]) -> dict[str, LineStyle]:
-    """The styles of snapshots by step: the later, the darker."""
-    colours = colormaps[DEPTHS](np.linspace(0.15, 1, len(steps)))
-    return {str(step): LineStyle(to_hex(colour)) for step, colour in zip(steps, colours, strict=True)}

@@ -42,7 +42,9 @@ def similarity(tables: Tables, shown: Shown) -> Figure:
     required(scored, shown, f"variants {', '.join(variants)}", of=(), told=table["variant"])
     styles = variant_styles(shown.rewritten)
     rows = named_in([*shown.rewritten, (RANDOM_PAIRS, "Random pairs of originals")], scored["variant"])
-    edges = _bin_edges(np.append(scored["f1"].to_numpy(), shown.threshold))
+    values = np.append(scored["f1"].to_numpy(), shown.threshold)
+    room = max(0.02, 0.03 * (values.max() - values.min()))
+    edges = np.linspace(values.min() - room, values.max() + room, _N_BINS + 1)
     panels = Panels(ONE, ("variant", [(name, "") for name, _ in rows]), height=1.35)
     for name, label in rows:
         scores = scored.filter(variant=name)["f1"].to_numpy()
@@ -77,12 +79,6 @@ def _scores_in_words(table: pl.DataFrame, name: str, label: str, scores: np.ndar
         return f"{title}, {scores.size:,} pair" + ("s" if scores.size > 1 else "")
     accepted = table.filter(variant=name)["accepted"].sum()
     return f"{title}, {accepted:,} of {scores.size:,} rewritten reviews accepted ({100 * accepted / scores.size:.1f} %)"
-
-
-def _bin_edges(values: np.ndarray) -> np.ndarray:
-    """Equal bins over all values with some room at both ends."""
-    room = max(0.02, 0.03 * (values.max() - values.min()))
-    return np.linspace(values.min() - room, values.max() + room, _N_BINS + 1)
 
 
 _N_INNER = 8

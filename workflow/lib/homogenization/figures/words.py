@@ -1,24 +1,9 @@
-"""Numbers and views as figures write them. Every parse of the Snakefile imports this module, and so not polars."""
+"""Numbers as figures write them."""
 
-from typing import TYPE_CHECKING
+import polars as pl
 
-from homogenization.measures.views import VIEWS, look_of
-from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.numbers import signed as with_sign
 from homogenization.names.numbers import typeset
-
-if TYPE_CHECKING:
-    import polars as pl
-
-_TOKENS = {ALL_TOKENS: "all tokens", WITHOUT_FIRST: "without the first token"}
-
-
-def view_label(view: str) -> str:
-    """`as is, without the first token` for `raw_without_first`; any other name, with spaces."""
-    if view in VIEWS:
-        look, without_first = look_of(view)
-        return f"{look.title}, {_TOKENS[WITHOUT_FIRST if without_first else ALL_TOKENS]}"
-    return _TOKENS.get(view, view.replace("_", " "))
 
 
 def short_number(value: float, signed: bool = False) -> str:
@@ -43,7 +28,7 @@ def two_decimals(value: float) -> str:
     return "0" if float(text) == 0 else typeset(text)
 
 
-def counted(counts: "pl.Series", unit: str = "review") -> str:
+def counted(counts: pl.Series, unit: str = "review") -> str:
     """`64 reviews`, or `58 to 64 reviews` where the counts differ."""
     counts = counts.drop_nulls()
     low, high = (int(counts.min()), int(counts.max())) if len(counts) else (0, 0)

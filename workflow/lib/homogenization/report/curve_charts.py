@@ -10,20 +10,7 @@ from typing import Any
 import altair as alt
 
 from homogenization.figures.grammar import DEPTH_LABEL
-from homogenization.figures.style import (
-    BAND,
-    DARK,
-    EDGE,
-    FULL,
-    GREY,
-    GRID,
-    LIGHT,
-    MARGIN,
-    NOTE,
-    STRONG,
-    WHITE,
-    LineStyle,
-)
+from homogenization.figures.style import BAND, DARK, EDGE, FULL, GREY, GRID, MARGIN, NOTE, STRONG, WHITE, LineStyle
 
 # states after the final norm stand right of depth 1: the first, and the distance of the next, within a room
 _FINAL, _STEP, _ROOM = 1.06, 0.038, 0.22
@@ -154,14 +141,13 @@ class _Look:
         scale = alt.Scale(zero=False)
         y, y_low, y_high = alt.Y(mean, scale=scale, axis=axis), alt.Y(low, scale=scale, axis=axis), alt.Y2(high)
         there = alt.Chart().transform_filter(f"isValid(datum.{mean.partition(':')[0]})")
+        final = there.transform_filter("datum.final").mark_rule(strokeWidth=STRONG)
         # a line is broken where a layer has no value
         curve = alt.Chart().transform_filter("!datum.final && !datum.reason")
         return [
             curve.mark_area(opacity=BAND["alpha"]).encode(self.x, y_low, y_high, self.fill),
             curve.mark_line(strokeWidth=FULL).encode(self.x, y, self.stroke, self.dash),
-            there.transform_filter("datum.final")
-            .mark_rule(strokeWidth=STRONG)
-            .encode(self.x, y_low, y_high, self.stroke),
+            final.encode(self.x, y_low, y_high, self.stroke),
             there.mark_point(size=34, strokeWidth=STRONG, opacity=1).encode(
                 self.x, y, self.shape, self.stroke, fill=fill, **markers
             ),
@@ -252,7 +238,7 @@ def _differences(look: _Look, confidence: float) -> alt.VConcatChart:
     axis = alt.Axis(title=None, tickCount=5)
     once = alt.Chart().transform_filter("datum.i === 0")
     band = once.transform_filter("isValid(datum.bound)").mark_rect(color=MARGIN, opacity=0.7)
-    zero = once.transform_filter("!datum.reason").mark_rule(color=DARK, strokeWidth=LIGHT)
+    zero = once.transform_filter("!datum.reason").mark_rule(color=DARK, strokeWidth=1)
     reason = once.transform_filter("datum.reason").mark_text(color=GREY, fontSize=12, lineBreak="\n")
     layers = [
         band.encode(y=alt.Y("minus_bound:Q", axis=axis), y2="bound:Q"),

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from homogenization.figures.grammar import spans_decades
 from homogenization.figures.shown import Named, accepted, names_of
 from homogenization.figures.style import variant_styles
-from homogenization.figures.words import view_label
+from homogenization.figures.view_labels import view_label
 from homogenization.names.prose import grouped, listed
 from homogenization.names.variants import ORIGINAL
 from homogenization.report.curve_charts import charts, dash_pattern, marker_path

@@ -50,10 +50,11 @@ def read_examples(load: Callable[[], LanguageModel], inputs: Any, params: Any, f
     """
     originals, n_shards = read_tables(inputs.corpus), len(inputs.corpus)
     chosen = _chosen(inputs, originals["review_id"].to_list(), params)
-    texts = {
-        name: _texts_of(read_tables(inputs.variants[place * n_shards :][:n_shards]), chosen, originals)
-        for place, name in enumerate(params.variants)
-    }
+    texts = {}
+    for place, name in enumerate(params.variants):
+        variant = read_tables(inputs.variants[place * n_shards :][:n_shards]).select("review_id", "text")
+        there = variant.join(chosen, on="review_id", how="semi")
+        texts[name] = with_originals(there, originals).sort("review_id")
     phrases = read_tables(inputs.keyphrases).join(chosen, on="review_id", how="semi")
     terms = {name: sorted(set(of)) for name, of in phrases.group_by("review_id").agg("phrase").rows()}
     key = _cache_key(texts, terms, params, inputs.weights)
@@ -81,12 +82,6 @@ def _chosen(inputs: Any, review_ids: Sequence[str], params: Any) -> pl.DataFrame
         rows = [(name, NAMED, None) for name in params.reviews]
     schema = {name: EXAMPLE_TEXTS_SCHEMA[name] for name in ("review_id", "choice", "difference")}
     return pl.DataFrame(rows, schema, orient="row")
-
-
-def _texts_of(variant: pl.DataFrame, chosen: pl.DataFrame, originals: pl.DataFrame) -> pl.DataFrame:
-    """The columns review_id, text and original of the chosen reviews that have a text in a variant, by id."""
-    texts = variant.select("review_id", "text").join(chosen, on="review_id", how="semi")
-    return with_originals(texts, originals).sort("review_id")
 
 
 def _cache_key(texts: OfVariants, terms: Mapping[str, Sequence[str]], params: Any, weights: Sequence[str]) -> str:
