@@ -1,19 +1,20 @@
 """A model reads the few reviews that a page shows, in every variant of the page."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from homogenization.corpus.sentences import places
 from homogenization.report.examples import NAMED, chosen_reviews
 from homogenization.report.tokens import (
     EXAMPLE_TEXTS_SCHEMA,
     EXAMPLE_TOKENS_SCHEMA,
     SCHEMAS,
     in_phrases,
-    phrase_spans,
     pieces,
     rows_of_text,
     sizes,
@@ -24,6 +25,7 @@ from homogenization.run.parquet import read_table, read_tables, table_metadata, 
 from homogenization.states.held import HeldStates
 from homogenization.states.long_texts import Texts, with_originals
 from homogenization.states.model import LanguageModel
+from homogenization.states.reading import Reading
 
 _CACHE_KEY = "cache_key"  # of the metadata
 Row = dict[str, Any]
@@ -41,8 +43,8 @@ def read_examples(load: Callable[[], LanguageModel], inputs: Any, params: Any, f
         inputs: files: `corpus` and `keyphrases`, one for each shard; `variants`, one for each variant and shard;
             `weights`; `metrics` and `similarity`, which may be empty where reviews are named.
         params: parameters of the rule: `code`; `model`, the entry; `variants`, in the order of their files; `reviews`,
-            or None; `choice`, the further arguments of `chosen_reviews`; `sizes`, those of `sizes`; `storage`, the
-            dtype of a store and further arguments of `Reading`.
+            or None; `choice`, the further arguments of `chosen_reviews`; `sizes`, those of `sizes`; `storage`,
+            keyword arguments of `Reading`.
         files: files to write, which may be there.
 
     Raises:
@@ -117,7 +119,7 @@ def _states(model: LanguageModel, reviews: pl.DataFrame, variant: str, params: A
     """The states of these texts."""
     texts = Texts(*(reviews[name].to_list() for name in ("review_id", "text", "original")))
     identity = {"model": params.model["name"], "variant": variant, "shard": "examples"}
-    states = HeldStates.of_texts(model, texts, params.model, identity, **params.storage)
+    states = HeldStates(Reading(model, texts, identity, params.model["token_budget"], **params.storage))
     states.stream((), np.arange(len(states.token_ids)))
     return states
 
@@ -137,12 +139,13 @@ def _rows(
         offsets, text = states.token_offsets[span], texts[review_id]
         outside = offsets[:, 1] == 0
         names = model.tokenizer.convert_ids_to_tokens(states.token_ids[span].tolist())
+        phrase_spans = list(chain(*places(text, terms.get(review_id, ())).values()))
         keys = {**{name: states.attributes[name] for name in ("model", "variant")}, "review_id": review_id}
         row = {
             **keys,
             "n_tokens": stop - first,
             "tokens": np.where(outside, names, pieces(text, offsets)).tolist(),
             "outside": outside.tolist(),
-            "in_phrase": in_phrases(offsets, phrase_spans(text, terms.get(review_id, ()))),
+            "in_phrase": in_phrases(offsets, phrase_spans),
         }
         yield row, [{**keys, **of_layer} for of_layer in rows_of_text(states, index, *shown)]
