@@ -44,7 +44,7 @@ def causal_map(n, seed=0):
 
 
 def metric(name, profile, n, view="without_first"):
-    columns = {key: np.array([value]) for key, value in vars(profile).items()}
+    columns = {key: np.array([value]) for key, value in profile.items()}
     return ATTENTION_METRICS[name].compute({**columns, "n_tokens": np.array([n])}, view)[0]
 
 
@@ -97,17 +97,17 @@ def test_bins():
 def test_profile_accounts_for_all_attention(n, n_bins, causal, seed):
     received = causal_map(n, seed).sum(axis=0)
     profile = attention_profile(received, uniform_attention(n, causal), n_bins)
-    assert profile.tokens.sum() == n - 1
+    assert profile["tokens"].sum() == n - 1
     for per_bin, first in (
-        (profile.received, profile.first_token_share),
-        (profile.uniform, profile.uniform_first_token_share),
+        (profile["received"], profile["first_token_share"]),
+        (profile["uniform"], profile["uniform_first_token_share"]),
     ):
-        assert np.nansum(per_bin * profile.tokens) + first * n == pytest.approx(n)
-        np.testing.assert_array_equal(np.isnan(per_bin), profile.tokens == 0)
+        assert np.nansum(per_bin * profile["tokens"]) + first * n == pytest.approx(n)
+        np.testing.assert_array_equal(np.isnan(per_bin), profile["tokens"] == 0)
     bins = np.minimum([j * n_bins // max(n - 1, 1) for j in range(1, n)], n_bins - 1)
     for index in set(bins):
         members = [received[j] for j in range(1, n) if bins[j - 1] == index]
-        assert profile.received[index] == pytest.approx(np.mean(members))
+        assert profile["received"][index] == pytest.approx(np.mean(members))
 
 
 EXCESSES = (
@@ -208,9 +208,9 @@ def test_what_the_first_token_takes_from_all_others_alike_leaves_their_shares(sh
 
 def test_one_token():
     profile = attention_profile(np.array([1.0]), uniform_attention(1, causal=True))
-    assert profile.first_token_share == 1
-    assert profile.uniform_first_token_share == 1
-    assert np.isnan(profile.received).all()
+    assert profile["first_token_share"] == 1
+    assert profile["uniform_first_token_share"] == 1
+    assert np.isnan(profile["received"]).all()
     names = ["mean_attention_without_first", "early_attention_share", "early_attention_excess"]
     for name in (*names, "early_excess_among_others"):
         assert math.isnan(metric(name, profile, 1)), name
