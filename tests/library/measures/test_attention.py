@@ -48,40 +48,12 @@ def metric(name, profile, n, view="without_first"):
     return ATTENTION_METRICS[name].compute({**columns, "n_tokens": np.array([n])}, view)[0]
 
 
-@pytest.mark.parametrize("n", [1, 2, 17, 300])
-def test_uniform_causal_attention_is_not_flat(n):
-    uniform_map = np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None]
-    uniform = uniform_attention(n, causal=True)
-    np.testing.assert_allclose(uniform, uniform_map.sum(axis=0), rtol=1e-13)
-    harmonic = math.fsum(1 / i for i in range(1, n + 1))
-    assert uniform[0] == pytest.approx(harmonic)
-    assert uniform[-1] == pytest.approx(1 / n)
-    assert uniform.sum() == pytest.approx(n)
-    # dividing by the queries that can see a token does not flatten it either
-    seen = uniform / np.arange(n, 0, -1)
-    assert seen[0] == pytest.approx(harmonic / n)
-    assert seen[-1] == pytest.approx(1 / n)
-
-
-def test_uniform_bidirectional_attention_is_flat():
-    np.testing.assert_allclose(uniform_attention(5, causal=False), np.ones(5), rtol=1e-15)
-
-
 @given(n=st.integers(1, 80), causal=st.booleans(), window=st.integers(1, 100) | st.none())
 @settings(deadline=None)
 def test_uniform_attention_is_the_sum_of_a_uniform_map(n, causal, window):
     seen = seen_keys(np.arange(n), np.arange(n), causal, window)
     expected = (seen / seen.sum(axis=1, keepdims=True)).sum(axis=0)
     np.testing.assert_allclose(uniform_attention(n, causal, window), expected, rtol=1e-13)
-
-
-def test_uniform_attention_in_a_window_is_one_in_the_middle():
-    causal, both = (uniform_attention(200, causal, 32) for causal in (True, False))
-    assert causal[0] == pytest.approx(math.fsum(1 / i for i in range(1, 33)))
-    np.testing.assert_allclose(causal[31:169], 1)
-    np.testing.assert_allclose(causal[169:], np.arange(31, 0, -1) / 32)
-    np.testing.assert_allclose(both[62:138], 1)
-    np.testing.assert_allclose(both, both[::-1])
 
 
 def test_bins():
