@@ -5,6 +5,7 @@ from typing import Any
 
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.metrics.registry import view_without_first
 
 Claim = Mapping[str, Any]  # as `config.claims.Claim.as_params()` gives it
 
@@ -37,5 +38,5 @@ def views_of(metric: str) -> tuple[str, ...]:
 
 def without_first(claim: Claim) -> Claim | None:
     """The claim with the first token left out of its metric; None where it is already, or there is no such view."""
-    view = "without_first" if claim["view"] == "all_tokens" else f"{claim['view']}_without_first"
+    view = view_without_first(claim["view"])
     return {**claim, "view": view} if view in views_of(claim["metric"]) else None
