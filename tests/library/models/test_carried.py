@@ -6,8 +6,8 @@ import pytest
 
 from conftest import LLAMA
 from homogenization.models.built import with_built_weights
-from homogenization.models.carried import carry_weights
 from homogenization.models.digests import list_digests, verified_digests
+from homogenization.models.saving import carry_weights
 from homogenization.models.untrained import build_random_model
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
