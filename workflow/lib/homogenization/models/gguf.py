@@ -32,14 +32,13 @@ from transformers.integrations.gguf.gguf_conversion_mapping import GGUF_ARCHS
 from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
 from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
 
-from homogenization.models.loaded import refuse_not_finite
+from homogenization.models.loaded import FLOATS, refuse_not_finite
 from homogenization.models.saving import save_model
 from homogenization.models.weights import source_of
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import full_disk_named
 from homogenization.run.secrets import first_line
 
-_FLOATS = {"F64", "F32", "F16", "BF16"}
 _FLOAT_VALUES = ([GGUFValueType.FLOAT32], [GGUFValueType.FLOAT64])
 # byte-level vocabularies whose texts are split as GPT-2 splits them, which is what transformers does by itself; True:
 # after each digit has been taken apart
@@ -141,7 +140,7 @@ class _Header:
     def quantised(self) -> str:
         """What the publisher has done to the tensors, in words."""
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.kinds.most_common())
-        return f"{'stored' if self.kinds.keys() <= _FLOATS else 'quantised'} by its publisher (tensors: {kinds})"
+        return f"{'stored' if self.kinds.keys() <= FLOATS else 'quantised'} by its publisher (tensors: {kinds})"
 
 
 def _checked(path: Path, described: str) -> _Header:
