@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from homogenization.corpus.sentences import folded, word_spans
-from homogenization.measures.attention import AttendingStates, uniform_attention
+from homogenization.measures.attention import uniform_attention
 from homogenization.measures.views import TokenGram
 from homogenization.names.columns import columns
 from homogenization.report.examples import MEASURES
+from homogenization.states.stream import TokenStates
 
 #: A row for each text of a review that is shown; a variant that has no text of it, or one that the model does not read,
 #: has no row.
@@ -48,7 +48,7 @@ PAGE_BYTES = 2_000_000  # of numbers, a byte each: as base64, with words and scr
 
 
 def rows_of_text(
-    states: AttendingStates, index: int, n_tokens: int, n_matrix: int, matrix_layers: Collection[int]
+    states: TokenStates, index: int, n_tokens: int, n_matrix: int, matrix_layers: Collection[int]
 ) -> Iterator[dict[str, Any]]:
     """The rows of one text, without model, variant and review, as `EXAMPLE_TOKENS_SCHEMA` describes them.
 
@@ -91,27 +91,6 @@ def pieces(text: str, offsets: np.ndarray) -> list[str]:
     """
     ends = [0, *np.maximum.accumulate(offsets[:, 1]).tolist()]
     return [text[start:end] for start, end in pairwise(ends)]
-
-
-def phrase_spans(text: str, terms: Collection[str]) -> list[tuple[int, int]]:
-    """Where key phrases stand: (start, end) in characters; longer ones first, without overlaps, in reading order.
-
-    Args:
-        text: the text, of any variant.
-        terms: folded words of each phrase, joined by blanks.
-    """
-    spans = word_spans(text)
-    words = [folded(text[start:end]) for start, end in spans]
-    taken: set[int] = set()
-    found = []
-    for term in sorted(terms, key=lambda term: (-len(term.split()), term)):
-        length = len(term.split())
-        for first in range(len(words) - length + 1):
-            run = range(first, first + length)
-            if words[first : first + length] == term.split() and taken.isdisjoint(run):
-                taken.update(run)
-                found.append((spans[first][0], spans[run[-1]][1]))
-    return sorted(found)
 
 
 def in_phrases(offsets: np.ndarray, spans: Sequence[tuple[int, int]]) -> list[bool]:

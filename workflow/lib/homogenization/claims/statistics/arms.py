@@ -33,12 +33,13 @@ def measure(claim: Claim, model: None, evidence: Evidence) -> Found:
         raise UnavailableError(f"the study has no trained arm '{arm}'")
     over_reviews = _over_reviews(claim, evidence)
     if claim["at"] == AT_LOSS:
-        paired = paired_at_loss(over_reviews, trained, evidence.tables.training, arm, minus, _CELL).drop_nulls("value")
+        training = evidence.tables.training
+        paired = paired_at_loss(over_reviews, trained, training, (arm, minus), _CELL).drop_nulls("value")
         if paired.is_empty():
             raise UnavailableError(f"'{arm}' and '{minus}' have no snapshots around an equal held-out loss")
         step = max(at for _, of, _, at in trained if of == minus)
     else:
-        paired = paired_values(over_reviews, trained, arm, minus, _CELL).drop_nulls("value")
+        paired = paired_values(over_reviews, trained, (arm, minus), _CELL).drop_nulls("value")
         step = _step_of(claim, paired["step"].unique().sort().to_list())
         paired = paired.filter(step=step)
     seeds = set(paired["seed"])
@@ -66,7 +67,7 @@ def _over_reviews(claim: Claim, evidence: Evidence) -> pl.DataFrame:
 def _step_of(claim: Claim, steps: Sequence[int]) -> int:
     """The step of a claim, or the last, among those after which both arms have a snapshot."""
     if not steps:
-        raise UnavailableError(f"the study has no seed of '{claim['arm']}' beside one of '{claim['minus']}'")
+        raise UnavailableError(f"the study has no seed that both '{claim['arm']}' and '{claim['minus']}' have")
     step = steps[-1] if claim["step"] is None else claim["step"]
     if step not in steps:
         raise UnavailableError(f"the study has no snapshot after {step} steps; it has {', '.join(map(str, steps))}")
