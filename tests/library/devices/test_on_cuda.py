@@ -32,7 +32,7 @@ from homogenization.interventions.conditions import (
 )
 from homogenization.interventions.intervened import intervene
 from homogenization.interventions.schedule import Pack
-from homogenization.interventions.templates import templates_of_reviews
+from homogenization.interventions.shard import templates_of_reviews
 from homogenization.measures import device_mauve, device_tokens, in_pass
 from homogenization.measures.alignment import NUMBERS
 from homogenization.measures.components import component_states
@@ -399,7 +399,7 @@ def test_every_other_condition_runs_on_one_device():
 def kernels(name: str, run: Callable[[LanguageModel], object], **sizes: int) -> int:
     """Kernels that `run` launches with a model of these numbers of blocks and heads."""
     attention._causal_bias.cache_clear()  # what another call made would not be made again
-    changes._kept.cache_clear()  # what is uploaded once was not uploaded by another test
+    changes._shared.cache_clear()  # what is uploaded once was not uploaded by another test
     with FakeCuda() as cuda:
         model = tiny_model(name, **sizes)
         on_cuda(model.head)

@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 from torch import Tensor
 
-from homogenization.interventions.cells import AFTER_QUARTER, CENTRED, COSINE, TO_FIRST, VIEWS, cells
+from homogenization.interventions.conditions import AFTER_QUARTER, CENTRED, COSINE, TO_FIRST, VIEWS, cells
 from homogenization.interventions.patterns import quarter
 from homogenization.measures.massive import are_massive
 from homogenization.measures.spectra import singular_values

@@ -14,8 +14,8 @@ import polars as pl
 import torch
 
 from homogenization.interventions.attribution import attribution_of_review
-from homogenization.interventions.cells import CENTRED, cells
 from homogenization.interventions.changes import sight
+from homogenization.interventions.conditions import CENTRED, cells
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.interventions.readings import tokens_left, views_of
 from homogenization.interventions.recorded import Recorded, RecordedBlock, in_float64, on_host, record
@@ -41,8 +41,7 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
         metrics: names of `DIFFERENTIABLE`.
 
     Returns:
-        float64 (blocks, patterns, cells), cells as in `homogenization.interventions.cells.cells`; NaN where a view has
-        too few tokens.
+        float64 (blocks, patterns, cells), cells as `conditions.cells` has them; NaN where a view has too few tokens.
     """
     tokens = recorded.layers[-1].detach().requires_grad_()
     rows = views_of(tokens, tokens_left(len(tokens), recorded.massive))
