@@ -19,13 +19,13 @@ from scipy.stats import t as student
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow/lib"))
 
+from homogenization.statistics.estimates import trimmed_mean
 from homogenization.statistics.resampling import (
     bootstrap_weights,
     flip_p,
     mean_interval,
     sign_flips,
 )
-from homogenization.statistics.robust import trimmed_mean
 
 SIZES = (8, 16, 24, 60)
 LAYERS, NEIGHBOURS = 24, 0.9  # of a family, and the correlation of its neighbours

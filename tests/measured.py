@@ -8,6 +8,7 @@ from homogenization.measures.attention import ATTENTION_SCHEMA, attention_profil
 from homogenization.measures.geometry import GEOMETRY_SCHEMA, token_geometry
 from homogenization.measures.reviews import with_origin
 from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
+from homogenization.run.parquet import write_table
 
 REVIEWS = ("a", "b", "c")
 PLACES = (("residual_stream", 0), ("residual_stream", 2), ("final_norm", 2))
@@ -52,6 +53,14 @@ def accepted(*reviews, variant="front"):
     """The table `similarity` of a variant in which these of the three are accepted."""
     rows = [(variant, review, review in reviews) for review in REVIEWS]
     return pl.DataFrame(rows, schema=["variant", "review_id", "accepted"], orient="row")
+
+
+def written(folder, *tables):
+    """The paths of files that hold these tables."""
+    paths = [str(folder / f"{sum(1 for _ in folder.iterdir()) + number}.parquet") for number in range(len(tables))]
+    for path, table in zip(paths, tables, strict=True):
+        write_table(table, path)
+    return paths
 
 
 def _places(reviews):

@@ -21,11 +21,11 @@ from homogenization.statistics.contrasts import Texts, contrast_table
 from homogenization.statistics.depth import depth_table
 from homogenization.statistics.interventions import effects_table
 from homogenization.statistics.resampling import Resampling
+from homogenization.tables import summary
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA, acceptance_table
-from homogenization.tables.summary import summary_table
 from homogenization.tables.training import TRAINING_SCHEMA
 
 N_TEXTS, N_BLOCKS, DRAWS, CONFIDENCE = 16, 4, 100, 0.95
@@ -80,7 +80,7 @@ def make_study(config: dict, n_changed: int = N_TEXTS, effect: float = 0.05, bra
             "contrasts": contrasts,
             "comparisons": comparisons,
             "depth": depth,
-            "summary": summary_table(metrics),
+            "summary": summary.tabulate(metrics)[0],
             "acceptance": acceptance_table(similarity, sorted(study.rewritten), 0.5, N_TEXTS),
             "long_texts": pl.DataFrame(schema=LONG_TEXTS_SCHEMA),
         },

@@ -82,8 +82,8 @@ def code(script, *modules):
 
 
 def per_attempt(amount):
-    """A resource that grows by `amount` with each attempt of a job (--retries)."""
-    return lambda wildcards, attempt: amount * attempt
+    """A resource that grows by `amount`, or what it is for a job's wildcards, with each attempt of a job (--retries)."""
+    return lambda wildcards, attempt: attempt * (amount(wildcards) if callable(amount) else amount)
 
 
 def over_jobs(pattern, jobs=STUDY.jobs):

@@ -23,9 +23,11 @@ if STUDY.consequences:
             "../../envs/homogenization.yaml"
         threads: lambda wildcards: {"cpu": 1}.get(model_of(wildcards).device, 8)
         resources:
-            mem_mb=lambda wildcards, attempt: ask.intervention_memory(model_of(wildcards), attempt),
-            runtime=lambda wildcards, attempt: ask.extraction_runtime(
-                model_of(wildcards), STUDY.reading.n_passes(wildcards.model, wildcards.text, wildcards.shard), attempt
+            mem_mb=per_attempt(lambda wildcards: ask.intervention_memory(model_of(wildcards))),
+            runtime=per_attempt(
+                lambda wildcards: ask.extraction_runtime(
+                    model_of(wildcards), STUDY.reading.n_passes(wildcards.model, wildcards.text, wildcards.shard)
+                )
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:

@@ -25,11 +25,12 @@ if STUDY.intervention_jobs:
             "../../envs/homogenization.yaml"
         threads: lambda wildcards: {"cpu": 1}.get(model_of(wildcards).device, 8)
         resources:
-            mem_mb=lambda wildcards, attempt: ask.intervention_memory(model_of(wildcards), attempt),
-            runtime=lambda wildcards, attempt: ask.extraction_runtime(
-                model_of(wildcards),
-                STUDY.n_read(wildcards.shard, STUDY.interventions) * STUDY.interventions.n_passes,
-                attempt,
+            mem_mb=per_attempt(lambda wildcards: ask.intervention_memory(model_of(wildcards))),
+            runtime=per_attempt(
+                lambda wildcards: ask.extraction_runtime(
+                    model_of(wildcards),
+                    STUDY.n_read(wildcards.shard, STUDY.interventions) * STUDY.interventions.n_passes,
+                )
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:

@@ -47,12 +47,10 @@ if IN_PASS:
         # beside a GPU, all but one measure what has been read
         threads: lambda wildcards: {"cpu": 1, "mps": 2}.get(model_of(wildcards).device, 16)
         resources:
-            mem_mb=lambda wildcards, attempt: ask.measuring_memory(
-                model_of(wildcards), STUDY.mauve.n_tokens * STUDY.mauve.seeds, attempt
+            mem_mb=per_attempt(
+                lambda wildcards: ask.measuring_memory(model_of(wildcards), STUDY.mauve.n_tokens * STUDY.mauve.seeds)
             ),
-            runtime=lambda wildcards, attempt: ask.measuring_runtime(
-                model_of(wildcards), STUDY.corpus.shard_size, attempt
-            ),
+            runtime=per_attempt(lambda wildcards: ask.measuring_runtime(model_of(wildcards), STUDY.corpus.shard_size)),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:
             **READ_PARAMS,

@@ -136,9 +136,11 @@ if STUDY.examples:
             "../../envs/homogenization.yaml"
         threads: lambda wildcards: {"cpu": 1, "auto": 4}.get(model_of(wildcards).device, 2)
         resources:
-            mem_mb=lambda wildcards, attempt: ask.extraction_memory(model_of(wildcards), attempt),
-            runtime=lambda wildcards, attempt: ask.extraction_runtime(
-                model_of(wildcards), len(STUDY.examples.reviews or range(3)) * len(STUDY.example_variants), attempt
+            mem_mb=EXTRACTION["mem_mb"],
+            runtime=per_attempt(
+                lambda wildcards: ask.extraction_runtime(
+                    model_of(wildcards), len(STUDY.examples.reviews or range(3)) * len(STUDY.example_variants)
+                )
             ),
             gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
         params:

@@ -15,8 +15,8 @@ READ_PARAMS = {
     "shard": lambda wildcards: wildcards.shard,
 }
 EXTRACTION = {
-    "mem_mb": lambda wildcards, attempt: ask.extraction_memory(model_of(wildcards), attempt),
-    "runtime": lambda wildcards, attempt: ask.extraction_runtime(model_of(wildcards), STUDY.corpus.shard_size, attempt),
+    "mem_mb": per_attempt(lambda wildcards: ask.extraction_memory(model_of(wildcards))),
+    "runtime": per_attempt(lambda wildcards: ask.extraction_runtime(model_of(wildcards), STUDY.corpus.shard_size)),
     "gpu": lambda wildcards: ask.gpus(model_of(wildcards)),
 }
 
@@ -74,7 +74,7 @@ for number, (carried, source) in enumerate(STUDY.carried.items(), 1):
 rule convert_gguf:
     """Weights and tokenizer of a GGUF file, as safetensors in float32."""
     input:
-        file=lambda wildcards: as_they_lie(STUDY.gguf_sources[wildcards.gguf].gguf_files()),
+        file=lambda wildcards: as_they_lie(STUDY.gguf_sources[wildcards.gguf][0].gguf_files()),
     output:
         **{name: f"<results>/weights/{{gguf}}/{file}" for name, file in BUILT_FILES.items()},
     log:
@@ -85,11 +85,11 @@ rule convert_gguf:
     conda:
         "../../envs/homogenization.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: ask.conversion_memory(*STUDY.gguf_sizes[wildcards.gguf], attempt),
-        runtime=lambda wildcards, attempt: ask.conversion_runtime(*STUDY.gguf_sizes[wildcards.gguf], attempt),
+        mem_mb=per_attempt(lambda wildcards: ask.conversion_memory(*STUDY.gguf_sources[wildcards.gguf])),
+        runtime=per_attempt(lambda wildcards: ask.conversion_runtime(*STUDY.gguf_sources[wildcards.gguf])),
     params:
         code=code("convert_gguf"),
-        weights=lambda wildcards: STUDY.gguf_sources[wildcards.gguf].params(),
+        weights=lambda wildcards: STUDY.gguf_sources[wildcards.gguf][0].params(),
     script:
         "../scripts/convert_gguf.py"
 

@@ -24,8 +24,8 @@ rule train_model:
         "../../envs/homogenization.yaml"
     threads: lambda wildcards: model_of(wildcards).weights.options.threads
     resources:
-        mem_mb=lambda wildcards, attempt: ask.training_memory(model_of(wildcards), attempt),
-        runtime=lambda wildcards, attempt: ask.training_runtime(model_of(wildcards), attempt),
+        mem_mb=per_attempt(lambda wildcards: ask.training_memory(model_of(wildcards))),
+        runtime=per_attempt(lambda wildcards: ask.training_runtime(model_of(wildcards))),
         gpu=lambda wildcards: ask.gpus(model_of(wildcards)),
     params:
         code=code("train_model"),

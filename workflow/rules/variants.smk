@@ -5,9 +5,9 @@ READER = STUDY.fluency.params("weights", "dtype", "device") if STUDY.fluency els
 READER_FILES = STUDY.fluency.weights.built_files(STUDY.results) if STUDY.fluency else []
 # of jobs in which a language model writes; `resources: connections` in a profile caps the sum over all jobs
 WRITING = {
-    "mem_mb": lambda wildcards, attempt: ask.writer_memory(writer_of(wildcards), attempt),
-    "runtime": lambda wildcards, attempt: ask.writer_runtime(
-        writer_of(wildcards), STUDY.corpus.shard_size, STUDY.rewriting.candidates, attempt
+    "mem_mb": per_attempt(lambda wildcards: ask.writer_memory(writer_of(wildcards))),
+    "runtime": per_attempt(
+        lambda wildcards: ask.writer_runtime(writer_of(wildcards), STUDY.corpus.shard_size, STUDY.rewriting.candidates)
     ),
     "connections": lambda wildcards: writer_of(wildcards).connections,
     "timeout_seconds": lambda wildcards: writer_of(wildcards).timeout_seconds,
@@ -160,7 +160,7 @@ if STUDY.written:
             # the encoder of `similarity` and the model of `fluency` judge and rank candidates too
             gpu=lambda wildcards: max(
                 ask.gpus(writer_of(wildcards)),
-                ask.encoder_gpus(STUDY.similarity) if wildcards.variant in [*JUDGED, *RANKED] else 0,
+                ask.gpus(STUDY.similarity) if wildcards.variant in [*JUDGED, *RANKED] else 0,
                 ask.gpus(STUDY.fluency) if READER and wildcards.variant in RANKED else 0,
             ),
         params:
@@ -216,7 +216,7 @@ rule score_similarity:
     conda:
         "../../envs/homogenization.yaml"
     resources:
-        gpu=ask.encoder_gpus(STUDY.similarity),
+        gpu=ask.gpus(STUDY.similarity),
     params:
         code=code("score_similarity"),
         encoder=ENCODER,
@@ -255,10 +255,9 @@ if STUDY.fluency:
         conda:
             "../../envs/homogenization.yaml"
         resources:
-            mem_mb=lambda wildcards, attempt: ask.extraction_memory(STUDY.fluency, attempt),
-            runtime=lambda wildcards, input, attempt: ask.extraction_runtime(
-                STUDY.fluency, STUDY.corpus.shard_size * len(input.variants), attempt
-            ),
+            mem_mb=per_attempt(ask.extraction_memory(STUDY.fluency)),
+            runtime=lambda wildcards, input, attempt: attempt
+            * ask.extraction_runtime(STUDY.fluency, STUDY.corpus.shard_size * len(input.variants)),
             gpu=ask.gpus(STUDY.fluency),
         params:
             code=code("score_fluency"),

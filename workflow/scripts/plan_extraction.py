@@ -2,8 +2,7 @@
 
 from homogenization.run.job import job
 from homogenization.plan.architecture import Architecture
-from homogenization.plan.pilot import paces_of
-from homogenization.plan.study import plan_study
+from homogenization.plan.works import paces_of, plan_study
 from homogenization.run.files import read_json, write_csv, write_text
 from homogenization.run.parquet import read_table
 
@@ -12,7 +11,7 @@ with job(snakemake):
     networks = [Architecture(**read_json(file)) for file in files.architectures]
     models = list(zip(params.models, networks, map(read_table, files.tokens), strict=True))
     paces = paces_of(params.timed, list(files.records), list(files.benchmarks))
-    plan, works, text = plan_study(models, params.states, dict(params.items()), paces)
+    plan, works, text = plan_study(models, dict(params.items()), paces)
     print(text)
     write_csv(plan, snakemake.output.plan)
     write_csv(works, snakemake.output.works)

@@ -3,9 +3,10 @@
 from importlib import import_module
 
 from homogenization.run.job import arguments, job
-from homogenization.run.parquet import write_tables
+from homogenization.run.parquet import read_inputs, write_tables
 
 with job(snakemake):
     module = import_module(f"homogenization.{snakemake.params.module}")
     chosen = arguments(snakemake)
-    write_tables(module.tabulate(snakemake.input, **chosen), snakemake.output, module.SCHEMAS, chosen)
+    tables = module.tabulate(**read_inputs(snakemake.input), **chosen)
+    write_tables(tables, snakemake.output, module.SCHEMAS, chosen)

@@ -1,7 +1,5 @@
 """Probes and shifts of pooled states: planted labels, closed forms, folds that keep a review together."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -133,7 +131,8 @@ def test_the_job_reads_files_of_all_texts_and_shards(tmp_path):
     corpus = pl.DataFrame({"review_id": NAMES, "label": LABELS})
     write_table(corpus.reverse(), tmp_path / "corpus.parquet")
     paths["shards"] = [str(tmp_path / "corpus.parquet")]
-    found = tabulate(SimpleNamespace(**paths), "m", ["original", "typo"], CHOSEN, 0)
+    chosen = {"model": "m", "texts": ["original", "typo"], "seed": 0}
+    found = tabulate(**paths, **chosen, probes=CHOSEN)
     assert len(found) == 2 * (2 * N + N - 1)
     assert found.filter(variant="original")["correct"].mean() == 1
     distances = np.linalg.norm(states[:, None] - states[None], axis=-1).sum(axis=1) / (N - 1)
@@ -141,6 +140,6 @@ def test_the_job_reads_files_of_all_texts_and_shards(tmp_path):
         of_typo = found.filter(variant="typo", layer=layer).sort("review_id")
         np.testing.assert_allclose(of_typo["shift"], (0.25 * np.sqrt(WIDTH) / distances)[1:], rtol=1e-5)
     assert [_keeps_its_draw(key) for key in KEYS] == [True, True, False, False, False, True, False, True]
-    without = tabulate(SimpleNamespace(**paths), "m", ["original", "typo"], None, 0)
+    without = tabulate(**paths, **chosen, probes=None)
     assert without["log_loss"].is_nan().all()
     assert without["shift"].equals(found["shift"])

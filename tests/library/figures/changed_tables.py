@@ -9,7 +9,7 @@ from homogenization.figures.shown import names_of
 from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import effects_table
 from homogenization.statistics.resampling import Resampling
-from homogenization.tables.arms import arms_table
+from homogenization.tables import arms
 from library.figures.example_tables import BLOCKS, SCHEMAS, example_table
 
 N_CHANGED = 12  # reviews with changed attention
@@ -205,4 +205,4 @@ def over_seeds():
         mean=lambda row: trained_value(*models[row["model"]], row["layer"]),
     )
     told = [[model, *about] for model, about in models.items()]
-    return arms_table(summary, told, [["diverse", "tuned"]], pl.DataFrame(losses))
+    return arms.tabulate(summary, pl.DataFrame(losses), told, [["diverse", "tuned"]])

@@ -27,6 +27,7 @@ from homogenization.states.writer import written_store
 from homogenization.tables.common_length import mean_over_draws, tabulate
 from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_reviews
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
+from measured import written
 from script import run_script
 
 LENGTHS = {"long": 40, "short": 9, "exact": 12, "longer": 61}
@@ -132,15 +133,8 @@ def test_rows():
 def test_only_accepted_reviews(tmp_path):
     scores = {"variant": "front", "precision": 1.0, "recall": 1.0, "f1": 1.0}
     rows = [{**scores, "review_id": name, "accepted": name != "exact"} for name in LENGTHS]
-    files = {name: str(tmp_path / name) for name in ("spectra", "geometry", "similarity")}
-    made = (
-        *measured(CommonLength(store_of(), N_TOKENS, DRAWS, SEED, ["raw"])),
-        pl.DataFrame(rows, schema=SIMILARITY_SCHEMA),
-    )
-    for path, table in zip(files.values(), made, strict=True):
-        write_table(table, path)
-    inputs = {"spectra": [files["spectra"]], "geometry": [files["geometry"]], "similarity": files["similarity"]}
-    table = tabulate(SimpleNamespace(**inputs), METRICS)
+    files = written(tmp_path, *measured(CommonLength(store_of(), N_TOKENS, DRAWS, SEED, ["raw"])))
+    table = tabulate(*([path] for path in files), pl.DataFrame(rows, schema=SIMILARITY_SCHEMA), METRICS)
     assert set(table["review_id"]) == {"long", "longer"}
 
 

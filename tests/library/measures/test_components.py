@@ -1,7 +1,6 @@
 """How alike tokens are at each point of each block: as through transformers, packed or alone, and up to the table."""
 
 import logging
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -205,18 +204,12 @@ def test_memory_that_runs_out_halves_the_pass_and_changes_nothing(caplog, monkey
     assert "token_budget goes from 150 down to 75" in caplog.text
 
 
-def write_similarity(path, *reviews):
-    """The table `similarity` of a variant in which these reviews are accepted."""
-    write_table(pl.DataFrame({"variant": "front", "review_id": reviews, "accepted": True}), path)
-
-
 def test_the_changes_of_a_block_add_up_along_the_stream(measured, tmp_path):
     """BERT: additions and norms lead from what enters a block to what leaves it, which enters the next."""
     table, metadata = measured
     write_table(table, tmp_path / "states", metadata)
-    write_similarity(tmp_path / "similarity", "r0", "r2")
-    files = {"components": [str(tmp_path / "states")], "similarity": str(tmp_path / "similarity")}
-    changes = tabulate(SimpleNamespace(**files))
+    similarity = pl.DataFrame({"variant": "front", "review_id": ["r0", "r2"], "accepted": True})
+    changes = tabulate([str(tmp_path / "states")], similarity)
     along = changes.filter(
         pl.col("component").is_in(["attention_addition", "norm_1", "feed_forward_addition", "norm_2"])
     )
@@ -234,7 +227,8 @@ def test_the_scripts_lead_from_reviews_to_the_table(tmp_path):
     entry = {"weights": MINILM, "dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": 50}
     reviews = pl.DataFrame({"review_id": ["a", "b"], "text": EMBEDDED[:2]})
     write_table(reviews, tmp_path / "variant.parquet")
-    write_similarity(tmp_path / "similarity.parquet", "a")
+    accepted = pl.DataFrame({"variant": "front", "review_id": "a", "accepted": True})
+    write_table(accepted, tmp_path / "similarity.parquet")
     states, table = str(tmp_path / "states.parquet"), str(tmp_path / "components.parquet")
     model = {"name": "minilm", "token_budget": 100, **entry}
     inputs = {**dict.fromkeys(("variant", "original"), str(tmp_path / "variant.parquet")), "weights": []}

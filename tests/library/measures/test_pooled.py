@@ -1,7 +1,5 @@
 """Pooled tokens of a shard, against singular values and cosines of the whole matrix."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -126,7 +124,7 @@ def test_the_table_holds_metrics_of_every_job(tmp_path):
     stores = [Store([9, 4]), Store([3, 30], seed=1), Store([])]
     for path, store in zip(paths, stores, strict=True):
         write_table(measure(store), path)
-    table = tabulate(SimpleNamespace(pooled=paths))
+    table = tabulate(paths)
     assert dict(table.schema) == POOLED_METRICS_SCHEMA
     assert len(table) == 2 * 3 * (4 + 2 * len(SPECTRAL) + 2 * len(OF_PAIRS))
     chosen = table.filter(pl.col("layer") == 0, pl.col("view") == "pooled_centred")
@@ -136,4 +134,4 @@ def test_the_table_holds_metrics_of_every_job(tmp_path):
             values, _ = expected(store.view(0, "pooled_centred"))
             of_stores.append(evaluate(metric, SpectrumBatch(values[None], np.array([len(values)])))[0])
         assert sorted(chosen.filter(metric=metric)["value"]) == pytest.approx(sorted(of_stores))
-    assert tabulate(SimpleNamespace(pooled=paths[2:])).schema == POOLED_METRICS_SCHEMA
+    assert tabulate(paths[2:]).schema == POOLED_METRICS_SCHEMA

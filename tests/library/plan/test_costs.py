@@ -1,11 +1,39 @@
-"""The plan, by hand: rows of models, what they add up to, and the text that is printed."""
+"""The plan: rows by hand, operations against torch's counter, bytes against tensors of a pass and a written store."""
 
+import copy
+import os
+import weakref
+
+import numpy as np
 import polars as pl
 import pytest
+import torch
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
 
-from described import NETWORK
-from homogenization.plan.costs import PLAN_SCHEMA, gpu_bytes, plan_row, plan_table, plan_text
+from conftest import ROOT
+from described import ALL, MINILM, NETWORK, described
+from homogenization.models.weights import resolve_configuration
+from homogenization.plan.architecture import Architecture, describe_architecture
+from homogenization.plan.costs import (
+    PLAN_SCHEMA,
+    Stored,
+    gpu_bytes,
+    matrix_operations,
+    plan_row,
+    plan_table,
+    plan_text,
+    store_bytes,
+)
 from homogenization.run.errors import HomogenizationError
+from homogenization.states.extraction import extract
+from homogenization.states.model import load_model
+from homogenization.states.network import packed_model, run_packed
+from tiny_models import VOCABULARY, network
 
 STATES = {"dtype": "auto", "layers": None, "record_attention": True, "keep": True, "sample_tokens": None}
 ENTRY = {"name": "m", "dtype": "bfloat16", "device": "auto", "gpus": 2, "token_budget": 64}
@@ -37,7 +65,7 @@ def test_a_row_by_hand():
     # below 128 tokens all pairs are computed
     pairs = 100**2 + 3**2 + 90**2 + 2**2
     assert row["petaflops"] * 1e15 == pytest.approx(2 * 7_000 * 195 + 4 * 8 * 3 * pairs)
-    assert row["gpu_memory_gib"] * 2**30 == gpu_bytes(NETWORK, "bfloat16", 100, 100, "bfloat16", 4, True)
+    assert row["gpu_memory_gib"] * 2**30 == gpu_bytes(NETWORK, "bfloat16", Stored("bfloat16", 4, True), 100, 100)
     assert row["estimated"] is False
 
 
@@ -88,3 +116,138 @@ def test_the_total_adds_up_and_names_the_largest_gpu():
     assert lines[-1].startswith("cut, left out: ")
     assert "*" not in plan_text(plan_table(rows[1:]))
     assert "cut, left out: " not in plan_text(plan_table(rows[:1]))
+
+
+LENGTHS = [256, 130, 1, 40]
+
+
+def counted(config, recorded, device="cpu"):
+    """Operations of a pass over reviews of `LENGTHS`, as torch counts them."""
+    model = packed_model(network(config).to(device))
+    ids = np.random.default_rng(0).integers(3, VOCABULARY, sum(LENGTHS))
+    with FlopCounterMode(display=False) as counter:
+        run_packed(model, ids, LENGTHS, recorded, lambda layer, states: None)
+    return counter.get_total_flops()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_operations_are_those_that_torch_counts_where_attention_is_recorded(name, tmp_path):
+    planned = matrix_operations(described(ALL[name], tmp_path), np.array(LENGTHS), True)
+    # a window leaves some out; the angles of rotary positions, a router and a pooler's one token are counted on top
+    least, most = (0.7, 0.999) if name in ("gemma2", "qwen2_sliding") else (1, 1.005)
+    assert least * planned <= counted(ALL[name], True) <= most * planned
+
+
+@pytest.mark.parametrize("name", ["bert", "llama", "gpt2"])
+def test_operations_of_fused_attention_leave_out_what_is_masked(name, tmp_path):
+    architecture = described(ALL[name], tmp_path)
+    planned = matrix_operations(architecture, np.array(LENGTHS), False)
+    masked = sum(n * (n - 1) // 2 for n in LENGTHS) if architecture.causal else 0
+    # torch's counter takes all pairs of a fused kernel, and none of the CPU's
+    with_masked = planned + 4 * 48 * 3 * masked
+    assert with_masked <= counted(ALL[name], False, device="meta") <= 1.005 * with_masked
+
+
+@given(lengths=st.lists(st.integers(1, 600), min_size=1, max_size=5), causal=st.booleans(), recorded=st.booleans())
+@settings(max_examples=200)
+def test_attention_pairs_are_counted_one_by_one(lengths, causal, recorded):
+    def keys_seen(query, n):
+        if not causal:
+            return n
+        return min(n, (query // 128 + 1) * 128) if recorded else query + 1
+
+    pairs = sum(keys_seen(query, n) for n in lengths for query in range(n))
+    architecture = Architecture("T", 0, 0, 0, 1, 1, 1, 1, 1, causal, False)
+    assert matrix_operations(architecture, np.array(lengths), recorded) == 4 * pairs
+
+
+class LiveBytes(TorchDispatchMode):
+    """The largest sum of bytes of all tensors that a computation made and held at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.now = self.peak = 0
+        self.known = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        output = function(*args, **(kwargs or {}))
+        for tensor in tree_leaves(output):
+            if isinstance(tensor, torch.Tensor):
+                storage = tensor.untyped_storage()
+                if storage._cdata not in self.known:
+                    self.known.add(storage._cdata)
+                    self.now += storage.nbytes()
+                    self.peak = max(self.peak, self.now)
+                    weakref.finalize(storage, self.freed, storage._cdata, storage.nbytes())
+        return output
+
+    def freed(self, storage, size):
+        self.known.discard(storage)
+        self.now -= size
+
+
+SHAPES = {
+    "Llama-3-8B": transformers.LlamaConfig(
+        hidden_size=4096, intermediate_size=14336, num_attention_heads=32, num_key_value_heads=8, num_hidden_layers=2
+    ),
+    "Gemma-7B": transformers.GemmaConfig(num_hidden_layers=2),
+    "Qwen2.5-7B": transformers.Qwen2Config(
+        hidden_size=3584, intermediate_size=18944, num_attention_heads=28, num_key_value_heads=4, num_hidden_layers=2
+    ),
+    "gpt2-medium": transformers.GPT2Config(n_embd=1024, n_layer=2, n_head=16),
+    "bert-base": transformers.BertConfig(num_hidden_layers=2),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_activations_fit_into_what_is_planned(name, dtype, tmp_path):
+    config = copy.deepcopy(SHAPES[name])
+    with torch.device("meta"):
+        made = transformers.AutoModel.from_config(config, dtype=getattr(torch, dtype))
+    model, lengths = packed_model(made), [480, 300, 244]
+    with LiveBytes() as live:
+        run_packed(model, torch.zeros(sum(lengths), dtype=torch.long), lengths, True, lambda layer, states: None)
+    architecture = described(config, tmp_path)
+    total, fixed = (
+        gpu_bytes(architecture, dtype, Stored(dtype, 1, True), pass_tokens, longest)
+        for pass_tokens, longest in ((sum(lengths), max(lengths)), (0, 0))
+    )
+    planned = total - fixed - sum(lengths) * architecture.width * made.dtype.itemsize * (1 + architecture.final_norm)
+    # BERT's fused activation needs least of it
+    assert live.peak <= planned <= 2.6 * live.peak
+
+
+def test_gpu_memory_is_weights_and_what_a_pass_holds(tmp_path):
+    architecture = described(SHAPES["Llama-3-8B"], tmp_path)
+    without, recorded = (
+        gpu_bytes(architecture, "bfloat16", Stored("bfloat16", 2, attention), 4096, 512) for attention in (False, True)
+    )
+    weights = 2 * architecture.n_parameters
+    assert without - weights - 0.6 * 2**30 == pytest.approx(2 * 4096 * (5 * 14336 + (4 + 3) * 4096))
+    assert recorded - without == 32 * 128 * 512 * 8
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return load_model({"weights": MINILM, "dtype": "float32", "device": "cpu", "bos": "default", "max_tokens": None})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "layers", "recorded", "tolerance"),
+    [
+        ("float32", None, True, 0.01),
+        ("float16", [0, -1], False, 0.01),
+        # compressed: how far depends on the numbers
+        ("bfloat16", None, True, 0.05),
+    ],
+)
+def test_bytes_on_disk_are_those_of_a_store(tmp_path, minilm, dtype, layers, recorded, tolerance):
+    texts = pl.read_ndjson(ROOT / "config/reviews.jsonl")["text"].to_list()[:20]
+    review_ids = [f"{index:012x}" for index in range(len(texts))]
+    path = tmp_path / "s.zarr.zip"
+    run = extract(minilm, review_ids, texts, path, {"model": "m"}, 512, dtype, 4096, recorded, layers)
+    stored = Stored(dtype, len(layers or range(7)), recorded)
+    architecture = describe_architecture(resolve_configuration(MINILM))
+    planned = store_bytes(architecture, stored, run["n_tokens"], len(texts))
+    assert os.path.getsize(path) == pytest.approx(planned, rel=tolerance)

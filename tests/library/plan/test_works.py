@@ -20,11 +20,13 @@ from homogenization.interventions.recorded import in_float64, record
 from homogenization.interventions.slopes import slopes_of_review
 from homogenization.measures.blocks import known_layout
 from homogenization.plan.costs import matrix_operations, slopes_bytes
-from homogenization.plan.pilot import Pace, pace, paces_of
-from homogenization.plan.study import plan_study
 from homogenization.plan.works import (
     WORKS_SCHEMA,
+    Pace,
     intervention_work,
+    pace,
+    paces_of,
+    plan_study,
     shard_work,
     training_work,
     works_table,
@@ -130,7 +132,7 @@ seconds = st.floats(0.01, 1e4)
 
 @given(start=seconds, token=st.floats(1e-6, 1), few=st.integers(1, 10**5), more=st.integers(1, 10**5))
 def test_the_pace_is_the_line_through_two_jobs(start, token, few, more):
-    found = pace([(few, start + token * few), (few + more, start + token * (few + more))])
+    found = pace(few, start + token * few, few + more, start + token * (few + more))
     many = 10**6
     assert found.hours(1, few + more) == pytest.approx((start + token * (few + more)) / 3600)
     assert found.hours(3, 3 * many) == pytest.approx(
@@ -140,7 +142,7 @@ def test_the_pace_is_the_line_through_two_jobs(start, token, few, more):
 
 @given(few=seconds, many=seconds)
 def test_a_clock_that_runs_unevenly_leaves_neither_part_negative(few, many):
-    found = pace([(100, few), (400, many)])
+    found = pace(100, few, 400, many)
     assert found.start >= 0
     assert found.token >= 0
     assert found.hours(1, 400) == pytest.approx(many / 3600)
@@ -168,12 +170,13 @@ def study():
     counts = COUNTS.with_columns(lengths_before_truncation="lengths", counted_as="variant", n_cut=0, n_left_out=0)
     states = {"dtype": "auto", "layers": None, "record_attention": True, "keep": True, "sample_tokens": None}
     params = {
+        "states": states,
         "works": {"m": {"states": ["original"], "components": ["original"], "mauve": ["original"]}},
         "interventions": {"m": {"jobs": [["original", "000", 2, 5]], "backward": 4}},
         "consequences": {"m": {"jobs": [], "backward": 0}},
         "training": {"m": {"steps": 10, "batch_size": 4, "max_tokens": 20, "snapshots": 2}},
     }
-    return [(MODEL | {"token_budget": 64}, NETWORK, counts)], states, params
+    return [(MODEL | {"token_budget": 64}, NETWORK, counts)], params
 
 
 def test_a_study_without_a_pilot_says_operations_and_how_to_find_hours(study):

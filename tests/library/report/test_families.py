@@ -12,7 +12,7 @@ from homogenization.figures.claims import _cell
 from homogenization.names.numbers import share_of_range, signed, significant
 from homogenization.report.first_page import first_page
 from homogenization.report.questions import questions_of
-from homogenization.statistics.peaks_in_words import peaks_table
+from homogenization.statistics.blocks import peaks_table
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA
 from homogenization.tables.extraction import LONG_TEXTS_SCHEMA
 from homogenization.tables.similarity import ACCEPTANCE_SCHEMA

@@ -16,7 +16,7 @@ import pytest
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, move_aside, read_csv, read_json, written_together, written_whole
 from homogenization.run.job import job, job_record
-from homogenization.run.parquet import read_table, table_metadata, write_table, write_tables
+from homogenization.run.parquet import read_inputs, read_table, table_metadata, write_table, write_tables
 from homogenization.run.storage import arguments_of_storage, tell_scripts
 
 TABLE = pl.DataFrame({"review_id": ["a", "b"], "value": [1.0, 2.0]})
@@ -28,6 +28,14 @@ def test_round_trip_with_metadata(tmp_path):
     assert read_table(path).equals(TABLE)
     assert table_metadata(path) == {"model": "m", "views": ["raw"]}
     assert [p.name for p in path.parent.iterdir()] == ["table.parquet"]
+
+
+def test_inputs_are_tables_paths_or_none(tmp_path):
+    path = str(tmp_path / "table.parquet")
+    write_table(TABLE, path)
+    found = read_inputs({"one": path, "jobs": [path], "as_csv": "some.csv", "not_made": []})
+    assert found.pop("one").equals(TABLE)
+    assert found == {"jobs": [path], "as_csv": "some.csv", "not_made": None}
 
 
 def test_a_table_says_what_made_it(tmp_path):

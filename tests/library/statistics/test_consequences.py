@@ -13,9 +13,8 @@ from homogenization.config.claims import load_claims
 from homogenization.consequences.schemas import HARM_SCHEMA, POOLED_READINGS_SCHEMA
 from homogenization.interventions.schemas import DOSES_SCHEMA
 from homogenization.names.numbers import NO_HEAD
-from homogenization.statistics.consequence_answers import answers_table
+from homogenization.statistics.consequences import answers_table, harm_table
 from homogenization.statistics.doses import Condition
-from homogenization.statistics.harm import harm_table
 from homogenization.statistics.pooled_states import probes_table, shifts_table
 from homogenization.statistics.predictability import PREDICTABILITY_SCHEMA
 from homogenization.statistics.resampling import Resampling

@@ -17,8 +17,7 @@ from homogenization.statistics.resampling import (
     reviews_for_power,
     sign_flips,
 )
-from homogenization.tables.comparisons import comparisons_table
-from homogenization.tables.imbalance import BALANCE_SCHEMA
+from homogenization.tables.comparisons import BALANCE_SCHEMA, comparisons_table
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.opening_tokens import OPENING_TOKENS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA
@@ -369,7 +368,7 @@ def test_the_script_writes_the_table(tmp_path):
     paths["balance"] = str(tmp_path / "balance.csv")
     unlike = ("front", "end", None, None, "order", 1.0, 0.5, 3.0, 3, False)
     pl.DataFrame([unlike], schema=BALANCE_SCHEMA, orient="row").write_csv(paths["balance"])
-    arguments = {"contrasts": PAIRS, "metrics": NAMES, "n_reviews": len(REVIEWS), "min_reviews": 6}
+    arguments = {"contrasts": PAIRS, "names": NAMES, "n_reviews": len(REVIEWS), "min_reviews": 6}
     arguments["resampling"] = {"draws": DRAWS, "confidence": 0.95, "seed": 1, "margin": MARGIN}
     run_tabulate(tmp_path, "statistics.contrasts", paths, outputs, **arguments)
     written, comparisons = of_layers(read_table(outputs[0])), pl.read_csv(outputs[1])

@@ -4,10 +4,9 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 
-from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics.depth import DEPTH_SCHEMA, depth_table
 from homogenization.statistics.resampling import Resampling, bootstrap_weights, mean_interval
-from library.statistics.shared import MARGIN, metric_rows, run_tabulate
+from library.statistics.shared import MARGIN, metric_rows
 
 RISING, FALLING, NEITHER = "cosine_anisotropy", "normalized_effective_rank", "cosine_dispersion"
 DRAWS, CONFIDENCE, SEED = 300, 0.9, 5
@@ -148,13 +147,3 @@ class TestTable:
         table = table_of(metrics_table(walks(6, 5)), ["effective_rank"])
         assert table.is_empty()
         assert dict(table.schema) == DEPTH_SCHEMA
-
-
-def test_the_script_writes_the_table(tmp_path):
-    metrics, written = metrics_table(walks(6, 5)), tmp_path / "depth.parquet"
-    write_table(metrics, tmp_path / "metrics.parquet")
-    arguments = {"resampling": {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED, "margin": MARGIN}}
-    inputs = {"metrics": str(tmp_path / "metrics.parquet")}
-    run_tabulate(tmp_path, "statistics.depth", inputs, [written], metrics=[RISING], **arguments)
-    assert read_table(written).equals(table_of(metrics))
-    assert arguments.items() <= table_metadata(written).items()

@@ -6,8 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dosed import STRENGTHS, curves, intervened_rows, steering, template
-from homogenization.statistics.doses import EVEN, ODD, Condition, change, runs_of
-from homogenization.statistics.equal_kl import Curve, curve_of, less_at_equal_kl, less_by_review
+from homogenization.statistics.doses import (
+    EVEN,
+    ODD,
+    Condition,
+    Curve,
+    change,
+    curve_of,
+    less_at_equal_kl,
+    less_by_review,
+    runs_of,
+)
 from homogenization.statistics.resampling import (
     bootstrap_weights,
     flip_p,

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homogenization.statistics.blocks import BLOCKS_SCHEMA, blocks_table
+from homogenization.statistics.blocks import BLOCKS_SCHEMA, PEAKS_SCHEMA, blocks_table, peaks_table
 from homogenization.statistics.extrema import EXTREMA_SCHEMA, extrema_of, extrema_table
-from homogenization.statistics.peaks_in_words import PEAKS_SCHEMA, peaks_table
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables.positional import POSITIONAL_SCHEMA
 from homogenization.tables.sinks import SINKS_TABLE_SCHEMA

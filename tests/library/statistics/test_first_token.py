@@ -4,12 +4,11 @@ import pytest
 
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
-from homogenization.run.parquet import read_table, table_metadata, write_table
 from homogenization.statistics import first_token as module
 from homogenization.statistics.correlation import SCOPES, pooled_spearman
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA, OUTCOME, PREDICTORS, first_token_table
 from homogenization.statistics.resampling import Resampling, bootstrap_weights
-from library.statistics.shared import by_scipy, metric_rows, run_tabulate
+from library.statistics.shared import by_scipy, metric_rows
 
 NORM, RATIO, SHARE, ATTENTION = PREDICTORS
 DRAWS, CONFIDENCE, SEED = 200, 0.9, 3
@@ -122,14 +121,3 @@ class TestTable:
             values["all_tokens", NORM], values["raw", OUTCOME], bootstrap_weights(12, DRAWS, SEED)[:50]
         )
         assert fewer["spearman_low"][0] == pytest.approx(np.quantile(draws, 0.05))
-
-
-def test_the_script_writes_the_table(tmp_path):
-    metrics, written = metrics_table(study()), tmp_path / "first_token.parquet"
-    write_table(metrics, tmp_path / "metrics.parquet")
-    arguments = {"resampling": {"draws": DRAWS, "confidence": CONFIDENCE, "seed": SEED}}
-    run_tabulate(
-        tmp_path, "statistics.first_token", {"metrics": str(tmp_path / "metrics.parquet")}, [written], **arguments
-    )
-    assert read_table(written).equals(first_token_table(metrics, Resampling(DRAWS, CONFIDENCE, SEED)))
-    assert table_metadata(written).items() >= arguments.items()

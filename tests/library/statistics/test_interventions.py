@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 
 from dosed import curves, intervened_rows, steering, template
-from homogenization.run.parquet import read_table, write_table
 from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import (
     EFFECTS_SCHEMA,
@@ -15,7 +14,7 @@ from homogenization.statistics.interventions import (
     slopes_table,
 )
 from homogenization.statistics.resampling import Resampling, mean_interval
-from library.statistics.shared import MARGIN, run_tabulate, slope_rows
+from library.statistics.shared import MARGIN, slope_rows
 
 DRAWN = {"draws": 500, "confidence": 0.95, "seed": 0, "margin": MARGIN}
 SETTINGS = {"resampling": Resampling(**DRAWN), "min_reviews": 6}
@@ -181,18 +180,3 @@ class TestSlopes:
 
 def _untouched():
     return intervened_rows({steering("first", 0.1): np.zeros(N)}, size=4.0)
-
-
-def test_the_script_reads_the_slopes_of_all_jobs(tmp_path):
-    conditions, kl = curves({"first": 0.5, "uniform": 0.2}, {"first": 0.5, "uniform": 1.0}, N, 0.2)
-    tables = {"intervened": intervened_rows(conditions, kl)}
-    tables["similarity"] = pl.DataFrame(schema={"variant": pl.String, "review_id": pl.String, "accepted": pl.Boolean})
-    jobs = {f"{model}.slopes": slope_rows({"first": np.ones((N, 2))}, model) for model in "mn"}
-    paths = {name: str(tmp_path / name) for name in (*tables, *jobs)}
-    for name, table in (tables | jobs).items():
-        write_table(table, paths[name])
-    inputs = {**{name: paths[name] for name in tables}, "slopes": [paths[name] for name in jobs]}
-    outputs = [str(tmp_path / f"{name}.parquet") for name in ("interventions", "slope_means")]
-    run_tabulate(tmp_path, "statistics.interventions", inputs, outputs, resampling=DRAWN, min_reviews=6)
-    assert read_table(outputs[0])["pattern"].unique().sort().to_list() == ["first", "uniform"]
-    assert read_table(outputs[1])["model"].unique().sort().to_list() == ["m", "n"]

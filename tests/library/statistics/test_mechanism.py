@@ -6,8 +6,6 @@ import pytest
 from scipy.stats import spearmanr
 
 from homogenization.interventions.schemas import ATTRIBUTION_NUMBERS, ATTRIBUTION_SCHEMA
-from homogenization.run.files import read_csv
-from homogenization.run.parquet import read_table, write_table
 from homogenization.statistics.causes_in_words import causes_table
 from homogenization.statistics.mechanism import (
     ATTRIBUTION_MEANS_SCHEMA,
@@ -16,7 +14,7 @@ from homogenization.statistics.mechanism import (
 )
 from homogenization.statistics.resampling import Resampling
 from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
-from library.statistics.shared import run_tabulate, similarity_rows, words_of
+from library.statistics.shared import words_of
 
 N = 20
 RESAMPLED = {"draws": 300, "confidence": 0.95, "seed": 0}
@@ -118,20 +116,3 @@ def test_a_norm_behind_attention_and_too_few_reviews_are_said():
     means = attribution_table(few, **LEVEL)
     assert means.select("reason", "n_reviews").unique().rows() == [(reason, 4)]
     assert means["cosine"].is_nan().all()
-
-
-def test_the_script_writes_both_tables(tmp_path):
-    paths = {name: str(tmp_path / name) for name in ("attribution", "similarity")}
-    write_table(attribution_rows(noise=0.1), paths["attribution"])
-    write_table(similarity_rows(np.ones(N)), paths["similarity"])
-    outputs = [str(tmp_path / name) for name in ("attribution.parquet", "mechanism.csv")]
-    run_tabulate(
-        tmp_path,
-        "statistics.mechanism",
-        paths | {"attribution": [paths["attribution"]]},
-        outputs,
-        resampling=RESAMPLED,
-        min_reviews=6,
-    )
-    assert len(read_table(outputs[0])) == 5
-    assert len(read_csv(outputs[1], MECHANISM_SCHEMA)) == 4

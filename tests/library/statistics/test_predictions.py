@@ -4,12 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from homogenization.run.files import read_csv
-from homogenization.run.parquet import write_table
-from homogenization.statistics.causes_in_words import CAUSES_SCHEMA, causes_table
+from homogenization.statistics.causes_in_words import causes_table
 from homogenization.statistics.predictions import doses, predictions_table
 from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
-from library.statistics.shared import COSINE, metric_rows, run_tabulate, similarity_rows, slope_rows, words_of
+from library.statistics.shared import COSINE, metric_rows, slope_rows, words_of
 
 N, N_BLOCKS = 20, 3
 NO_MECHANISM = pl.DataFrame(schema=MECHANISM_SCHEMA)
@@ -133,28 +131,3 @@ def test_a_model_without_predictions_says_so():
         (name, "No variant's effect was predicted, and what the first token delivers was not measured.")
         for name in "mx"
     ]
-
-
-def test_the_scripts_write_the_tables(tmp_path):
-    slopes, positional, metrics, _ = study()
-    similarity = similarity_rows(np.ones(N))
-    tables = {"slopes": slopes, "positional": positional, "metrics": metrics, "similarity": similarity}
-    paths = {name: str(tmp_path / name) for name in tables}
-    for name, table in tables.items():
-        write_table(table, paths[name])
-    predictions, causes, mechanism = (str(tmp_path / f"{name}.csv") for name in ("predictions", "causes", "mechanism"))
-    run_tabulate(tmp_path, "statistics.predictions", paths | {"slopes": [paths["slopes"]]}, [predictions], **SETTINGS)
-    assert len(read_csv(predictions, PREDICTIONS_SCHEMA)) == 1
-    NO_MECHANISM.write_csv(mechanism)
-    for inputs, said in (({"predictions": predictions}, "Position has"), ({}, "No variant's effect was predicted")):
-        run_tabulate(
-            tmp_path,
-            "statistics.causes_in_words",
-            inputs | {"mechanism": mechanism},
-            [causes],
-            models=["m"],
-            words=words_of("causes"),
-        )
-        ((model, answer),) = read_csv(causes, CAUSES_SCHEMA).rows()
-        assert model == "m"
-        assert answer.startswith(said)

@@ -39,7 +39,7 @@ def test_an_edit_of_what_is_not_needed_reruns_nothing(module, edited, tmp_path):
     ("module", "edited"),
     [
         ("statistics.contrasts", "statistics/resampling.py"),
-        ("statistics.contrasts", "statistics/robust.py"),
+        ("statistics.contrasts", "statistics/estimates.py"),
         ("statistics.depth", "statistics/layers.py"),
         ("statistics.first_token", "statistics/correlation.py"),
         ("statistics.sensitivity", "statistics/causes.py"),

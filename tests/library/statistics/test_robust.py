@@ -9,8 +9,8 @@ from scipy import stats
 
 from examples import example_table
 from homogenization.statistics.contrasts import Texts, contrast_table
+from homogenization.statistics.estimates import hodges_lehmann, trimmed_mean
 from homogenization.statistics.resampling import Resampling
-from homogenization.statistics.robust import hodges_lehmann, trimmed_mean
 from homogenization.tables.comparisons import comparisons_table
 from homogenization.tables.metrics import METRICS_SCHEMA
 from homogenization.tables.similarity import SIMILARITY_SCHEMA

@@ -13,7 +13,7 @@ from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS
 from homogenization.statistics.causes import CAUSES, RESPONSE_SCHEMA
 from homogenization.statistics.sensitivity import SENSITIVITY_SCHEMA, response_table, sensitivity_table
-from library.statistics.shared import mean_cosine, run_tabulate
+from library.statistics.shared import mean_cosine
 
 N, WIDTH = 128, 256
 SEEDS = 8
@@ -270,18 +270,3 @@ def test_what_grows_with_the_number_of_tokens_is_registered_as_extensive(metric)
 def test_modes_of_cosines_tell_antipodal_pairs_and_nothing_else():
     for view in ("all_tokens", "without_first"):
         assert response("cosine_modes", view, "answers_to") == "antipodal_pairs"
-
-
-def test_the_script_writes_both_tables_and_the_same_bytes_again(tmp_path):
-    shape = {"n_tokens": 16, "width": 24, "seeds": 2}
-    contents = []
-    for run in ("first", "second"):
-        (tmp_path / run).mkdir()
-        paths = [tmp_path / run / name for name in ("sensitivity.parquet", "sensitivity.csv")]
-        run_tabulate(tmp_path, "statistics.sensitivity", {}, paths, **shape, seed=5)
-        assert sorted((tmp_path / run).iterdir()) == sorted(paths)
-        contents.append([path.read_bytes() for path in paths])
-    assert contents[0] == contents[1]
-    assert_frame_equal(pl.read_parquet(paths[0]), sensitivity_table(**shape, seed=5))
-    read = pl.read_csv(paths[1], schema_overrides=RESPONSE_SCHEMA, empty_string_is_null=False)
-    assert_frame_equal(read, response_table(sensitivity_table(**shape, seed=5)), check_exact=True)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from homogenization.statistics.training_in_words import TRAINING_ANSWERS_SCHEMA, over_seeds, training_answers
+from homogenization.statistics.training_in_words import TRAINING_ANSWERS_SCHEMA, over_seeds, tabulate
 from homogenization.tables.arms import ARMS_SCHEMA
 from homogenization.tables.training import TRAINING_SCHEMA
 from library.statistics.shared import words_of
@@ -47,7 +47,7 @@ def differences(arm, minus, by_layer, cell=COSINE, step=STEPS, n=3, loss=None):
 
 def answers(training, *arms, pairs=(("a", "b"),), with_start=()):
     compared = pl.concat([pl.DataFrame(schema=ARMS_SCHEMA), *arms])
-    table = training_answers(training, compared, pairs, with_start, words_of("training"))
+    table = tabulate(training, compared, pairs, with_start, words_of("training"))
     assert dict(table.schema) == TRAINING_ANSWERS_SCHEMA
     return {(arm, minus): answer for arm, minus, answer in table.rows()}
 

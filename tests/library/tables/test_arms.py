@@ -5,9 +5,11 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from homogenization.tables.arms import ARMS_SCHEMA, arms_table, paired_at_loss
-from homogenization.tables.training import TRAINING_SCHEMA, training_table
+from homogenization.tables.arms import ARMS_SCHEMA, paired_at_loss, tabulate
+from homogenization.tables.training import TRAINING_SCHEMA
+from homogenization.tables.training import tabulate as training_table
 from homogenization.training.schemas import LOSSES_SCHEMA
+from measured import written
 
 MODELS = [
     *[[f"a-{seed}-step{step}", "a", seed, step] for seed in (0, 1, 2) for step in (0, 9)],
@@ -34,7 +36,7 @@ def summary() -> pl.DataFrame:
 
 
 def test_an_arm_is_its_mean_and_range_over_seeds():
-    table = arms_table(summary(), MODELS, [], TRAINING)
+    table = tabulate(summary(), TRAINING, MODELS, [])
     assert table.schema == pl.Schema(ARMS_SCHEMA)
     (row,) = table.filter(arm="a", step=9, layer=2).iter_rows(named=True)
     values = np.array([1.0, 9.0, 25.0]) + 2
@@ -44,7 +46,7 @@ def test_an_arm_is_its_mean_and_range_over_seeds():
 
 
 def test_pairs_are_of_the_same_seed_and_step():
-    table = arms_table(summary(), MODELS, [["a", "b"], ["b", "plain"]], TRAINING).drop_nulls("minus")
+    table = tabulate(summary(), TRAINING, MODELS, [["a", "b"], ["b", "plain"]]).drop_nulls("minus")
     (row,) = table.filter(arm="a", layer=0).iter_rows(named=True)
     assert (row["step"], row["n_seeds"]) == (9, 2)  # seeds 0 and 1; step 0 is in one arm alone
     assert {row["lowest"], row["highest"]} == {1.0 - 36.0, 9.0 - 49.0}
@@ -53,8 +55,8 @@ def test_pairs_are_of_the_same_seed_and_step():
 
 
 def test_the_order_of_models_changes_nothing():
-    one = arms_table(summary(), MODELS, [["a", "b"]], TRAINING)
-    assert one.equals(arms_table(summary().reverse(), MODELS[::-1], [["a", "b"]], TRAINING))
+    one = tabulate(summary(), TRAINING, MODELS, [["a", "b"]])
+    assert one.equals(tabulate(summary().reverse(), TRAINING, MODELS[::-1], [["a", "b"]]))
 
 
 def with_snapshots(losses):
@@ -76,7 +78,7 @@ def with_snapshots(losses):
 def test_arms_are_compared_where_they_have_learnt_as_much():
     """The metric is linear in the loss, so interpolation is exact: at a loss of 3, fast has .5, slow 1.5."""
     found, models, training = with_snapshots({"fast": {0: 4.0, 5: 3.2, 9: 2.0}, "slow": {0: 4.1, 5: 3.5, 9: 3.0}})
-    table = arms_table(found, models, [["fast", "slow"]], training).filter(minus="slow")
+    table = tabulate(found, training, models, [["fast", "slow"]]).filter(minus="slow")
     assert table.filter(at="step")["step"].to_list() == [0, 5, 9]
     (row,) = table.filter(at="loss").iter_rows(named=True)
     assert (row["step"], row["loss"], row["n_seeds"]) == (None, pytest.approx(3.0), 2)
@@ -89,7 +91,7 @@ def test_arms_are_compared_where_they_have_learnt_as_much():
 def test_an_arm_that_was_never_at_the_other_ones_loss_has_no_such_row(fast):
     found, models, training = with_snapshots({"fast": fast, "slow": {0: 4.1, 9: 3.0}})
     assert paired_at_loss(found, models, training, "fast", "slow").is_empty()
-    table = arms_table(found, models, [["fast", "slow"]], training)
+    table = tabulate(found, training, models, [["fast", "slow"]])
     assert not table.filter(at="loss").height
 
 
@@ -101,14 +103,14 @@ def test_the_first_time_at_a_loss_counts_and_a_cell_that_a_snapshot_lacks_does_n
     assert paired_at_loss(lacking, models, training, "fast", "slow")["value"].to_list() == pytest.approx([-1.0])
 
 
-def test_losses_of_snapshots_are_joined():
+def test_losses_of_snapshots_are_joined(tmp_path):
     """The end of one snapshot has a held-out loss; the first step of the next has both."""
     rows = [
         [{"step": 0, "loss": 3.0, "held_out_loss": 3.5}, {"step": 1, "held_out_loss": 3.1}],
         [{"step": 1, "loss": 2.0, "held_out_loss": 3.1, "layers": [2]}, {"step": 2, "held_out_loss": 2.5}],
     ]
     tables = [pl.DataFrame(of_job, schema=LOSSES_SCHEMA) for of_job in rows]
-    table = training_table(tables, [["a", 4], ["a", 4]])
+    table = training_table(written(tmp_path, *tables), [["a", 4], ["a", 4]])
     assert table.schema == pl.Schema(TRAINING_SCHEMA)
     assert table["step"].to_list() == [0, 1, 2]
     assert table["loss"].to_list() == [3.0, 2.0, None]

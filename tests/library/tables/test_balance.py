@@ -3,7 +3,6 @@
 import math
 import statistics
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -16,7 +15,6 @@ from homogenization.corpus.sentences import words
 from homogenization.figures.balance import draw
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import resolve_weights
-from homogenization.run.parquet import write_table
 from homogenization.tables.balance import (
     COVARIATES,
     balance_table,
@@ -25,10 +23,10 @@ from homogenization.tables.balance import (
     tabulate,
     text_covariates,
 )
-from homogenization.tables.comparisons import comparisons_table
-from homogenization.tables.imbalance import BALANCE_SCHEMA, unbalanced
+from homogenization.tables.comparisons import BALANCE_SCHEMA, comparisons_table, unbalanced
 from homogenization.tables.similarity import SIMILARITY_SCHEMA, similarity_table
 from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA, VARIANT_SCHEMA
+from measured import written
 
 ORIGINAL = "The slow train left at dawn. Ghosts again? A dull end."
 FRONT = "Slow train dawn the left at. Ghosts again? Dull end a."
@@ -157,7 +155,7 @@ def study(accepted):
         ("original", name, 11, 12, 3.0) for name in names
     ]
     fluency = pl.DataFrame(losses, schema=FLUENCY_SCHEMA, orient="row")
-    return variants, similarity_table(scores, [], 0.5, [fluency])
+    return variants, similarity_table(scores, [], [fluency], threshold=0.5)
 
 
 def test_a_pair_is_compared_on_the_reviews_that_are_accepted_in_both():
@@ -231,12 +229,9 @@ def test_tokens_are_those_of_whole_texts_without_special_ones(tmp_path):
     variants, similarity = study({"front": "abc", "scattered": "abc"})
     long = pl.col("text") + " " + " ".join(["Unbelievably"] * 600) + "."  # beyond the encoder's context
     variants = variants.with_columns(pl.when(pl.col("variant") == "front").then(long).otherwise("text").alias("text"))
-    for name in TEXTS:
-        write_table(variants.filter(variant=name), tmp_path / name)
-    write_table(similarity, tmp_path / "similarity")
-    inputs = SimpleNamespace(variants=[tmp_path / name for name in TEXTS], similarity=tmp_path / "similarity")
+    paths = written(tmp_path, *(variants.filter(variant=name) for name in TEXTS))
     models = {"minilm": {"weights": MINILM, "files": []}}
-    table = tabulate(inputs, [("front", "scattered", "rewriting")], models, 0.25)
+    table = tabulate(paths, similarity, [("front", "scattered", "rewriting")], models, 0.25)
     row = table.row(by_predicate=pl.col("covariate") == "tokens_per_word", named=True)
     tokenizer = load_tokenizer(Path(resolve_weights(MINILM).folder))
     for text, mean in ((variants.filter(variant="front")["text"][0], "mean"), (SCATTERED, "mean_control")):

@@ -6,14 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import example_table
-from homogenization.tables.changes import changes_of_reviews, sentence_counts
 from homogenization.tables.comparisons import (
     comparisons_table,
     same_texts,
     too_few_of_all,
     unchanged_variants,
 )
-from homogenization.tables.similarity import SIMILARITY_SCHEMA
+from homogenization.tables.similarity import SIMILARITY_SCHEMA, changes_of_reviews, sentence_counts
 from homogenization.variants.schemas import VARIANT_SCHEMA
 
 ORIGINALS = pl.DataFrame(

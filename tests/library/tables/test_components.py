@@ -1,11 +1,9 @@
-from types import SimpleNamespace
-
 import numpy as np
 import polars as pl
 
 from homogenization.measures.components import COMPONENT_STATES_SCHEMA
 from homogenization.run.parquet import write_table
-from homogenization.tables.components import COMPONENTS_SCHEMA, component_changes, tabulate
+from homogenization.tables.components import COMPONENTS_SCHEMA, tabulate
 from measured import accepted
 
 NUMBERS = ("mean_norm", "cosine_anisotropy", "singular_anisotropy")
@@ -30,8 +28,7 @@ def states_table(value):
 def changes_of(folder, states, components, *reviews):
     """The table of one file of component states."""
     write_table(states, folder / "states", {"components": components})
-    write_table(accepted(*reviews), folder / "similarity")
-    return tabulate(SimpleNamespace(components=[str(folder / "states")], similarity=str(folder / "similarity")))
+    return tabulate([str(folder / "states")], accepted(*reviews))
 
 
 def test_changes_are_output_less_input(tmp_path):
@@ -65,11 +62,10 @@ def test_changes_are_output_less_input(tmp_path):
     assert attention["depth"].unique().to_list() == [1.0]
 
 
-def test_what_is_missing_before_is_missing_in_the_change():
+def test_what_is_missing_before_is_missing_in_the_change(tmp_path):
     def value(layer, point, view, number):
         return np.nan if point == "ln1_out" else 1.0
 
     components = {"attention": ["ln1_out", "attn_out"]}
-    table = component_changes(states_table(value), components)
-    assert table["change"].is_nan().all()
-    assert component_changes(states_table(value).clear(), components).schema == pl.Schema(COMPONENTS_SCHEMA)
+    assert changes_of(tmp_path, states_table(value), components, "a")["change"].is_nan().all()
+    assert changes_of(tmp_path, states_table(value), components).schema == pl.Schema(COMPONENTS_SCHEMA)

@@ -1,19 +1,12 @@
-from types import SimpleNamespace
-
 import numpy as np
 import polars as pl
 
-from homogenization.run.parquet import write_table
-from homogenization.tables.cosines import COSINES_SCHEMA, cosine_densities, tabulate
-from measured import accepted, geometry_of
+from homogenization.tables.cosines import COSINES_SCHEMA, tabulate
+from measured import accepted, geometry_of, written
 
 
 def test_densities_integrate_to_one(tmp_path):
-    paths = [str(tmp_path / name) for name in ("000", "001")]
-    for path, reviews in zip(paths, [("a",), ("b", "c")], strict=True):
-        write_table(geometry_of(reviews), path)
-    write_table(accepted("a", "b"), tmp_path / "similarity")
-    table = tabulate(SimpleNamespace(geometry=paths, similarity=str(tmp_path / "similarity")))
+    table = tabulate(written(tmp_path, geometry_of(("a",)), geometry_of(("b", "c"))), accepted("a", "b"))
     assert dict(table.schema) == COSINES_SCHEMA
     width = pl.col("bin_right") - pl.col("bin_left")
     integrals = table.group_by("point", "layer", "tokens").agg((pl.col("density") * width).sum().alias("integral"))
@@ -24,8 +17,3 @@ def test_densities_integrate_to_one(tmp_path):
     histograms = geometry_of(("a", "b")).filter(point="residual_stream", layer=2)["cosine_histogram_without_first"]
     densities = [np.array(counts) / sum(counts) / 0.05 for counts in histograms]
     np.testing.assert_allclose(chosen["density"], np.mean(densities, axis=0), rtol=1e-12)
-
-
-def test_depth_is_that_of_the_files():
-    densities = cosine_densities(geometry_of(n_blocks=4))
-    assert dict(densities.select("layer", "depth").unique().rows()) == {0: 0.0, 2: 0.5}

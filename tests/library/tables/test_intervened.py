@@ -1,7 +1,5 @@
 """Runs with changed attention, reduced to means over layers, by layer, and by dose."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -62,9 +60,7 @@ def tables(tmp_path):
         files_of_job(tmp_path, "002", ()),
         files_of_job(tmp_path, "000", (0, 1), "front"),
     ]
-    write_table(similarity_of("r1"), tmp_path / "similarity")
-    intervened, doses = (list(paths) for paths in zip(*jobs, strict=True))
-    return tabulate(SimpleNamespace(intervened=intervened, doses=doses, similarity=str(tmp_path / "similarity")))
+    return tabulate(*zip(*jobs, strict=True), similarity_of("r1"))
 
 
 def test_reviews_are_averaged_over_parts_of_the_depth_and_over_random_draws(tables):
@@ -106,6 +102,4 @@ def test_doses_count_what_is_skipped_and_whose_sink_moved(tables):
 
 def test_a_study_whose_reviews_are_all_refused_has_empty_tables(tmp_path):
     paths = files_of_job(tmp_path, "000", (0, 1), "front")
-    write_table(similarity_of(), tmp_path / "similarity")
-    inputs = SimpleNamespace(intervened=[paths[0]], doses=[paths[1]], similarity=str(tmp_path / "similarity"))
-    assert [len(table) for table in tabulate(inputs)] == [0, 0, 0]
+    assert [len(table) for table in tabulate([paths[0]], [paths[1]], similarity_of())] == [0, 0, 0]

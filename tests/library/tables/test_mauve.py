@@ -1,11 +1,9 @@
-from types import SimpleNamespace
-
 import polars as pl
 import pytest
 
 from homogenization.measures.mauve import MAUVE_SCHEMA
-from homogenization.run.parquet import write_table
 from homogenization.tables.mauve import MAUVE_SUMMARY_SCHEMA, tabulate
+from measured import written
 
 
 def test_mean_and_range_over_shards_and_seeds(tmp_path):
@@ -14,9 +12,6 @@ def test_mean_and_range_over_shards_and_seeds(tmp_path):
         rows = [{**keys, "seed": seed, "mauve": value} for seed, value in enumerate(values)]
         return pl.DataFrame(rows, schema=MAUVE_SCHEMA)
 
-    paths = [str(tmp_path / name) for name in ("000", "001")]
-    for path, values in zip(paths, [[0.2, 0.4], [0.6, 0.8]], strict=True):
-        write_table(shard(values), path)
-    table = tabulate(SimpleNamespace(mauve=paths))
+    table = tabulate(written(tmp_path, shard([0.2, 0.4]), shard([0.6, 0.8])))
     assert dict(table.schema) == MAUVE_SUMMARY_SCHEMA
     assert table.rows() == [("m", "front", 0, 1, 0.5, "consecutive", pytest.approx(0.5), 0.2, 0.8, 4)]

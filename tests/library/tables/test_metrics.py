@@ -1,5 +1,4 @@
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -12,9 +11,8 @@ from homogenization.measures.spectra import SPECTRA_SCHEMA, singular_values
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.geometry import GEOMETRY_METRICS
 from homogenization.metrics.spectral import SPECTRAL_METRICS
-from homogenization.run.parquet import write_table
 from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_reviews, tabulate
-from measured import accepted, attention_of, geometry_of, spectra_of, states, table_of
+from measured import accepted, attention_of, geometry_of, spectra_of, states, table_of, written
 
 
 class TestMetrics:
@@ -82,12 +80,8 @@ class TestMetrics:
 def files(tmp_path):
     """Two shards of one job, of which review b is not accepted."""
     made = {"spectra": spectra_of, "geometry": geometry_of, "attention": attention_of}
-    paths = {name: [str(tmp_path / f"{name}{shard}") for shard in (0, 1)] for name in made}
-    for name, measure in made.items():
-        for path, reviews in zip(paths[name], [("c",), ("a", "b")], strict=True):
-            write_table(measure(reviews), path)
-    write_table(accepted("a", "c"), tmp_path / "similarity")
-    return SimpleNamespace(**paths, similarity=str(tmp_path / "similarity"))
+    paths = {name: written(tmp_path, measure(("c",)), measure(("a", "b"))) for name, measure in made.items()}
+    return paths | {"similarity": accepted("a", "c")}
 
 
 def test_jobs_follow_one_another(files):
@@ -95,11 +89,11 @@ def test_jobs_follow_one_another(files):
     parts = [
         metrics_of_reviews(spectra_of(review), geometry_of(review), attention_of(review), metrics) for review in "ca"
     ]
-    assert_frame_equal(tabulate(files, metrics), pl.concat(parts), check_exact=True)
+    assert_frame_equal(tabulate(**files, metrics=metrics), pl.concat(parts), check_exact=True)
 
 
 def test_attention_that_was_not_recorded(files):
-    files.attention = []
-    table = tabulate(files, ["stable_rank", "first_token_attention_share"])
+    chosen = files | {"attention": None}
+    table = tabulate(**chosen, metrics=["stable_rank", "first_token_attention_share"])
     assert set(table["metric"]) == {"stable_rank"}
     assert set(table["review_id"]) == {"a", "c"}

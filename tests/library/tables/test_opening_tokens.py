@@ -1,33 +1,28 @@
-from types import SimpleNamespace
-
 import polars as pl
 import pytest
 
 from examples import example_table
 from homogenization.measures.geometry import GEOMETRY_SCHEMA
-from homogenization.run.parquet import write_table
 from homogenization.tables.opening_tokens import (
     OPENING_TOKENS_SCHEMA,
     reviews_whose_first_token_stays,
     tabulate,
 )
+from measured import written
 
 FIRST = {"original": [5, 6, 7], "front": [5, 9, 7]}
 
 
 @pytest.fixture
 def table(tmp_path):
-    paths = []
+    parts = []
     for variant, tokens in FIRST.items():
         for layer in (1, 0):
             names = {"model": "m", "variant": variant, "review_id": ["c", "a", "b"], "layer": layer}
             rows = example_table(GEOMETRY_SCHEMA, **names).sort("review_id", descending=True)
-            rows = rows.with_columns(
-                first_token=pl.col("review_id").replace_strict(dict(zip("cab", tokens, strict=True)))
-            )
-            paths.append(str(tmp_path / f"{variant}{layer}"))
-            write_table(rows, paths[-1])
-    return tabulate(SimpleNamespace(geometry=paths))
+            first = pl.col("review_id").replace_strict(dict(zip("cab", tokens, strict=True)))
+            parts.append(rows.with_columns(first_token=first))
+    return tabulate(written(tmp_path, *parts))
 
 
 def test_a_row_for_each_review_and_variant(table):

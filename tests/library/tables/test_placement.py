@@ -1,9 +1,7 @@
-from types import SimpleNamespace
-
 import polars as pl
 
-from homogenization.run.parquet import write_table
-from homogenization.tables.placement import PLACEMENT_SCHEMA, placement_table, tabulate
+from homogenization.tables.placement import PLACEMENT_SCHEMA, tabulate
+from measured import written
 
 
 def test_placement(tmp_path):
@@ -18,9 +16,7 @@ def test_placement(tmp_path):
             "placements": [[placed, alone], []],
         }
     )
-    table = placement_table([reviews])
+    table = tabulate(written(tmp_path, reviews))
     assert dict(table.schema) == PLACEMENT_SCHEMA
     assert table.rows() == [("front", "a", "good film", 2, 0.25, 0.0), ("front", "a", "awful", 0, None, None)]
-    assert placement_table([]).is_empty()
-    write_table(reviews, tmp_path / "000.parquet")
-    assert tabulate(SimpleNamespace(variants=[tmp_path / "000.parquet"])).equals(table)
+    assert tabulate([]).is_empty()

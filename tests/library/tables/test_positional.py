@@ -1,7 +1,5 @@
 """How positional attention is: attention of known strength, and where nothing is known."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -132,7 +130,7 @@ def test_tables_of_several_shards_are_those_of_one(tmp_path):
             paths.append(str(tmp_path / f"{len(parts)}-{shard}.parquet"))
             states = {"model": "tiny", "variant": "front", "n_blocks": 2}
             write_table(sums.table(states), paths[-1], {"n_reviews": n, "states": states})
-        return tabulate(SimpleNamespace(positional=paths))
+        return tabulate(paths)
 
     parts = [read(0.4, lengths=LENGTHS[:4], seed=1)[0], read(0.4, lengths=LENGTHS[4:7], seed=2)[0]]
     one = PositionalSums()
@@ -158,7 +156,7 @@ def test_tables_of_several_shards_are_those_of_one(tmp_path):
 def test_a_variant_of_which_nothing_was_read_has_no_rows(tmp_path):
     states = {"model": "tiny", "variant": "front", "n_blocks": 2}
     write_table(PositionalSums().table(states), tmp_path / "none.parquet", {"n_reviews": 0, "states": states})
-    heads, templates = tabulate(SimpleNamespace(positional=[str(tmp_path / "none.parquet")]))
+    heads, templates = tabulate([str(tmp_path / "none.parquet")])
     assert heads.is_empty()
     assert templates.is_empty()
 

@@ -1,8 +1,5 @@
-from types import SimpleNamespace
-
 import polars as pl
 
-from homogenization.run.parquet import write_table
 from homogenization.tables.rewriting import (
     CANDIDATES_SCHEMA,
     REWRITING_SCHEMA,
@@ -11,6 +8,7 @@ from homogenization.tables.rewriting import (
     tabulate,
 )
 from homogenization.variants.refusals import REASONS, SENTENCE_CANDIDATE_SCHEMA, SENTENCE_SCHEMA
+from measured import written
 
 
 def test_rewriting_counts_reviews_and_reasons(tmp_path):
@@ -31,10 +29,9 @@ def test_rewriting_counts_reviews_and_reasons(tmp_path):
     )
     reviews = pl.DataFrame({"review_id": ["a", "b", "c"], "text": ["one two", "one two three four", "1 2 3 4 5 6 7"]})
     shorter = judged.filter(pl.col("review_id") != "c").with_columns(variant=pl.lit("end"))
-    candidates = candidates_table([judged, shorter])
+    shards, files = written(tmp_path, reviews), written(tmp_path, judged, shorter)
+    candidates, table = tabulate(shards, files, None, ["front", "end"])
     assert dict(candidates.schema) == CANDIDATES_SCHEMA
-    none = pl.DataFrame(schema=SENTENCE_SCHEMA)
-    table = rewriting_table(candidates, none, reviews, ["front", "end"])
     assert dict(table.schema) == REWRITING_SCHEMA
     front, end = table.to_dicts()
     assert (front["n_reviews"], front["n_rewritten"], front["n_candidates"]) == (3, 2, 5)
@@ -48,16 +45,9 @@ def test_rewriting_counts_reviews_and_reasons(tmp_path):
     assert sum(front[reason] for reason in REASONS) == front["n_candidates"] - front["n_rewritten"]
     assert (front["median_words_rewritten"], front["median_words_rejected"]) == (3, 7)
     assert (end["median_words_rewritten"], end["median_words_rejected"]) == (3, 7)
-    for name, made in (("front", judged), ("end", shorter), ("reviews", reviews)):
-        write_table(made, tmp_path / f"{name}.parquet")
-    paths = [tmp_path / "front.parquet", tmp_path / "end.parquet"]
-    inputs = SimpleNamespace(candidates=paths, sentences=[], shards=[tmp_path / "reviews.parquet"])
-    read = tabulate(inputs, ["front", "end"])
-    assert read[0].equals(candidates)
-    assert read[1].equals(table)
 
 
-def test_rewriting_counts_sentences(tmp_path):
+def test_rewriting_counts_sentences():
     rows = [
         ("front", "a", 0, 0, "1", "t", True, None, 1.0, 0.9, 4.0, "stop"),
         ("front", "a", 0, 1, "2", "t", False, None, 1.0, 0.8, 4.0, "stop"),

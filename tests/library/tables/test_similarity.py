@@ -1,20 +1,19 @@
 import math
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
-from homogenization.run.parquet import write_table
-from homogenization.tables.changes import CHANGES_SCHEMA
 from homogenization.tables.comparisons import COMPARISONS_SCHEMA, comparisons_table, too_few_accepted
 from homogenization.tables.similarity import (
     ACCEPTANCE_SCHEMA,
+    CHANGES_SCHEMA,
     SIMILARITY_SCHEMA,
     acceptance_table,
     similarity_table,
     tabulate,
 )
 from homogenization.variants.schemas import VARIANT_SCHEMA
+from measured import written
 
 REVIEWS = ("a", "b", "c")
 
@@ -30,7 +29,9 @@ RANDOM = scores("random_pairs", [0.3, 0.4, 0.5], other_review_id=["b", "c", "a"]
 
 
 def test_a_review_is_accepted_in_each_variant_by_itself():
-    table = similarity_table([scores("front", [0.9, 0.8, math.nan]), scores("end", [0.92, 0.7], "ab")], [RANDOM], 0.8)
+    table = similarity_table(
+        [scores("front", [0.9, 0.8, math.nan]), scores("end", [0.92, 0.7], "ab")], [RANDOM], threshold=0.8
+    )
     assert dict(table.schema) == SIMILARITY_SCHEMA
     accepted = {(row["variant"], row["review_id"]): row["accepted"] for row in table.to_dicts()}
     assert [accepted["front", review] for review in "abc"] == [True, True, False]  # the threshold itself is enough
@@ -41,23 +42,21 @@ def test_a_review_is_accepted_in_each_variant_by_itself():
 def texts(folder, variant="front", **reviews):
     """The arguments of the table that name texts: those of three reviews, and of a variant of which some are other."""
     rows = [(name, f"The house of {name} burns.") for name in "abcd"]
-    write_table(pl.DataFrame(rows, schema=["review_id", "text"], orient="row"), folder / "originals")
+    originals = written(folder, pl.DataFrame(rows, schema=["review_id", "text"], orient="row"))
     variants = [(variant, name, reviews.get(name, text), None, []) for name, text in rows]
-    write_table(pl.DataFrame(variants, schema=VARIANT_SCHEMA, orient="row"), folder / "rewritten")
-    return {"originals": [folder / "originals"], "rewritten": [folder / "rewritten"]}
+    rewritten = written(folder, pl.DataFrame(variants, schema=VARIANT_SCHEMA, orient="row"))
+    return {"originals": originals, "rewritten": rewritten}
 
 
 def test_acceptance_lists_every_variant_and_says_where_the_threshold_rejects_most(tmp_path, caplog):
     """One review could not be rewritten as front, and none as end."""
-    for name, table in {"front": scores("front", [0.9, 0.4, 0.3]), "end": scores("end", [], ""), "r": RANDOM}.items():
-        write_table(table, tmp_path / name)
-    inputs = SimpleNamespace(
-        similarity=[tmp_path / "end", tmp_path / "front"],
-        random_pairs=[tmp_path / "r"],
-        fluency=[],
+    files = {
+        "similarity": written(tmp_path, scores("end", [], ""), scores("front", [0.9, 0.4, 0.3])),
+        "random_pairs": written(tmp_path, RANDOM),
+        "fluency": None,
         **texts(tmp_path, a="Burns, the house of a!"),
-    )
-    similarity, acceptance = tabulate(inputs, ["end", "front"], {"end": "end", "front": "front"}, 0.8, 4)
+    }
+    similarity, acceptance = tabulate(["end", "front"], {"end": "end", "front": "front"}, 0.8, 4, **files)
     assert dict(acceptance.schema) == ACCEPTANCE_SCHEMA
     assert acceptance.rows() == [
         ("end", 4, 0, 0, 0.0, 0, None, 0, 0, 0, 0, 0, None, None, pytest.approx(0.4), 0.8, None, None, None),
@@ -83,7 +82,7 @@ def test_the_excess_is_that_over_the_same_review_and_can_bound_acceptance(tmp_pa
     """Of four reviews, one is too unlike, one too clumsy, one lies at the bound, one has no loss."""
     f1 = scores("front", [0.7, 0.9, 0.9, 0.9], "abcd")
     fluency = [losses("original", [3.0, 4.0, 5.0], "abc"), losses("front", [3.5, 5.0, 5.75], "abc")]
-    table = similarity_table([f1], [RANDOM], 0.8, fluency, 0.75)
+    table = similarity_table([f1], [RANDOM], fluency, threshold=0.8, max_excess=0.75)
     assert dict(table.schema) == SIMILARITY_SCHEMA
     front = table.filter(variant="front")
     assert front.select("review_id", "loss_per_word", "excess_loss", "accepted").rows() == [
@@ -92,19 +91,11 @@ def test_the_excess_is_that_over_the_same_review_and_can_bound_acceptance(tmp_pa
         ("c", 5.75, 0.75, True),
         ("d", None, None, False),
     ]
-    assert similarity_table([f1], [], 0.8, fluency)["accepted"].to_list() == [False, True, True, True]
+    assert similarity_table([f1], [], fluency, threshold=0.8)["accepted"].to_list() == [False, True, True, True]
     assert table.filter(variant="random_pairs")["excess_loss"].null_count() == 3
-    files = {"f1": f1, "r": RANDOM, "original": fluency[0], "front": fluency[1]}
-    for name, part in files.items():
-        write_table(part, tmp_path / name)
-    paths = {name: tmp_path / name for name in files}
-    inputs = SimpleNamespace(
-        similarity=[paths["f1"]],
-        random_pairs=[paths["r"]],
-        fluency=[paths["original"], paths["front"]],
-        **texts(tmp_path),
-    )
-    similarity, acceptance = tabulate(inputs, ["front"], {"front": "front"}, 0.8, 4, 0.75)
+    files = {"similarity": written(tmp_path, f1), "random_pairs": written(tmp_path, RANDOM)}
+    files |= {"fluency": written(tmp_path, *fluency), **texts(tmp_path)}
+    similarity, acceptance = tabulate(["front"], {"front": "front"}, 0.8, 4, 0.75, **files)
     assert similarity.drop(CHANGES_SCHEMA).equals(table.drop(CHANGES_SCHEMA))
     assert acceptance.select("n_changed", "share_changed", "n_without_phrases").rows() == [(0, 0.0, 4)]
     assert (
@@ -142,18 +133,3 @@ def test_comparisons_count_what_is_accepted_in_both():
         "0 of 4 reviews accepted in lost; at least 2 are needed",
     ]
     assert too_few_accepted(similarity, ["original"], 1, 2) is None
-
-
-def test_tabulate_reads_the_shards_in_their_order(tmp_path):
-    shards = {"front-1": scores("front", [0.9], "b"), "front-0": scores("front", [0.8], "a"), "random": RANDOM}
-    for name, table in shards.items():
-        write_table(table, tmp_path / name)
-    inputs = SimpleNamespace(
-        similarity=[tmp_path / "front-1", tmp_path / "front-0"],
-        random_pairs=[tmp_path / "random"],
-        fluency=[],
-        **texts(tmp_path),
-    )
-    similarity, _ = tabulate(inputs, ["front"], {"front": "front"}, 0.85, 2)
-    assert similarity.select("review_id", "accepted").rows()[:2] == [("b", True), ("a", False)]
-    assert len(similarity) == 2 + 3

@@ -1,12 +1,9 @@
-from types import SimpleNamespace
-
 import polars as pl
 import pytest
 
 from homogenization.measures.sinks import SINKS_SCHEMA
-from homogenization.run.parquet import write_table
 from homogenization.tables.sinks import SINKS_TABLE_SCHEMA, tabulate
-from measured import accepted
+from measured import accepted, written
 
 TEXTS = {"a": "So the film is the film.", "b": "In 2 hours $5 is the price.", "c": "the"}
 
@@ -27,17 +24,10 @@ def table(tmp_path):
         sink("b", "massive", 7, "the", (2, 2), 30.0),
         ("tiny", "front", "c", 1, *[None] * 8),
     ]
-    write_table(pl.DataFrame(rows, schema=SINKS_SCHEMA, orient="row"), tmp_path / "sinks")
     texts = [{"variant": "front", "review_id": name, "text": text} for name, text in TEXTS.items()]
-    write_table(pl.DataFrame(texts), tmp_path / "texts")
-
-    def made(*reviews):
-        write_table(accepted(*reviews), tmp_path / "similarity")
-        paths = {name: str(tmp_path / name) for name in ("sinks", "texts", "similarity")}
-        inputs = SimpleNamespace(sinks=[paths["sinks"]], variants=[paths["texts"]], similarity=paths["similarity"])
-        return tabulate(inputs)
-
-    return made
+    sinks = written(tmp_path, pl.DataFrame(rows, schema=SINKS_SCHEMA, orient="row"))
+    variants = written(tmp_path, pl.DataFrame(texts))
+    return lambda *reviews: tabulate(sinks, variants, accepted(*reviews))
 
 
 def test_a_row_for_all_tokens_then_one_for_each_text_over_all_reviews_that_were_read(table):

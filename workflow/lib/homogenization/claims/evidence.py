@@ -1,9 +1,9 @@
 """What claims are judged by: the tables and settings of a study, and the estimates that statistics share."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,11 +20,9 @@ from homogenization.claims.measurement import (
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import CHECKS, KEPT, POOLS, REVIEWS
-from homogenization.run.parquet import read_table
-from homogenization.statistics.estimates import ENDS, estimates
+from homogenization.statistics.estimates import ENDS, INFLUENTIAL, estimates
 from homogenization.statistics.layers import POOLED_VIEW, LayerValues, depth_ranges, layer_values, pools_as_reviews
 from homogenization.statistics.resampling import Resampling, bootstrap_weights, mean_interval, resampled
-from homogenization.statistics.robust import INFLUENTIAL
 from homogenization.tables.comparisons import same_texts, too_few_changed, too_few_of_all
 from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 from homogenization.tables.regions import at_layers
@@ -64,11 +62,6 @@ class Tables:
     training: pl.DataFrame | None = None
     extrema: pl.DataFrame | None = None
     opening_tokens: pl.DataFrame | None = None
-
-    @classmethod
-    def read(cls, inputs: Any) -> Self:
-        """The tables of `inputs`, a rule's files by name; those that the study lacks are empty lists or not there."""
-        return cls(**{table.name: read_table(inputs[table.name]) for table in fields(cls) if inputs.get(table.name)})
 
 
 @dataclass(frozen=True)

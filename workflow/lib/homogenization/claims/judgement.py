@@ -1,7 +1,7 @@
 """The tables `claims` and `verdicts`: every claim judged on the data of every model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,8 @@ from homogenization.names.verdicts import (
     SUPPORTED,
     UNDECIDED,
 )
-from homogenization.statistics.estimates import margin_of, verdict
+from homogenization.statistics.estimates import INFLUENTIAL, margin_of, verdict
 from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling, reviews_for_power
-from homogenization.statistics.robust import INFLUENTIAL
 from homogenization.tables.comparisons import too_few_accepted, unchanged_variants
 
 _INTERVALS = {  # columns of an estimate and its interval
@@ -281,16 +280,16 @@ def _said(
 
 
 def tabulate(
-    inputs: Any,
     claims: Sequence[Claim],
     models: Sequence[str],
     controls: Mapping[str, Mapping[str, str]],
     words: str,
     resampling: Mapping[str, Any],
-    **settings: Any,
+    **given: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The tables `claims`, `verdicts` and `answers`, of the files of `Tables` in `inputs`, with `Settings`."""
-    evidence = Evidence(Tables.read(inputs), Settings(Resampling(**resampling), **settings))
+    """The tables `claims`, `verdicts` and `answers`; `given` are fields of `Tables` and the others of `Settings`."""
+    tables = {field.name: given.pop(field.name) for field in fields(Tables) if field.name in given}
+    evidence = Evidence(Tables(**tables), Settings(Resampling(**resampling), **given))
     judged = claims_table(claims, models, evidence)
     print(judged.select("claim", "model", "verdict", "fragile", "estimate", "ci_low", "ci_high", "p_max_t"))
     doses = {claim["claim"]: dose_in_words(claim) for claim in claims if claim["statistic"] == "intervention"}

@@ -1,6 +1,6 @@
-"""The part of the configuration on analyses of the states: MAUVE, contrasts, components, probes, figures."""
+"""The part of the configuration on analyses: of the states, of consequences, of single reviews; claims and figures."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 
@@ -8,8 +8,9 @@ from homogenization.config.claims import load_all_claims
 from homogenization.figures.catalogue import FIGURES
 from homogenization.measures.views import VIEWS
 from homogenization.metrics.catalogue import METRIC_NAMES
+from homogenization.names.consequences import PERTURBATIONS
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.sections import ExpandedPath, Section, lies_here, one_of, pairs_of, without_nulls
+from homogenization.run.sections import ExpandedPath, Section, lies_here, one_of, pairs_of, refused, without_nulls
 
 
 def _readable_claims(paths: list[str] | None, info: ValidationInfo) -> list[str] | None:
@@ -19,6 +20,11 @@ def _readable_claims(paths: list[str] | None, info: ValidationInfo) -> list[str]
     except HomogenizationError as error:
         raise ValueError(str(error)) from None
     return paths
+
+
+def _with_the_original(why: str) -> Any:
+    """A validator: the original is among the names."""
+    return refused(lambda names: "original" not in names, "{} lack 'original', which " + why + "; add it")
 
 
 _STRING = {"type": "string"}
@@ -50,13 +56,7 @@ class Pooled(Section):
     variants: list[str] = Field(["original"])
     """Variants by name, `original` among them: sizes are shares of what depth does there."""
 
-    @field_validator("variants")
-    @classmethod
-    def with_the_original(cls, variants: list[str]) -> list[str]:
-        """The original is among them."""
-        if "original" not in variants:
-            raise ValueError(f"{variants} lack 'original', which sizes are compared with; add it")
-        return variants
+    _variants = field_validator("variants")(_with_the_original("sizes are compared with"))
 
 
 class Contrasts(Section):
@@ -88,12 +88,7 @@ out; null: no such contrasts."""
 balanced."""
 
     _pairs = field_validator("pairs")(pairs_of("variant"))
-
-    @field_validator("metrics")
-    @classmethod
-    def known_metrics(cls, metrics: list[str] | None) -> list[str] | None:
-        """Every entry is a metric, and stands once."""
-        return metrics if metrics is None else one_of(METRIC_NAMES)(metrics)
+    _metrics = field_validator("metrics")(one_of(METRIC_NAMES))
 
 
 class Components(Section):
@@ -103,6 +98,81 @@ class Components(Section):
     """Models by name; null: all."""
     variants: list[str] = Field(["original"], min_length=1)
     """Variants by name."""
+
+
+class Positional(Section):
+    """How much of the attention of each head follows from positions alone, and which tokens draw it."""
+
+    models: list[str] | None = Field(None, min_length=1)
+    """Models by name; null: all."""
+    variants: list[str] = Field(["original"], min_length=1)
+    """Variants by name."""
+
+
+class Probes(Section):
+    """Logistic regressions that tell the labels of the reviews from pooled states."""
+
+    folds: int = Field(5, ge=2)
+    """Folds of the cross-validation; a review and its texts are in one."""
+    penalty: float = Field(100.0, gt=0)
+    """Strength of the L2 penalty, fixed: 1/C of scikit-learn, of standardised states."""
+    permutations: int = Field(5, ge=1)
+    """Orders of the labels of which the null is the mean."""
+
+
+class Consequences(Section):
+    """Texts read untouched and under interventions: what homogenization costs predictions, probes and comparisons."""
+
+    models: list[str] | None = Field(None, min_length=1)
+    """Models by name; null: all."""
+    variants: list[str] | None = Field(None, min_length=1)
+    """Variants by name, `original` among them; null: all."""
+    n_reviews: int = Field(200, ge=2)
+    """Reviews: the first of the sample by rank."""
+    perturbations: list[str] = Field(list(PERTURBATIONS))
+    """Mildest changes of a text, which shifts are compared with: `typo` (two neighbouring letters of a word swapped), \
+`deleted_word`."""
+    conditions: list[str] | None = None
+    """Conditions of `interventions` by their keys, such as `steering:first:0.1:all`; null: all of them. The untouched \
+model is always there."""
+    intervened: list[str] | None = None
+    """Texts that are read in these conditions, `original` among them: variants and perturbations; null: `original` \
+and the perturbations. The others are read by the untouched model alone."""
+    probes: Probes | None = Probes()
+    """Probes of the labels; null: none. Needs labels."""
+
+    _perturbations = field_validator("perturbations")(one_of(PERTURBATIONS))
+    _texts = field_validator("variants", "intervened")(_with_the_original("all others are compared with"))
+
+
+class Examples(Section):
+    """Reviews that are shown token by token, the original beside each variant: a page of the report for each model."""
+
+    models: list[str] | None = Field(None, min_length=1)
+    """Models by name; null: all."""
+    variants: list[str] | None = Field(None, min_length=1)
+    """Variants by name, beside `original`; null: all."""
+    reviews: list[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]] | None = Field(None, min_length=1)
+    """Reviews by id; null: those with the least, the median and the greatest difference of `contrast` after the last \
+block, model by model, among the reviews that are accepted in both."""
+    contrast: list[str] | None = Field(None, min_length=2, max_length=2)
+    """Pair [variant, minus] by whose difference reviews are chosen; null: the first of the contrasts by name, minus \
+`original`: of a variant that the page shows before others, of these one that has controls, of these one with phrases \
+at the front. The difference is of the first that is contrasted of normalised effective rank, maximum explainable \
+variance and cosine anisotropy, or else of another metric of how alike tokens are."""
+    tokens: int = Field(256, ge=8)
+    """Most tokens of a text that are shown: the first ones."""
+    matrix_tokens: int = Field(64, ge=2)
+    """Most tokens of a text in the matrix of their cosines: the first ones."""
+    matrix_layers: int = Field(6, ge=1)
+    """Most layers with that matrix, evenly spaced, the last among them; fewer where the page would pass 3 MB."""
+
+    @field_validator("contrast")
+    @classmethod
+    def of_two_variants(cls, contrast: list[str] | None) -> list[str] | None:
+        """The contrast is one of two variants."""
+        pairs_of("variant")(contrast and [contrast])
+        return contrast
 
 
 class Extrema(Section):
@@ -144,12 +214,7 @@ or `contrasts.metrics` list, and where neither does, `normalized_effective_rank`
     _views = field_validator("views")(one_of(VIEWS))
     _formats = field_validator("formats")(one_of(("svg", "png", "pdf")))
     _names = field_validator("titles", "labels", mode="before")(without_nulls)
-
-    @field_validator("metrics")
-    @classmethod
-    def known_metrics(cls, metrics: list[str] | None) -> list[str] | None:
-        """Every entry is a metric, and stands once."""
-        return metrics if metrics is None else one_of(METRIC_NAMES)(metrics)
+    _metrics = field_validator("metrics")(one_of(METRIC_NAMES))
 
     @field_validator("titles")
     @classmethod

@@ -15,7 +15,7 @@ from homogenization.claims.statistics import STATISTICS
 from homogenization.config.renamed import with_current_names
 from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.sections import Name, Section, describe_problems
+from homogenization.run.sections import Name, Section, describe_problems, refused
 from homogenization.run.yaml_files import read_yaml
 
 CONTROLS = {f"{role} control": role for role in CONTROL_ROLES}  # what `minus` may say in place of a variant
@@ -42,13 +42,9 @@ many texts pooled, the output after the final norm."""
     between: list[float] | None = Field(None, min_length=2, max_length=2)
     """The statistic lies in this range, ends included."""
 
-    @field_validator("between")
-    @classmethod
-    def bounds_in_order(cls, bounds: list[float] | None) -> list[float] | None:
-        """The lower bound comes first."""
-        if bounds is not None and bounds[0] >= bounds[1]:
-            raise ValueError(f"{bounds} is no range; write [lower, upper]")
-        return bounds
+    _between = field_validator("between")(
+        refused(lambda bounds: bounds[0] >= bounds[1], "{} is no range; write [lower, upper]")
+    )
 
     @model_validator(mode="after")
     def one_statistic_and_one_criterion(self) -> Self:

@@ -15,14 +15,13 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from homogenization.config.study import Study
-from homogenization.config.table_docs import PAGE, tables_page
+from homogenization.config.table_docs import PAGE, made_anew, tables_page
 from homogenization.models.weights import SOURCES
 from homogenization.run.sections import sections_in
 
 SCHEMA = Path("workflow/schemas/config.schema.json")
 README = Path("config/README.md")
 _WEIGHTS = "models.NAME.weights"
-BEGIN, END = "<!-- keys: begin -->", "<!-- keys: end -->"
 
 Row = tuple[str, str, str, str]  # key, type, default, meaning
 
@@ -40,9 +39,7 @@ def key_table() -> str:
 
 def with_key_table(readme: str) -> str:
     """`readme` with the table between the two markers replaced."""
-    before, rest = readme.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n\n{key_table()}\n{END}{after}"
+    return made_anew(readme, "keys", key_table())
 
 
 def _rows(forms: list[type[Any]], prefix: str) -> Iterator[Row]:
@@ -74,19 +71,15 @@ def _names_of(forms: list[type[Any]]) -> str:
 def _rows_of_key(key: str, field: FieldInfo) -> Iterator[Row]:
     forms = sections_in(field.annotation)
     if not forms:
-        yield f"`{key}`", _type_name(field.annotation), _default(field), str(field.description)
+        yield f"`{key}`", _words(TypeAdapter(field.annotation).json_schema()), _default(field), str(field.description)
     elif tuple(forms) == SOURCES:
         yield f"`{key}`", f"as `{_WEIGHTS}`", _default(field), str(field.description)
     else:
         yield from _rows(forms, f"{key}.NAME." if get_origin(field.annotation) is dict else f"{key}.")
 
 
-def _type_name(annotation: Any) -> str:
-    """The type of a key in the words of YAML."""
-    return _words(TypeAdapter(annotation).json_schema())
-
-
 def _words(definition: dict[str, Any]) -> str:
+    """The type of a key, by its JSON schema, in the words of YAML."""
     if "anyOf" in definition:
         return " or ".join(map(_words, definition["anyOf"]))
     if "enum" in definition:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from homogenization.interventions.conditions import (
     BLOCK_NAMES,
@@ -17,19 +17,12 @@ from homogenization.interventions.conditions import (
 )
 from homogenization.interventions.patterns import PATTERNS
 from homogenization.run.errors import nearest
-from homogenization.run.sections import Section, one_of
+from homogenization.run.sections import Section, once, one_of, refused
 
 _PATTERNS = tuple(PATTERNS)
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Blocks = str | list[Annotated[int, Field(ge=1)]]
-
-
-def _once(values: list) -> list:
-    """`values`, after a check that none stands twice."""
-    if len(set(map(str, values))) < len(values):
-        raise ValueError(f"{values} names a value twice; name each once")
-    return values
 
 
 class Steering(Section):
@@ -41,17 +34,14 @@ class Steering(Section):
     """Values of λ, from 0 to 1."""
 
     _patterns = field_validator("patterns")(one_of(_PATTERNS))
-    _strengths = field_validator("strengths")(_once)
-
-    @model_validator(mode="after")
-    def with_removed(self) -> "Steering":
-        """What a pattern adds can be told from what it displaces."""
-        if "removed" not in self.patterns:
-            raise ValueError(
-                f"the patterns {self.patterns} lack 'removed'; without it, mass that a pattern puts in can't be told "
-                "from mass that it takes away. Add it"
-            )
-        return self
+    _removed = field_validator("patterns")(
+        refused(
+            lambda patterns: "removed" not in patterns,
+            "the patterns {} lack 'removed'; without it, mass that a pattern puts in can't be told from mass that it "
+            "takes away. Add it",
+        )
+    )
+    _strengths = field_validator("strengths")(once)
 
 
 class Clipped(Section):
@@ -62,7 +52,7 @@ class Clipped(Section):
     to: list[str] = Field(list(TO), min_length=1)
     """Who gets the rest: `nobody`, or the `others` in proportion."""
 
-    _bounds = field_validator("bounds")(_once)
+    _bounds = field_validator("bounds")(once)
     _to = field_validator("to")(one_of(TO))
 
 
@@ -73,15 +63,13 @@ class Template(Section):
     """Values of s, from -1 (position is divided out) to 1, 0 left out. Give both signs of each: the odd part is the \
 effect of position, the even part that of damage."""
 
-    @field_validator("strengths")
-    @classmethod
-    def of_both_signs(cls, strengths: list[float]) -> list[float]:
-        """Each strength stands with its opposite, once."""
-        if 0 in strengths or {-strength for strength in strengths} != set(strengths):
-            raise ValueError(
-                f"{strengths} lack a sign, or hold 0; give each strength with its opposite, such as -0.5, 0.5"
-            )
-        return _once(strengths)
+    _signs = field_validator("strengths")(
+        refused(
+            lambda strengths: 0 in strengths or {-strength for strength in strengths} != set(strengths),
+            "{} lack a sign, or hold 0; give each strength with its opposite, such as -0.5, 0.5",
+        )
+    )
+    _strengths = field_validator("strengths")(once)
 
 
 class Slopes(Section):
@@ -146,7 +134,7 @@ Rotary models alone."""
                 )
             if not entry or (not isinstance(entry, str) and entry != sorted(set(entry))):
                 raise ValueError(f"{entry} is no ascending list of different block numbers")
-        return _once(blocks)
+        return once(blocks)
 
     @property
     def conditions(self) -> list[Condition]:

@@ -2,41 +2,40 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from homogenization.config.analysis import (
     ClaimsFiles,
     Components,
+    Consequences,
     Contrasts,
+    Examples,
     Extrema,
     Figures,
     Mauve,
     Pooled,
+    Positional,
     Sensitivity,
 )
-from homogenization.config.consequences import Consequences
-from homogenization.config.examples import Examples
+from homogenization.config.corpus import Corpus
 from homogenization.config.interventions import Interventions
 from homogenization.config.models import Model, States
-from homogenization.config.networks import refuse_untrainable, refuse_without_head, refuse_without_rotation
-from homogenization.config.positional import Positional
 from homogenization.config.reading import problems
 from homogenization.config.texts import (
     DEFAULT_VARIANTS,
     AnyKeyphrases,
     AnyVariant,
-    Corpus,
     CountedKeyphrases,
     Fluency,
     Parser,
     Rewriting,
     RuleVariant,
     Similarity,
-    WrittenKeyphrases,
-    WrittenVariant,
 )
 from homogenization.config.training import arms_of, check_pairs, single_models
 from homogenization.config.writers import AnyWriter
@@ -45,9 +44,10 @@ from homogenization.metrics.catalogue import METRIC_NAMES
 from homogenization.models.declared import Declared
 from homogenization.names.variants import RANDOM_PAIRS
 from homogenization.run.errors import nearest
-from homogenization.run.sections import ExpandedPath, Name, Section, lies_here, one_of, one_path, pairs_of
+from homogenization.run.sections import ExpandedPath, Name, Section, lies_here, one_of, one_path
 
-RESERVED_VARIANTS = (RANDOM_PAIRS,)
+# keys by which sections name entries of the study, and the section of these entries
+_NAMED = {"models": "models", "variants": "variants", "pairs": "variants", "contrast": "variants"}
 
 
 class Keys(Section):
@@ -152,8 +152,7 @@ depends on it."""
     @classmethod
     def writer_of_keyphrases_exists(cls, keyphrases: AnyKeyphrases, info: ValidationInfo) -> AnyKeyphrases:
         """The language model that finds key phrases is among the writers."""
-        if isinstance(keyphrases, WrittenKeyphrases):
-            _check_writer(keyphrases.writer, info)
+        _check_writer(keyphrases, info)
         return keyphrases
 
     @field_validator("variants")
@@ -161,13 +160,7 @@ depends on it."""
     def writers_of_variants_exist(cls, variants: dict[str, AnyVariant], info: ValidationInfo) -> dict[str, AnyVariant]:
         """The language models that rewrite are among the writers."""
         for name, variant in variants.items():
-            if isinstance(variant, WrittenVariant):
-                _check_writer(variant.writer, info, f"{name}: ")
-                writer = info.data.get("writers", {}).get(variant.writer)
-                if variant.unit == "sentence" and writer and writer.regex_problem:
-                    raise ValueError(
-                        f"{name}: unit 'sentence' with the writer {variant.writer!r}: {writer.regex_problem}"
-                    )
+            _check_writer(variant, info, f"{name}: ")
         return variants
 
     @field_validator("variants")
@@ -176,54 +169,41 @@ depends on it."""
         """The untouched reviews are a variant, since everything is compared with them."""
         if variants.get("original") != RuleVariant(rewriter="none"):
             raise ValueError("needs 'original: {rewriter: none}': every comparison starts from the untouched reviews")
-        for name in RESERVED_VARIANTS:
-            if name in variants:
-                raise ValueError(f"the name {name!r} is taken by the workflow; choose another")
+        if RANDOM_PAIRS in variants:
+            raise ValueError(f"the name {RANDOM_PAIRS!r} is taken by the workflow; choose another")
         return variants
 
     @field_validator("variants")
     @classmethod
     def variants_differ(cls, variants: dict[str, AnyVariant]) -> dict[str, AnyVariant]:
         """Each variant is made in a way of its own: two that are alike compare a text with itself."""
-        names = list(variants)
-        for number, name in enumerate(names):
-            for other in names[:number]:
-                if variants[name] == variants[other]:
-                    raise ValueError(f"{other!r} and {name!r} are made alike; leave one of them out, or change it")
+        for other, name in combinations(variants, 2):
+            if variants[name] == variants[other]:
+                raise ValueError(f"{other!r} and {name!r} are made alike; leave one of them out, or change it")
         return variants
 
-    @field_validator("mauve", "pooled")
+    @field_validator(
+        "mauve", "pooled", "contrasts", "components", "positional", "interventions", "consequences", "examples"
+    )
     @classmethod
-    def measured_variants_exist(cls, measured: Mauve | Pooled, info: ValidationInfo) -> Mauve | Pooled:
-        """The variants of a measure that not all of them have exist."""
-        _check_names(measured.variants or (), info, "variants", "variants")
-        return measured
-
-    @field_validator("contrasts")
-    @classmethod
-    def contrasts_of_what_there_is(cls, contrasts: Contrasts, info: ValidationInfo) -> Contrasts:
-        """Pairs name existing variants, and metrics are computed."""
-        _check_names([name for pair in contrasts.pairs or () for name in pair], info, "variants", "pairs")
-        _check_computed("metrics", contrasts.metrics, info, METRIC_NAMES)
-        return contrasts
-
-    @field_validator("components", "positional", "interventions", "consequences", "examples")
-    @classmethod
-    def read_what_there_is(cls, chosen: Section | None, info: ValidationInfo) -> Section | None:
-        """Models and variants exist."""
-        if chosen is not None:
-            _check_names(chosen.models or (), info, "models", "models")
-            _check_names(chosen.variants or (), info, "variants", "variants")
+    def names_exist(cls, chosen: Section | None, info: ValidationInfo) -> Section | None:
+        """The models and variants that a section names are entries of the study."""
+        for key, entries in _NAMED.items():
+            _check_names(getattr(chosen, key, None) or (), info, entries, key)
         return chosen
 
-    @field_validator("examples")
+    @field_validator("contrasts", "figures")
     @classmethod
-    def examples_of_what_there_is(cls, examples: Examples | None, info: ValidationInfo) -> Examples | None:
-        """The contrast by which reviews are chosen is one of two existing variants."""
-        if examples is not None and examples.contrast is not None:
-            pairs_of("variant")([examples.contrast])
-            _check_names(examples.contrast, info, "variants", "contrast")
-        return examples
+    def computed(cls, chosen: Contrasts | Figures, info: ValidationInfo) -> Contrasts | Figures:
+        """Views and metrics are among those that the study computes."""
+        for key, known in (("views", VIEWS), ("metrics", METRIC_NAMES)):
+            # where the key of the study holds mistakes itself, those that there are
+            missing = [name for name in getattr(chosen, key, None) or () if name not in info.data.get(key, known)]
+            if missing:
+                raise ValueError(
+                    f"{key} {missing} are not among the computed '{key}'; add them there or leave them out"
+                )
+        return chosen
 
     @field_validator("interventions")
     @classmethod
@@ -237,9 +217,9 @@ depends on it."""
                 )
             if chosen.template:
                 _check_templates(chosen, info)
-            refuse_without_head(_read_by(chosen.models, info), "interventions")
+            _check_heads(chosen, info, "interventions")
             if chosen.positions:
-                refuse_without_rotation(_read_by(chosen.models, info))
+                _check_rotations(chosen, info)
         return chosen
 
     @field_validator("consequences")
@@ -248,7 +228,7 @@ depends on it."""
         """Heads and conditions exist; there are enough reviews for the folds of the probes."""
         if chosen is None or not {"variants", "models", "corpus"} <= info.data.keys():
             return chosen
-        refuse_without_head(_read_by(chosen.models, info), "consequences")
+        _check_heads(chosen, info, "consequences")
         mistakes = problems(chosen, info.data.get("interventions"), list(info.data["variants"]))
         if mistakes:
             raise ValueError("; ".join(mistakes))
@@ -268,7 +248,7 @@ depends on it."""
         single = single_models(models)
         for model in single.values():
             if model.weights.arm and "results" in info.data and lies_here(info):
-                refuse_untrainable(model.weights, model.weights.start.declared(info.data["results"]))
+                _check_trainable(model.weights, model.weights.start.declared(info.data["results"]))
         return single
 
     @field_validator("arms")
@@ -281,49 +261,51 @@ depends on it."""
 
     @field_validator("figures")
     @classmethod
-    def figures_of_what_is_computed(cls, figures: Figures, info: ValidationInfo) -> Figures:
-        """Views and metrics are computed, and labels belong to existing models and variants."""
-        _check_computed("views", figures.views, info, VIEWS)
-        _check_computed("metrics", figures.metrics, info, METRIC_NAMES)
+    def labels_of_what_there_is(cls, figures: Figures, info: ValidationInfo) -> Figures:
+        """Labels belong to models, variants and arms, and tell them apart."""
         if {"models", "variants"} <= info.data.keys():
-            models = info.data["models"]
+            models, labels = info.data["models"], figures.labels
             arms = dict.fromkeys(arm for _, arm, _, _ in arms_of(models))
-            _check_labels(figures.labels, (*models, *info.data["variants"], *arms))
+            empty = [name for name, label in labels.items() if not label.strip()]
+            if empty:
+                raise ValueError(f"labels for {empty} are empty; write a name that figures can show, or leave them out")
+            entries = (*models, *info.data["variants"], *arms)
+            unknown = [name for name in labels if name not in entries]
+            if unknown:
+                raise ValueError(f"labels for {unknown}: no such model, variant or arm; allowed: {', '.join(entries)}")
             for names in (models, info.data["variants"], arms):
-                _check_shown(figures.labels, names)
+                shown = Counter(labels.get(name, name) for name in names)
+                repeated = sorted(label for label, number in shown.items() if number > 1)
+                if repeated:
+                    raise ValueError(
+                        f"labels: {repeated} would be shown for two entries each; give each a label of its own"
+                    )
         return figures
 
 
-def _check_computed(key: str, names: Sequence[str] | None, info: ValidationInfo, known: Sequence[str]) -> None:
-    """Refuse views or metrics that the study does not compute; where this key holds mistakes, those that are known."""
-    missing = [name for name in names or () if name not in info.data.get(key, known)]
-    if missing:
-        raise ValueError(f"{key} {missing} are not among the computed '{key}'; add them there or leave them out")
-
-
-def _check_labels(labels: Mapping[str, str], entries: Sequence[str]) -> None:
-    empty = [name for name, label in labels.items() if not label.strip()]
-    if empty:
-        raise ValueError(f"labels for {empty} are empty; write a name that figures can show, or leave them out")
-    unknown = [name for name in labels if name not in entries]
-    if unknown:
-        raise ValueError(f"labels for {unknown}: no such model, variant or arm; allowed: {', '.join(entries)}")
-
-
-def _check_shown(labels: Mapping[str, str], names: Iterable[str]) -> None:
-    """Refuse two entries that figures would show under one name."""
-    shown = Counter(labels.get(name, name) for name in names)
-    repeated = sorted(label for label, number in shown.items() if number > 1)
-    if repeated:
-        raise ValueError(f"labels: {repeated} would be shown for two entries each; give each a label of its own")
-
-
-def _check_names(names: Sequence[str], info: ValidationInfo, key: str, where: str) -> None:
-    """Refuse a name that is not among those of a section; where this holds mistakes itself, the context has them."""
-    known = info.data.get(key) or (info.context or {}).get(key)
+def _check_names(names: Sequence[Any], info: ValidationInfo, entries: str, where: str) -> None:
+    """Refuse a name that is no entry of a section; where this holds mistakes itself, the context has its names."""
+    known = info.data.get(entries) or (info.context or {}).get(entries)
     for name in names if known else ():
-        if name not in known:
-            raise ValueError(f"{where}: {name!r} is not among {key}{nearest(name, known)}; allowed: {', '.join(known)}")
+        if not isinstance(name, str):  # a pair of names
+            _check_names(name, info, entries, where)
+        elif name not in known:
+            raise ValueError(
+                f"{where}: {name!r} is not among {entries}{nearest(name, known)}; allowed: {', '.join(known)}"
+            )
+
+
+def _check_writer(entry: AnyKeyphrases | AnyVariant, info: ValidationInfo, where: str = "") -> None:
+    """Refuse a writer that there is none of, or that can't enforce the form of a sentence."""
+    writers = info.data.get("writers")
+    name = getattr(entry, "writer", None)
+    if name is None or writers is None:
+        return
+    if name not in writers:
+        allowed = ", ".join(writers) or "none is there; add it under 'writers'"
+        raise ValueError(f"{where}no writer is called {name!r}{nearest(name, writers)}; allowed: {allowed}")
+    if getattr(entry, "unit", "review") == "sentence" and writers[name].regex_problem:
+        raise ValueError(f"{where}unit 'sentence' with the writer {name!r}: {writers[name].regex_problem}")
 
 
 def _check_templates(chosen: Interventions, info: ValidationInfo) -> None:
@@ -342,14 +324,49 @@ def _check_templates(chosen: Interventions, info: ValidationInfo) -> None:
             )
 
 
-def _read_by(names: Sequence[str] | None, info: ValidationInfo) -> dict[str, Declared | None]:
-    """What files tell of the networks of some models, or of all; their jobs say the rest."""
+def _declared(chosen: Interventions | Consequences, info: ValidationInfo) -> list[tuple[str, Declared]]:
+    """What files tell of the networks that a section reads with, where there are any; their jobs say the rest."""
     models = info.data.get("models", {}) if "results" in info.data and lies_here(info) else {}
-    return {name: models[name].weights.declared(info.data["results"]) for name in names or models if name in models}
+    names = [name for name in chosen.models or models if name in models]
+    told = ((name, models[name].weights.declared(info.data["results"])) for name in names)
+    return [(name, declared) for name, declared in told if declared is not None]
 
 
-def _check_writer(name: str, info: ValidationInfo, where: str = "") -> None:
-    writers = info.data.get("writers")
-    if writers is not None and name not in writers:
-        allowed = ", ".join(writers) or "none is there; add it under 'writers'"
-        raise ValueError(f"{where}no writer is called {name!r}{nearest(name, writers)}; allowed: {allowed}")
+def _check_heads(chosen: Interventions | Consequences, info: ValidationInfo, section: str) -> None:
+    """Refuse causal models that are known to lack the language-model head, with which damage is measured."""
+    for name, declared in _declared(chosen, info):
+        if declared.lacks_head:
+            raise ValueError(
+                f"the model {name!r} ({declared.model_type}) lacks its language-model head, with which damage is "
+                "measured; give files that hold it (of random weights, only those with 'tie_word_embeddings: true' "
+                f"have one), or name other models under '{section}.models'"
+            )
+
+
+def _check_rotations(chosen: Interventions, info: ValidationInfo) -> None:
+    """Refuse other positions in models that are known to have none that rotate."""
+    for name, declared in _declared(chosen, info):
+        if declared.lacks_rotary_positions:
+            raise ValueError(
+                f"positions: the model {name!r} ({declared.model_type}) has no rotary positions, and learned ones have "
+                "no meaning elsewhere; set 'positions: []', or name other models under 'interventions.models'"
+            )
+
+
+def _check_trainable(weights: Any, declared: Declared | None) -> None:
+    """Refuse to train an encoder, or more tokens or layers than the network has that `weights` start from."""
+    if declared is None:
+        return
+    text, options = f"{weights.arm}: the model that is trained ({declared.model_type})", weights.options
+    if declared.is_encoder:
+        raise ValueError(f"{text} reads a text in both directions and predicts no next token; take a causal one")
+    context, n_blocks = declared.context, declared.n_blocks
+    if context is not None and options.max_tokens > context:
+        raise ValueError(f"{text} reads at most {context} tokens; max_tokens is {options.max_tokens}, lower it")
+    layers = options.penalty.layers if options.penalty else []
+    beyond = [layer for layer in layers if isinstance(layer, int) and n_blocks is not None and layer > n_blocks]
+    if beyond:
+        raise ValueError(
+            f"{text} has no layers {beyond} for penalty.layers; its blocks make the layers 1 to {n_blocks}. Name some "
+            "of these, or 'steepest'"
+        )

@@ -6,7 +6,7 @@ from pydantic import Field, field_validator
 
 from homogenization.config.training import ModelWeights
 from homogenization.models.dtypes import Dtype
-from homogenization.run.sections import Section
+from homogenization.run.sections import Section, once
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
@@ -53,10 +53,4 @@ all."""
     sample_tokens: int | None = Field(None, ge=1)
     """Tokens of each review whose states are kept under `samples/` in any case; null: none."""
 
-    @field_validator("layers")
-    @classmethod
-    def layers_once(cls, layers: list[int] | None) -> list[int] | None:
-        """No layer stands twice."""
-        if layers is not None and len(set(layers)) < len(layers):
-            raise ValueError(f"{layers} names a layer twice; name each once")
-        return layers
+    _layers = field_validator("layers")(once)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from homogenization.config.consequences import Consequences, Probes
+from homogenization.config.analysis import Consequences, Probes
 from homogenization.config.interventions import Interventions
 from homogenization.interventions.conditions import STEEPEST, TEMPLATE, UNTOUCHED, Condition
 from homogenization.names.consequences import METRICS

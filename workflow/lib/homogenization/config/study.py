@@ -10,12 +10,10 @@ from typing import Any
 
 from pydantic import PrivateAttr, ValidationError
 
-from homogenization.config.analysis import Components
+from homogenization.config.analysis import Components, Consequences, Positional
 from homogenization.config.claims import CONTROLS, former_names, load_all_claims
-from homogenization.config.consequences import Consequences
 from homogenization.config.interventions import Interventions
 from homogenization.config.keys import Keys
-from homogenization.config.positional import Positional
 from homogenization.config.reading import Reading
 from homogenization.config.renamed import with_current_names
 from homogenization.config.texts import WrittenVariant
@@ -87,14 +85,12 @@ class Study(Keys):
         """Variants by rule other than the original, sorted."""
         return sorted(set(self.rewritten) - set(self.written))
 
-    @property
-    def gguf_sources(self) -> dict[str, Source]:
-        """Weights in GGUF that anyone names, by the folder below `weights/` where they are converted."""
-        return {folder: source for folder, (source, _) in self.gguf_sizes.items()}
-
     @cached_property
-    def gguf_sizes(self) -> dict[str, tuple[Source, float | None]]:
-        """`gguf_sources`, each with the largest `billions` of the entries that name it; None where none gives any."""
+    def gguf_sources(self) -> dict[str, tuple[Source, float | None]]:
+        """Weights in GGUF that anyone names, by the folder below `weights/` where they are converted.
+
+        With the largest `billions` of the entries that name them; None where none gives any.
+        """
         sizes: dict[str, tuple[Source, float | None]] = {}
         for source, billions in self._sources:
             if folder := source.converted_in:

@@ -18,15 +18,11 @@ from homogenization.names.columns import columns, condition_columns
 from homogenization.tables.catalogue import TABLES
 
 PAGE = Path("docs/tables.md")
-BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 _MARK = "#:"
 _SHARED = {columns.__name__: "COLUMNS", condition_columns.__name__: "CONDITION_COLUMNS"}
 _OF_JOB = "{model}/{variant}/{shard}"
 # module and name of the schema of each file that no rule of the catalogue of tables makes
-_PLAN = {
-    "plan.csv": "plan.costs.PLAN_SCHEMA",
-    "works.csv": "plan.works.WORKS_SCHEMA",
-}
+_PLAN = {"plan.csv": "plan.costs.PLAN_SCHEMA", "works.csv": "plan.works.WORKS_SCHEMA"}
 _FILES = {
     "plan/{model}.parquet": "plan.token_counts.TOKEN_COUNTS_SCHEMA",
     "keyphrases/{shard}.parquet": "variants.schemas.KEYPHRASE_SCHEMA",
@@ -80,14 +76,15 @@ def described(name: str) -> Described:
     Raises:
         ValueError: a column has no meaning, or there is no such schema.
     """
-    module, variable = _home(*name.rsplit(".", 1))
-    source = _source(module)
-    node = source.assigned[variable]
+    module, node, lines = _assigned(name)
     found = []
     for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else [(None, node)]:
-        added = _evaluated(value if key is None else ast.Dict([key], [value]), module)
+        entry = ast.Expression(value if key is None else ast.Dict([key], [value]))
+        code = compile(ast.fix_missing_locations(entry), module, "eval")
+        added = eval(code, vars(import_module(f"homogenization.{module}")))
+        behind = lines[value.end_lineno - 1].partition(_MARK)[2].strip()
         # what stands above the first line is said of the whole
-        if meaning := source.behind(value) or (source.above(value) if value.lineno > node.lineno else ""):
+        if meaning := behind or (_above(lines, value) if value.lineno > node.lineno else ""):
             found.append(Columns(added, meaning))
         elif key is None and isinstance(value, ast.Name):
             found += described(f"{module}.{value.id}").columns
@@ -95,7 +92,7 @@ def described(name: str) -> Described:
             found += [Columns({name: dtype}, "", _SHARED[value.func.id]) for name, dtype in added.items()]
         else:
             hint = f"write it as a comment `{_MARK} …` of the column"
-            raise ValueError(f"{module}.{variable}: {', '.join(added)} has no meaning; {hint}")
+            raise ValueError(f"{name}: {', '.join(added)} has no meaning; {hint}")
     return Described(row(name), found)
 
 
@@ -105,60 +102,33 @@ def row(name: str) -> str:
     Raises:
         ValueError: there is no such schema.
     """
-    module, variable = _home(*name.rsplit(".", 1))
-    return _source(module).above(_source(module).assigned[variable])
-
-
-class _Source(NamedTuple):
-    """What is read of a module.
-
-    Attributes:
-        assigned: expressions by the name that they are assigned to.
-        imported: modules by the name that is imported from them.
-        lines: its lines.
-    """
-
-    assigned: dict[str, ast.expr]
-    imported: dict[str, str]
-    lines: list[str]
-
-    def behind(self, node: ast.expr) -> str:
-        """The comment on the last line of an expression."""
-        return self.lines[int(node.end_lineno or 0) - 1].partition(_MARK)[2].strip()
-
-    def above(self, node: ast.expr) -> str:
-        """The comments on the lines above the first line of an expression."""
-        before = map(str.strip, reversed(self.lines[: node.lineno - 1]))
-        comments = takewhile(lambda line: line.startswith(_MARK), before)
-        return " ".join(reversed([line.removeprefix(_MARK).strip() for line in comments]))
+    _, node, lines = _assigned(name)
+    return _above(lines, node)
 
 
 @cache
-def _source(module: str) -> _Source:
-    spec = find_spec(f"homogenization.{module}")  # a module is not run to be read: many import torch
-    text = Path(str(spec and spec.origin)).read_text(encoding="utf-8")
-    source = _Source({}, {}, text.splitlines())
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            source.assigned[node.targets[0].id] = node.value
-        elif isinstance(node, ast.ImportFrom):
-            source.imported.update({alias.name: str(node.module) for alias in node.names})
-    return source
+def _parsed(module: str) -> tuple[list[ast.stmt], list[str]]:
+    """The statements and the lines of a module, which is not run for that: many import torch."""
+    text = Path(find_spec(f"homogenization.{module}").origin).read_text(encoding="utf-8")
+    return ast.parse(text).body, text.splitlines()
 
 
-def _home(module: str, variable: str) -> tuple[str, str]:
-    """The module in which a variable is assigned, and its name."""
-    source = _source(module)
-    if variable in source.assigned:
-        return module, variable
-    if variable not in source.imported:
-        raise ValueError(f"homogenization.{module} has no {variable}")
-    return _home(source.imported[variable].removeprefix("homogenization."), variable)
+def _assigned(name: str) -> tuple[str, Any, list[str]]:
+    """The module in which a dotted name is assigned, to what, and its lines."""
+    module, _, variable = name.rpartition(".")
+    statements, lines = _parsed(module)
+    for node in statements:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == variable:
+            return module, node.value, lines
+        if isinstance(node, ast.ImportFrom) and variable in [alias.name for alias in node.names]:
+            return _assigned(f"{node.module.removeprefix('homogenization.')}.{variable}")
+    raise ValueError(f"homogenization.{module} has no {variable}")
 
 
-def _evaluated(expression: ast.expr, module: str) -> Any:
-    code = compile(ast.fix_missing_locations(ast.Expression(expression)), module, "eval")
-    return eval(code, vars(import_module(f"homogenization.{module}")))
+def _above(lines: list[str], node: ast.expr) -> str:
+    """The comments on the lines above the first line of an expression."""
+    before = takewhile(lambda line: line.startswith(_MARK), map(str.strip, reversed(lines[: node.lineno - 1])))
+    return " ".join(reversed([line.removeprefix(_MARK).strip() for line in before]))
 
 
 def tables_made() -> dict[str, tuple[str, str]]:
@@ -168,25 +138,32 @@ def tables_made() -> dict[str, tuple[str, str]]:
     """
     made: dict[tuple[str, str], str] = {}
     for rule, tables in TABLES.items():
-        schemas = _source(tables.module).assigned["SCHEMAS"].elts
-        for file, schema in zip(tables.files, schemas, strict=True):
+        _, schemas, _ = _assigned(f"{tables.module}.SCHEMAS")
+        for file, schema in zip(tables.files, schemas.elts, strict=True):
             if isinstance(schema, ast.Name):
                 made.setdefault((rule, f"{tables.module}.{schema.id}"), file.name)
     return {file: about for about, file in made.items()}
 
 
+def made_anew(page: str, part: str, content: str) -> str:
+    """`page` with `content` between the two markers of a part."""
+    begin, end = (f"<!-- {part}: {place} -->" for place in ("begin", "end"))
+    before, rest = page.split(begin)
+    _, after = rest.split(end)
+    return f"{before}{begin}\n\n{content}\n{end}{after}"
+
+
 def tables_page(page: str) -> str:
     """`page` with what stands between the two markers made anew."""
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
     shared = [described(f"names.columns.{name}") for name in _SHARED.values()]
     blocks = [f"## {part.row}\n\n{_list(part)}" for part in shared]
     blocks.append("## Tables of a study: `tables/`")
     blocks += [_section(file, schema, f" Made by `{rule}`.") for file, (rule, schema) in tables_made().items()]
     blocks += ["## The plan: `plan/`", *(_section(file, schema) for file, schema in _PLAN.items())]
-    blocks.append("## Files of jobs\n\n| file | rows | columns |\n| --- | --- | --- |")
-    blocks[-1] += "".join(_cells(file, described(schema)) for file, schema in _FILES.items())
-    return f"{before}{BEGIN}\n\n" + "\n\n".join(blocks) + f"\n\n{END}{after}"
+    files = {file: described(schema) for file, schema in _FILES.items()}
+    rows = [f"| `{file}` | {table.row} | {'; '.join(_in_words(table))} |" for file, table in files.items()]
+    blocks.append("\n".join(["## Files of jobs\n", "| file | rows | columns |", "| --- | --- | --- |", *rows]))
+    return made_anew(page, "tables", "\n\n".join(blocks) + "\n")
 
 
 def _section(file: str, schema: str, rule: str = "") -> str:
@@ -195,16 +172,11 @@ def _section(file: str, schema: str, rule: str = "") -> str:
 
 
 def _list(table: Described) -> str:
-    """A line for each meaning, and one for shared columns that follow each other."""
     return "\n".join(f"- {told}" for told in _in_words(table))
 
 
-def _cells(file: str, table: Described) -> str:
-    return f"\n| `{file}` | {table.row} | {'; '.join(_in_words(table))} |"
-
-
 def _in_words(table: Described) -> Iterator[str]:
-    """Names of columns with their type, and what they mean; shared columns by name alone."""
+    """For each meaning the names of columns with their type; for shared columns that follow each other, their names."""
     for shared, parts in groupby(table.columns, key=lambda part: part.shared):
         if shared:
             heading = row(f"names.columns.{shared}")

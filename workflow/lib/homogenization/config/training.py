@@ -12,9 +12,9 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 from homogenization.config.weights import TrainedWeights, one_of_sources
 from homogenization.models.built import BUILT_FILES
 from homogenization.models.source import Source
-from homogenization.models.weights import POSITIONS_TEXT, SOURCES, Positions, RandomWeights
+from homogenization.models.weights import SOURCES, Positions, RandomWeights
 from homogenization.run.errors import nearest
-from homogenization.run.sections import Section, pairs_of
+from homogenization.run.sections import Section, pairs_of, refused
 
 Step = Annotated[int, Field(ge=0)]
 Layer = Annotated[int, Field(ge=1)]
@@ -33,17 +33,13 @@ to tokens that are alike."""
     """Layers of the residual stream, 1 after the first block; the metric is averaged over them. `steepest`: where the \
 mean cosine grows fastest before training."""
 
-    @field_validator("strength")
-    @classmethod
-    def does_something(cls, strength: float) -> float:
-        """A penalty of no strength is written as null."""
-        if strength == 0:
-            raise ValueError("0 does nothing; leave 'penalty' out")
-        return strength
+    _strength = field_validator("strength")(
+        refused(lambda strength: strength == 0, "0 does nothing; leave 'penalty' out")
+    )
 
     @field_validator("layers", mode="before")
     @classmethod
-    def layers_once(cls, layers: Any) -> Any:
+    def ascending_layers(cls, layers: Any) -> Any:
         """At least one layer, each once, ascending; or the one name that there is."""
         numbers = isinstance(layers, list) and all(type(layer) is int and layer > 0 for layer in layers)
         if layers != "steepest" and not (numbers and layers and layers == sorted(set(layers))):
@@ -97,12 +93,12 @@ class Tuning(_Training):
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Precision of weights that are not trained, so `bfloat16` needs `lora`."""
 
-    @model_validator(mode="after")
-    def whole_weights_in_float32(self) -> "Tuning":
-        """Small updates are lost in bfloat16."""
-        if self.dtype == "bfloat16" and self.lora is None:
-            raise ValueError("dtype 'bfloat16' rounds small updates away; give 'lora', or use float32")
-        return self
+    _whole_weights = model_validator(mode="after")(
+        refused(
+            lambda tuning: tuning.dtype == "bfloat16" and tuning.lora is None,
+            "dtype 'bfloat16' rounds small updates away; give 'lora', or use float32",
+        )
+    )
 
 
 class FromRandom(_Training):
@@ -110,17 +106,18 @@ class FromRandom(_Training):
 
     architecture: dict[str, Any]
     """Fields of a transformers configuration, `model_type` among them, as under `random`."""
-    positions: Positions = Field("own", description=POSITIONS_TEXT)
+    positions: Positions = "own"
+    """`own`: positions as the architecture has them; `none`: no positions, in architectures with `no_rope_layers`, \
+such as smollm3, and in those with learned positions, such as gpt2."""
     vocab_size: int = Field(2000, ge=300)
     """Vocabulary of the tokenizer."""
 
-    @field_validator("architecture")
-    @classmethod
-    def names_an_architecture(cls, architecture: dict[str, Any]) -> dict[str, Any]:
-        """The fields name an architecture."""
-        if "model_type" not in architecture:
-            raise ValueError("needs 'model_type', for example llama, smollm3, gpt2")
-        return architecture
+    _architecture = field_validator("architecture")(
+        refused(
+            lambda architecture: "model_type" not in architecture,
+            "needs 'model_type', for example llama, smollm3, gpt2",
+        )
+    )
 
 
 class _Arm(Source):

@@ -14,7 +14,7 @@ from homogenization.corpus.hashing import seeded_hash
 from homogenization.names.consequences import DRAWN
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.errors import HomogenizationError
-from homogenization.run.parquet import read_table
+from homogenization.run.parquet import read_table, read_tables
 
 logger = logging.getLogger(__name__)
 
@@ -180,7 +180,13 @@ def readings(states: Mapping[str, np.ndarray], probe_tasks: Sequence[Task], pena
 
 
 def tabulate(
-    inputs: Any, model: str, texts: Sequence[str], probes: Mapping[str, Any] | None, seed: int
+    states: Sequence[str],
+    shards: Sequence[str],
+    model: str,
+    texts: Sequence[str],
+    *,
+    probes: Mapping[str, Any] | None,
+    seed: int,
 ) -> pl.DataFrame:
     """Probes and shifts of one model, review by review and layer by layer: `POOLED_READINGS_SCHEMA`.
 
@@ -188,8 +194,8 @@ def tabulate(
     another in a text of another length: there, a shift would be that of the draw, and is NaN.
 
     Args:
-        inputs: `states`, files of pooled states, by text in the order of `texts` and then by shard; and `shards`, those
-            of the corpus, which hold the labels.
+        states: files of pooled states, by text in the order of `texts` and then by shard.
+        shards: those of the corpus, which hold the labels.
         model: name of the model.
         texts: names of the texts, `original` among them.
         probes: `folds`, `penalty` and `permutations`; None where the reviews have no labels or nothing is probed.
@@ -199,12 +205,9 @@ def tabulate(
         logger.warning(
             "no probes: consequences.probes is null, or corpus.label_column is null and nothing can be probed"
         )
-    n_shards = len(inputs.states) // len(texts)
-    by_text = {
-        name: pl.concat([read_table(path) for path in inputs.states[number * n_shards : (number + 1) * n_shards]])
-        for number, name in enumerate(texts)
-    }
-    known = pl.concat([read_table(path).select("review_id", "label") for path in inputs.shards])
+    n_shards = len(states) // len(texts)
+    by_text = {name: read_tables(states[number * n_shards :][:n_shards]) for number, name in enumerate(texts)}
+    known = pl.concat([read_table(path).select("review_id", "label") for path in shards])
     originals = by_text[ORIGINAL]
     parts = [pl.DataFrame(schema=POOLED_READINGS_SCHEMA)]
     names = originals["review_id"].unique().sort()
@@ -216,8 +219,8 @@ def tabulate(
         of_texts = {name: table for name, table in of_texts.items() if len(table)}
         told_apart = _keeps_its_draw(condition)
         for layer in range(n_blocks + 1):
-            states = {name: _placed(table.filter(layer=layer), names) for name, table in of_texts.items()}
-            for name, values in readings(states, probe_tasks, probes["penalty"] if probes else np.nan).items():
+            placed = {name: _placed(table.filter(layer=layer), names) for name, table in of_texts.items()}
+            for name, values in readings(placed, probe_tasks, probes["penalty"] if probes else np.nan).items():
                 columns = dict(zip(_READ, values, strict=True))
                 if not told_apart:
                     columns |= dict.fromkeys(("shift", "in_scales"), np.full(len(names), np.nan))
@@ -225,7 +228,7 @@ def tabulate(
                 table = pl.DataFrame({"review_id": names, **columns}).with_columns(
                     **{key: pl.lit(value) for key, value in place.items()}, depth=pl.lit(layer) / n_blocks
                 )
-                present = ~np.isnan(states[name]).any(axis=1)
+                present = ~np.isnan(placed[name]).any(axis=1)
                 parts.append(table.filter(present).select(*POOLED_READINGS_SCHEMA).cast(POOLED_READINGS_SCHEMA))
         logger.info("condition %s: %s", condition, ", ".join(of_texts))
     return pl.concat(parts)

@@ -48,7 +48,6 @@ OUTCOMES_OF_HARM = {
     "shift": ("all", POOLED, SHIFT),
     "shift_output": ("output", POOLED, SHIFT),
 }
-ENDS = ("", "_low", "_high")
 #: A row for each model and condition: changes from the untouched run, of the originals, review by review. Intervals are
 #: those of contrasts. `_output` is the same after the last block.
 HARM_SCHEMA = {

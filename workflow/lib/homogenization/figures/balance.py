@@ -10,7 +10,7 @@ from homogenization.figures.grammar import Panels, handles_of, mark_empty
 from homogenization.figures.shown import Named, Shown, Tables, named_in, names_of, require_rows
 from homogenization.figures.style import ALIKE, GREY, LIGHT, REFERENCE, WHITE, variant_styles
 from homogenization.figures.words import counted
-from homogenization.tables.imbalance import BALANCE_SCHEMA
+from homogenization.tables.comparisons import BALANCE_SCHEMA
 
 COLUMNS = {"balance": BALANCE_SCHEMA}
 _LABELS = {

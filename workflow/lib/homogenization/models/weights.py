@@ -36,10 +36,6 @@ HUB_FILES = ["*.safetensors", "*.json", "tokenizer*", "*.txt", "*.model", "*.jin
 HUB_DUPLICATES = ["original/*", "consolidated*"]
 
 Positions = Literal["own", "none"]
-POSITIONS_TEXT = (
-    "`own`: positions as the architecture has them; `none`: no positions, in architectures with `no_rope_layers`, such "
-    "as smollm3, and in those with learned positions, such as gpt2."
-)
 
 
 class HubWeights(MayHoldGguf):
@@ -278,7 +274,9 @@ with `seed`; a byte-level BPE tokenizer is trained on the corpus."""
     """Seed of the random weights."""
     vocab_size: int = Field(2000, ge=300)
     """Vocabulary of the tokenizer trained for random weights."""
-    positions: Positions = Field("own", exclude_if=lambda value: value == "own", description=POSITIONS_TEXT)
+    positions: Positions = Field("own", exclude_if=lambda value: value == "own")
+    """`own`: positions as the architecture has them; `none`: no positions, in architectures with `no_rope_layers`, \
+such as smollm3, and in those with learned positions, such as gpt2."""
 
     @field_validator("random")
     @classmethod

@@ -6,10 +6,12 @@ comments, so that better words rerun nothing. Any other edit here, a new column 
 table, and those that read with changed attention: a column of one table stands in that table's schema.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+ENDS = ("", "_low", "_high")  # of the names of an estimate and the ends of its interval
 #: Columns of many tables
 COLUMNS = {
     "model": pl.String,  #: name of the model in the configuration
@@ -73,4 +75,17 @@ def condition_columns(*names: str) -> dict[str, Any]:
 
 def with_ends(*names: str) -> dict[str, Any]:
     """Columns of numbers, each with the ends of its interval: `X`, `X_low` and `X_high`."""
-    return {f"{name}{end}": pl.Float64 for name in names for end in ("", "_low", "_high")}
+    return {f"{name}{end}": pl.Float64 for name in names for end in ENDS}
+
+
+def ends_of(name: str, interval: Sequence[Any]) -> dict[str, Any]:
+    """The values of these columns: estimate, low and high."""
+    return {f"{name}{end}": value for end, value in zip(ENDS, interval, strict=True)}
+
+
+def table_of(columns: Mapping[str, Any], schema: Mapping[str, Any]) -> pl.DataFrame:
+    """Rows of `schema` from lists and arrays, one of them at least, and from values that all rows have in common.
+
+    A column of `schema` that `columns` lacks is null.
+    """
+    return pl.DataFrame(dict.fromkeys(schema) | dict(columns), schema=schema, strict=False)

@@ -1,17 +1,17 @@
 """The costs of a study: bytes, memory of GPUs and operations, from token counts and architectures.
 
-All formulas are for extraction, which takes nearly all of a study's GPU time and disk.
+All formulas are for extraction, which takes nearly all of a study's GPU time and disk. `architecture` is the model's
+network, `dtype` the type of its weights as they are run.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from homogenization.models.dtypes import BYTES
 from homogenization.plan.architecture import Architecture
-from homogenization.plan.text import aligned, count, three_digits
 from homogenization.states.attention import QUERY_CHUNK
 from homogenization.states.stream import chosen_layers
 
@@ -44,19 +44,22 @@ _CUDA_BYTES = 0.6 * 2**30  # the CUDA context and the kernels of torch
 _FLOAT64_BYTES = 8
 
 
+class Stored(NamedTuple):
+    """What is stored: the type of the states, layers of the residual stream, and whether attention received is too."""
+
+    dtype: str
+    n_layers: int
+    attention: bool
+
+
 def matrix_operations(architecture: Architecture, lengths: np.ndarray, record_attention: bool) -> int:
-    """Floating-point operations of the matrix products of forward passes over reviews of these lengths.
+    """Floating-point operations of the matrix products of forward passes over reviews of these lengths, int64.
 
     Each token takes a multiplication and an addition for each matrix entry that it meets. Each pair of a query and a
     key that a block computes takes both twice: for the score, and for the weighted value. Causal attention
     computes about half of the pairs: torch's kernels stop at the query itself, and where attention is recorded, a chunk
     of 128 queries stops at its own end. Recording adds no product: it sums weights that are there. Norms, activations
     and the softmax are left out.
-
-    Args:
-        architecture: The model's network.
-        lengths: Tokens of each review, int64.
-        record_attention: Whether attention received is recorded.
     """
     pairs = int(computed_pairs(lengths, architecture.causal, record_attention).sum())
     attention = 4 * architecture.heads * architecture.head_width * architecture.n_blocks * pairs
@@ -73,38 +76,14 @@ def computed_pairs(lengths: np.ndarray, causal: bool, record_attention: bool) ->
     return QUERY_CHUNK**2 * chunks * (chunks + 1) // 2 + rest * lengths
 
 
-def store_bytes(
-    architecture: Architecture,
-    n_tokens: int,
-    n_reviews: int,
-    storage_dtype: str,
-    n_layers: int,
-    record_attention: bool,
-) -> int:
-    """Size of the stores of so many tokens and reviews.
-
-    Args:
-        architecture: The model's network.
-        n_tokens: Tokens of all reviews.
-        n_reviews: Reviews in all stores.
-        storage_dtype: float32, float16 or bfloat16.
-        n_layers: Number of stored layers of the residual stream.
-        record_attention: Whether attention received is stored, a float32 for each token and block.
-    """
-    states = (n_layers + architecture.final_norm) * architecture.width * _STORED_BYTES[storage_dtype]
-    attention = 4 * architecture.n_blocks if record_attention else 0
+def store_bytes(architecture: Architecture, stored: Stored, n_tokens: int, n_reviews: int) -> int:
+    """Size of the stores of so many tokens and reviews; attention received is a float32 for each token and block."""
+    states = (stored.n_layers + architecture.final_norm) * architecture.width * _STORED_BYTES[stored.dtype]
+    attention = 4 * architecture.n_blocks if stored.attention else 0
     return round(n_tokens * (states + attention + _TOKEN_BYTES) + n_reviews * _REVIEW_BYTES)
 
 
-def gpu_bytes(
-    architecture: Architecture,
-    dtype: str,
-    pass_tokens: int,
-    longest: int,
-    storage_dtype: str,
-    n_layers: int,
-    record_attention: bool,
-) -> int:
+def gpu_bytes(architecture: Architecture, dtype: str, stored: Stored, pass_tokens: int, longest: int) -> int:
     """Memory that a forward pass takes on all GPUs of a job together.
 
     The sum of: the weights; five tensors of the widest inner width and four of the residual stream's, which a
@@ -115,34 +94,26 @@ def gpu_bytes(
     Args:
         architecture: The model's network.
         dtype: Type of the weights as they are run.
+        stored: What is stored of the states.
         pass_tokens: Tokens of the largest pass.
         longest: Tokens of the longest review.
-        storage_dtype: Type of the states as they are stored.
-        n_layers: Number of stored layers of the residual stream.
-        record_attention: Whether attention received is recorded.
     """
     size = BYTES[dtype]
     weights = architecture.n_parameters * size
     activations = pass_tokens * size * (5 * architecture.widest + 4 * architecture.width)
-    points = n_layers + architecture.final_norm
-    states = pass_tokens * architecture.width * points * BYTES[storage_dtype]
-    scores = architecture.heads * QUERY_CHUNK * longest * (2 * size + 4) if record_attention else 0
+    points = stored.n_layers + architecture.final_norm
+    states = pass_tokens * architecture.width * points * BYTES[stored.dtype]
+    scores = architecture.heads * QUERY_CHUNK * longest * (2 * size + 4) if stored.attention else 0
     return round(weights + activations + states + scores + _CUDA_BYTES)
 
 
 def slopes_bytes(architecture: Architecture, dtype: str, n_tokens: int, n_cells: int) -> int:
-    """Memory of the device that slopes of a review take, and what patterns deliver.
+    """Memory of the device that slopes of a review of so many tokens take, and what patterns deliver.
 
     The sum of: the weights, head included, and the embeddings in float64; the residual stream of all layers; a block
     in float64; and of its backward passes five tensors of the widest inner width, twelve of the stream's, and three
-    and the attention maps for each cell, of which there are ten at least. What was counted in passes of LLaMA-3-8B,
-    Gemma-7B, Qwen2.5-7B and Gemma-2-9B on torch's meta device is 72 to 99 % of the last.
-
-    Args:
-        architecture: The model's network.
-        dtype: Type of the weights as they are run.
-        n_tokens: Tokens of the longest review.
-        n_cells: Pairs of view and metric whose slopes are taken.
+    and the attention maps for each cell (pair of view and metric), of which there are ten at least. What was counted in
+    passes of LLaMA-3-8B, Gemma-7B, Qwen2.5-7B and Gemma-2-9B on torch's meta device is 72 to 99 % of the last.
     """
     embeddings, in_blocks = architecture.n_logits, architecture.n_parameters - architecture.n_logits
     weights = BYTES[dtype] * (in_blocks + architecture.n_head) + _FLOAT64_BYTES * embeddings
@@ -154,10 +125,7 @@ def slopes_bytes(architecture: Architecture, dtype: str, n_tokens: int, n_cells:
 
 
 def plan_row(
-    model: Mapping[str, Any],
-    architecture: Architecture,
-    token_counts: pl.DataFrame,
-    states: Mapping[str, Any],
+    model: Mapping[str, Any], architecture: Architecture, token_counts: pl.DataFrame, states: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The row of one model in the table `plan` (`PLAN_SCHEMA`).
 
@@ -172,17 +140,15 @@ def plan_row(
     """
     lengths = token_counts["lengths"].explode().to_numpy()
     tokens, reviews, longest = int(lengths.sum()), len(lengths), int(lengths.max())
-    dtype, stored_as = model["dtype"], model["dtype"] if states["dtype"] == "auto" else states["dtype"]
     layers = len(chosen_layers(states["layers"], architecture.n_blocks, model["name"]))
-    recorded, sampled = states["record_attention"], states["sample_tokens"]
-    full = store_bytes(architecture, tokens, reviews, stored_as, layers, recorded) if states["keep"] else 0
-    sample = 0
-    if sampled is not None:
-        n_kept = int(np.minimum(lengths, sampled).sum())
-        sample = store_bytes(architecture, n_kept, reviews, stored_as, layers, recorded)
+    dtype = model["dtype"] if states["dtype"] == "auto" else states["dtype"]
+    stored = Stored(dtype, layers, states["record_attention"])
+    kept = [lengths] if states["keep"] else []
+    if states["sample_tokens"] is not None:
+        kept.append(np.minimum(lengths, states["sample_tokens"]))
+    written = sum(store_bytes(architecture, stored, int(of_store.sum()), reviews) for of_store in kept)
     # a review that is longer than the budget passes alone
-    pass_tokens = max(model["token_budget"], longest)
-    memory = gpu_bytes(architecture, dtype, pass_tokens, longest, stored_as, layers, recorded)
+    memory = gpu_bytes(architecture, model["dtype"], stored, max(model["token_budget"], longest), longest)
     return {
         "model": model["name"],
         "parameters": architecture.n_parameters,
@@ -193,21 +159,15 @@ def plan_row(
         "reviews_left_out": token_counts["n_left_out"].sum(),
         "tokens": tokens,
         "tokens_cut_off": int(token_counts["lengths_before_truncation"].explode().sum()) - tokens,
-        "bytes_written": full + sample,
-        "bytes_on_disk": full + sample,
-        "bytes_at_once": full + sample,
+        **dict.fromkeys(("bytes_written", "bytes_on_disk", "bytes_at_once"), written),
         "gpu_memory_gib": None if model["device"] == "cpu" else memory / 2**30,
-        "petaflops": matrix_operations(architecture, lengths, recorded) / 1e15,
+        "petaflops": matrix_operations(architecture, lengths, stored.attention) / 1e15,
         "estimated": bool((token_counts["counted_as"] != token_counts["variant"]).any()),
     }
 
 
 def plan_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """The table `plan`: `rows` and their total, whose GPUs and GPU memory are those of the job that needs most.
-
-    Args:
-        rows: `plan_row` of each model.
-    """
+    """The table `plan`: the rows of models and their total, whose GPUs and memory are of the job that needs most."""
     models = pl.DataFrame(rows, schema=PLAN_SCHEMA)
     not_summed = ("model", "parameters", "gpus_per_job", "gpu_memory_gib", "estimated")
     summed = [name for name in PLAN_SCHEMA if name not in not_summed]
@@ -244,3 +204,24 @@ def plan_text(plan: pl.DataFrame) -> str:
     if plan.select(pl.any_horizontal(pl.col("reviews_cut", "reviews_left_out") > 0).any()).item():
         notes.append("cut, left out: reviews longer than the model's max_tokens, as its long_texts says\n")
     return aligned(plan.iter_rows(named=True), columns) + "".join(notes)
+
+
+def aligned(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Callable[[Mapping[str, Any]], str]]) -> str:
+    """Rows as text below the names of `columns`, which give the cells: the first to the left, others to the right."""
+    lines = [list(columns), *([cell(row) for cell in columns.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "".join(
+        "  ".join([name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))])
+        + "\n"
+        for name, *cells in lines
+    )
+
+
+def count(column: str) -> Callable[[Mapping[str, Any]], str]:
+    """The cell of a whole number: 7,505."""
+    return lambda row: f"{row[column]:,}"
+
+
+def three_digits(number: float) -> str:
+    """At least three digits, no fraction beyond them: 0.0227, 16.3, 7,505."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"

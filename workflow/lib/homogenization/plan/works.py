@@ -1,15 +1,29 @@
-"""The work of a study: jobs, passes, tokens and operations, from token counts and architectures; hours of a pilot."""
+"""The work of a study: jobs, passes, tokens and operations, from token counts and architectures; hours of a pilot.
+
+`model` is the `name`, `dtype` and `device` of a model and the `gpus` of its jobs, 0 on the CPU; `architecture` is its
+network, and `token_counts` those of its jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from homogenization.plan.architecture import Architecture
-from homogenization.plan.costs import TOTAL, matrix_operations, slopes_bytes
-from homogenization.plan.pilot import Pace
-from homogenization.plan.text import aligned, count, three_digits
+from homogenization.plan.costs import (
+    TOTAL,
+    aligned,
+    count,
+    matrix_operations,
+    plan_row,
+    plan_table,
+    plan_text,
+    slopes_bytes,
+    three_digits,
+)
+from homogenization.run.files import read_json
 
 #: What the jobs of a study do, by kind of work and model, and a total. Work that is timed by no pilot has no hours.
 WORKS_SCHEMA = {
@@ -36,6 +50,48 @@ _ATTRIBUTION = 2  # backward passes for what patterns deliver
 _TRAINING_PASSES = 3  # forward, and backward twice as many operations
 
 
+class Pace(NamedTuple):
+    """Seconds of a job: `start` whatever its texts (libraries, weights, a check of the model), and `token` a token."""
+
+    start: float
+    token: float
+
+    def hours(self, n_jobs: int, n_tokens: int) -> float:
+        """Hours of jobs that read `n_tokens` tokens together, one job after the other."""
+        return (n_jobs * self.start + n_tokens * self.token) / 3600
+
+
+def pace(few: int, seconds: float, many: int, seconds_of_many: float) -> Pace:
+    """The line through two jobs: tokens and seconds of the smaller and of the larger one.
+
+    Neither part is negative: where the clock is coarser than the difference, all the time is that of the start or all
+    is that of the tokens.
+    """
+    token = max((seconds_of_many - seconds) / (many - few), 0.0)
+    start = seconds_of_many - token * many
+    return Pace(start, token) if start > 0 else Pace(0.0, seconds_of_many / many)
+
+
+def paces_of(
+    timed: Mapping[str, Sequence[str]], records: Sequence[str | Path], benchmarks: Sequence[str | Path]
+) -> dict[tuple[str, str], Pace]:
+    """The pace of each kind of job that a pilot timed, by model and work.
+
+    Args:
+        timed: The kinds of jobs of each model.
+        records: Run records of each model, over the smaller and over the larger part of the reviews.
+        benchmarks: What Snakemake's directive `benchmark` wrote of two jobs over these, for each model and kind.
+    """
+    tokens = iter([read_json(record)["n_tokens"] for record in records])
+    seconds = iter([pl.read_csv(benchmark, separator="\t")["s"].item() for benchmark in benchmarks])
+    paces = {}
+    for model, works in timed.items():
+        few, many = next(tokens), next(tokens)
+        for work in works:
+            paces[model, work] = pace(few, next(seconds), many, next(seconds))
+    return paces
+
+
 def shard_work(
     work: str,
     model: Mapping[str, Any],
@@ -49,9 +105,9 @@ def shard_work(
 
     Args:
         work: `states`, `components`, `positional`, or the name of a measure.
-        model: `name` of the model, and `gpus` of its jobs.
+        model: The model.
         architecture: The model's network.
-        token_counts: Token counts of the jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
+        token_counts: Token counts of the jobs.
         record_attention: Whether a pass records the attention that tokens receive.
         pace: How long jobs take; None: no pilot timed them.
     """
@@ -86,9 +142,9 @@ def intervention_work(
 
     Args:
         work: `interventions` or `consequences`.
-        model: `name`, `dtype` and `device` of the model, and `gpus` of its jobs.
+        model: The model.
         architecture: The model's network.
-        token_counts: Token counts of the model's jobs (`homogenization.plan.token_counts.TOKEN_COUNTS_SCHEMA`).
+        token_counts: Token counts of the model's jobs.
         study: `jobs` (variant whose tokens are counted, shard, number of reviews, number of conditions), at least one,
             and `backward` (passes of a review).
     """
@@ -120,10 +176,7 @@ def intervention_work(
 def training_work(model: Mapping[str, Any], architecture: Architecture, run: Mapping[str, int]) -> dict[str, Any]:
     """The row of a training run at most: every review is as long as `max_tokens`; held-out reviews are left out.
 
-    Args:
-        model: The same of the model that the run ends with.
-        architecture: The model's network.
-        run: `steps`, `batch_size`, `max_tokens`, and `snapshots`, the number of jobs.
+    `run` has `steps`, `batch_size`, `max_tokens`, and `snapshots`, the number of jobs.
     """
     n_reviews, length = run["steps"] * run["batch_size"], run["max_tokens"]
     once = matrix_operations(architecture, np.array([length]), False) + 2 * architecture.n_logits * length
@@ -188,3 +241,34 @@ def _reached(row: Mapping[str, Any]) -> str:
     if not row["petaflops"] or not row["seconds_per_token"]:
         return "-"
     return three_digits(1e3 * row["petaflops"] / row["tokens"] / row["seconds_per_token"])
+
+
+def plan_study(
+    models: Sequence[tuple[Mapping[str, Any], Architecture, pl.DataFrame]],
+    params: Mapping[str, Any],
+    paces: Mapping[tuple[str, str], Pace],
+) -> tuple[pl.DataFrame, pl.DataFrame, str]:
+    """The tables `plan` and `works`, and the text for readers.
+
+    Args:
+        models: For each model its entry (`plan_row` reads its `token_budget` too), its network and its token counts.
+        params: `states`, that section; and by name of the model `works` (variants by work), `interventions`,
+            `consequences` and, of those that are trained, `training`.
+        paces: How long jobs took in a pilot, by model and work; empty without one.
+    """
+    states, costs, works = params["states"], [], []
+    for model, network, counts in models:
+        name = model["name"]
+        costs.append(plan_row(model, network, counts, states))
+        for work, variants in params["works"][name].items():
+            recorded = {STATES: states["record_attention"], POSITIONAL: True}.get(work, False)
+            of_work = counts.filter(pl.col("variant").is_in(variants))
+            pace = paces.get((name, work))
+            works.append(shard_work(work, model, network, of_work, record_attention=recorded, pace=pace))
+        for work in (INTERVENTIONS, CONSEQUENCES):
+            if params[work][name]["jobs"]:
+                works.append(intervention_work(work, model, network, counts, params[work][name]))
+        if name in params["training"]:
+            works.append(training_work(model, network, params["training"][name]))
+    plan, table = plan_table(costs), works_table(works)
+    return plan, table, f"{plan_text(plan)}\n{works_text(table)}"

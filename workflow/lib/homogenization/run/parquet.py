@@ -81,6 +81,20 @@ def read_table(path: str | Path) -> pl.DataFrame:
         raise damage(path, f"not a readable Parquet table: {error}") from error
 
 
+def read_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What the files of a rule hold, by name: the table of one Parquet file; of several files, or a CSV, the paths.
+
+    None where there is no file, since the study does not make it.
+    """
+
+    def read(files: Any) -> Any:
+        if isinstance(files, str | Path):
+            return files if Path(files).suffix == ".csv" else read_table(files)
+        return list(files) or None
+
+    return {name: read(files) for name, files in inputs.items()}
+
+
 def read_or_empty(inputs: Mapping[str, Any], name: str, schema: Mapping[str, Any]) -> pl.DataFrame:
     """The table `name` of a rule's inputs, Parquet or CSV; one without rows where the study does not make it."""
     path = inputs.get(name)
@@ -89,7 +103,7 @@ def read_or_empty(inputs: Mapping[str, Any], name: str, schema: Mapping[str, Any
     return read_csv(path, dict(schema)) if Path(str(path)).suffix == ".csv" else read_table(path)
 
 
-def read_tables(paths: list[str]) -> pl.DataFrame:
+def read_tables(paths: Sequence[str | Path]) -> pl.DataFrame:
     """Read and concatenate tables of one schema, in the order of `paths`."""
     return pl.concat([read_table(path) for path in paths])
 

@@ -83,14 +83,30 @@ ExpandedPath = Annotated[str, AfterValidator(expanded)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_LONGEST_NAME)]
 
 
-def one_of(names: tuple[str, ...]) -> Callable[[list[str]], list[str]]:
-    """A validator: every entry of a list is among `names`, none stands twice."""
+def refused(when: Callable[[Any], bool], message: str) -> Callable[[Any], Any]:
+    """A validator: a value, other than None, of which `when` holds is refused; in the message, {} stands for it."""
 
-    def check(values: list[str]) -> list[str]:
-        for value in values:
+    def check(value: Any) -> Any:
+        if value is not None and when(value):
+            raise ValueError(message.format(value))
+        return value
+
+    return check
+
+
+once = refused(
+    lambda values: len(set(map(str, values))) < len(values), "{} names a value twice; name each once"
+)  # a validator of a list
+
+
+def one_of(names: tuple[str, ...]) -> Callable[[Any], Any]:
+    """A validator: every entry of a list is among `names`, none stands twice; None stays."""
+
+    def check(values: list[str] | None) -> list[str] | None:
+        for value in values or ():
             if value not in names:
                 raise ValueError(f"unknown name {value!r}{nearest(value, names)}; allowed: {', '.join(names)}")
-        if len(set(values)) < len(values):
+        if values and len(set(values)) < len(values):
             raise ValueError(f"{sorted({v for v in values if values.count(v) > 1})} stand twice; name each once")
         return values
 

@@ -9,7 +9,6 @@ from homogenization.names.columns import columns
 from homogenization.names.prose import write
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.files import read_csv
-from homogenization.run.parquet import read_or_empty
 from homogenization.statistics.schemas import MECHANISM_SCHEMA, PREDICTIONS_SCHEMA
 
 #: A row for each model with slopes: the answer under *Causes* on the first page of the report.
@@ -67,7 +66,7 @@ def _of_first_token(mechanism: pl.DataFrame, model: str) -> dict[str, dict[str, 
     return rows
 
 
-def tabulate(inputs: Any, models: Sequence[str], words: str) -> pl.DataFrame:
-    """The table `causes.csv` of the tables `inputs.mechanism` and, where it is made, `inputs.predictions`."""
-    predictions = read_or_empty(inputs, "predictions", PREDICTIONS_SCHEMA)
-    return causes_table(read_csv(inputs.mechanism, MECHANISM_SCHEMA), predictions, models, words)
+def tabulate(mechanism: str, predictions: str | None, models: Sequence[str], words: str) -> pl.DataFrame:
+    """`causes_table` of the files of the two tables; `predictions` is None where the study makes none."""
+    predicted = read_csv(predictions, PREDICTIONS_SCHEMA) if predictions else pl.DataFrame(schema=PREDICTIONS_SCHEMA)
+    return causes_table(read_csv(mechanism, MECHANISM_SCHEMA), predicted, models, words)

@@ -13,7 +13,6 @@ from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
 from homogenization.names.columns import columns
 from homogenization.names.points import REGIONS, RESIDUAL_STREAM
 from homogenization.run.files import read_csv
-from homogenization.run.parquet import read_table
 from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
     POWER_SCHEMA,
@@ -24,8 +23,7 @@ from homogenization.statistics.estimates import (
 )
 from homogenization.statistics.layers import depth_ranges
 from homogenization.statistics.resampling import Resampling, mean_interval, means, medians, sign_flips, skewness
-from homogenization.tables.comparisons import COMPARISONS_SCHEMA, comparisons_table, same_texts
-from homogenization.tables.imbalance import BALANCE_SCHEMA
+from homogenization.tables.comparisons import BALANCE_SCHEMA, COMPARISONS_SCHEMA, comparisons_table, same_texts
 from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 from homogenization.tables.regions import at_layers
 
@@ -256,31 +254,30 @@ def _where_the_first_stays(values: np.ndarray, least: int, confidence: float) ->
 
 
 def tabulate(
-    inputs: Any,
     contrasts: Sequence[tuple[str, str]],
-    metrics: Sequence[str],
+    names: Sequence[str],
     n_reviews: int,
     min_reviews: int,
     resampling: Mapping[str, Any],
+    **tables: pl.DataFrame | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `contrasts`, of the metrics named `metrics`, and `comparisons`.
+    """The tables `contrasts` and `comparisons`.
 
     Args:
-        inputs: files of the tables `metrics`, `similarity`, `opening_tokens`, `common_length` and `balance`; the last
-            two are empty where the study sets no common number of tokens, or has no controls.
         contrasts: pairs (variant, minus).
-        metrics: names of metrics.
+        names: names of metrics.
         n_reviews: reviews of the sample.
         min_reviews: fewest reviews, accepted in both variants with texts that differ, with which a contrast is tested.
         resampling: fields of `Resampling`.
+        **tables: `metrics`, `similarity` and `opening_tokens`; `common_length`, None where the study sets no common
+            number of tokens; and the file of `balance`, None where it has no controls.
     """
-    balance = read_csv(inputs.balance, BALANCE_SCHEMA) if inputs.balance else None
-    similarity = read_table(inputs.similarity)
-    comparisons = comparisons_table(similarity, contrasts, n_reviews, min_reviews, balance)
+    balance = read_csv(tables["balance"], BALANCE_SCHEMA) if tables["balance"] else None
+    comparisons = comparisons_table(tables["similarity"], contrasts, n_reviews, min_reviews, balance)
     for variant, minus, reason in comparisons.filter(~pl.col("tested")).select("variant", "minus", "reason").rows():
         logging.warning("%s minus %s is not tested: %s", variant, minus, reason)
     if len(comparisons) and not comparisons["tested"].any():
         logging.warning("no comparison of variants is tested: the study describes the originals alone")
-    common = read_table(inputs.common_length) if inputs.common_length else None
-    texts = Texts(comparisons, similarity, read_table(inputs.opening_tokens))
-    return contrast_table(read_table(inputs.metrics), common, texts, metrics, Resampling(**resampling)), comparisons
+    texts = Texts(comparisons, tables["similarity"], tables["opening_tokens"])
+    drawn = Resampling(**resampling)
+    return contrast_table(tables["metrics"], tables["common_length"], texts, names, drawn), comparisons

@@ -10,7 +10,6 @@ import polars as pl
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.columns import columns
 from homogenization.names.points import REGIONS, RESIDUAL_STREAM
-from homogenization.run.parquet import read_table
 from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
     POWER_SCHEMA,
@@ -131,13 +130,8 @@ def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.Da
     return pl.concat(parts, how="diagonal").sort("cell", maintain_order=True).rename({"mean": "estimate"})
 
 
-def tabulate(inputs: Any, metrics: Sequence[str], resampling: Mapping[str, Any]) -> pl.DataFrame:
-    """The table `depth`.
-
-    Args:
-        inputs: files of the tables `metrics` and `pooled`.
-        metrics: names of metrics.
-        resampling: fields of `Resampling`.
-    """
-    pooled = read_table(inputs.pooled) if inputs.get("pooled") else None
-    return depth_table(read_table(inputs.metrics), metrics, Resampling(**resampling), pooled)
+def tabulate(
+    metrics: pl.DataFrame, pooled: pl.DataFrame | None, names: Sequence[str], resampling: Mapping[str, Any]
+) -> pl.DataFrame:
+    """`depth_table` with the fields of `Resampling`."""
+    return depth_table(metrics, names, Resampling(**resampling), pooled)

@@ -1,16 +1,18 @@
-"""Effects of interventions review by review: the conditions, the change from the untouched run, and the controls.
+"""Effects of interventions review by review: conditions, changes from the untouched run, controls of equal dose.
 
 A condition is what was done to attention: kind, pattern, blocks, strength. A review in which the condition moved the
 sink to another token has no value in it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
+from homogenization.names.numbers import NO_HEAD
+from homogenization.statistics.resampling import means, uniform_weights, weighted_means
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
 
 CONTROLS = {  # kind -> patterns that do as much to attention, but not what a pattern is about
@@ -20,6 +22,7 @@ CONTROLS = {  # kind -> patterns that do as much to attention, but not what a pa
 }
 REMOVED = "removed"
 STRENGTH, KL, COSINE = "strength", "kl", "cosine"  # what a condition and its control have in common
+_DOSES = {KL: "KL", COSINE: "change of the mean cosine"}
 WHOLE, ODD, EVEN = "whole", "odd", "even"
 # Relative uncertainty of metrics from float32 states: a condition that changes no weight changes them by rounding.
 _PRECISION = 1e-9
@@ -150,3 +153,155 @@ def _less(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     difference = first - second
     same = np.abs(difference) <= _PRECISION * np.maximum(np.abs(first), np.abs(second))
     return np.where(same, 0.0, difference)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A control's effect as a function of its KL: (points + 1, ...) arrays, the untouched run first.
+
+    Attributes:
+        changes: (points + 1, reviews, cells) changes from the untouched run.
+        kl: (points + 1, reviews) nats.
+    """
+
+    changes: np.ndarray
+    kl: np.ndarray
+
+
+def curve_of(runs: Runs, condition: Condition, pattern: str) -> Curve:
+    """The curve of the control `pattern` over its strengths of the sign of `condition` that have a KL."""
+    points = [point for point in runs.curve(condition, pattern) if np.isfinite(runs.kl[point]).any()]
+    nothing = np.zeros_like(runs.values[condition])
+    changes = [nothing, *(change(runs, point) for point in points)]
+    return Curve(np.stack(changes), np.stack([nothing[:, 0], *(runs.kl[point] for point in points)]))
+
+
+def less_at_equal_kl(
+    changes: np.ndarray,
+    kl: np.ndarray,
+    control: Curve,
+    weights: np.ndarray,
+    reaches: bool = False,
+    scale: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> np.ndarray:
+    """Mean change of a condition minus that of its control where the control's mean KL is as large.
+
+    The control's mean change is interpolated between its strengths, linearly in the root of its mean KL: for small
+    doses the KL grows with the square of the strength, and the change with the strength itself. The curve of the mean
+    KL is made monotone by its running maximum. One weight of a review holds for the condition and for every point of
+    the control's curve.
+
+    Args:
+        changes: (reviews, cells) changes by the condition.
+        kl: (reviews,) KL of the condition.
+        control: the control's curve.
+        weights: (draws, reviews) weights of the reviews.
+        reaches: whether the last segment is continued where a draw's KL lies beyond the curve, which keeps draws near
+            its end; otherwise such a draw is NaN.
+        scale: function of the mean dose in which the control's change is interpolated; None: the root.
+
+    Returns:
+        (draws, cells).
+    """
+    scale = scale or _root
+    if len(control.kl) == 1:  # the untouched run alone
+        return np.full((len(weights), changes.shape[1]), np.nan)
+    target = scale(weighted_means(kl[:, None], weights))[:, 0]
+    curve = scale(np.maximum.accumulate(weighted_means(control.kl.T, weights), axis=1))  # (draws, points + 1)
+    segment = (curve[:, 1:-1] < target[:, None]).sum(axis=1)
+    draw = np.arange(len(weights))
+    start, stop = curve[draw, segment], curve[draw, segment + 1]
+    share = np.divide(target - start, stop - start, out=np.ones_like(start), where=stop > start)
+    of_points = np.stack([weighted_means(point, weights) for point in control.changes])  # (points + 1, draws, cells)
+    low, high = of_points[segment, draw], of_points[segment + 1, draw]
+    share = np.where(np.isnan(curve[:, -1]) | (~np.bool_(reaches) & (target > curve[:, -1])), np.nan, share)
+    return weighted_means(changes, weights) - (low + share[:, None] * (high - low))
+
+
+def _root(kl: np.ndarray) -> np.ndarray:
+    """The root of a divergence, which rounding can make negative."""
+    return np.sqrt(kl.clip(min=0.0))
+
+
+def _of_same_reviews(
+    changes: np.ndarray, kl: np.ndarray, control: Curve, scale: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, Curve]:
+    """The arguments without the reviews that the condition lacks, or a strength of the control up to its KL."""
+    there = ~np.isnan(kl)
+    while there.any():
+        dose, points = scale(means(kl[there, None]))[0], scale(means(control.kl[:, there].T))
+        needed = 1 + int((np.fmax.accumulate(points[:-1]) < dose).sum())
+        both = there & ~np.isnan(control.kl[:needed]).any(axis=0)
+        if both.sum() == there.sum():
+            break
+        there = both
+    left = Curve(np.where(there[:, None], control.changes, np.nan), np.where(there, control.kl, np.nan))
+    return np.where(there[:, None], changes, np.nan), np.where(there, kl, np.nan), left
+
+
+def less_by_review(
+    changes: np.ndarray,
+    kl: np.ndarray,
+    control: Curve,
+    scale: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> np.ndarray:
+    """`less_at_equal_kl` as a mean over reviews: what each review adds to it.
+
+    A review counts if the condition has it and the control has it at every strength that the comparison reads: with
+    others on one side alone, the difference would be one of reviews.
+
+    Args:
+        changes: (reviews, cells) changes by the condition.
+        kl: (reviews,) KL of the condition.
+        control: the control's curve.
+        scale: as in `less_at_equal_kl`; another dose may stand in place of the KL.
+
+    Returns:
+        (reviews, cells) pseudo-values of the jackknife, moved so that their mean is the comparison; what is said of the
+        mean of reviews holds of them (Tukey 1958). NaN in reviews that do not count, and where the control's curve does
+        not reach the condition's KL.
+    """
+    n = len(kl)
+    changes, kl, control = _of_same_reviews(changes, kl, control, scale or _root)
+    estimate = less_at_equal_kl(changes, kl, control, uniform_weights(n), scale=scale)[0]
+    without = less_at_equal_kl(changes, kl, control, (1 - np.eye(n)) / max(n - 1, 1), True, scale)
+    present = ~np.isnan(changes)
+    pseudo = np.where(present, -(present.sum(axis=0) - 1) * without, np.nan)
+    return pseudo - means(pseudo) + estimate
+
+
+def at_equal_kl(runs: Runs, condition: Condition, pattern: str, dose: str = KL) -> tuple[np.ndarray, str | None]:
+    """`less_by_review` of a condition minus the control `pattern`, and why no review has a value; None where one has.
+
+    Args:
+        runs: runs of a model.
+        condition: a condition of `runs`.
+        pattern: the control, of which `runs` have a strength.
+        dose: what `runs` have as their KL: `KL`, or `COSINE`, which is signed and in which the control's change is
+            linear.
+    """
+    curve, own = curve_of(runs, condition, pattern), means(runs.kl[condition][:, None])[0]
+    values, name = change(runs, condition), _DOSES[dose]
+    if dose == COSINE and own <= 0:
+        reason = f"the {name} by '{condition.pattern}' is {own:.3g}: tokens do not grow more alike"
+        return np.full_like(values, np.nan), reason
+    pseudo = less_by_review(values, runs.kl[condition], curve, None if dose == KL else np.positive)
+    if not np.isnan(pseudo).all() or not np.isfinite(values).any():
+        return pseudo, None
+    if np.isnan(own):
+        return pseudo, f"{NO_HEAD}, so that a dose has no KL"
+    reached, unit = means(curve.kl.T).max(), " nats" if dose == KL else ""
+    return pseudo, f"the {name} of '{pattern}' reaches {reached:.3g}{unit}, that of '{condition.pattern}' is {own:.3g}"
+
+
+def moved_at_equal_kl(runs: Runs, condition: Condition, pattern: str, pseudo: np.ndarray) -> np.ndarray:
+    """(reviews,) bool: whether a sink that moved, in the condition or in the control `pattern`, leaves a review out.
+
+    Args:
+        runs: runs of a model.
+        condition: what is compared.
+        pattern: the control.
+        pseudo: (reviews, cells) pseudo-values of the comparison, NaN in the reviews that are left out.
+    """
+    moved = np.logical_or.reduce([runs.moved[one] for one in (condition, *runs.curve(condition, pattern))])
+    return moved & np.isnan(pseudo).all(axis=1)

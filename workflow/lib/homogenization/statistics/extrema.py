@@ -9,10 +9,8 @@ from scipy.signal import find_peaks
 
 from homogenization.names.columns import columns, with_ends
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.run.parquet import read_table
-from homogenization.statistics.blocks import BLOCKS_SCHEMA, blocks_table
+from homogenization.statistics.blocks import BLOCKS_SCHEMA, PEAKS_SCHEMA, blocks_table, peaks_table
 from homogenization.statistics.layers import LayerValues, layer_values
-from homogenization.statistics.peaks_in_words import PEAKS_SCHEMA, peaks_table
 from homogenization.statistics.resampling import Resampling, resampled, uniform_weights, weighted_means
 
 PEAK, TROUGH = "peak", "trough"
@@ -193,27 +191,28 @@ def _remains(
 
 
 def tabulate(
-    inputs: Any,
-    metrics: Sequence[str],
+    metrics: pl.DataFrame,
+    names: Sequence[str],
     models: Sequence[str],
-    prominence: float,
-    window: float,
     words: str,
     resampling: Mapping[str, Any],
+    *,
+    prominence: float,
+    window: float,
+    **further: pl.DataFrame | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The tables `extrema`, `extrema_blocks` and `peaks`.
 
     Args:
-        inputs: files of the table `metrics` and, where the study makes them, of `components`, `positional` and `sinks`.
-        metrics: names of the metrics whose extrema are found.
+        metrics: the table `metrics`.
+        names: names of the metrics whose extrema are found.
         models: names of the models, in the order of their answers.
-        prominence: least prominence, as a share of the curve's range.
-        window: most distance in depth of the same extremum in two draws.
         words: the template of an answer on peaks.
         resampling: fields of `Resampling`.
+        prominence: least prominence, as a share of the curve's range.
+        window: most distance in depth of the same extremum in two draws.
+        **further: the tables `components`, `positional` and `sinks`, None where the study does not make one.
     """
-    table = read_table(inputs.metrics)
-    extrema = extrema_table(table, metrics, prominence, window, Resampling(**resampling))
-    further = {name: read_table(inputs.get(name)) for name in ("components", "positional", "sinks") if inputs.get(name)}
-    blocks = blocks_table(table, **further)
-    return extrema, blocks, peaks_table(extrema, blocks, models, metrics, words)
+    extrema = extrema_table(metrics, names, prominence, window, Resampling(**resampling))
+    blocks = blocks_table(metrics, **further)
+    return extrema, blocks, peaks_table(extrema, blocks, models, names, words)

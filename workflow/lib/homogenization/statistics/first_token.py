@@ -9,7 +9,6 @@ import polars as pl
 
 from homogenization.names.columns import columns, with_ends
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.run.parquet import read_table
 from homogenization.statistics.correlation import SCOPES, paired
 from homogenization.statistics.layers import LayerValues, layer_values
 from homogenization.statistics.resampling import (
@@ -112,6 +111,6 @@ def _bound(outcome: np.ndarray | None, share: np.ndarray | None) -> tuple[float,
     return float((outcome >= share - _BOUND_ROUNDING).mean()), float((share / outcome).mean())
 
 
-def tabulate(inputs: Any, resampling: Mapping[str, Any]) -> pl.DataFrame:
-    """The table `first_token` of the file `inputs.metrics`; `resampling` are the fields of `Resampling`."""
-    return first_token_table(read_table(inputs.metrics), Resampling(**resampling))
+def tabulate(metrics: pl.DataFrame, resampling: Mapping[str, Any]) -> pl.DataFrame:
+    """`first_token_table` with the fields of `Resampling`."""
+    return first_token_table(metrics, Resampling(**resampling))

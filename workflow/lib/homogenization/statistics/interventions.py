@@ -1,7 +1,7 @@
 """The tables `interventions` and `slopes`: what changing attention does to metrics, beside controls of equal dose."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,15 +19,16 @@ from homogenization.statistics.doses import (
     WHOLE,
     Condition,
     Runs,
+    at_equal_kl,
     change,
     conditions_of,
     control_of,
+    moved_at_equal_kl,
     no_control,
     opposite_of,
     runs_of,
     too_few,
 )
-from homogenization.statistics.equal_kl import at_equal_kl, moved_at_equal_kl
 from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
     POWER_SCHEMA,
@@ -259,21 +260,26 @@ def _tested(
     return judged(table.join(sizes, on=cell, how="left").sort(keys), resampling, "estimate").select(*schema)
 
 
-def tabulate(inputs: Any, resampling: Mapping[str, Any], min_reviews: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def tabulate(
+    intervened: pl.DataFrame,
+    similarity: pl.DataFrame,
+    slopes: Sequence[str] | None,
+    resampling: Mapping[str, Any],
+    min_reviews: int,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `interventions` and `slopes`.
 
     Args:
-        inputs: files of the tables `intervened` and `similarity`, and `slopes`, the files of slopes of all
-            jobs, none where the study computes no slopes.
+        intervened: the table `intervened`.
+        similarity: the table `similarity`, which says which reviews are accepted.
+        slopes: files of slopes of all jobs; None where the study computes no slopes.
         resampling: fields of `Resampling`.
         min_reviews: fewest reviews with which an effect or a slope is tested.
     """
-    of_jobs = [pl.DataFrame(schema=SLOPES_SCHEMA), *map(read_table, inputs.slopes)]
-    slopes = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
-    intervened = read_table(inputs.intervened)
+    of_jobs = pl.concat([pl.DataFrame(schema=SLOPES_SCHEMA), *map(read_table, slopes or ())])
     drawn = Resampling(**resampling)
     effects = effects_table(intervened, drawn, min_reviews)
-    slope_means = slopes_table(slopes, intervened, drawn, min_reviews)
+    slope_means = slopes_table(keep_accepted(of_jobs, similarity), intervened, drawn, min_reviews)
     for name, table in (("interventions", effects), ("slopes", slope_means)):
         for model, reason in table.drop_nulls("reason").select("model", "reason").unique().sort(pl.all()).rows():
             logging.warning("%s of %s: not tested: %s", name, model, reason)

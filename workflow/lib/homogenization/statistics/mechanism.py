@@ -5,7 +5,7 @@ change of the mean cosine when they are added, and the slopes that are measured 
 Blocks are compared by their means over reviews.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
-from homogenization.interventions.schemas import ATTRIBUTION_NUMBERS, ATTRIBUTION_SCHEMA
+from homogenization.interventions.schemas import ATTRIBUTION_NUMBERS
 from homogenization.names.columns import columns, condition_columns, with_ends
-from homogenization.run.parquet import read_table
+from homogenization.run.parquet import read_tables
 from homogenization.statistics.doses import too_few
 from homogenization.statistics.resampling import Resampling, mean_interval, means, resampled, weighted_means
 from homogenization.statistics.schemas import MECHANISM_SCHEMA
@@ -127,16 +127,17 @@ def _rank_correlation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.divide((ranks[0] * ranks[1]).sum(axis=1), spread, out=np.full(len(x), np.nan), where=spread > 0)
 
 
-def tabulate(inputs: Any, min_reviews: int, resampling: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def tabulate(
+    attribution: Sequence[str], similarity: pl.DataFrame, min_reviews: int, resampling: Mapping[str, Any]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `attribution` and `mechanism`.
 
     Args:
-        inputs: `similarity`, a file, and `attribution`, the files of what patterns deliver of all jobs.
+        attribution: files of what patterns deliver, of all jobs.
+        similarity: the table `similarity`, which says which reviews are accepted.
         min_reviews: fewest reviews with which blocks are tested.
         resampling: fields of `Resampling`.
     """
-    drawn = Resampling(**resampling)
-    of_jobs = [pl.DataFrame(schema=ATTRIBUTION_SCHEMA), *map(read_table, inputs.attribution)]
-    attribution = keep_accepted(pl.concat(of_jobs), read_table(inputs.similarity))
-    means_of_blocks = attribution_table(attribution, drawn.confidence, min_reviews)
-    return means_of_blocks, mechanism_table(attribution, drawn, min_reviews)
+    drawn, accepted = Resampling(**resampling), keep_accepted(read_tables(attribution), similarity)
+    means_of_blocks = attribution_table(accepted, drawn.confidence, min_reviews)
+    return means_of_blocks, mechanism_table(accepted, drawn, min_reviews)

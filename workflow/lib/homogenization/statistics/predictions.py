@@ -6,16 +6,16 @@ are doses of steering: to first order, a metric changes by the sum of slope time
 """
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
-from homogenization.run.parquet import read_table
+from homogenization.run.parquet import read_tables
 from homogenization.statistics.doses import too_few
 from homogenization.statistics.resampling import mean_interval, means
 from homogenization.statistics.schemas import PREDICTIONS_SCHEMA
@@ -148,23 +148,23 @@ def _by_review(slopes: pl.DataFrame, doses: pl.DataFrame, metrics: pl.DataFrame,
     )
 
 
-def tabulate(inputs: Any, confidence: float, min_reviews: int) -> pl.DataFrame:
-    """The table `predictions`, without variants of which too few texts are changed.
+def tabulate(
+    slopes: Sequence[str], similarity: pl.DataFrame, positional: pl.DataFrame, metrics: pl.DataFrame, **settings: Any
+) -> pl.DataFrame:
+    """`predictions_table` without variants of which too few texts are changed.
 
     Doses are those of all texts of a variant together.
 
     Args:
-        inputs: files of the tables `metrics`, `positional` and `similarity`, and `slopes`, the files of slopes of all
-            jobs.
-        confidence: level of the intervals.
-        min_reviews: fewest reviews with which an effect is tested.
+        slopes: files of slopes of all jobs.
+        similarity: the table `similarity`.
+        positional: as in `predictions_table`, with all variants.
+        metrics: as there.
+        **settings: `confidence` and `min_reviews`, as there.
     """
-    of_jobs = [pl.DataFrame(schema=SLOPES_SCHEMA), *map(read_table, inputs.slopes)]
-    similarity = read_table(inputs.similarity)
-    slopes = keep_accepted(pl.concat(of_jobs), similarity)
-    positional, metrics = read_table(inputs.positional), read_table(inputs.metrics)
+    accepted = keep_accepted(read_tables(slopes), similarity)
     for variant in positional.filter(pl.col("variant") != ORIGINAL)["variant"].unique().sort():
         if reason := too_few_of_all(similarity, variant, ORIGINAL):
             logging.warning("the effect of %s is not predicted: %s", variant, reason)
             positional = positional.filter(pl.col("variant") != variant)
-    return predictions_table(slopes, positional, metrics, confidence, min_reviews)
+    return predictions_table(accepted, positional, metrics, **settings)

@@ -3,8 +3,6 @@
 A metric that moves as far under another cause as under a collapse can't tell the two apart.
 """
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
@@ -125,7 +123,7 @@ def _response(moves: dict[str, tuple[float, bool]]) -> dict[str, float | str]:
     return {**responses, "answers_to": ", ".join(answered), "confuses": ", ".join(confused)}
 
 
-def tabulate(inputs: Any, n_tokens: int, width: int, seeds: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `sensitivity` and `responses`; they need no `inputs`."""
+def tabulate(n_tokens: int, width: int, seeds: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `sensitivity` and `responses`."""
     values = sensitivity_table(n_tokens, width, seeds, seed)
     return values, response_table(values)

@@ -10,7 +10,6 @@ from homogenization.names.columns import columns
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.prose import write
 from homogenization.names.variants import ORIGINAL
-from homogenization.run.parquet import read_table
 from homogenization.statistics.resampling import mean_interval
 from homogenization.tables.arms import AT_LOSS
 
@@ -32,7 +31,7 @@ ANSWERED = {  # metric and view -> as a sentence names it; those that penalties 
 }
 
 
-def training_answers(
+def tabulate(
     training: pl.DataFrame,
     arms: pl.DataFrame,
     pairs: Sequence[Sequence[str]],
@@ -119,10 +118,3 @@ def over_seeds(values: pl.Series) -> Row:
         "highest": own[-1],
         "n_seeds": len(own),
     }
-
-
-def tabulate(
-    inputs: Any, pairs: Sequence[Sequence[str]], with_start: Sequence[Sequence[str]], words: str
-) -> pl.DataFrame:
-    """The table `training.csv` of the tables `inputs.training` and `inputs.arms`; the others: `training_answers`."""
-    return training_answers(read_table(inputs.training), read_table(inputs.arms), pairs, with_start, words)

@@ -7,7 +7,6 @@ from typing import Any
 import polars as pl
 
 from homogenization.names.columns import columns
-from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import with_interval
 
 AT_STEP, AT_LOSS = "step", "loss"
@@ -131,11 +130,11 @@ def _shares_at(path: Sequence[tuple[int, float]], loss: float) -> list[tuple[int
     return []
 
 
-def arms_table(
+def tabulate(
     summary: pl.DataFrame,
+    training: pl.DataFrame,
     models: Sequence[Sequence[Any]],
     pairs: Sequence[Sequence[str]],
-    training: pl.DataFrame,
 ) -> pl.DataFrame:
     """The table `arms` (`ARMS_SCHEMA`), sorted by its keys: each arm, and each pair, over seeds.
 
@@ -144,9 +143,9 @@ def arms_table(
 
     Args:
         summary: the table `summary`.
+        training: the table `training`.
         models: [model, arm, seed, step] of each trained model.
         pairs: [arm, minus].
-        training: the table `training`.
     """
     alone = seed_values(summary, models).with_columns(minus=pl.lit(None, pl.String))
     at_step = [alone, *(paired_values(summary, models, *pair) for pair in pairs)]
@@ -182,8 +181,3 @@ def _steps_of(models: Sequence[Sequence[Any]]) -> dict[str, set[int]]:
     for _, arm, _, step in models:
         steps.setdefault(arm, set()).add(step)
     return steps
-
-
-def tabulate(inputs: Any, models: Sequence[Sequence[Any]], pairs: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """The table `arms` of the tables `inputs.summary` and `inputs.training`; the others as for `arms_table`."""
-    return arms_table(read_table(inputs.summary), models, pairs, read_table(inputs.training))

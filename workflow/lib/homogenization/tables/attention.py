@@ -1,11 +1,11 @@
 """Received attention by relative position, averaged over reviews."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
 from homogenization.names.columns import columns
-from homogenization.run.parquet import read_table, read_tables
+from homogenization.run.parquet import read_tables
 from homogenization.tables.over_reviews import keep_accepted, summarise
 
 #: A row for each model, variant, block and bin of relative position, without the first token. It is absent with
@@ -26,22 +26,20 @@ SCHEMAS = (ATTENTION_PROFILE_SCHEMA,)
 _GROUP = ("model", "variant", "layer", "depth", "bin", "relative_position")
 
 
-def attention_profiles(attention: pl.DataFrame) -> pl.DataFrame:
-    """Mean received attention by relative position, with its 95 % interval over reviews.
+def tabulate(attention: Sequence[str], similarity: pl.DataFrame) -> pl.DataFrame:
+    """Mean received attention by relative position: the table `attention`, sorted by its keys.
 
     Every review has the same weight; a review without tokens in a bin is left out of that bin.
 
     Args:
-        attention: received attention of the accepted reviews of all jobs, all with the same number of bins.
-
-    Returns:
-        The table `attention` (`ATTENTION_PROFILE_SCHEMA`), sorted by its keys; relative_position is the centre of the
-        bin.
+        attention: files of received attention of all jobs, all with the same number of bins.
+        similarity: the table `similarity`, which says which reviews are accepted.
     """
-    n_bins = attention["received"].list.len().max() or 1
+    accepted = keep_accepted(read_tables(attention), similarity)
+    n_bins = accepted["received"].list.len().max() or 1
     bins = pl.int_ranges(0, pl.col("received").list.len(), dtype=pl.Int32).alias("bin")
     long = (
-        attention.select("model", "variant", "layer", "depth", bins, "received", "uniform")
+        accepted.select("model", "variant", "layer", "depth", bins, "received", "uniform")
         .explode("bin", "received", "uniform")
         .with_columns(((pl.col("bin") + 0.5) / n_bins).alias("relative_position"))
     )
@@ -49,8 +47,3 @@ def attention_profiles(attention: pl.DataFrame) -> pl.DataFrame:
     baseline = summarise(long, _GROUP, "uniform").select(*_GROUP, pl.col("mean").alias("uniform"))
     joined = profile.join(baseline, on=_GROUP, how="left")
     return joined.select(*ATTENTION_PROFILE_SCHEMA).cast(ATTENTION_PROFILE_SCHEMA).sort(_GROUP)
-
-
-def tabulate(inputs: Any) -> pl.DataFrame:
-    """The table `attention` of the files `inputs.attention`, over the reviews that `inputs.similarity` accepts."""
-    return attention_profiles(keep_accepted(read_tables(inputs.attention), read_table(inputs.similarity)))

@@ -17,9 +17,8 @@ from homogenization.models.built import with_built_weights
 from homogenization.models.tokenizer import load_tokenizer
 from homogenization.models.weights import resolve_configuration
 from homogenization.names.variants import ORIGINAL
-from homogenization.run.parquet import read_table, read_tables
-from homogenization.tables.comparisons import same_texts
-from homogenization.tables.imbalance import BALANCE_SCHEMA, unbalanced
+from homogenization.run.parquet import read_tables
+from homogenization.tables.comparisons import BALANCE_SCHEMA, same_texts, unbalanced
 from homogenization.tables.over_reviews import keep_accepted
 
 # smaller differences and spreads, as a fraction of the values, are rounding
@@ -192,23 +191,26 @@ def balance_table(
 
 
 def tabulate(
-    inputs: Any,
+    variants: Sequence[str],
+    similarity: pl.DataFrame,
     pairs: Sequence[tuple[str, str, str | None]],
     models: Mapping[str, Mapping[str, Any]],
     max_imbalance: float,
+    **_: Any,
 ) -> pl.DataFrame:
     """The table `balance`.
 
     Args:
-        inputs: `variants`, paths of the rewritten reviews and of the originals; `similarity`, the table.
+        variants: Files of the rewritten reviews and of the originals.
+        similarity: The table `similarity`.
         pairs: (variant, control, role).
         models: By name, `weights` of a model that reads and `files` that the workflow has built of them.
         max_imbalance: Largest absolute standardised mean difference that counts as balanced.
+        **_: Files of weights, which the rule waits for.
     """
-    variants = read_tables(inputs.variants)
-    tokens = {name: _token_counts(entry, variants["text"].to_list()) for name, entry in models.items()}
-    similarity = read_table(inputs.similarity)
-    covariates = covariates_of_reviews(variants, similarity, tokens)
+    reviews = read_tables(variants)
+    tokens = {name: _token_counts(entry, reviews["text"].to_list()) for name, entry in models.items()}
+    covariates = covariates_of_reviews(reviews, similarity, tokens)
     balance = balance_table(covariates, similarity, pairs, max_imbalance)
     for (variant, control), names in unbalanced(balance).items():
         logging.info("%s and %s are out of balance: %s", variant, control, ", ".join(names))

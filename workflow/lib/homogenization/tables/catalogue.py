@@ -336,7 +336,7 @@ _ENTRIES = (
             **_resampling(study, "margin"),
             **_reviews(study),
             "contrasts": sorted({*study.contrasted, *study.claimed_contrasts}),
-            "metrics": study.estimated_metrics("contrast"),
+            "names": study.estimated_metrics("contrast"),
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
         minutes=120,
@@ -348,7 +348,7 @@ _ENTRIES = (
         reads=("metrics", "pooled"),
         params=lambda study: {
             **_resampling(study, "margin"),
-            "metrics": study.estimated_metrics("slope", "net_change", "steepest"),
+            "names": study.estimated_metrics("slope", "net_change", "steepest"),
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,
         minutes=120,
@@ -366,7 +366,7 @@ _ENTRIES = (
         params=lambda study: {
             **_resampling(study),
             **study.extrema.params(),
-            "metrics": study.contrasted_metrics,
+            "names": study.contrasted_metrics,
             "models": sorted(study.models),
         },
         memory_mb=lambda study: 4000 + 6 * study.n_readings // 5,

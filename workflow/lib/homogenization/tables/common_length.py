@@ -1,7 +1,6 @@
 """Metrics of every review on a common number of tokens, averaged over the draws of tokens."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
 
@@ -22,33 +21,26 @@ SCHEMAS = (COMMON_LENGTH_SCHEMA,)
 
 
 def mean_over_draws(spectra: pl.DataFrame, geometry: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
-    """Metrics averaged over the draws of each review: part of the table `common_length` (`METRICS_SCHEMA`).
-
-    Args:
-        spectra: singular values of the draws.
-        geometry: token geometry of the draws.
-        metrics: names of metrics; those of attention are left out, since a subset of tokens has none.
-
-    Returns:
-        A value is NaN where it is undefined in any draw.
-    """
+    """Metrics averaged over the draws of each review of a job; NaN where one is undefined in any draw."""
     keys = [name for name in METRICS_SCHEMA if name != "value"]
     of_draws = metrics_of_reviews(spectra, geometry, None, metrics)
     return of_draws.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
 
 
-def tabulate(inputs: Any, metrics: Sequence[str]) -> pl.DataFrame:
+def tabulate(
+    spectra: Sequence[str], geometry: Sequence[str], similarity: pl.DataFrame, metrics: Sequence[str]
+) -> pl.DataFrame:
     """The table `common_length`, one job after the other.
 
     Args:
-        inputs: the files `spectra` and `geometry` of the draws in the same order of jobs, and `similarity`, which says
-            which reviews are accepted.
-        metrics: names of registered metrics.
+        spectra: files of the singular values of the draws.
+        geometry: files of their token geometry, in the same order of jobs.
+        similarity: the table `similarity`, which says which reviews are accepted.
+        metrics: names of metrics; those of attention are left out, since a subset of tokens has none.
     """
-    similarity = read_table(inputs.similarity)
 
     def accepted(path: str) -> pl.DataFrame:
         return keep_accepted(read_table(path), similarity)
 
-    jobs = zip(inputs.spectra, inputs.geometry, strict=True)
+    jobs = zip(spectra, geometry, strict=True)
     return pl.concat([mean_over_draws(*map(accepted, paths), metrics) for paths in jobs])

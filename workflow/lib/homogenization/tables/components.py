@@ -1,7 +1,6 @@
 """The change of the anisotropies from the input to the output of each component of a block."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -62,14 +61,10 @@ def _at(long: pl.DataFrame, point: str, name: str) -> pl.DataFrame:
     return long.filter(pl.col("point") == point).select(*_KEYS, pl.col("value").alias(name))
 
 
-def tabulate(inputs: Any) -> pl.DataFrame:
-    """The table `components` of the files `inputs.components`, sorted by its keys.
-
-    `inputs.similarity` says which reviews are accepted.
-    """
-    similarity = read_table(inputs.similarity)
+def tabulate(components: Sequence[str], similarity: pl.DataFrame) -> pl.DataFrame:
+    """The table `components` of the accepted reviews of all jobs, `components` their files, sorted by its keys."""
     parts = [
         component_changes(keep_accepted(read_table(path), similarity), table_metadata(path)["components"])
-        for path in inputs.components
+        for path in components
     ]
     return pl.concat(parts).sort(_GROUP)

@@ -1,12 +1,12 @@
 """The table `consequences`: what each condition does to tokens, predictions and pooled states, review by review."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
 from homogenization.interventions.schemas import INTERVENED_SCHEMA
 from homogenization.names.consequences import CROSS_ENTROPY, KL, PERTURBATIONS, POOLED, PREDICTIONS, PROBE, SHIFT
-from homogenization.run.parquet import read_table, read_tables
+from homogenization.run.parquet import read_tables
 from homogenization.tables.intervened import INTERVENED_BY_REVIEW_SCHEMA, UNTOUCHED, by_review
 from homogenization.tables.over_reviews import keep_accepted, linearised
 
@@ -65,32 +65,24 @@ def _beside_untouched(rows: pl.DataFrame) -> pl.DataFrame:
     return both.select(*INTERVENED_SCHEMA).cast(INTERVENED_SCHEMA)
 
 
-def consequences_table(
-    metrics: pl.DataFrame, texts: pl.DataFrame, readings: pl.DataFrame, similarity: pl.DataFrame
+def tabulate(
+    metrics: Sequence[str], texts: Sequence[str], readings: Sequence[str], similarity: pl.DataFrame
 ) -> pl.DataFrame:
-    """Every outcome of every accepted text in every condition, averaged over parts of the depth.
+    """Every outcome of every accepted text in every condition, averaged over parts of the depth: `CONSEQUENCES_SCHEMA`.
 
     Args:
-        metrics: metrics by layer of all jobs (`INTERVENED_SCHEMA`).
-        texts: numbers of all jobs (`TEXTS_SCHEMA`).
-        readings: probes and shifts of all models (`POOLED_READINGS_SCHEMA`).
-        similarity: tables/similarity.parquet.
-
-    Returns:
-        `CONSEQUENCES_SCHEMA`.
+        metrics: files of metrics by layer of all jobs (`INTERVENED_SCHEMA`).
+        texts: files of numbers of all jobs (`TEXTS_SCHEMA`).
+        readings: files of probes and shifts of all models (`POOLED_READINGS_SCHEMA`).
+        similarity: the table `similarity`.
     """
-    read = shifts_of_changed(keep_read(readings, similarity), similarity)
-    rows = pl.concat([metrics, of_predictions(texts), of_pooled_states(read)])
+    of_texts = read_tables(texts)
+    read = shifts_of_changed(keep_read(read_tables(readings), similarity), similarity)
+    rows = pl.concat([read_tables(metrics), of_predictions(of_texts), of_pooled_states(read)])
     by_run = rows.partition_by("model", "variant", as_dict=True)
     parts = [pl.DataFrame(schema=INTERVENED_BY_REVIEW_SCHEMA)]
     for (model, variant), doses in sorted(
-        keep_read(texts, similarity).partition_by("model", "variant", as_dict=True).items()
+        keep_read(of_texts, similarity).partition_by("model", "variant", as_dict=True).items()
     ):
         parts.append(by_review(by_run[model, variant], doses))
     return pl.concat(parts)
-
-
-def tabulate(inputs: Any) -> pl.DataFrame:
-    """The table `consequences`; `inputs` names `metrics`, `texts`, `readings` (files of all jobs) and `similarity`."""
-    files = (inputs.metrics, inputs.texts, inputs.readings)
-    return consequences_table(*(read_tables(list(paths)) for paths in files), read_table(inputs.similarity))

@@ -1,12 +1,12 @@
 """Cosines of the token pairs of a review, averaged over reviews."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST
 from homogenization.names.columns import columns
-from homogenization.run.parquet import read_table, read_tables
+from homogenization.run.parquet import read_tables
 from homogenization.tables.over_reviews import keep_accepted
 
 #: A row for each model, variant, point, layer, set of tokens and bin of the histogram of pairwise cosines.
@@ -22,16 +22,18 @@ _HISTOGRAMS = {ALL_TOKENS: "cosine_histogram", WITHOUT_FIRST: "cosine_histogram_
 _GROUP = ("model", "variant", "point", "layer", "depth", "tokens", "bin_left", "bin_right")
 
 
-def cosine_densities(geometry: pl.DataFrame) -> pl.DataFrame:
-    """Mean over reviews of the density of pairwise cosines; each integrates to 1 over [-1, 1].
+def tabulate(geometry: Sequence[str], similarity: pl.DataFrame) -> pl.DataFrame:
+    """Mean over reviews of the density of pairwise cosines, each of which integrates to 1 over [-1, 1].
 
     Args:
-        geometry: token geometry of the accepted reviews of all jobs.
+        geometry: files of the token geometry of all jobs.
+        similarity: the table `similarity`, which says which reviews are accepted.
 
     Returns:
         The table `cosines` (`COSINES_SCHEMA`), sorted by its keys.
     """
-    densities = pl.concat([_densities(geometry, tokens, column) for tokens, column in _HISTOGRAMS.items()])
+    accepted = keep_accepted(read_tables(geometry), similarity)
+    densities = pl.concat([_densities(accepted, tokens, column) for tokens, column in _HISTOGRAMS.items()])
     means = densities.group_by(_GROUP, maintain_order=True).agg(pl.len().alias("n_reviews"), pl.col("density").mean())
     return means.select(*COSINES_SCHEMA).cast(COSINES_SCHEMA).sort(_GROUP)
 
@@ -59,8 +61,3 @@ def _densities(geometry: pl.DataFrame, tokens: str, column: str) -> pl.DataFrame
         .explode("bin", "density")
         .with_columns(edges[0].alias("bin_left"), edges[1].alias("bin_right"))
     )
-
-
-def tabulate(inputs: Any) -> pl.DataFrame:
-    """The table `cosines` of the files `inputs.geometry`, over the reviews that `inputs.similarity` accepts."""
-    return cosine_densities(keep_accepted(read_tables(inputs.geometry), read_table(inputs.similarity)))

@@ -1,7 +1,6 @@
 """Time, memory and tokens of the forward passes, from the run records that extraction writes beside its stores."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -50,19 +49,28 @@ LONG_TEXTS_SCHEMA = {
 SCHEMAS = EXTRACTION_SCHEMA, LONG_TEXTS_SCHEMA
 
 
-def extraction_table(records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """One row for each extraction, in the order of `records`: the table `extraction` (`EXTRACTION_SCHEMA`).
+def tabulate(runs: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A row for each extraction, and what each model read of the reviews of each variant.
 
     Args:
-        records: run records; a field that one lacks is null.
+        runs: files of run records; a field that one lacks is null.
+
+    Returns:
+        The tables `extraction` (`EXTRACTION_SCHEMA`), in the order of the records, and `long_texts`
+        (`LONG_TEXTS_SCHEMA`).
 
     Raises:
         HomogenizationError: one model's jobs read different weights.
     """
+    records = [read_json(path) for path in runs]
     rows = [{name: record.get(name) for name in EXTRACTION_SCHEMA} for record in records]
-    table = pl.DataFrame(rows, schema=EXTRACTION_SCHEMA)
-    _refuse_mixed_weights(table)
-    return table
+    extraction = pl.DataFrame(rows, schema=EXTRACTION_SCHEMA)
+    _refuse_mixed_weights(extraction)
+    counts = pl.col("n_reviews", "n_cut", "n_left_out", "n_tokens", "n_tokens_cut_off").sum()
+    by_variant = extraction.group_by("model", "variant", maintain_order=True)
+    long_texts = by_variant.agg(pl.col("max_tokens").first(), counts).select(*LONG_TEXTS_SCHEMA)
+    _announce_cuts(long_texts)
+    return extraction, long_texts
 
 
 def _refuse_mixed_weights(table: pl.DataFrame) -> None:
@@ -81,18 +89,6 @@ def _refuse_mixed_weights(table: pl.DataFrame) -> None:
             )
 
 
-def long_texts_table(extraction: pl.DataFrame) -> pl.DataFrame:
-    """What each model read of the reviews of each variant: the table `long_texts` (`LONG_TEXTS_SCHEMA`)."""
-    return (
-        extraction.group_by("model", "variant", maintain_order=True)
-        .agg(
-            pl.col("max_tokens").first(),
-            pl.col("n_reviews", "n_cut", "n_left_out", "n_tokens", "n_tokens_cut_off").sum(),
-        )
-        .select(*LONG_TEXTS_SCHEMA)
-    )
-
-
 def _announce_cuts(long_texts: pl.DataFrame) -> None:
     """A line for each model that read less than the texts."""
     for (model,), rows in long_texts.group_by("model", maintain_order=True):
@@ -103,11 +99,3 @@ def _announce_cuts(long_texts: pl.DataFrame) -> None:
                 f"models.{model}: of {total} texts of all variants, {n_cut} are cut at a sentence end and {n_left_out} "
                 f"left out, since they have more than {rows['max_tokens'][0]} tokens: tables/long_texts.csv"
             )
-
-
-def tabulate(inputs: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `extraction` and `long_texts` of the run records `inputs.runs`."""
-    extraction = extraction_table([read_json(path) for path in inputs.runs])
-    long_texts = long_texts_table(extraction)
-    _announce_cuts(long_texts)
-    return extraction, long_texts

@@ -1,12 +1,12 @@
 """The tables `intervened`, `intervened_layers` and `doses`: runs whose attention was changed, reduced job by job."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
 from homogenization.interventions.schemas import DOSES_SCHEMA
 from homogenization.names.columns import columns, condition_columns
-from homogenization.run.parquet import read_table
+from homogenization.run.parquet import read_table, read_tables
 from homogenization.tables.over_reviews import keep_accepted, summarise
 from homogenization.tables.regions import at_layers, ranges_over_depth
 
@@ -147,27 +147,24 @@ def _with_condition(intervened: pl.DataFrame, doses: pl.DataFrame) -> pl.DataFra
     )
 
 
-def tabulate(inputs: Any) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The tables `intervened`, `intervened_layers` and `doses`.
+def tabulate(
+    intervened: Sequence[str], doses: Sequence[str], similarity: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The tables `intervened`, `intervened_layers` and `doses`; the files of one run are in memory at a time.
 
     Args:
-        inputs: `intervened` and `doses`, files of the same jobs in the same order, and `similarity`, which says which
-            reviews are accepted. The files of one model and variant are in memory at a time.
+        intervened: files of metrics of all jobs.
+        doses: files of doses of the same jobs, in the same order.
+        similarity: the table `similarity`, which says which reviews are accepted.
     """
-    similarity = read_table(inputs.similarity)
-    all_doses = [read_table(path) for path in inputs.doses]
+    all_doses = [read_table(path) for path in doses]
     files: dict[tuple[str, str], list[int]] = {}
     for place, table in enumerate(all_doses):
         for run in table.select(_RUN).unique().rows():
             files.setdefault(run, []).append(place)
-    reviews, layers, means = (
-        [pl.DataFrame(schema=schema)]
-        for schema in (INTERVENED_BY_REVIEW_SCHEMA, INTERVENED_LAYERS_SCHEMA, DOSE_MEANS_SCHEMA)
-    )
+    parts = [tuple(pl.DataFrame(schema=schema) for schema in SCHEMAS)]
     for _, places in sorted(files.items()):
-        doses = keep_accepted(pl.concat(all_doses[place] for place in places), similarity)
-        rows = pl.concat(read_table(inputs.intervened[place]) for place in places)
-        reviews.append(by_review(rows, doses))
-        layers.append(by_layer(rows, doses))
-        means.append(dose_means(doses))
-    return pl.concat(reviews), pl.concat(layers), pl.concat(means)
+        of_run = keep_accepted(pl.concat(all_doses[place] for place in places), similarity)
+        rows = read_tables([intervened[place] for place in places])
+        parts.append((by_review(rows, of_run), by_layer(rows, of_run), dose_means(of_run)))
+    return tuple(map(pl.concat, zip(*parts, strict=True)))

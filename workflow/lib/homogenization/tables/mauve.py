@@ -1,6 +1,6 @@
 """MAUVE between layers over shards and seeds."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -20,25 +20,13 @@ SCHEMAS = (MAUVE_SUMMARY_SCHEMA,)
 _GROUP = ("model", "variant", "layer_from", "layer_to", "depth", "kind")
 
 
-def mauve_summary(values: pl.DataFrame) -> pl.DataFrame:
-    """Mean and range over shards and seeds: the table `mauve` (`MAUVE_SUMMARY_SCHEMA`), sorted by its keys.
-
-    Args:
-        values: MAUVE of all jobs, as measured.
-    """
+def tabulate(mauve: Sequence[str]) -> pl.DataFrame:
+    """Mean and range over shards and seeds of MAUVE in the files `mauve` of all jobs, sorted by its keys."""
+    value = pl.col("mauve")
     return (
-        values.group_by(_GROUP, maintain_order=True)
-        .agg(
-            pl.col("mauve").mean().alias("mean"),
-            pl.col("mauve").min().alias("low"),
-            pl.col("mauve").max().alias("high"),
-            pl.len().alias("n_values"),
-        )
+        read_tables(mauve)
+        .group_by(_GROUP, maintain_order=True)
+        .agg(mean=value.mean(), low=value.min(), high=value.max(), n_values=pl.len())
         .cast(MAUVE_SUMMARY_SCHEMA)
         .sort(_GROUP)
     )
-
-
-def tabulate(inputs: Any) -> pl.DataFrame:
-    """The table `mauve` of the files `inputs.mauve`."""
-    return mauve_summary(read_tables(inputs.mauve))

@@ -1,7 +1,6 @@
 """Every metric of every accepted review in one long table."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -88,19 +87,25 @@ def _long(keys: pl.DataFrame, values: Mapping[str, np.ndarray]) -> pl.DataFrame:
     return wide.unpivot(index=_KEYS, on=list(values), variable_name="metric", value_name="value")
 
 
-def tabulate(inputs: Any, metrics: Sequence[str]) -> pl.DataFrame:
+def tabulate(
+    spectra: Sequence[str],
+    geometry: Sequence[str],
+    attention: Sequence[str] | None,
+    similarity: pl.DataFrame,
+    metrics: Sequence[str],
+) -> pl.DataFrame:
     """The table `metrics`, one job after the other, so that the spectra of only one are in memory.
 
     Args:
-        inputs: the files `spectra`, `geometry` and `attention` (which may be empty) in the same order of jobs, and
-            `similarity`, which says which reviews are accepted.
+        spectra: files of singular values.
+        geometry: files of token geometry, in the same order of jobs.
+        attention: files of received attention, in the same order; None where it was not recorded.
+        similarity: the table `similarity`, which says which reviews are accepted.
         metrics: names of registered metrics.
     """
-    similarity = read_table(inputs.similarity)
 
     def accepted(path: str | None) -> pl.DataFrame | None:
         return path and keep_accepted(read_table(path), similarity)
 
-    attention = inputs.attention or [None] * len(inputs.spectra)
-    jobs = zip(inputs.spectra, inputs.geometry, attention, strict=True)
+    jobs = zip(spectra, geometry, attention or [None] * len(spectra), strict=True)
     return pl.concat([metrics_of_reviews(*map(accepted, paths), metrics) for paths in jobs])

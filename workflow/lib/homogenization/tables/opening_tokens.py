@@ -1,6 +1,6 @@
 """The token that opens each review, as a model reads it in each variant."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -16,28 +16,18 @@ OPENING_TOKENS_SCHEMA = {
 SCHEMAS = (OPENING_TOKENS_SCHEMA,)
 
 
-def opening_tokens(geometry: pl.DataFrame) -> pl.DataFrame:
-    """The table `opening_tokens` (`OPENING_TOKENS_SCHEMA`) of the token geometry of all jobs, sorted by its keys."""
-    return geometry.select(*OPENING_TOKENS_SCHEMA).unique().sort("model", "variant", "review_id")
+def tabulate(geometry: Sequence[str]) -> pl.DataFrame:
+    """The table `opening_tokens` of the files of token geometry of all jobs, sorted by its keys."""
+    rows = read_tables(geometry).select(*OPENING_TOKENS_SCHEMA)
+    return rows.unique().sort("model", "variant", "review_id")
 
 
 def reviews_whose_first_token_stays(openings: pl.DataFrame, model: str, variants: tuple[str, str]) -> list[str] | None:
     """Names of the reviews that begin with the same token in both variants, sorted.
 
-    Args:
-        openings: the table `opening_tokens`.
-        model: name of a model.
-        variants: names of two variants.
-
-    Returns:
-        None where the model did not read one of them.
+    None where the model did not read one of the two; `openings` is the table `opening_tokens`.
     """
     one, other = (openings.filter(model=model, variant=name).drop_nulls("first_token") for name in variants)
     if one.is_empty() or other.is_empty():
         return None
     return one.join(other, on=("review_id", "first_token"), how="semi")["review_id"].sort().to_list()
-
-
-def tabulate(inputs: Any) -> pl.DataFrame:
-    """The table `opening_tokens` of the files `inputs.geometry` of all jobs."""
-    return opening_tokens(read_tables(list(inputs.geometry)))

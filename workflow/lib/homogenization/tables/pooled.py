@@ -1,7 +1,6 @@
 """Metrics of pooled tokens: one long table over models, variants and shards."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -32,12 +31,12 @@ OF_PAIRS = ("cosine_dispersion", "cosine_modes")
 _KEYS = ("model", "variant", "shard", "layer", "point", "depth", "view")
 
 
-def pooled_metrics(measured: pl.DataFrame) -> pl.DataFrame:
-    """Metrics of pooled tokens: the table `pooled` (`POOLED_METRICS_SCHEMA`), sorted by its keys.
+def tabulate(pooled: Sequence[str]) -> pl.DataFrame:
+    """Metrics of the pooled tokens in the files of all jobs: the table `pooled`, sorted by its keys.
 
-    Args:
-        measured: pooled tokens of all jobs, as measured. A view without singular values has `cosine_anisotropy` alone.
+    A view without singular values has `cosine_anisotropy` alone.
     """
+    measured = read_tables(pooled)
     with_pairs = measured.filter(pl.col("cosine_histogram").list.len() > 0)
     histograms = np.array(with_pairs["cosine_histogram"].to_list(), dtype=np.int64).reshape(-1, COSINE_BINS)
     of_pairs = with_pairs.with_columns(
@@ -56,8 +55,3 @@ def _long(table: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
     """The columns `metrics` of `table`, a row for each value."""
     long = table.unpivot(on=metrics, index=_KEYS, variable_name="metric", value_name="value")
     return long.select(*POOLED_METRICS_SCHEMA).cast(POOLED_METRICS_SCHEMA)
-
-
-def tabulate(inputs: Any) -> pl.DataFrame:
-    """The table `pooled` of the files `inputs.pooled`."""
-    return pooled_metrics(read_tables(inputs.pooled))

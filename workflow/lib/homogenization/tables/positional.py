@@ -6,7 +6,7 @@ reviews that gave T, it would count noise as position: the cells above uniform a
 summed on the other, which is a lower bound in expectation.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import chain, combinations, groupby
 from typing import Any
 
@@ -16,7 +16,7 @@ from scipy.optimize import nnls
 
 from homogenization.measures.position_cells import CELLS, DICTIONARY, UNIFORM
 from homogenization.measures.positional import HEAD_SUMS, POSITION_SUMS, PositionalSums
-from homogenization.names.columns import columns
+from homogenization.names.columns import columns, table_of
 from homogenization.run.parquet import read_tables, table_metadata
 
 WEIGHTS = tuple(f"weight_{template}" for template in DICTIONARY)
@@ -147,52 +147,44 @@ def best_of_all_subsets(columns: np.ndarray, target: np.ndarray) -> np.ndarray:
     return best
 
 
-def mean_template(attention: np.ndarray, uniform: np.ndarray) -> Iterator[dict[str, Any]]:
-    """The occupied cells of a block's template: mean over queries and heads.
+def mean_template(attention: np.ndarray, uniform: np.ndarray) -> dict[str, Any]:
+    """The occupied cells of a block's template, by column: mean over queries and heads.
 
     Args:
         attention: sums (heads, halves, query bins, cells).
         uniform: sums under uniform attention (halves, query bins, cells).
     """
     attention, uniform = attention.mean(axis=0).sum(axis=0), uniform.sum(axis=0)
-    n_queries = uniform.sum(axis=-1)
-    for query_bin, cell in np.argwhere(uniform > 0):
-        yield {
-            "query_bin": query_bin,
-            "cell": CELLS[cell],
-            "n_queries": round(n_queries[query_bin]),
-            "attention": attention[query_bin, cell] / n_queries[query_bin],
-            "uniform": uniform[query_bin, cell] / n_queries[query_bin],
-        }
+    query_bin, cell = occupied = np.nonzero(uniform > 0)
+    n_queries = uniform.sum(axis=-1)[query_bin]
+    return {
+        "query_bin": query_bin,
+        "cell": [CELLS[place] for place in cell],
+        "n_queries": np.rint(n_queries).astype(np.int64),
+        "attention": attention[occupied] / n_queries,
+        "uniform": uniform[occupied] / n_queries,
+    }
 
 
-def tabulate(inputs: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables `positional` and `templates` of the files `inputs.positional`, sorted by their keys.
+def tabulate(positional: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables `positional` and `templates` of the files of all jobs, sorted by their keys.
 
     All reviews of a variant count, whether or not they are accepted.
     """
     heads, templates = [pl.DataFrame(schema=POSITIONAL_SCHEMA)], [pl.DataFrame(schema=TEMPLATES_SCHEMA)]
-    files = [(table_metadata(path), path) for path in inputs.positional]
+    files = [(table_metadata(path), path) for path in positional]
     origins = [((of["states"]["model"], of["states"]["variant"]), of, path) for of, path in files]
     for (model, variant), shards in groupby(sorted(origins, key=lambda origin: origin[0]), lambda origin: origin[0]):
         _, metadata, paths = zip(*shards, strict=True)
         n_reviews = sum(of["n_reviews"] for of in metadata)
-        sums = PositionalSums.of_table(read_tables(list(paths)))
+        sums = PositionalSums.of_table(read_tables(paths))
         for block, by_head in sorted(sums.by_head.items()):
             by_position = sums.by_position[block]
             place = {"model": model, "variant": variant, "block": block + 1}
             place["depth"] = (block + 1) / metadata[0]["states"]["n_blocks"]
             numbers = head_numbers(by_head, by_position)
             about = place | {"head": np.arange(1, by_head.shape[1] + 1), "n_reviews": n_reviews}
-            heads.append(_part(about | numbers, POSITIONAL_SCHEMA))
-            rows = list(mean_template(by_head[HEAD_SUMS.index("attention")], by_position[-1]))
-            columns = {name: [row[name] for row in rows] for name in TEMPLATES_SCHEMA if name not in place}
-            templates.append(_part(place | columns, TEMPLATES_SCHEMA))
+            heads.append(table_of(about | numbers, POSITIONAL_SCHEMA))
+            cells = mean_template(by_head[HEAD_SUMS.index("attention")], by_position[-1])
+            templates.append(table_of(place | cells, TEMPLATES_SCHEMA))
     return pl.concat(heads), pl.concat(templates)
-
-
-def _part(columns: dict[str, Any], schema: dict[str, Any]) -> pl.DataFrame:
-    """Rows of a table; a value that is neither list nor array stands in all of them."""
-    long = {name: values for name, values in columns.items() if isinstance(values, list | np.ndarray)}
-    constants = {name: pl.lit(value) for name, value in columns.items() if name not in long}
-    return pl.DataFrame(long).with_columns(**constants).select(*schema).cast(schema)

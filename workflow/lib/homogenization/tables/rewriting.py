@@ -1,8 +1,7 @@
 """The candidates of language models, each with its judgement, and the rates of rewriting by variant."""
 
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
@@ -48,12 +47,8 @@ REWRITING_SCHEMA = {
 SCHEMAS = CANDIDATES_SCHEMA, REWRITING_SCHEMA
 
 
-def candidates_table(judged: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Every candidate of every variant with its judgement: the table `candidates` (`CANDIDATES_SCHEMA`).
-
-    Args:
-        judged: Candidates from `rewrite_with_llm`; their texts are left out.
-    """
+def candidates_table(judged: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Every candidate of every variant with its judgement, without its text: `CANDIDATES_SCHEMA`."""
     tables = pl.concat([pl.DataFrame(schema=CANDIDATES_SCHEMA), *judged], how="diagonal_relaxed")
     return tables.select(*CANDIDATES_SCHEMA).cast(CANDIDATES_SCHEMA)
 
@@ -108,16 +103,19 @@ def rewriting_table(
     return counted.select(*REWRITING_SCHEMA).cast(REWRITING_SCHEMA)
 
 
-def tabulate(inputs: Any, variants: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def tabulate(
+    shards: Sequence[str], candidates: Sequence[str], sentences: Sequence[str] | None, variants: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `candidates` and `rewriting`.
 
     Args:
-        inputs: `candidates`, paths of the judged candidates; `sentences`, paths of what became of sentences; `shards`,
-            paths of the reviews.
+        shards: Files of the reviews.
+        candidates: Files of the judged candidates.
+        sentences: Files of what became of sentences; None where no variant is rewritten by sentence.
         variants: Names of the variants that language models write.
     """
-    candidates = candidates_table([read_table(path) for path in inputs.candidates])
-    sentences = pl.concat([pl.DataFrame(schema=SENTENCE_SCHEMA), *(read_table(path) for path in inputs.sentences)])
-    rates = rewriting_table(candidates, sentences, read_tables(inputs.shards), variants)
+    judged = candidates_table(map(read_table, candidates))
+    outcomes = pl.concat([pl.DataFrame(schema=SENTENCE_SCHEMA), *map(read_table, sentences or ())])
+    rates = rewriting_table(judged, outcomes, read_tables(shards), variants)
     logging.info("%s", rates)
-    return candidates, rates
+    return judged, rates

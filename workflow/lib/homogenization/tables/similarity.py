@@ -1,18 +1,33 @@
 """How similar rewritten reviews are to the originals, how well they read, and which of them are accepted."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+from homogenization.corpus.hashing import seeded_hash
+from homogenization.corpus.sentences import words
 from homogenization.names.changes import LEAST_SHARE, MORE_CHANGE
 from homogenization.names.columns import columns
 from homogenization.names.variants import ORIGINAL, RANDOM_PAIRS
 from homogenization.run.parquet import read_table, read_tables
-from homogenization.tables.changes import CHANGES_SCHEMA, changes_of_reviews
 from homogenization.variants.schemas import FLUENCY_SCHEMA, SCORE_SCHEMA
 
+# of a rewritten review
+CHANGES_SCHEMA = {
+    "words_hash": pl.String,  #: of the words in their order: two texts of a review with one hash are the same
+    "changed": pl.Boolean,  #: the words, in their order, are not those of the original; null for `random_pairs`
+    #: sentences of the original with a phrase that was to move, the sum of the next three; null for `random_pairs`,
+    #: also in these
+    "n_sentences": pl.Int64,
+    "n_sentences_moved": pl.Int64,  #: of which a phrase has another place in its sentence than in the original
+    #: in which no phrase has, and one stands at the variant's edge; 0 for a variant without an edge
+    "n_sentences_in_place": pl.Int64,
+    "n_sentences_not_moved": pl.Int64,  #: the others
+}
+_ROWS_SCHEMA = {**columns("variant", "review_id"), **CHANGES_SCHEMA}
+_EDGES = {"front": 0.0, "end": 1.0}  # the place in a sentence that is at an edge
 #: A row for each rewritten review and variant, then one for each pair of unrelated reviews (variant `random_pairs`).
 SIMILARITY_SCHEMA = {
     **SCORE_SCHEMA,
@@ -57,8 +72,9 @@ _SENTENCES = tuple(name for name in CHANGES_SCHEMA if name.startswith("n_sentenc
 def similarity_table(
     variants: Sequence[pl.DataFrame],
     random_pairs: Sequence[pl.DataFrame],
-    threshold: float,
     fluency: Sequence[pl.DataFrame] = (),
+    *,
+    threshold: float,
     max_excess: float | None = None,
     changes: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
@@ -70,9 +86,9 @@ def similarity_table(
     Args:
         variants: Scores of variants, columns of `SCORE_SCHEMA`.
         random_pairs: Scores of random pairs of reviews.
-        threshold: Least F1 of an accepted review.
         fluency: Losses of variants and of the originals, columns of `FLUENCY_SCHEMA`; empty where not computed: losses
             are null.
+        threshold: Least F1 of an accepted review.
         max_excess: Largest loss per word minus that of the original, in nats, of an accepted review; None: no bound.
         changes: What the rewriting of each review changed, from `changes_of_reviews`; None: its columns are null.
     """
@@ -198,31 +214,73 @@ def _warn_of_unchanged(acceptance: pl.DataFrame) -> None:
 
 
 def tabulate(
-    inputs: Any,
     variants: Sequence[str],
     positions: Mapping[str, str | None],
     threshold: float,
     n_reviews: int,
     max_excess: float | None = None,
+    **files: Sequence[str] | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables `similarity` and `acceptance`.
 
     Args:
-        inputs: `similarity`, `random_pairs` and `fluency`, paths of the scores; no paths of the last where the study
-            computes none. `originals` and `rewritten`, paths of the texts.
         variants: Names of the rewritten variants.
         positions: Where phrases of a variant are to stand, by its name.
         threshold: Least F1 of an accepted review.
         n_reviews: Reviews of the sample.
         max_excess: Largest excess loss of an accepted review; None: no bound.
+        **files: `similarity`, `random_pairs` and `fluency`, the scores; None where the study computes none.
+            `originals` and `rewritten`, the texts.
     """
-    scores, random_pairs, fluency = (
-        list(map(read_table, paths)) for paths in (inputs.similarity, inputs.random_pairs, inputs.fluency)
-    )
-    changes = changes_of_reviews(read_tables(inputs.originals), map(read_table, inputs.rewritten), positions)
-    similarity = similarity_table(scores, random_pairs, threshold, fluency, max_excess, changes)
-    acceptance = acceptance_table(similarity, variants, threshold, n_reviews, max_excess)
+    scores = [list(map(read_table, files[name] or ())) for name in ("similarity", "random_pairs", "fluency")]
+    rewritten = map(read_table, files["rewritten"] or ())
+    changes = changes_of_reviews(read_tables(files["originals"]), rewritten, positions)
+    bounds = {"threshold": threshold, "max_excess": max_excess}
+    similarity = similarity_table(*scores, changes=changes, **bounds)
+    acceptance = acceptance_table(similarity, variants, n_reviews=n_reviews, **bounds)
     logging.info("%s", acceptance)
     _warn_of_rejection(acceptance)
     _warn_of_unchanged(acceptance)
     return similarity, acceptance
+
+
+def changes_of_reviews(
+    originals: pl.DataFrame, variants: Iterable[pl.DataFrame], positions: Mapping[str, str | None]
+) -> pl.DataFrame:
+    """What the rewriting of each review changed: variant, review_id and `CHANGES_SCHEMA`, in the order of `variants`.
+
+    Args:
+        originals: Columns review_id, text.
+        variants: Rewritten reviews, columns of `VARIANT_SCHEMA`.
+        positions: Where phrases of a variant are to stand, by its name; only `front` and `end` are edges.
+    """
+    texts = dict(originals.select("review_id", "text").iter_rows())
+    rows = []
+    for variant, name, text, placements in (
+        row for table in variants for row in table.select("variant", "review_id", "text", "placements").iter_rows()
+    ):
+        own = words(text)
+        edge = _EDGES.get(positions.get(variant))
+        rows.append((variant, name, _hash(own), own != words(texts[name]), *sentence_counts(placements, edge)))
+    return pl.DataFrame(rows, schema=_ROWS_SCHEMA, orient="row")
+
+
+def _hash(text_words: Sequence[str]) -> str:
+    return seeded_hash(0, " ".join(text_words), size=8).hex()
+
+
+def sentence_counts(placements: Sequence[Mapping[str, Any]], edge: float | None) -> tuple[int, int, int, int]:
+    """Sentences with a phrase that was to move; of these: moved, in place already, not moved.
+
+    Args:
+        placements: The phrases: sentence, original_position and position; a phrase that is its sentence has neither
+            position, and cannot move.
+        edge: The position of the edge at which the phrases are to stand; None where there is none.
+    """
+    by_sentence: dict[int, list[tuple[float | None, float | None]]] = {}
+    for at in placements:
+        by_sentence.setdefault(at["sentence"], []).append((at["original_position"], at["position"]))
+    moved = [any(before != after for before, after in places) for places in by_sentence.values()]
+    there = [edge is not None and any(after == edge for _, after in places) for places in by_sentence.values()]
+    n_in_place = sum(at_edge and not has_moved for at_edge, has_moved in zip(there, moved, strict=True))
+    return len(moved), sum(moved), n_in_place, len(moved) - sum(moved) - n_in_place

@@ -1,6 +1,6 @@
 """The tokens besides the first that draw attention, are massive or long, over the accepted reviews, by their text."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -33,15 +33,18 @@ _GROUP = ("model", "variant", "kind")
 _SPECIAL = "(special)"  # a token outside of the text, such as the one that ends it
 
 
-def sinks_table(sinks: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
+def tabulate(sinks: Sequence[str], variants: Sequence[str], similarity: pl.DataFrame) -> pl.DataFrame:
     """The table `sinks` (`SINKS_TABLE_SCHEMA`): a row for all tokens together (token null), then one for each text.
 
     Args:
-        sinks: secondary sinks of the accepted reviews (`measures.sinks.SINKS_SCHEMA`).
-        texts: variant, review_id, text.
+        sinks: files of secondary sinks of all jobs (`measures.sinks.SINKS_SCHEMA`).
+        variants: files of the texts that were read.
+        similarity: the table `similarity`, which says which reviews are accepted.
     """
-    n_read = sinks.group_by("model", "variant").agg(pl.col("review_id").n_unique().cast(pl.Int64).alias("n_read"))
-    rows = sinks.filter(pl.col("kind").is_not_null()).join(
+    texts = read_tables(variants).select("variant", "review_id", "text")
+    accepted = keep_accepted(read_tables(sinks), similarity)
+    n_read = accepted.group_by("model", "variant").agg(pl.col("review_id").n_unique().cast(pl.Int64).alias("n_read"))
+    rows = accepted.filter(pl.col("kind").is_not_null()).join(
         texts, on=["variant", "review_id"], how="left", validate="m:1"
     )
     span = pl.col("text").str.slice(pl.col("token_start"), pl.col("token_end") - pl.col("token_start"))
@@ -64,12 +67,3 @@ def sinks_table(sinks: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
     table = table.join(n_read, on=["model", "variant"], how="left")
     order = [pl.col(name) for name in _GROUP] + [pl.col("token").is_not_null(), -pl.col("n_reviews"), pl.col("token")]
     return table.select(*SINKS_TABLE_SCHEMA).cast(SINKS_TABLE_SCHEMA).sort(*order)
-
-
-def tabulate(inputs: Any) -> pl.DataFrame:
-    """The table `sinks` of the files `inputs.sinks`; `inputs.variants` are the texts that were read.
-
-    `inputs.similarity` says which reviews are accepted.
-    """
-    texts = read_tables(list(inputs.variants)).select("variant", "review_id", "text")
-    return sinks_table(keep_accepted(read_tables(list(inputs.sinks)), read_tables([inputs.similarity])), texts)

@@ -1,11 +1,8 @@
 """Every metric averaged over reviews."""
 
-from typing import Any
-
 import polars as pl
 
 from homogenization.names.columns import columns
-from homogenization.run.parquet import read_table
 from homogenization.tables.over_reviews import summarise
 
 _GROUP = ("model", "variant", "point", "layer", "depth", "view", "metric")
@@ -22,12 +19,7 @@ SUMMARY_SCHEMA = {
 SCHEMAS = SUMMARY_SCHEMA, SUMMARY_SCHEMA
 
 
-def summary_table(metrics: pl.DataFrame) -> pl.DataFrame:
-    """Mean, spread and 95 % interval over reviews of every metric: the table `summary`, sorted by its keys."""
-    return summarise(metrics, _GROUP, "value").sort(_GROUP)
-
-
-def tabulate(inputs: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The table `summary` of the table `inputs.metrics`, twice: for a Parquet file and a CSV."""
-    summary = summary_table(read_table(inputs.metrics))
+def tabulate(metrics: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Mean, spread and 95 % interval over reviews of every metric, sorted by its keys; for a Parquet file and a CSV."""
+    summary = summarise(metrics, _GROUP, "value").sort(_GROUP)
     return summary, summary
