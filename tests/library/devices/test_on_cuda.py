@@ -212,9 +212,9 @@ def trained(model: LanguageModel) -> list[np.ndarray]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(torch.Tensor, "backward", backward)
         batches = Batches([str(place) for place in range(len(texts))], 0, BATCH_SIZE)
-        one = Loop(trainable, OPTIONS, texts, texts[:BATCH_SIZE], batches, None)
+        one = Loop(trainable, OPTIONS, texts, texts[:BATCH_SIZE], batches)
         one.run_to(1)
-        again = Loop(trainable, OPTIONS, texts, texts[:BATCH_SIZE], batches, one.current())
+        again = Loop(trainable, OPTIONS, texts, texts[:BATCH_SIZE], batches, state=one.current())
         again.run_to(STEPS)
         again.check_last_step()
     assert {tensor.device for tensor in again.current().tensors.values()} == {model.packed.device}
