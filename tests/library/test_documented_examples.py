@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from conftest import ROOT, SMALL
-from homogenization.claims.statistics import STATISTICS
+from homogenization.claims.keys import STATISTICS
 from homogenization.config.claims import Claim, load_claims
 from homogenization.config.study import load_study
 from homogenization.corpus.sentences import words

@@ -6,7 +6,7 @@ import yaml
 
 from claimed_rows import OF_CLAIMS_ALONE, assert_one_estimate_and_one_verdict
 from conftest import ROOT
-from homogenization.claims.statistics import STATISTICS
+from homogenization.claims.keys import STATISTICS
 from studies import changed_attention, make_study
 
 
@@ -27,3 +27,8 @@ def test_of_the_shipped_claims(effect):
 def test_what_stands_in_claims_alone_is_named():
     with_rows = {"level", "contrast", "slope", "net_change", "steepest", "extremum", "intervention"}
     assert set(STATISTICS) - OF_CLAIMS_ALONE == with_rows
+
+
+def test_each_statistic_has_its_module():
+    folder = ROOT / "workflow/lib/homogenization/claims/statistics"
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == set(STATISTICS)

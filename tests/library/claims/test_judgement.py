@@ -1,4 +1,4 @@
-"""The table of claims: its numbers, and the tables made from it."""
+"""How a claim is judged: by its interval and its p, by the size of what it says, and how easily that turns."""
 
 from dataclasses import replace
 
@@ -10,22 +10,26 @@ from scipy import stats
 from conftest import ROOT
 from homogenization.claims.answers import answers_table
 from homogenization.claims.judgement import CLAIMS_SCHEMA
-from homogenization.claims.verdicts import verdicts_table
+from homogenization.claims.verdicts import in_words, verdicts_table
 from homogenization.config.claims import load_claims
-from homogenization.names.verdicts import CONTRADICTED, NOT_TESTED, SUPPORTED
+from homogenization.names.verdicts import CONTRADICTED, NEGLIGIBLE, NOT_TESTED, SUPPORTED, UNDECIDED
 from homogenization.run.parquet import write_table
 from library.statistics.shared import (
     CONFIDENCE,
     DRAWS,
     MARGIN,
     MIN_REVIEWS,
+    N_BLOCKS,
     N_REVIEWS,
+    NORM,
     RANK,
     SEED,
     claim_of,
+    component_changes,
     component_rows,
     evidence_of,
     judged,
+    judged_row,
     metric_rows,
     noise,
     run_tabulate,
@@ -33,15 +37,68 @@ from library.statistics.shared import (
     words_of,
 )
 
-OF_CLAIM = ["statement", "measured", "convention", "source", "criterion", "claim"]
+FRONT_LESS_ORIGINAL = {"metric": RANK, "variant": "front", "minus": "original"}
+RISE = np.linspace(0, 10, N_BLOCKS + 1)  # depth raises the metric by 10: the margin is .2
 
 
-class TestNumbers:
+class TestVerdicts:
+    @pytest.mark.parametrize(
+        ("mean", "criterion", "verdict"),
+        [
+            (1, {"above": 0}, SUPPORTED),
+            (-1, {"above": 0}, CONTRADICTED),
+            (0, {"above": 0}, UNDECIDED),
+            (1, {"above": 2}, CONTRADICTED),
+            (-1, {"below": 0}, SUPPORTED),
+            (1, {"below": 0}, CONTRADICTED),
+            (0.65, {"between": [0.6, 0.7]}, SUPPORTED),
+            (0.8, {"between": [0.6, 0.7]}, CONTRADICTED),
+            (0.5, {"between": [0.6, 0.7]}, CONTRADICTED),
+            (0.6, {"between": [0.6, 0.7]}, UNDECIDED),
+        ],
+    )
+    def test_of_a_mean(self, mean, criterion, verdict):
+        values = noise(0)
+        values += mean - values.mean()
+        assert judged_row(evidence_of(metric_rows(values)), level={"metric": RANK}, **criterion)["verdict"] == verdict
+
+    @pytest.mark.parametrize(
+        ("criterion", "verdict"),
+        [
+            # the step spans .5 to .625
+            ({"above": 0.4}, SUPPORTED),
+            ({"above": 0.5}, UNDECIDED),  # the bound does not belong to what is claimed
+            ({"above": 0.625}, CONTRADICTED),
+            ({"below": 0.63}, SUPPORTED),
+            ({"below": 0.5}, CONTRADICTED),
+            ({"between": [0.5, 0.625]}, SUPPORTED),  # here it does
+            ({"between": [0.25, 0.5625]}, UNDECIDED),
+            ({"between": [0.75, 1]}, CONTRADICTED),
+        ],
+    )
+    def test_of_what_is_no_mean(self, criterion, verdict):
+        profile = np.array([5, 5, 5, 5, 4, 1, 1, 1, 1.0])
+        row = judged_row(evidence_of(metric_rows(profile + noise(0, 0.01))), steepest={"metric": RANK}, **criterion)
+        assert row["verdict"] == verdict
+        assert np.isnan([row[name] for name in ("p_value", "p_max_t", "effect_size", "sample_size_80")]).all()
+
+    @pytest.mark.parametrize(
+        ("largest", "verdict"), [(["residual", "attention"], SUPPORTED), (["feed_forward"], CONTRADICTED)]
+    )
+    def test_the_lead_of_a_component_decides_by_its_interval(self, largest, verdict):
+        evidence = evidence_of(components=component_rows(component_changes()))
+        component = {"metric": "cosine_anisotropy", "largest": largest}
+        assert judged_row(evidence, component=component)["verdict"] == verdict
+
+    def test_one_review_decides_nothing(self):
+        row = judged_row(evidence_of(metric_rows(noise(0)[:1] + 9)), level={"metric": RANK}, above=0)
+        assert (row["verdict"], row["n_reviews"], row["reason"]) == (UNDECIDED, 1, None)
+        assert np.isnan([row["ci_low"], row["p_value"], row["p_max_t"]]).all()
+        assert in_words(row) == "undecided: 9.02, n 1"
+
     def test_effect_size_and_power_are_of_the_distance_to_the_bound(self):
         values = noise(0)
-        row = judged([claim_of(level={"metric": RANK}, above=-0.01)], evidence_of(metric_rows(values))).row(
-            0, named=True
-        )
+        row = judged_row(evidence_of(metric_rows(values)), level={"metric": RANK}, above=-0.01)
         by_review = values.mean(axis=1) + 0.01
         effect = by_review.mean() / by_review.std(ddof=1)
         assert row["effect_size"] == pytest.approx(effect)
@@ -53,35 +110,190 @@ class TestNumbers:
         assert power(row["sample_size_80"]) >= 0.8 - 1e-6
         assert power(row["sample_size_80"] - 1) < 0.8
 
-    def test_a_verdict_does_not_know_which_claims_stand_beside_it(self):
-        rows = [metric_rows(noise(seed) + 0.05 * seed, variant=name) for seed, name in enumerate(("original", "front"))]
-        evidence = evidence_of(*rows)
-        contrast = {"metric": RANK, "variant": "front", "minus": "original"}
-        claims = [claim_of("level", level={"metric": RANK}, above=0), claim_of("moved", contrast=contrast, above=0)]
-        together = judged(claims, evidence)
-        assert together.equals(pl.concat([judged([claim], evidence) for claim in claims]))
-        assert together["p_max_t"].is_nan().to_list() == [True, False]
+    def test_p_decides_where_it_says_less_than_the_interval(self):
+        """At the output alone it would be a finding; it is the one layer of nine that happens to differ."""
+        original = RISE + noise(0)
+        differences = spread_evenly(0, 1)[:, None] * np.random.default_rng(1).choice([-1, 1], (N_REVIEWS, N_BLOCKS + 1))
+        differences -= differences.mean(axis=0)
+        differences[:, -1] += 2.3 * differences[:, -1].std(ddof=1) / np.sqrt(N_REVIEWS)
+        evidence = evidence_of(metric_rows(original), metric_rows(original + differences, variant="front"))
+        row = judged_row(evidence, contrast=FRONT_LESS_ORIGINAL | {"layers": "output"}, above=0)
+        assert row["ci_low"] > 0
+        assert row["p_value"] < 0.05 < row["p_max_t"]
+        assert (row["verdict"], row["p_decides"]) == (UNDECIDED, True)
 
-    def test_similarity_is_of_all_reviews_and_of_no_model(self):
-        f1 = 0.9 + noise(0)[:, 0]
-        similarity = similarity_rows(f1).with_columns(pl.Series("accepted", np.arange(N_REVIEWS) < 20))
-        evidence = evidence_of(metric_rows(noise(1)), similarity=similarity)
-        claims = [claim_of(similarity={"variant": "front"}, above=0.5)]
-        row = judged(claims, evidence, ["a", "b"]).row(0, named=True)
-        assert (row["model"], row["n_reviews"]) == (None, N_REVIEWS)
-        assert row["estimate"] == pytest.approx(f1.mean())
+
+def changed(differences, original=None, **more):
+    """Evidence in which each review's metric differs by one of `differences` at all layers."""
+    original = RISE + noise(0) if original is None else original
+    front = metric_rows(original + differences[:, None], variant="front")
+    return evidence_of(metric_rows(original), front, **more)
+
+
+def spread_evenly(mean, spread):
+    return mean + spread * stats.norm.ppf((np.arange(N_REVIEWS) + 0.5) / N_REVIEWS)
+
+
+def contrasted(evidence, above=0):
+    return judged_row(evidence, contrast=FRONT_LESS_ORIGINAL, above=above)
+
+
+class TestSizes:
+    @pytest.mark.parametrize(
+        ("mean", "spread", "verdict"),
+        [
+            (0.1, 0.02, NEGLIGIBLE),  # significant, and within the margin
+            (0.0, 0.02, NEGLIGIBLE),
+            (0.3, 0.02, SUPPORTED),
+            (0.2, 0.1, SUPPORTED),  # across the margin: a direction, without a bound on the size
+            (-0.3, 0.02, CONTRADICTED),
+            (0.1, 2.0, UNDECIDED),
+        ],
+    )
+    def test_a_difference_within_the_margin_is_negligible(self, mean, spread, verdict):
+        row = contrasted(changed(spread_evenly(mean, spread)))
+        assert row["verdict"] == verdict
+        assert row["depth_range"] == pytest.approx(10, abs=0.2)
+        assert row["relative_effect"] == pytest.approx(row["estimate"] / row["depth_range"])
+        assert (row["p_max_t"] < 0.05) == (mean != 0 and verdict != UNDECIDED)
+
+    def test_a_claim_that_names_a_size_is_judged_by_it(self):
+        evidence = changed(spread_evenly(0.1, 0.02))
+        assert contrasted(evidence, above=0.01)["verdict"] == SUPPORTED
+        assert contrasted(evidence, above=0.15)["verdict"] == CONTRADICTED
+
+    def test_where_depth_does_less_than_reviews_differ_the_margin_is_a_share_of_that(self):
+        """A range of .01 would make .001 notable among reviews that lie 1 apart; the margin is .02 of 1."""
+        own = np.linspace(-1.7, 1.7, N_REVIEWS)[:, None]
+        own /= own.std(ddof=1)
+        row = contrasted(changed(spread_evenly(0.005, 0.002), own + 0.001 * RISE))
+        assert (row["depth_range"], row["review_sd"]) == pytest.approx((0.01, 1))
+        assert row["relative_effect"] == pytest.approx(0.5)  # of little
+        assert row["verdict"] == NEGLIGIBLE
+        assert contrasted(changed(spread_evenly(0.03, 0.002), own + 0.001 * RISE))["verdict"] == SUPPORTED
+
+    def test_without_a_margin_nothing_is_negligible(self):
+        assert contrasted(changed(spread_evenly(0.1, 0.02), margin=0.0))["verdict"] == SUPPORTED
+
+    def test_a_slope_is_a_share_of_what_depth_does_and_a_level_is_none(self):
+        evidence = changed(spread_evenly(0, 1))
+        assert judged_row(evidence, slope={"metric": RANK}, above=0)["relative_effect"] == pytest.approx(1, abs=0.02)
+        level = judged_row(evidence, level={"metric": RANK}, above=0)
+        assert np.isnan([level["depth_range"], level["relative_effect"]]).all()
+
+
+class TestFirstToken:
+    """As in Qwen, which begins texts with no token of its own: another first word moves a review more than the rest."""
+
+    def row(self, n_changed, differences=None, by_first=True):
+        """Of `n_changed` reviews, the first token of `front` is another."""
+        if differences is None:
+            differences = spread_evenly(0.01, 0.02)
+            differences[:n_changed] += 3 * np.resize([1, -1], n_changed)
+        names = {"model": "m", "review_id": [f"r{number:03d}" for number in range(N_REVIEWS)]}
+        openings = [
+            pl.DataFrame({**names, "first_token": np.arange(N_REVIEWS) < n}).with_columns(variant=pl.lit(variant))
+            for variant, n in (("original", 0), ("front", n_changed))
+        ]
+        return contrasted(changed(differences, opening_tokens=pl.concat(openings) if by_first else None))
+
+    def test_undecided_by_a_few_and_negligible_where_it_stays(self):
+        row = self.row(16)
+        assert (row["verdict"], row["verdict_same_first"], row["first_decides"]) == (UNDECIDED, NEGLIGIBLE, True)
+        assert row["n_same_first"] == N_REVIEWS - 16
+        assert row["same_first"] == pytest.approx(spread_evenly(0.01, 0.02)[16:].mean())
+        assert row["same_first_low"] < row["same_first"] < row["same_first_high"] < 0.2
+
+    def test_where_it_stays_everywhere_nothing_is_added(self):
+        row = self.row(0)
+        ends = [row[f"same_first{end}"] for end in ("", "_low", "_high")]
+        assert ends == [row[name] for name in ("estimate", "ci_low", "ci_high")]
+        assert (row["n_same_first"], row["first_decides"]) == (N_REVIEWS, False)
+        assert "first token" not in in_words(row)
+
+    def test_too_few_have_no_numbers(self):
+        row = self.row(N_REVIEWS - MIN_REVIEWS + 1)
+        assert (row["n_same_first"], row["verdict_same_first"]) == (MIN_REVIEWS - 1, None)
+        assert np.isnan(row["same_first"])
+        assert "the first token stays in 9, too few" in in_words(row)
+
+    def test_verdicts_that_agree_are_not_told_twice(self):
+        row = self.row(16, spread_evenly(0.5, 0.1))
+        assert (row["verdict"], row["verdict_same_first"], row["first_decides"]) == (SUPPORTED, SUPPORTED, False)
+        assert "first token" not in in_words(row)
+
+    def test_without_the_table_it_is_not_known_and_all_other_numbers_are_the_same(self):
+        one, other = self.row(16), self.row(16, by_first=False)
+        assert (other["n_same_first"], other["verdict_same_first"]) == (None, None)
+        rest = [name for name in one if "first" not in name]
+        assert [one[name] for name in rest] == pytest.approx([other[name] for name in rest], nan_ok=True)
+
+
+class TestFragile:
+    def test_what_a_few_reviews_carry(self):
+        differences = spread_evenly(0, 0.02)
+        differences[-9:] += np.linspace(2, 20, 9)
+        row = contrasted(changed(differences))
+        assert (row["verdict"], row["fragile"]) == (SUPPORTED, True)
+        assert "by the Hodges-Lehmann estimate it is undecided" in row["why_fragile"]
+        assert row["robust_low"] <= row["robust"] <= row["robust_high"]
+        assert row["kept"] < row["estimate"]
+
+    def test_what_all_reviews_carry(self):
+        row = contrasted(changed(spread_evenly(0.5, 0.3)))
+        assert (row["verdict"], row["fragile"], row["why_fragile"]) == (SUPPORTED, False, None)
+        assert row["robust"] == pytest.approx(0.5, abs=0.01)
+
+    def test_an_undecided_claim_has_nothing_to_turn(self):
+        differences = spread_evenly(0.5, 0.3)
+        differences[0] -= 60
+        row = contrasted(changed(differences))
+        assert (row["verdict"], row["fragile"]) == (UNDECIDED, False)
+        assert row["robust_low"] > 0.2
+
+
+class TestCorrelations:
+    def row(self, mev, bare, norm):
+        evidence = evidence_of(
+            metric_rows(norm, NORM, "all_tokens"),
+            metric_rows(mev, "max_explainable_variance"),
+            metric_rows(bare, "max_explainable_variance", "raw_without_first"),
+        )
+        correlation = {"metric": "max_explainable_variance", "with_metric": NORM}
+        return judged_row(evidence, correlation=correlation, above=0.5)
+
+    def test_a_trend_over_depth_is_no_correlation(self):
+        row = self.row(RISE + noise(0), RISE + noise(1), RISE + noise(2))
+        assert row["verdict"] == CONTRADICTED
+        assert abs(row["estimate"]) < 0.2
+
+    def test_what_holds_without_the_first_token_too_is_not_about_it(self):
+        length = noise(0, 1)
+        row = self.row(length + noise(1), length + noise(2), length + noise(3))
+        assert row["ci_low"] > 0.5
+        assert row["verdict"] in (CONTRADICTED, UNDECIDED)
+        assert row["without_first"] == pytest.approx(row["estimate"], abs=0.02)
+
+    def test_what_the_first_token_brings(self):
+        length = noise(0, 1)
+        row = self.row(length + noise(1), noise(2, 1), length + noise(3))
+        assert row["verdict"] == SUPPORTED
+        assert 0 < row["beyond_low"] < row["estimate"] - row["without_first"] < row["beyond_high"]
+        assert not row["fragile"]
 
 
 class TestTables:
+    of_claim = ("statement", "measured", "convention", "source", "criterion", "claim")
+    f1 = 0.95 + 0.1 * noise(2)[:, 0]
     evidence = evidence_of(
         metric_rows(noise(0) + 1, model="a"),
         metric_rows(noise(1) - 1, model="b"),
-        similarity=similarity_rows(0.95 + 0.1 * noise(2)[:, 0]),
+        similarity=similarity_rows(f1).with_columns(pl.Series("accepted", np.arange(N_REVIEWS) < 20)),
     )
     claims = (
         claim_of("positive", level={"metric": RANK}, above=0, published="> 0"),
         claim_of("similar", similarity={"variant": "front"}, above=0.89),
-        claim_of("moved", contrast={"metric": RANK, "variant": "front", "minus": "original"}, below=0),
+        claim_of("moved", contrast=FRONT_LESS_ORIGINAL, below=0),
     )
 
     def test_schema_order_and_what_is_copied(self):
@@ -92,64 +304,58 @@ class TestTables:
         assert table["criterion"].to_list() == ["> 0", "> 0", "> 0.89", "< 0", "< 0"]
         assert table["statistic"].unique(maintain_order=True).to_list() == ["level", "similarity", "contrast"]
         assert table["published"].to_list() == ["> 0", "> 0", None, None, None]
+        similar = table.row(2, named=True)  # of all reviews, accepted or not
+        assert (similar["n_reviews"], similar["estimate"]) == (N_REVIEWS, pytest.approx(self.f1.mean()))
 
-    def test_order_of_rows_and_models_does_not_matter(self):
+    def test_order_of_rows_models_and_claims_does_not_matter(self):
         tables = self.evidence.tables
         metrics, similarity = (
             table.sample(fraction=1, shuffle=True, seed=0) for table in (tables.metrics, tables.similarity)
         )
         shuffled = replace(self.evidence, tables=replace(tables, metrics=metrics, similarity=similarity))
         table = judged(self.claims, self.evidence, ["a", "b"])
-        again = judged(self.claims, shuffled, ["b", "a"])
+        again = pl.concat([judged([claim], shuffled, ["b", "a"]) for claim in self.claims])
         assert again.sort("claim", "model").equals(table.sort("claim", "model"))
-
-    def test_no_claims(self):
-        table = judged([], self.evidence)
-        assert dict(table.schema) == CLAIMS_SCHEMA
-        assert verdicts_table(table, ["a"]).columns == [*OF_CLAIM, "the study"]
-
-    def test_verdicts_on_no_single_model_have_one_column(self):
-        table = judged(self.claims, self.evidence, ["a", "b"])
-        of_a = table.filter(pl.col("model").is_null() | (pl.col("model") == "a"))
-        of_all = of_a.with_columns(model=pl.lit(None, pl.String))
-        found = verdicts_table(of_all, ["a", "b"])
-        assert found.columns == [*OF_CLAIM, "the study"]
-        assert found["the study"].to_list() == verdicts_table(table, ["a"])["a"].to_list()
-
-    def test_verdicts_of_one_statement_can_be_told_apart(self):
-        claims = [
-            claim
-            for path in ("claims", "claims-written", "claims-causes", "claims-consequences")
-            for claim in load_claims(ROOT / f"config/{path}.yaml")
-        ]
-        table = verdicts_table(judged(claims, self.evidence, ["a", "b"]), ["a", "b"])
-        assert table["claim"].n_unique() == len(table) == len(claims)
-        assert table.select(OF_CLAIM[:-1]).is_unique().all()
-        assert table["statement"].n_unique() < len(table)
 
     def test_verdicts_have_a_column_for_each_model(self):
         table = verdicts_table(judged(self.claims, self.evidence, ["a", "b"]), ["b", "a"])
-        assert table.columns == [*OF_CLAIM, "b", "a"]
+        assert table.columns == [*self.of_claim, "b", "a"]
         assert [text.partition(":")[0] for text in table["b"]] == [CONTRADICTED, SUPPORTED, NOT_TESTED]
         assert [text.partition(":")[0] for text in table["a"]] == [SUPPORTED, SUPPORTED, NOT_TESTED]
         assert table["b"][1] == table["a"][1]
         assert table["a"][2] == "not tested: the study has no variant 'front'"
+
+    def test_verdicts_on_no_single_model_have_one_column(self):
+        table = judged(self.claims, self.evidence, ["a"])
+        of_all = verdicts_table(table.with_columns(model=pl.lit(None, pl.String)), ["a"])
+        assert of_all.columns == [*self.of_claim, "the study"]
+        assert of_all["the study"].to_list() == verdicts_table(table, ["a"])["a"].to_list()
+        assert verdicts_table(judged([], self.evidence), ["a"]).columns == of_all.columns
+
+    def test_verdicts_of_one_statement_can_be_told_apart(self):
+        files = ("claims", "claims-written", "claims-causes", "claims-consequences")
+        claims = [claim for name in files for claim in load_claims(ROOT / f"config/{name}.yaml")]
+        table = verdicts_table(judged(claims, self.evidence, ["a", "b"]), ["a", "b"])
+        assert table["claim"].n_unique() == len(table) == len(claims)
+        assert table.select(self.of_claim[:-1]).is_unique().all()
+        assert table["statement"].n_unique() < len(table)
 
     @pytest.mark.parametrize("apart", [True, False])
     def test_the_script_writes_all(self, tmp_path, apart):
         components = component_rows({"attention": noise(3) + 1, "norm_1": noise(4)}, model="a") if apart else None
         tables = replace(self.evidence.tables, components=components)
         evidence = replace(self.evidence, tables=tables)
-        read = ("metrics", "similarity", "components", "contrasts", "depth")
-        paths = {name: str(tmp_path / f"{name}.parquet") for name in read}
-        for name, path in paths.items():
+        paths = {}
+        for name in ("metrics", "similarity", "components", "contrasts", "depth"):
+            paths[name] = []
             if getattr(tables, name) is not None:
-                write_table(getattr(tables, name), path)
+                paths[name] = str(tmp_path / f"{name}.parquet")
+                write_table(getattr(tables, name), paths[name])
         claims = [*self.claims, claim_of("lead", component={"metric": "cosine_anisotropy", "largest": ["attention"]})]
         run_tabulate(
             tmp_path,
             "claims.judgement",
-            paths if apart else {**paths, "components": []},
+            paths,
             [tmp_path / f"{name}.csv" for name in ("claims", "verdicts", "answers")],
             claims=claims,
             models=["a", "b"],

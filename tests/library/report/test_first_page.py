@@ -12,7 +12,7 @@ from browser import chromium, kinds_of_requests, severe
 from conftest import ROOT
 from examples import example_table
 from homogenization.claims.judgement import CLAIMS_SCHEMA
-from homogenization.claims.statistics import STATISTICS
+from homogenization.claims.keys import STATISTICS
 from homogenization.config.presentation import first_page_parameters
 from homogenization.names.numbers import share_of_range, signed, significant
 from homogenization.report.first_page import first_page, make

@@ -12,7 +12,7 @@ from snakemake.iocontainers import Namedlist
 
 from examples import example_table
 from homogenization.claims.evidence import Evidence, Settings, Tables
-from homogenization.claims.judgement import claims_table
+from homogenization.claims.judgement import claims_table, measure
 from homogenization.config.claims import Claim
 from homogenization.interventions.schemas import SLOPES_SCHEMA
 from homogenization.statistics.contrasts import Texts, contrast_table
@@ -153,11 +153,26 @@ def run_tabulate(folder, module, inputs, outputs, **params):
     runpy.run_path(str(SCRIPT), init_globals={"snakemake": snakemake})
 
 
-def assert_mean_of(measured, values):
-    """That a measurement is the mean of values of reviews."""
-    found = measured.interval.estimate, measured.spread, measured.n
-    np.testing.assert_allclose(found, (np.mean(values), np.std(values, ddof=1), len(values)), rtol=1e-9)
+def assert_mean_of(found, values):
+    """That what a statistic found is the mean of values of reviews."""
+    mean = np.mean(values)
+    numbers = [found[name] for name in ("estimate", "effect_size", "n_reviews")]
+    np.testing.assert_allclose(numbers, (mean, mean / np.std(values, ddof=1), len(values)), rtol=1e-9)
+
+
+def found_in(evidence, model="m", **measured):
+    """What the statistic of a claim finds."""
+    return measure(claim_of(**measured), model, evidence)
+
+
+def interval_of(found):
+    return tuple(found[name] for name in ("estimate", "ci_low", "ci_high"))
 
 
 def judged(claims, evidence, models=("m",)):
     return claims_table(claims, models, evidence)
+
+
+def judged_row(evidence, **measured):
+    """The row of one claim on the model m."""
+    return judged([claim_of(**measured)], evidence).row(0, named=True)

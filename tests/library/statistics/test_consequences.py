@@ -8,7 +8,7 @@ from conftest import ROOT
 from dosed import COSINE, intervened_rows, steering
 from examples import example_table
 from homogenization.claims.judgement import claims_table, measure
-from homogenization.claims.measurement import UnavailableError
+from homogenization.claims.terms import UnavailableError
 from homogenization.config.claims import load_claims
 from homogenization.consequences.schemas import HARM_SCHEMA, POOLED_READINGS_SCHEMA
 from homogenization.interventions.schemas import DOSES_SCHEMA
@@ -125,19 +125,19 @@ def measured(**keys):
 
 def test_claims_take_the_control_at_equal_strength_kl_and_likeness():
     first = {"kind": "steering", "pattern": "first", "strength": 0.2}
-    assert measured(outcome="kl", minus="untouched", **first).interval.estimate == pytest.approx(2.0)
-    assert measured(outcome="kl", minus="uniform", **first).interval.estimate == pytest.approx(1.5)
+    assert measured(outcome="kl", minus="untouched", **first)["estimate"] == pytest.approx(2.0)
+    assert measured(outcome="kl", minus="uniform", **first)["estimate"] == pytest.approx(1.5)
     # between .1 and .3 of the cosine, uniform attention costs .5 to 1.5 nats
-    assert measured(outcome="kl", minus="uniform", at="cosine", **first).interval.estimate == pytest.approx(1.0)
+    assert measured(outcome="kl", minus="uniform", at="cosine", **first)["estimate"] == pytest.approx(1.0)
     with pytest.raises(UnavailableError, match=r"the KL of 'uniform' reaches 1\.5 nats, that of 'first' is 2"):
         measured(outcome="probe_log_loss", minus="uniform", at="kl", **first)
-    assert measured(outcome="probe_log_loss", minus="untouched", **first).interval.estimate == pytest.approx(0.1)
+    assert measured(outcome="probe_log_loss", minus="untouched", **first)["estimate"] == pytest.approx(0.1)
 
 
 def test_claims_on_the_untouched_model_compare_texts_and_layers():
-    assert measured(outcome="shift", variant="front", minus="typo").interval.estimate == pytest.approx(0.3)
+    assert measured(outcome="shift", variant="front", minus="typo")["estimate"] == pytest.approx(0.3)
     deeper = measured(outcome="probe_log_loss", layers="output", minus="layers all")
-    assert deeper.interval.estimate == pytest.approx(0.3)
+    assert deeper["estimate"] == pytest.approx(0.3)
     with pytest.raises(UnavailableError, match="the model does not read 'edge control'"):
         measured(outcome="shift", variant="front", minus="edge control")
     encoder = consequences().filter(pl.col("view") != "predictions")

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import polars as pl
 
 from homogenization.claims.findings import OVER_DEPTH, Finding, findings
-from homogenization.claims.statistic import AT_LAYERS, SINCE
+from homogenization.claims.terms import AT_LAYERS, SINCE
 from homogenization.names.changes import MORE_CHANGE
 from homogenization.names.prose import grouped, listed, write
 from homogenization.names.variants import ORIGINAL

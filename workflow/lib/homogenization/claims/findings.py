@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from math import isfinite, nan
 from typing import Any
 
-from homogenization.claims.statistic import AT_LAYERS, SINCE, views_of
+from homogenization.claims.terms import AT_LAYERS, SINCE, views_of
 from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.metrics.registry import ALL_TOKENS, WITHOUT_FIRST

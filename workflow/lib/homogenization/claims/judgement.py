@@ -2,22 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from homogenization.claims.answers import ANSWERS_SCHEMA, answers_table
-from homogenization.claims.evidence import Evidence, Settings, Tables
-from homogenization.claims.measurement import Claim, Interval, Measurement, UnavailableError
-from homogenization.claims.statistics import STATISTICS
+from homogenization.claims.evidence import SIZE, Evidence, Found, Settings, Tables
 from homogenization.claims.statistics.intervention import dose_in_words
+from homogenization.claims.terms import Claim, UnavailableError
 from homogenization.claims.verdicts import criterion_in_words, verdicts_table
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
 from homogenization.names.columns import columns, with_ends
-from homogenization.names.numbers import significant
+from homogenization.names.prose import ends, interval
 from homogenization.names.variants import ORIGINAL
 from homogenization.names.verdicts import (
+    CHECKS,
     CONTRADICTED,
     HIGHER,
     KEPT,
@@ -34,24 +36,12 @@ from homogenization.statistics.estimates import INFLUENTIAL, margin_of, verdict
 from homogenization.statistics.resampling import FEWEST_NEGLIGIBLE, Resampling, reviews_for_power
 from homogenization.tables.comparisons import too_few_accepted, unchanged_variants
 
-_INTERVALS = {  # columns of an estimate and its interval
-    "interval": ("estimate", "ci_low", "ci_high"),
-    ROBUST: ("robust", "robust_low", "robust_high"),
-    KEPT: ("kept", "kept_low", "kept_high"),
-}
+_OF_ALL_MODELS = ("arms", "similarity")  # statistics of several models, or of the texts alone
+_OF_SINGULAR_ANISOTROPY = "max_explainable_variance"  # the metric of which that of components is a part
+_WITHOUT = {"unit": REVIEWS, **dict.fromkeys((*SIZE, "p_max_t", "same_first"), np.nan)}  # what a statistic may lack
 _COPIED = (
-    "claim",
-    "statement",
-    "source",
-    "convention",
-    "statistic",
-    "metric",
-    "view",
-    "variant",
-    "minus",
-    "layers",
-    "since",
-    "published",
+    *("claim", "statement", "source", "convention", "statistic", "metric", "view", "variant", "minus", "layers"),
+    *("since", "published"),
 )
 #: A row for each claim, each of its conventions and layers, and each model, in the order of the file of claims; a claim
 #: about texts alone (`similarity`) has one row with an empty model.
@@ -138,69 +128,58 @@ def claims_table(claims: Sequence[Claim], models: Sequence[str], evidence: Evide
         models: names of the models, each once.
         evidence: tables and settings that claims are judged by.
     """
-    named = set().union(*(STATISTICS[claim["statistic"]].metrics_read(claim) for claim in claims))
-    metrics = evidence.tables.metrics.filter(pl.col("metric").is_in(named))
+    named = {claim.get(key) for claim in claims for key in ("metric", "with_metric")} | {_OF_SINGULAR_ANISOTROPY}
+    metrics = evidence.tables.metrics.filter(pl.col("metric").is_in(named - {None}))
     evidence = replace(evidence, tables=replace(evidence.tables, metrics=metrics))
     rows = [
         _row(claim, model, evidence)
         for claim in claims
-        for model in (models if STATISTICS[claim["statistic"]].of_model else [None])
+        for model in ([None] if claim["statistic"] in _OF_ALL_MODELS else models)
     ]
     return pl.DataFrame(rows, schema=CLAIMS_SCHEMA)
 
 
-def measure(claim: Claim, model: str | None, evidence: Evidence) -> Measurement:
+def measure(claim: Claim, model: str | None, evidence: Evidence) -> Found:
     """The statistic that `claim` is about, of a model; None for one of no single model.
 
     Raises:
         UnavailableError: the study does not have the variant, metric, view, point, layers or components, or too few
             reviews are accepted in the claim's variants, or are read in them by the model.
     """
-    statistic, settings = STATISTICS[claim["statistic"]], evidence.settings
-    texts = [claim[role] for role in statistic.texts]
-    if statistic.of_model and set(texts) <= set(settings.variants):
+    name, settings = claim["statistic"], evidence.settings
+    texts = [claim["variant"], *([claim["minus"]] if name == "contrast" else [])]
+    if name not in _OF_ALL_MODELS and set(texts) <= set(settings.variants):
         few = too_few_accepted(evidence.tables.similarity, texts, settings.n_reviews, settings.min_reviews)
         if few is not None:
             raise UnavailableError(few)
-    measurement = statistic.measure(claim, model, evidence)
-    n = measurement.n
-    if measurement.unit == REVIEWS and set(texts) - {ORIGINAL} and n < settings.min_reviews:
+    found = _WITHOUT | _statistic(name).measure(claim, model, evidence)
+    n = found["n_reviews"]
+    if found["unit"] == REVIEWS and set(texts) - {ORIGINAL} and n < settings.min_reviews:
         raise UnavailableError(f"{n} accepted reviews are read; at least {settings.min_reviews} are needed")
-    return measurement
+    return found
+
+
+def _statistic(name: str) -> ModuleType:
+    return import_module(f"homogenization.claims.statistics.{name}")
 
 
 def _row(claim: Claim, model: str | None, evidence: Evidence) -> dict[str, Any]:
     """One row of the table."""
-    row = dict.fromkeys(name for name, dtype in CLAIMS_SCHEMA.items() if dtype == pl.String)
-    row |= dict.fromkeys((name for name, dtype in CLAIMS_SCHEMA.items() if dtype == pl.Float64), np.nan)
-    row |= {name: claim.get(name) for name in _COPIED}
-    row |= {
-        "model": model,
-        "measured": STATISTICS[claim["statistic"]].in_words(claim),
-        "criterion": criterion_in_words(claim),
-    }
-    row |= {"n_reviews": 0, "unit": REVIEWS}
-    row |= {"verdict": NOT_TESTED, "fragile": False, "p_decides": False, "n_same_first": None, "first_decides": False}
+    row = {name: np.nan if dtype == pl.Float64 else None for name, dtype in CLAIMS_SCHEMA.items()}
+    row |= {name: claim.get(name) for name in _COPIED} | {"model": model, "n_reviews": 0, "unit": REVIEWS}
+    row |= {"measured": _statistic(claim["statistic"]).in_words(claim), "criterion": criterion_in_words(claim)}
+    row |= {"verdict": NOT_TESTED, "fragile": False, "p_decides": False, "first_decides": False}
     row["depends_on_length"] = claim.get("metric") in DEPENDS_ON_LENGTH
     try:
-        measurement = measure(claim, model, evidence)
+        found = measure(claim, model, evidence)
     except UnavailableError as unavailable:
         return row | {"reason": str(unavailable)}
-    for name, interval in {"interval": measurement.interval, **measurement.checks}.items():
-        row |= dict(zip(_INTERVALS[name], (interval.estimate, interval.low, interval.high), strict=True))
-    row |= {"n_reviews": measurement.n, "unit": measurement.unit, **measurement.size._asdict()}
-    row["share_changed"] = measurement.share_changed
-    row["relative_effect"] = measurement.interval.estimate / measurement.size.depth_range
-    row["without_first"] = measurement.without_first
-    if measurement.beyond is not None:
-        row |= {"beyond_low": measurement.beyond.low, "beyond_high": measurement.beyond.high}
-    row["n_same_first"] = measurement.n_same_first
-    if measurement.same_first is not None:
-        same = measurement.same_first
-        row |= {"same_first": same.estimate, "same_first_low": same.low, "same_first_high": same.high}
-    one_pool = measurement.unit == POOLS and measurement.n == 1
-    row["reason"] = "one pool of texts has no interval" if one_pool else measurement.note
-    return row | _test(claim, measurement, evidence.settings) | _verdict(claim, measurement, evidence.settings)
+    row |= found
+    row["relative_effect"] = row["estimate"] / row["depth_range"]
+    if row["unit"] == POOLS and row["n_reviews"] == 1:
+        row["reason"] = "one pool of texts has no interval"
+    resampling = evidence.settings.resampling
+    return row | _test(claim, found, resampling) | _verdict(claim, found, resampling)
 
 
 def _of_nothing(claim: Claim) -> bool:
@@ -208,63 +187,54 @@ def _of_nothing(claim: Claim) -> bool:
     return 0 in (claim.get("above"), claim.get("below"))
 
 
-def _test(claim: Claim, measurement: Measurement, settings: Settings) -> dict[str, float]:
+def _test(claim: Claim, found: Found, resampling: Resampling) -> dict[str, float]:
     """Effect size and reviews for a power of 80 % of a mean against a bound; the p of a row that has one."""
-    if measurement.spread is None or "between" in claim:
-        return {}
-    effect = (measurement.interval.estimate - claim.get("above", claim.get("below"))) / measurement.spread
-    power = {
-        "effect_size": effect,
-        "sample_size_80": float(reviews_for_power(np.array([effect]), alpha=1 - settings.resampling.confidence)[0]),
-    }
-    return power | ({"p_value": measurement.p_value, "p_max_t": measurement.p_max_t} if _of_nothing(claim) else {})
+    columns = dict.fromkeys(("effect_size", "sample_size_80", "p_value", "p_max_t"), np.nan)
+    if "effect_size" not in found or "between" in claim:
+        return columns
+    spread = found["estimate"] / found["effect_size"] if found["effect_size"] else np.nan
+    effect = (found["estimate"] - claim.get("above", claim.get("below"))) / spread
+    n_needed = reviews_for_power(np.array([effect]), alpha=1 - resampling.confidence).item()
+    p = {name: found[name] for name in ("p_value", "p_max_t") if name in found and _of_nothing(claim)}
+    return columns | {"effect_size": effect, "sample_size_80": n_needed} | p
 
 
-def _verdict(claim: Claim, measurement: Measurement, settings: Settings) -> dict[str, Any]:
+def _verdict(claim: Claim, found: Found, resampling: Resampling) -> dict[str, Any]:
     """The columns verdict, fragile, why_fragile, p_decides, and those of the reviews whose first token stays."""
-    has_p = _of_nothing(claim) and np.isfinite(measurement.p_max_t)
-
-    def by(interval: Interval, p: float | None = None) -> str:
-        return _said(claim, interval, measurement, settings, p)
-
-    by_interval = by(measurement.interval)
-    found = by(measurement.interval, measurement.p_max_t) if has_p else by_interval
-    if found == NEGLIGIBLE and measurement.unit == REVIEWS and measurement.n < FEWEST_NEGLIGIBLE:
-        by_interval = found = UNDECIDED
-    is_mean, checks = measurement.spread is not None, measurement.checks if found != UNDECIDED else {}
-    reasons = [_turned(name, check, by(check), is_mean) for name, check in checks.items() if by(check) != found]
-    by_same = None if measurement.same_first is None else by(measurement.same_first)
+    p = found["p_max_t"] if _of_nothing(claim) and np.isfinite(found["p_max_t"]) else None
+    by_interval, judged = (_judged(claim, found, "estimate", resampling, p=p) for p in (None, p))
+    if judged == NEGLIGIBLE and found["unit"] == REVIEWS and found["n_reviews"] < FEWEST_NEGLIGIBLE:
+        by_interval = judged = UNDECIDED
+    reasons = []
+    for name in CHECKS:
+        by_check = _judged(claim, found, name, resampling) if name in found else judged
+        if by_check != judged != UNDECIDED:
+            reasons.append(f"{_CHECKED[name]['effect_size' in found]} it is {by_check}, {interval(found, name)}")
+    has_same = np.isfinite(found["same_first"])
+    by_same = _judged(claim, found, "same_first", resampling) if has_same else None
     return {
         "verdict_same_first": by_same,
         "first_decides": by_same not in (None, by_interval),
-        "verdict": found,
+        "verdict": judged,
         "fragile": bool(reasons),
         "why_fragile": "; ".join(reasons) or None,
-        "p_decides": found != by_interval,
+        "p_decides": judged != by_interval,
     }
 
 
-def _turned(name: str, check: Interval, verdict: str, is_mean: bool) -> str:
-    numbers = f"{significant(check.estimate)} [{significant(check.low)}, {significant(check.high)}]"
-    return f"{_CHECKED[name][is_mean]} it is {verdict}, {numbers}"
-
-
-def _said(
-    claim: Claim, interval: Interval, measurement: Measurement, settings: Settings, p: float | None = None
-) -> str:
+def _judged(claim: Claim, found: Found, name: str, resampling: Resampling, *, p: float | None = None) -> str:
     """The verdict by an interval, or by p: on the claimed side, on the other, within the margin, or none of these.
 
     A correlation has to be stronger than without the first token besides.
     """
-    low, high = interval.low, interval.high
+    low, high = ends(found, name)
     if _of_nothing(claim):
-        ends = interval.estimate, low, high
-        margin = margin_of(settings.resampling.margin, *measurement.size)
-        found = str(verdict(ends, margin, None if p is None else np.asarray(p), 1 - settings.resampling.confidence))
-        if found == NEGLIGIBLE:
-            return found
+        margin = margin_of(resampling.margin, found["depth_range"], found["review_sd"])
+        side = str(verdict((found[name], low, high), margin, p, 1 - resampling.confidence))
+        if side == NEGLIGIBLE:
+            return side
         claimed, other = (HIGHER, LOWER) if "above" in claim else (LOWER, HIGHER)
-        inside, outside = found == claimed, found == other
+        inside, outside = side == claimed, side == other
     elif "between" in claim:
         least, most = claim["between"]
         inside, outside = least <= low and high <= most, high < least or most < low
@@ -272,9 +242,9 @@ def _said(
         inside, outside = low > claim["above"], high <= claim["above"]
     else:
         inside, outside = high < claim["below"], low >= claim["below"]
-    if measurement.beyond is not None:
+    if "without_first" in found:
         sign = -1 if "below" in claim or ("between" in claim and sum(claim["between"]) < 0) else 1
-        least, most = sorted((sign * measurement.beyond.low, sign * measurement.beyond.high))
+        least, most = sorted((sign * found["beyond_low"], sign * found["beyond_high"]))
         inside, outside = inside and least > 0, outside or most <= 0
     return SUPPORTED if inside else CONTRADICTED if outside else UNDECIDED
 

@@ -10,8 +10,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
-from homogenization.claims.measurement import RAW, THESIS
-from homogenization.claims.statistics import STATISTICS
+from homogenization.claims.keys import STATISTICS
+from homogenization.claims.terms import RAW, THESIS
 from homogenization.config.renamed import with_current_names
 from homogenization.names.variants import CONTROL_ROLES
 from homogenization.run.errors import HomogenizationError

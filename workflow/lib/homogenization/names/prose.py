@@ -25,8 +25,8 @@ def write(template: str, **values: Any) -> str:
 
 
 def interval(row: Mapping[str, Any], name: str = "estimate", written: Callable[[float], str] = significant) -> str:
-    """A number, with its interval if it has one: `0.3 [0.1, 0.5]`; that of `estimate` is `ci_low` and `ci_high`."""
-    low, high = _ends(row, name)
+    """A number, with its interval if it has one: `0.3 [0.1, 0.5]`; its columns are as for `ends`."""
+    low, high = ends(row, name)
     return f"{written(row[name])} [{written(low)}, {written(high)}]" if isfinite(low) else written(row[name])
 
 
@@ -38,11 +38,12 @@ def where_few(numbers: Iterable[int], noun: str = "texts") -> str:
 
 def is_decided(row: Mapping[str, Any], name: str = "estimate") -> bool:
     """Whether the interval of a number leaves out 0."""
-    low, high = _ends(row, name)
+    low, high = ends(row, name)
     return low > 0 or high < 0
 
 
-def _ends(row: Mapping[str, Any], name: str) -> tuple[float, float]:
+def ends(row: Mapping[str, Any], name: str = "estimate") -> tuple[float, float]:
+    """The ends of the interval of a number: those of `estimate` are `ci_low` and `ci_high`."""
     stem = "ci" if name == "estimate" else name
     return row[f"{stem}_low"], row[f"{stem}_high"]
 

@@ -7,7 +7,7 @@ import matplotlib
 import polars as pl
 from matplotlib.figure import Figure
 
-from homogenization.claims.statistic import views_of
+from homogenization.claims.terms import views_of
 from homogenization.figures.grammar import draw_lines, set_depth_axis
 from homogenization.figures.style import GREY, house_style, variant_styles
 from homogenization.metrics.catalogue import describe_metric

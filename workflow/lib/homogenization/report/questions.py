@@ -12,7 +12,7 @@ from typing import NamedTuple
 import polars as pl
 
 from homogenization.claims.findings import ATTENTION, OVER_DEPTH, STATED, Finding, findings, is_alike
-from homogenization.claims.statistic import views_of
+from homogenization.claims.terms import views_of
 from homogenization.figures.catalogue import HEADLINE_METRICS
 from homogenization.metrics.catalogue import describe_metric
 from homogenization.names.points import RESIDUAL_STREAM

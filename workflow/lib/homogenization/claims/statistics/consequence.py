@@ -1,76 +1,117 @@
 """What a text or an intervention costs."""
 
-from typing import TYPE_CHECKING, Literal, Self
+import numpy as np
+import polars as pl
 
-from pydantic import Field, field_validator, model_validator
-
-from homogenization.claims.measurement import Claim, Measurement
-from homogenization.claims.statistic import AT_LAYERS, OverLayers
-from homogenization.claims.statistics.intervention import dose_in_words
-from homogenization.names.consequences import CROSS_ENTROPY, KL, OUTCOMES
+from homogenization.claims.evidence import Evidence, Found, narrowed
+from homogenization.claims.statistics.intervention import dose_in_words, find_condition, of_effects
+from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError
+from homogenization.names.consequences import CROSS_ENTROPY, KL, POOLED, PREDICTIONS, PROBE, SHIFT
+from homogenization.names.numbers import NO_HEAD
 from homogenization.names.variants import ORIGINAL
-from homogenization.run.sections import Name, one_of
+from homogenization.statistics.doses import COSINE
+from homogenization.statistics.interventions import effects_table
+from homogenization.tables.intervened import CONDITION, UNTOUCHED
+from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
 
-if TYPE_CHECKING:
-    from homogenization.claims.evidence import Evidence
+LAYERS_OF = "layers "  # before the layers that are subtracted
+_VIEWS = {KL: PREDICTIONS, CROSS_ENTROPY: PREDICTIONS, PROBE: POOLED, SHIFT: POOLED}
+_COSINE = {"variant": ORIGINAL, "metric": "cosine_anisotropy", "view": "all_tokens", "layers": "all"}
 
 
-class Consequence(OverLayers):
-    """What a text or an intervention costs, averaged over layers, minus that of what it is compared with."""
+def in_words(claim: Claim) -> str:
+    """The outcome, what it is compared with, and where: `mean change of kl by first .1 (steering, blocks: all)`."""
+    outcome = claim["outcome"] if claim["variant"] == ORIGINAL else f"{claim['outcome']} of {claim['variant']}"
+    untouched = claim["kind"] == UNTOUCHED
+    words = f"{outcome} minus {claim['minus']}" if untouched else f"change of {outcome} by {dose_in_words(claim)}"
+    at_the_output_alone = claim["outcome"] in (KL, CROSS_ENTROPY)
+    return f"mean {words}" if at_the_output_alone else f"mean {words} {AT_LAYERS[claim['layers']]}"
 
-    outcome: str
-    """`kl`, `cross_entropy`, `probe_log_loss`, `shift`, or how alike tokens are: `cosine_anisotropy`,
-    `normalized_effective_rank`."""
-    view: Literal["all_tokens", "without_first", "centred", "after_quarter"] = "all_tokens"
-    """View of the tokens, for an outcome that is a metric of them."""
-    variant: Name = "original"
-    """Text whose values count: a variant or a perturbed text."""
-    kind: Literal["untouched", "steering", "masked", "clipped", "template", "positions"] = "untouched"
-    """What is done to attention."""
-    pattern: str | None = None
-    """As of an `intervention`; null for `untouched`."""
-    strength: float | None = Field(None, ge=-1, le=1)
-    """As of an `intervention`."""
-    blocks: str = "all"
-    """As of an `intervention`."""
-    minus: str = Field(min_length=1)
-    """What is subtracted. Of an intervention: `untouched`, or the pattern of a control of its kind; of the untouched
-    model: another text, the `edge control`, `key control` or `rewriting control` of `variant`, or `layers middle` (any
-    name of layers), the same text there."""
-    at: Literal["strength", "kl", "cosine"] = "strength"
-    """What a condition and its control have in common: the strength, the KL, or the change of the mean cosine over all
-    layers."""
 
-    @field_validator("outcome")
-    @classmethod
-    def known_outcome(cls, outcome: str) -> str:
-        """The outcome is measured."""
-        return one_of(OUTCOMES)([outcome])[0]
+def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
+    """The outcome of a text or an intervention, minus that of what it is compared with, over reviews.
 
-    @model_validator(mode="after")
-    def keys_fit_each_other(self) -> Self:
-        """An intervention has a pattern, what has a dose names it, and equal doses have a control."""
-        changed = self.kind != "untouched"
-        if changed != (self.pattern is not None):
-            raise ValueError(f"kind {self.kind!r} with pattern {self.pattern!r}: every kind but 'untouched' has one")
-        if self.kind in ("steering", "clipped", "template") and not self.strength:
-            raise ValueError(f"the kind {self.kind!r} has a strength other than 0; give it")
-        if self.at != "strength" and (not self.strength or self.minus == "untouched"):
-            raise ValueError(f"'at: {self.at}' compares a strength with that of a control, which 'minus' names")
-        return self
+    Raises:
+        UnavailableError: the study lacks the outcome, text, condition or control, or the control's dose does not reach
+            that of the condition.
+    """
+    variant, layers, minus = claim["variant"], claim["layers"], claim["minus"]
+    rows = _rows_of(claim, model, evidence, variant, layers)
+    if claim["kind"] != UNTOUCHED:
+        return _of_condition(claim, rows, model, evidence)
+    of_layers = minus.startswith(LAYERS_OF)
+    cell = (variant, minus.removeprefix(LAYERS_OF)) if of_layers else (minus, layers)
+    other = _rows_of(claim, model, evidence, *cell)
+    sides = [table.filter(kind=UNTOUCHED).select("review_id", "value") for table in (rows, other)]
+    joined, share = sides[0].join(sides[1], on="review_id", suffix="_minus"), {}
+    if joined.is_empty():
+        raise UnavailableError(f"no review has {claim['outcome']} in both '{variant}' and '{minus}'")
+    if not of_layers:
+        joined, share = evidence.where_texts_differ(joined, claim)
+    difference = joined.select("review_id", value=pl.col("value") - pl.col("value_minus"))
+    size = rows.select(pl.col("depth_range", "review_sd").fill_null(np.nan)).row(0, named=True)
+    found = evidence.mean(difference) | size | share
+    return found if of_layers else found | _same_first(claim, found, model, evidence, difference)
 
-    @classmethod
-    def in_words(cls, claim: Claim) -> str:
-        """The outcome, what it is compared with, and where: `mean change of kl by first .1 (steering, blocks: all)`."""
-        outcome = claim["outcome"] if claim["variant"] == ORIGINAL else f"{claim['outcome']} of {claim['variant']}"
-        untouched = claim["kind"] == "untouched"
-        words = f"{outcome} minus {claim['minus']}" if untouched else f"change of {outcome} by {dose_in_words(claim)}"
-        at_the_output_alone = claim["outcome"] in (KL, CROSS_ENTROPY)
-        return f"mean {words}" if at_the_output_alone else f"mean {words} {AT_LAYERS[claim['layers']]}"
 
-    @classmethod
-    def measure(cls, claim: Claim, model: str, evidence: "Evidence") -> Measurement:
-        """The outcome of a text or an intervention, minus that of what it is compared with, over reviews."""
-        from homogenization.claims.consequence_evidence import measure_consequence
+def _same_first(claim: Claim, found: Found, model: str, evidence: Evidence, difference: pl.DataFrame) -> Found:
+    """What is `found` between two texts, over the reviews whose first token stays.
 
-        return measure_consequence(claim, model, evidence)
+    In a model that begins texts with no token of its own, the first word is the sink, and another word another one.
+    """
+    openings, texts = evidence.tables.opening_tokens, (claim["variant"], claim["minus"])
+    stay = None if openings is None else reviews_whose_first_token_stays(openings, model, texts)
+    if stay is None:
+        return {}
+    kept = difference.filter(pl.col("review_id").is_in(stay), pl.col("value").is_not_nan())
+    same = {"n_same_first": len(kept)}
+    if len(kept) < found["n_reviews"]:
+        if len(kept) < max(evidence.settings.min_reviews, 1):
+            return same
+        found = evidence.mean(kept)
+    names = {"estimate": "", "ci_low": "_low", "ci_high": "_high"}
+    return same | {f"same_first{end}": found[name] for name, end in names.items()}
+
+
+def _of_condition(claim: Claim, rows: pl.DataFrame, model: str, evidence: Evidence) -> Found:
+    """The change of an outcome by an intervention, minus that by a control: an estimand of `interventions`.
+
+    It is of this claim alone, so that its interval decides.
+    """
+    condition = find_condition(claim, rows)
+    dose = COSINE if claim["at"] == COSINE else KL
+    if dose == COSINE:
+        rows = _dosed_by_cosine(rows, model, evidence)
+    alike = pl.col("kind").eq(condition.kind) & pl.col("blocks").eq_missing(condition.blocks)
+    alike &= pl.col("pattern").is_in([condition.pattern, claim["minus"]])
+    settings = evidence.settings
+    compared = rows.filter((pl.col("kind") == UNTOUCHED) | alike)
+    found = of_effects(claim, condition, effects_table(compared, settings.resampling, settings.min_reviews, dose))
+    return {name: value for name, value in found.items() if name not in ("p_value", "p_max_t")}
+
+
+def _rows_of(claim: Claim, model: str, evidence: Evidence, variant: str, layers: str) -> pl.DataFrame:
+    """Rows of the table `consequences` of the claim's outcome, in a text and over layers."""
+    if evidence.tables.consequences is None:
+        raise UnavailableError("the study measures no consequences")
+    rows, outcome = evidence.tables.consequences.filter(model=model), claim["outcome"]
+    view = _VIEWS.get(outcome, claim["view"])
+    if view == PREDICTIONS and len(rows) and PREDICTIONS not in rows["view"]:
+        raise UnavailableError(NO_HEAD)
+    return narrowed(
+        rows,
+        ("variant", variant, f"the model does not read '{variant}' for consequences"),
+        ("metric", outcome, f"the study has no {outcome} of '{variant}' in this model"),
+        ("view", view, f"the study has no view '{claim['view']}' of {outcome}"),
+        ("layers", layers, f"the study has no {outcome} over the layers '{layers}'"),
+    )
+
+
+def _dosed_by_cosine(rows: pl.DataFrame, model: str, evidence: Evidence) -> pl.DataFrame:
+    """`rows` with the change of the originals' mean cosine over all layers as their dose, in the column of the KL."""
+    keys = ["review_id", *CONDITION]
+    cosines = evidence.tables.consequences.filter(**_COSINE, model=model).select(*keys, "value")
+    untouched = cosines.filter(kind=UNTOUCHED).select("review_id", untouched="value")
+    change = cosines.join(untouched, on="review_id").select(*keys, dose=pl.col("value") - pl.col("untouched"))
+    dosed = rows.join(change, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return dosed.with_columns(kl=pl.col("dose").fill_null(np.nan)).drop("dose")

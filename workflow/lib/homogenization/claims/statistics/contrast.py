@@ -1,38 +1,58 @@
 """The difference between two variants."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
+import polars as pl
 
-from homogenization.claims.measurement import Claim, Interval, Measurement, is_pooled
-from homogenization.claims.statistic import AtLayers, Subtracted
+from homogenization.claims.evidence import Evidence, Found, at_layers_of, selected, view_of
+from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError, is_pooled
+from homogenization.names.verdicts import POOLS
+from homogenization.tables.regions import at_layers
 
-if TYPE_CHECKING:
-    from homogenization.claims.evidence import Evidence
+
+def in_words(claim: Claim) -> str:
+    """The mean difference, and the layers over which it is averaged."""
+    return f"mean difference {AT_LAYERS[claim['layers']]}"
 
 
-class Contrast(AtLayers):
-    """The paired difference between two variants whose texts differ, averaged over layers."""
+def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
+    """The difference of the table `contrasts`; of pooled tokens, that of the pools."""
+    if is_pooled(claim):
+        variant, minus = (evidence.values_of(claim, model, claim[role]) for role in ("variant", "minus"))
+        paired = variant.join(minus, on=("review_id", "layer"), suffix="_minus", maintain_order="left")
+        evidence.where_texts_differ(paired, claim)
+        difference = at_layers_of(claim, paired.with_columns(paired["value"] - paired["value_minus"]))
+        return evidence.mean(difference, POOLS) | evidence.size(model, view_of(claim), claim["metric"])
+    row = _row_of(claim, model, evidence)
+    same = {f"same_first{end}": row[f"{name}_same_first"] for name, end in _SAME_FIRST.items()}
+    return selected(claim, row, "mean") | same | {name: row[name] for name in ("n_same_first", "share_changed")}
 
-    minus: Subtracted
-    """Variant that is subtracted, or the `edge control`, `key control` or `rewriting control` of `variant`."""
 
-    in_thesis: ClassVar[bool] = True
-    texts: ClassVar[tuple[str, ...]] = ("variant", "minus")
-    quantity: ClassVar[str] = "mean difference"
+_SAME_FIRST = {"mean": "", "ci_low": "_low", "ci_high": "_high"}
 
-    @classmethod
-    def measure(cls, claim: Claim, model: str, evidence: "Evidence") -> Measurement:
-        """The difference of the table `contrasts`; of pooled tokens, that of the pools."""
-        if is_pooled(claim):
-            variant, minus = (evidence.values_of(claim, model, claim[role]) for role in cls.texts)
-            paired = variant.join(minus, on=("review_id", "layer"), suffix="_minus", maintain_order="left")
-            evidence.where_texts_differ(paired, claim)
-            difference = paired.with_columns(paired["value"] - paired["value_minus"])
-            return evidence.mean_over_pools(evidence.at_layers(claim, difference), evidence.size_of(claim, model))
-        row = evidence.difference_of(claim, model)
-        measured, n_same = evidence.measured(claim, row, "mean"), row["n_same_first"]
-        same = Interval(*(row[f"{name}_same_first"] for name in ("mean", "ci_low", "ci_high")))
-        same = None if n_same is None or np.isnan(same.estimate) else same
-        return replace(measured, n_same_first=n_same, same_first=same, share_changed=row["share_changed"])
+
+def _row_of(claim: Claim, model: str, evidence: Evidence) -> Mapping[str, Any]:
+    """The row of the table `contrasts` that a claim is about: of one layer, or of a part of the depth.
+
+    Raises:
+        UnavailableError: the study lacks the metric, a variant, view, point or the layers, or does not test it.
+    """
+    variant, minus, layers, metric = (claim[name] for name in ("variant", "minus", "layers", "metric"))
+    keys = {name: claim[name] for name in ("variant", "minus", "point", "view", "metric")}
+    rows = evidence.tables.contrasts.filter(**keys, model=model)
+    if rows.is_empty():
+        for text in (variant, minus):
+            evidence.values_of(claim, model, text)  # names what the study lacks
+        raise UnavailableError(f"the study does not compare '{variant}' with '{minus}'")
+    chosen = rows.filter(layers=layers)
+    if chosen.is_empty():
+        chosen = rows.filter(pl.col("layers").is_null(), at_layers(layers))
+    if len(chosen) != 1:
+        raise UnavailableError(f"the study has no values of {metric} at the layers '{layers}'")
+    row = chosen.row(0, named=True)
+    if row["reason"]:
+        raise UnavailableError(row["reason"])
+    if not row["n_reviews"]:
+        raise UnavailableError(f"no review has {metric} in both '{variant}' and '{minus}'")
+    return row

@@ -1,77 +1,99 @@
-"""What changed attention does."""
+"""What changed attention does: a row of the table `interventions`."""
 
-from typing import TYPE_CHECKING, Literal, Self
+from collections.abc import Sequence
 
-from pydantic import Field, model_validator
+import polars as pl
 
-from homogenization.claims.measurement import Claim, Measurement
-from homogenization.claims.statistic import AT_LAYERS, MetricName, OverLayers
+from homogenization.claims.evidence import Evidence, Found, narrowed, selected
+from homogenization.claims.terms import AT_LAYERS, Claim, UnavailableError
 from homogenization.names.numbers import significant
-from homogenization.run.sections import Name
-
-if TYPE_CHECKING:
-    from homogenization.claims.evidence import Evidence
+from homogenization.statistics.doses import STRENGTH, WHOLE, Condition, control_of
+from homogenization.tables.intervened import CONDITION, UNTOUCHED
 
 _EQUAL = {"kl": "KL", "strength": "strength", "cosine": "change of the mean cosine"}
+_NEAR = 1e-9  # strengths that are written alike are equal
 
 
-class Intervention(OverLayers):
-    """The change of a metric by an intervention on attention, averaged over layers, minus that by a control."""
-
-    metric: MetricName
-    """Name of a metric."""
-    view: Literal["all_tokens", "without_first", "centred", "after_quarter"] = "all_tokens"
-    """View of the tokens, as interventions have them."""
-    variant: Name = "original"
-    """Variant whose values count."""
-    kind: Literal["steering", "masked", "clipped", "template", "positions"] = "steering"
-    """What is done to attention."""
-    pattern: str = Field(min_length=1)
-    """Where attention goes, or which keys are masked."""
-    strength: float | None = Field(None, ge=-1, le=1)
-    """Share of the attention that is moved, bound of a cap, or signed strength."""
-    blocks: str = "all"
-    """Range of blocks, as the table names it."""
-    minus: str = "untouched"
-    """`untouched`, or the pattern of a control of the same kind."""
-    at: Literal["strength", "kl"] = "strength"
-    """What the condition and its control have in common: the strength, or the KL."""
-    part: Literal["whole", "odd", "even"] = "whole"
-    """The whole change, or a part of the changes at both signs of the strength."""
-
-    @model_validator(mode="after")
-    def keys_fit_each_other(self) -> Self:
-        """What has a dose names it, parts have two signs, and equal KL has a control."""
-        if self.kind in ("steering", "clipped", "template") and not self.strength:
-            raise ValueError(f"the kind {self.kind!r} has a strength other than 0; give it")
-        if self.kind in ("steering", "clipped") and self.strength < 0:
-            raise ValueError(f"strength {self.strength} of the kind {self.kind!r}; allowed: above 0, at most 1")
-        if self.part != "whole" and self.kind != "template":
-            raise ValueError(f"the part {self.part!r} needs strengths of both signs, which the kind 'template' has")
-        if self.at == "kl" and (self.minus == "untouched" or self.part != "whole" or not self.strength):
-            raise ValueError(
-                "'at: kl' compares a whole change by a strength with that of a control, which 'minus' names"
-            )
-        return self
-
-    @classmethod
-    def in_words(cls, claim: Claim) -> str:
-        """The mean change, by what, and where."""
-        return f"mean change by {dose_in_words(claim)} {AT_LAYERS[claim['layers']]}"
-
-    @classmethod
-    def measure(cls, claim: Claim, model: str, evidence: "Evidence") -> Measurement:
-        """The change of the metric by an intervention on attention, minus that by a control, over reviews."""
-        from homogenization.claims.intervention_evidence import measure_intervention
-
-        return measure_intervention(claim, model, evidence)
+def in_words(claim: Claim) -> str:
+    """The mean change, by what, and where."""
+    return f"mean change by {dose_in_words(claim)} {AT_LAYERS[claim['layers']]}"
 
 
 def dose_in_words(claim: Claim) -> str:
     """What a claim on an intervention compares: `first .2 (steering, all blocks) minus removed at equal KL`."""
     dose = "" if claim["strength"] is None else f" {significant(claim['strength'])}"
-    dose = f"{claim['pattern']}{dose} ({claim['kind']}, blocks: {claim['blocks']})"
-    part = "" if claim.get("part", "whole") == "whole" else f", {claim['part']} part"
-    if claim["minus"] == "untouched":
-        return f"{dose}{part}"
-    return f"{dose}{part} minus {claim['minus']} at equal {_EQUAL[claim['at']]}"
+    part = "" if claim.get("part", WHOLE) == WHOLE else f", {claim['part']} part"
+    minus = "" if claim["minus"] == UNTOUCHED else f" minus {claim['minus']} at equal {_EQUAL[claim['at']]}"
+    return f"{claim['pattern']}{dose} ({claim['kind']}, blocks: {claim['blocks']}){part}{minus}"
+
+
+def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
+    """The change that the claim is about, over the reviews whose sink stayed where it was.
+
+    Raises:
+        UnavailableError: the study has no such intervention, condition or control, the control is none in this model,
+            too few reviews have a value, or the control's KL does not reach that of the condition.
+    """
+    if evidence.tables.interventions is None:
+        raise UnavailableError("the study changes no attention")
+    metric, view, variant, layers = (claim[name] for name in ("metric", "view", "variant", "layers"))
+    rows = narrowed(
+        evidence.tables.interventions.filter(model=model),
+        ("variant", variant, f"the study does not change this model's attention on the variant '{variant}'"),
+        ("metric", metric, f"the study has no {metric} of runs whose attention was changed"),
+        ("view", view, f"the study has no view '{view}' of {metric} of these runs"),
+        ("layers", layers, f"the study has no mean of these runs over the layers '{layers}'"),
+    )
+    return of_effects(claim, find_condition(claim, rows), rows)
+
+
+def find_condition(claim: Claim, rows: pl.DataFrame) -> Condition:
+    """The condition of a claim, among those of `rows` with its control.
+
+    Raises:
+        UnavailableError: there is none; the message says what there is.
+    """
+    known = [Condition(*row) for row in rows.select(CONDITION).unique().rows()]
+    condition = _find(known, Condition(claim["kind"], claim["pattern"], claim["blocks"], claim["strength"]))
+    if claim["minus"] != UNTOUCHED:
+        _find(known, control_of(condition, claim["minus"]), any_strength=claim["at"] != STRENGTH)
+    return condition
+
+
+def of_effects(claim: Claim, condition: Condition, effects: pl.DataFrame) -> Found:
+    """What the row of a claim says, among the estimands of one model, text and cell (`EFFECTS_SCHEMA`).
+
+    Raises:
+        UnavailableError: there is no such row, or it is not tested.
+    """
+    same = [pl.col(name).eq_missing(value) for name, value in condition._asdict().items()]
+    chosen = effects.filter(*same, against=claim["minus"], at=claim["at"], part=claim.get("part", WHOLE))
+    if chosen.is_empty():
+        raise UnavailableError(f"the study does not compare '{claim['pattern']}' with '{claim['minus']}' in this way")
+    row = chosen.row(0, named=True)
+    n, n_moved = row["n_reviews"], row["n_sink_moved"]
+    if not n and n_moved:
+        raise UnavailableError(f"no review has a value; another token took over the sink in {n_moved} reviews")
+    if row["reason"]:
+        raise UnavailableError(row["reason"] + (f"; another token took over the sink in {n_moved}" if n_moved else ""))
+    note = f"{n_moved} of {n + n_moved} reviews left out: another token took over the sink"
+    return selected(claim, row) | {"reason": note if n_moved else None}
+
+
+def _find(known: Sequence[Condition], wanted: Condition, any_strength: bool = False) -> Condition:
+    """The condition among `known` that is `wanted`."""
+    for place, what in enumerate(Condition._fields[: 3 if any_strength else 4]):
+        value = wanted[place]
+        left = [one for one in known if _alike(one[place], value)]
+        if not left:
+            there = ", ".join(sorted({str(one[place]) for one in known if one.kind != UNTOUCHED})) or "none"
+            raise UnavailableError(f"the study has no {what} {value} of this intervention; it has {there}")
+        known = left
+    return known[0]
+
+
+def _alike(own: str | float | None, wanted: str | float | None) -> bool:
+    """Whether a condition is what a claim names; a kind without blocks or without patterns has all of them."""
+    if isinstance(own, float) and isinstance(wanted, int | float):
+        return abs(own - wanted) < _NEAR
+    return own == wanted or own is None

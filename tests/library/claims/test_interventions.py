@@ -5,38 +5,28 @@ import polars as pl
 import pytest
 
 from dosed import COSINE, curves, intervened_rows, steering, template
-from homogenization.claims.judgement import claims_table, measure
-from homogenization.claims.measurement import UnavailableError
+from homogenization.claims.judgement import measure
+from homogenization.claims.terms import UnavailableError
 from homogenization.names.verdicts import CONTRADICTED, KEPT, NEGLIGIBLE, NOT_TESTED, ROBUST, SUPPORTED
 from homogenization.statistics.doses import CONTROLS as PATTERNS_COMPARED
 from homogenization.statistics.doses import Condition
 from homogenization.statistics.interventions import effects_table
 from homogenization.statistics.resampling import Resampling
-from library.statistics.shared import CONFIDENCE, DRAWS, MARGIN, MIN_REVIEWS, SEED, claim_of, evidence_of
+from library.statistics.shared import CONFIDENCE, DRAWS, MARGIN, MIN_REVIEWS, SEED, claim_of, evidence_of, judged
 
 N = 24
 CONTROLS = ("first", *PATTERNS_COMPARED["steering"])
 FIRST = {"pattern": "first", "strength": 0.2, "metric": COSINE}
-
-
+TOWARDS = steering("first", 0.2)
 RESAMPLING = Resampling(DRAWS, CONFIDENCE, SEED, MARGIN)
 
 
-def evidence_of_rows(intervened, **more):
-    table = None if intervened is None else effects_table(intervened, RESAMPLING, MIN_REVIEWS)
-    return evidence_of(interventions=table, **more)
-
-
 def evidence_with(conditions, kl=None, **rows):
-    return evidence_of_rows(intervened_rows(conditions, kl, **rows))
+    return evidence_of(interventions=effects_table(intervened_rows(conditions, kl, **rows), RESAMPLING, MIN_REVIEWS))
 
 
-def claim_on(name="c", above=0, **keys):
-    return claim_of(name, intervention=FIRST | keys, above=above)
-
-
-def judged(claims, evidence, models=("m",)):
-    return claims_table(claims, models, evidence)
+def claim_on(name="c", **keys):
+    return claim_of(name, intervention=FIRST | keys, above=0)
 
 
 @pytest.mark.parametrize(
@@ -47,9 +37,8 @@ def judged(claims, evidence, models=("m",)):
 def test_a_claim_has_the_numbers_of_the_table(compared):
     effects, damage = {"first": 0.2, "uniform": 0.1, "removed": -0.1}, {"first": 0.5, "uniform": 1.0, "removed": 0.1}
     evidence = evidence_with(*curves(effects, damage, N, 0.4), size=2.0)
-    table = evidence.tables.interventions
     names = {"against": compared.get("minus", "untouched"), "at": compared.get("at", "strength")}
-    (row,) = table.filter(pattern="first", strength=0.2, **names).iter_rows(named=True)
+    row = evidence.tables.interventions.filter(pattern="first", strength=0.2, **names).row(0, named=True)
     (found,) = judged([claim_on(**compared)], evidence).iter_rows(named=True)
     for column in ("estimate", "ci_low", "ci_high", "p_value", "p_max_t", "relative_effect", "n_reviews"):
         assert found[column] == pytest.approx(row[column]), column
@@ -65,13 +54,13 @@ def test_verdicts_have_sign_size_and_robustness():
         steering("self", 0.2): np.linspace(0.0001, 0.0002, N),
         steering("ends", 0.2): few,
     }
-    claims = [claim_on(name, pattern=name) for name in ("first", "second", "self", "ends")]
-    table = judged(claims, evidence_with(conditions))
+    table = judged(
+        [claim_on(name, pattern=name) for name in ("first", "second", "self", "ends")], evidence_with(conditions)
+    )
     assert table["verdict"].to_list()[:3] == [SUPPORTED, CONTRADICTED, NEGLIGIBLE]
     assert table["fragile"].to_list()[:3] == [False] * 3
-    found = measure(claims[3], "m", evidence_with(conditions))
-    assert found.checks[KEPT].estimate == pytest.approx(-0.02)
-    assert found.checks[ROBUST].estimate < 0 < found.interval.estimate
+    assert table[KEPT][3] == pytest.approx(-0.02)
+    assert table[ROBUST][3] < 0 < table["estimate"][3]
     assert table["measured"][0] == "mean change by first 0.2 (steering, blocks: all) over all layers"
 
 
@@ -79,18 +68,14 @@ def test_parts_of_a_template_less_those_of_its_permutation():
     conditions = {template(s): np.full(N, 0.4 * s + s**2) for s in (-0.5, 0.5)}
     conditions |= {template(s, "permuted_template"): np.full(N, 0.1 * s + s**2) for s in (-0.5, 0.5)}
     claim = claim_on(kind="template", pattern="template", minus="permuted_template", part="odd", strength=0.5)
-    assert measure(claim, "m", evidence_with(conditions)).interval.estimate == pytest.approx(0.15)
+    assert measure(claim, "m", evidence_with(conditions))["estimate"] == pytest.approx(0.15)
 
 
 def test_at_equal_kl_reviews_count_that_both_sides_have_and_this_is_said():
     conditions, kl = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, N, 0.2)
     moved = {steering("uniform", 0.1): np.arange(N) < 3, steering("uniform", 0.4): np.arange(N) < 9}
-    evidence = evidence_with(conditions, kl, moved=moved)
-    found = measure(claim_on(minus="uniform", at="kl"), "m", evidence)
-    assert (found.n, found.note.split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
-    compared = {"pattern": "first", "strength": 0.2, "against": "uniform", "at": "kl"}
-    (row,) = evidence.tables.interventions.filter(**compared).iter_rows(named=True)
-    assert (row["n_reviews"], row["n_sink_moved"]) == (N - 3, 3)
+    found = measure(claim_on(minus="uniform", at="kl"), "m", evidence_with(conditions, kl, moved=moved))
+    assert (found["n_reviews"], found["reason"].split(":")[0]) == (N - 3, f"3 of {N} reviews left out")
 
 
 def test_reviews_whose_sink_moved_are_barred_and_this_is_said():
@@ -105,37 +90,31 @@ def test_reviews_whose_sink_moved_are_barred_and_this_is_said():
 
 def test_where_a_norm_follows_attention_removed_is_no_control_and_this_is_said():
     conditions, kl = curves({"first": 0.5, "removed": 0.3, "uniform": 0.1}, dict.fromkeys(CONTROLS, 0.5), N, 0.2)
-    evidence = evidence_with(conditions, kl, branch_norm=True)
     claims = [claim_on("a"), claim_on("b", minus="uniform"), claim_on("c", minus="removed")]
-    plain, less, untested = judged([*claims], evidence).iter_rows(named=True)
-    assert (plain["verdict"], less["verdict"], untested["verdict"]) == (SUPPORTED, SUPPORTED, NOT_TESTED)
-    assert untested["reason"].startswith("a norm follows attention in this model's blocks")
-    assert np.isnan(untested["estimate"])
-    with pytest.raises(UnavailableError, match="a norm follows attention"):
-        measure(claim_on(minus="removed", at="kl"), "m", evidence)
-    assert measure(claims[2], "m", evidence_with(conditions, kl)).n == N
+    claims += [claim_on("d", minus="removed", at="kl")]
+    table = judged(claims, evidence_with(conditions, kl, branch_norm=True))
+    assert table["verdict"].to_list() == [SUPPORTED, SUPPORTED, NOT_TESTED, NOT_TESTED]
+    assert table["reason"][2:].str.starts_with("a norm follows attention in this model's blocks").all()
+    assert measure(claims[2], "m", evidence_with(conditions, kl))["n_reviews"] == N
 
 
-def test_too_few_reviews_are_not_tested():
-    conditions, kl = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, 7, 0.2)
-    least = evidence_with(conditions, kl).settings.min_reviews
-    for n, moved in ((least - 1, 0), (least, 1), (least, 0)):
-        some = {condition: values[:1].repeat(n) for condition, values in conditions.items()}
-        doses = {condition: values[:1].repeat(n) for condition, values in kl.items()}
-        gone = {steering("first", 0.2): np.arange(n) < moved}
-        for keys in ({}, {"minus": "uniform", "at": "kl"}):
-            claim, evidence = claim_on(**keys), evidence_with(some, doses, moved=gone)
-            if n - moved >= least:
-                assert measure(claim, "m", evidence).n == n
-                continue
-            with pytest.raises(UnavailableError, match=f"{n - moved} reviews have a value; at least {least} are"):
-                measure(claim, "m", evidence)
+@pytest.mark.parametrize("keys", [{}, {"minus": "uniform", "at": "kl"}], ids=["strength", "kl"])
+@pytest.mark.parametrize(("n", "moved"), [(MIN_REVIEWS - 1, 0), (MIN_REVIEWS, 1), (MIN_REVIEWS, 0)])
+def test_too_few_reviews_are_not_tested(keys, n, moved):
+    both = curves({"first": 0.5, "uniform": 0.3}, {"first": 0.5, "uniform": 1.0}, 7, 0.2)
+    some, doses = ({condition: values[:1].repeat(n) for condition, values in of.items()} for of in both)
+    evidence = evidence_with(some, doses, moved={steering("first", 0.2): np.arange(n) < moved})
+    if n - moved >= MIN_REVIEWS:
+        assert measure(claim_on(**keys), "m", evidence)["n_reviews"] == n
+        return
+    with pytest.raises(UnavailableError, match=f"{n - moved} reviews have a value; at least {MIN_REVIEWS} are"):
+        measure(claim_on(**keys), "m", evidence)
 
 
 def test_a_kind_without_strengths_needs_none():
     masked = Condition("masked", "massive", "all")
     claim = claim_on(kind="masked", pattern="massive", strength=None)
-    assert measure(claim, "m", evidence_with({masked: np.full(N, -0.3)})).interval.estimate == pytest.approx(-0.3)
+    assert measure(claim, "m", evidence_with({masked: np.full(N, -0.3)}))["estimate"] == pytest.approx(-0.3)
 
 
 @pytest.mark.parametrize(
@@ -151,10 +130,7 @@ def test_a_kind_without_strengths_needs_none():
         ({"metric": "stable_rank"}, "no stable_rank"),
         ({"view": "centred"}, "no view 'centred' of cosine_anisotropy"),
         ({"layers": "input"}, "over the layers 'input'"),
-        (
-            {"minus": "uniform", "at": "kl", "strength": 0.4},
-            "KL of 'uniform' reaches 0.16 nats, that of 'first' is",
-        ),
+        ({"minus": "uniform", "at": "kl", "strength": 0.4}, "KL of 'uniform' reaches 0.16 nats, that of 'first' is"),
     ],
 )
 def test_what_the_study_lacks_is_not_tested(keys, said):
@@ -164,47 +140,43 @@ def test_what_the_study_lacks_is_not_tested(keys, said):
 
 
 @pytest.mark.parametrize(
-    ("intervened", "claim", "said"),
+    ("evidence", "claim", "said"),
     [
-        (None, claim_on(), "the study changes no attention"),
+        (evidence_of(), claim_on(), "the study changes no attention"),
+        (evidence_with(*curves({"first": 0.1}, {"first": 1.0})), claim_on(), "not change this model's attention"),
         (
-            intervened_rows(*curves({"first": 0.1}, {"first": 1.0})),
-            claim_on(),
-            "not change this model's attention",
-        ),
-        (
-            intervened_rows({steering(name, 0.2): np.ones(N) for name in ("first", "uniform")}, model="x"),
+            evidence_with({steering(name, 0.2): np.ones(N) for name in ("first", "uniform")}, model="x"),
             claim_on(minus="uniform", at="kl"),
             "predicts no next token",
         ),
         (
-            intervened_rows(
-                {steering("first", 0.2): np.ones(N)}, moved={steering("first", 0.2): np.ones(N, dtype=bool)}, model="x"
+            evidence_with(
+                {steering("first", 0.2): np.ones(N)}, moved={steering("first", 0.2): np.ones(N, bool)}, model="x"
             ),
             claim_on(),
             f"another token took over the sink in {N} reviews",
         ),
     ],
 )
-def test_why_a_model_is_not_tested(intervened, claim, said):
+def test_why_a_model_is_not_tested(evidence, claim, said):
     with pytest.raises(UnavailableError, match=said):
-        measure(claim, "x", evidence_of_rows(intervened))
+        measure(claim, "x", evidence)
 
 
-def test_a_control_that_bears_a_variants_name_is_a_pattern():
-    """`scattered` is a variant too; of it, no review needs to be accepted."""
-    conditions = {steering(name, 0.2): np.full(N, value) for name, value in (("first", 0.3), ("scattered", 0.1))}
-    evidence = evidence_of_rows(intervened_rows(conditions), variants=["original", "scattered"])
-    found = measure(claim_on(minus="scattered"), "m", evidence)
-    assert found.interval.estimate == pytest.approx(0.2)
-    assert found.note is None
-
-
-def test_the_rows_of_other_models_and_cells_do_not_count():
+def test_a_claim_takes_its_own_model_and_cell():
     conditions = {steering("first", 0.2): np.full(N, 0.3)}
     others = [
         intervened_rows({steering("first", 0.2): np.full(N, 9.0)}, **other)
         for other in ({"model": "x"}, {"view": "centred"}, {"layers": "output"}, {"metric": "stable_rank"})
     ]
-    evidence = evidence_of_rows(pl.concat([*others, intervened_rows(conditions)]))
-    assert measure(claim_on(), "m", evidence).interval.estimate == pytest.approx(0.3)
+    table = effects_table(pl.concat([*others, intervened_rows(conditions)]), RESAMPLING, MIN_REVIEWS)
+    assert measure(claim_on(), "m", evidence_of(interventions=table))["estimate"] == pytest.approx(0.3)
+
+
+def test_a_control_that_bears_a_variants_name_is_a_pattern():
+    """`scattered` is a variant too; of it, no review needs to be accepted."""
+    conditions = {steering(name, 0.2): np.full(N, value) for name, value in (("first", 0.3), ("scattered", 0.1))}
+    table = effects_table(intervened_rows(conditions), RESAMPLING, MIN_REVIEWS)
+    evidence = evidence_of(interventions=table, variants=["original", "scattered"])
+    found = measure(claim_on(minus="scattered"), "m", evidence)
+    assert (found["estimate"], found["reason"]) == (pytest.approx(0.2), None)

@@ -1,0 +1,406 @@
+"""What the statistics of claims find: on the numbers of reviews that no model computed."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from examples import example_table
+from homogenization.claims.statistics.component import COMPONENT_GROUPS
+from homogenization.claims.terms import UnavailableError
+from homogenization.names.verdicts import KEPT, NOT_TESTED, ROBUST, SUPPORTED, UNDECIDED
+from homogenization.statistics.resampling import bootstrap_weights, mean_interval
+from homogenization.tables.pooled import POOLED_METRICS_SCHEMA
+from library.statistics.shared import (
+    CONFIDENCE,
+    COSINE,
+    DRAWS,
+    MIN_REVIEWS,
+    N_BLOCKS,
+    N_REVIEWS,
+    NORM,
+    RANK,
+    SEED,
+    assert_mean_of,
+    claim_of,
+    component_changes,
+    component_rows,
+    evidence_of,
+    found_in,
+    interval_of,
+    judged,
+    judged_row,
+    metric_rows,
+    noise,
+    similarity_rows,
+)
+
+DEPTH = np.arange(N_BLOCKS + 1) / N_BLOCKS
+FRONT_LESS_ORIGINAL = {"metric": RANK, "variant": "front", "minus": "original"}
+WITH_NORM = {"metric": "max_explainable_variance", "with_metric": NORM}
+
+
+class TestLevel:
+    @pytest.mark.parametrize(
+        ("layers", "counted"),
+        [
+            *(("all", range(9)), ("first", [0, 1]), ("middle", [2, 3, 4, 5]), ("last", [6, 7, 8])),
+            *(("input", [0]), ("output", [8])),
+        ],
+    )
+    def test_is_averaged_over_the_layers_that_are_named(self, layers, counted):
+        values = DEPTH**2 + noise(0)
+        found = found_in(evidence_of(metric_rows(values)), level={"metric": RANK, "layers": layers}, above=0)
+        by_review = values[:, list(counted)].mean(axis=1)
+        assert_mean_of(found, by_review)
+        assert interval_of(found)[1:] == pytest.approx(
+            [end[0] for end in mean_interval(by_review[:, None], CONFIDENCE)]
+        )
+
+    def test_takes_its_own_metric_view_variant_point_and_model(self):
+        cell = (COSINE, "without_first", "front", "m", "final_norm")
+        others = ("resultant_length", "all_tokens", "end", "other", "residual_stream")
+        rows = [metric_rows(noise(0) + 1, *cell)]
+        for place, other in enumerate(others):
+            rows.append(metric_rows(noise(place + 1) + 9, *cell[:place], other, *cell[place + 1 :]))
+        level = {"metric": COSINE, "view": "without_first", "variant": "front", "point": "final_norm"}
+        found = found_in(evidence_of(*rows), level=level, above=0)
+        assert found["estimate"] == pytest.approx((noise(0) + 1).mean())
+
+    def test_undefined_values_are_left_out(self):
+        values = noise(0) + 1
+        values[0], values[1, :4] = np.nan, np.nan
+        found = found_in(evidence_of(metric_rows(values)), level={"metric": RANK}, above=0)
+        assert_mean_of(found, np.nanmean(values[1:], axis=1))
+
+    def test_a_square_is_that_of_each_value(self):
+        values = noise(0) + 1
+        rows = metric_rows(values, "cosine_dispersion", "all_tokens")
+        found = found_in(evidence_of(rows), level={"metric": "cosine_dispersion", "squared": True}, above=0)
+        assert_mean_of(found, (values**2).mean(axis=1))
+
+
+class TestContrast:
+    def test_is_paired_by_review_and_layer(self):
+        front, original = noise(0) + 1, noise(1)
+        front[0], original[1] = np.nan, np.nan
+        front[2, 3] = np.nan
+        rows = [metric_rows(front, variant="front"), metric_rows(original)]
+        # a review that only one variant has, and rows in no order
+        rows = pl.concat(rows).filter((pl.col("variant") == "front") | (pl.col("review_id") != "r005"))
+        evidence = evidence_of(rows.sample(fraction=1, shuffle=True, seed=0))
+        found = found_in(evidence, contrast=FRONT_LESS_ORIGINAL, above=0)
+        assert_mean_of(found, np.nanmean(np.delete(front - original, [0, 1, 5], axis=0), axis=1))
+
+    def test_without_a_review_in_both(self):
+        front = metric_rows(noise(0), variant="front").with_columns(pl.col("review_id") + " elsewhere")
+        with pytest.raises(UnavailableError, match="0 of 30 accepted reviews read by m"):
+            found_in(evidence_of(front, metric_rows(noise(1))), contrast=FRONT_LESS_ORIGINAL, above=0)
+
+
+class TestOverDepth:
+    def test_slope_is_that_of_scipy(self):
+        values = noise(0) + 3 * DEPTH
+        values[0, 4] = np.nan
+        found = found_in(evidence_of(metric_rows(values)), slope={"metric": RANK}, above=0)
+        there = ~np.isnan(values)
+        slopes = [stats.linregress(DEPTH[own], row[own]).slope for row, own in zip(values, there, strict=True)]
+        assert_mean_of(found, slopes)
+
+    @pytest.mark.parametrize(("since", "layer"), [("input", 0), ("first block", 1)])
+    def test_net_change_is_the_output_less_a_layer(self, since, layer):
+        values = noise(0) + 3 * DEPTH
+        values[0, layer] = np.nan
+        found = found_in(evidence_of(metric_rows(values)), net_change={"metric": RANK, "since": since}, above=0)
+        assert_mean_of(found, (values[:, -1] - values[:, layer])[1:])
+        assert found["depth_range"] == pytest.approx(np.ptp(np.nanmedian(values, axis=0)))
+        assert found["review_sd"] == pytest.approx(np.median(np.nanstd(values, axis=0, ddof=1)))
+
+    def test_net_change_and_slope_of_a_curve_that_turns_have_each_their_verdict(self):
+        """The effective rank of Gemma 3 270M, .62 at the input, .14 after block 1 and .41 at the output."""
+        curve = np.array([0.62, *np.linspace(0.14, 0.41, N_BLOCKS)])
+        claims = [
+            claim_of("net", net_change={"metric": RANK}, below=0),
+            claim_of("after", net_change={"metric": RANK, "since": "first block"}, below=0),
+            claim_of("slope", slope={"metric": RANK}, below=0),
+        ]
+        table = judged(claims, evidence_of(metric_rows(curve + noise(0, 0.01))))
+        assert table["verdict"].to_list() == ["supported", "contradicted", "contradicted"]
+        assert table["since"].to_list() == ["input", "first block", None]
+        np.testing.assert_allclose(table["estimate"][:2], [-0.21, 0.27], atol=0.01)
+
+    @pytest.mark.parametrize(
+        ("since", "layers"),
+        [
+            ("input", pl.col("layer") == N_BLOCKS),
+            ("input", pl.col("layer") > 0),
+            ("input", pl.col("layer") < N_BLOCKS),
+            ("first block", pl.col("layer") < 2),
+        ],
+    )
+    def test_net_change_without_one_of_its_layers_is_not_tested(self, since, layers):
+        evidence = evidence_of(metric_rows(noise(0)).filter(layers))
+        with pytest.raises(UnavailableError, match=f"{RANK} has no value (at the input|after the first block)"):
+            found_in(evidence, net_change={"metric": RANK, "since": since}, above=0)
+
+    def test_steepest_follows_homogenization_and_not_the_size_of_the_change(self):
+        profile = np.array([0, 0, 5, 5, 4, 2, 2, 2, 2.0])  # the rank rises most at block 2, falls most at block 5
+        rows = metric_rows(profile + noise(0, 0.01)), metric_rows(profile + noise(1, 0.01), COSINE, "all_tokens")
+        falling, rising = (
+            found_in(evidence_of(*rows), steepest={"metric": metric}, between=[0, 1]) for metric in (RANK, COSINE)
+        )
+        assert interval_of(falling) == (4.5 / 8, 4 / 8, 5 / 8)
+        assert rising["estimate"] == 1.5 / 8
+        assert falling["n_reviews"] == N_REVIEWS
+
+
+class TestPeak:
+    def test_is_where_the_mean_is_largest(self):
+        values = np.array([0, 1, 2, 5, 9, 5, 2, 1, 0.0]) + noise(0)
+        evidence = evidence_of(metric_rows(values))
+        assert interval_of(found_in(evidence, peak={"metric": RANK}, between=[0, 1])) == (0.5, 0.5, 0.5)
+        height = found_in(evidence, peak={"metric": RANK, "of": "height"}, between=[0, 1])
+        drawn = bootstrap_weights(N_REVIEWS, DRAWS, SEED) @ values[:, 4]
+        assert interval_of(height) == pytest.approx(
+            (values[:, 4].mean(), *np.quantile(drawn, [0.025, 0.975])), abs=1e-6
+        )
+
+    def test_an_uncertain_place_spans_the_layers_that_draws_find(self):
+        profile = np.array([0, 0, 1, 0, 0, 0, 1, 0, 0.0])
+        evidence = evidence_of(metric_rows(profile + noise(0, 0.5)))
+        assert interval_of(found_in(evidence, peak={"metric": RANK}, between=[0, 1]))[1:] == (2 / 8, 6 / 8)
+
+
+class TestCorrelation:
+    def found(self, x, y, without_first):
+        evidence = evidence_of(
+            metric_rows(x, "max_explainable_variance"),
+            metric_rows(without_first, "max_explainable_variance", "raw_without_first"),
+            metric_rows(y, NORM, "all_tokens"),
+        )
+        return found_in(evidence, correlation=WITH_NORM, above=0)
+
+    def test_is_within_layers_and_compared_with_that_without_the_first_token(self):
+        x, bare = noise(0, 1), noise(2, 1)
+        y = x + 0.5 * bare + noise(1, 1) + 9 * DEPTH
+        x[0], y[1, 2] = np.nan, np.nan
+        found = self.found(x + 9 * DEPTH, y, bare)
+
+        def within(x, y):
+            there = ~np.isnan(x + y)
+            layers = [(x[there[:, layer], layer], y[there[:, layer], layer]) for layer in range(N_BLOCKS + 1)]
+            return np.mean([np.corrcoef(*pair)[0, 1] for pair in layers])
+
+        assert found["estimate"] == pytest.approx(within(x, y))
+        assert found["n_reviews"] == N_REVIEWS - 1
+        assert found["without_first"] == pytest.approx(within(bare[1:], y[1:]))
+        assert found["beyond_low"] < found["estimate"] - found["without_first"] < found["beyond_high"]
+        draws = []
+        for weights in bootstrap_weights(N_REVIEWS - 1, DRAWS, SEED)[:300]:
+            drawn = 1 + np.repeat(np.arange(N_REVIEWS - 1), np.rint(weights * (N_REVIEWS - 1)).astype(int))
+            draws.append(within(x[drawn], y[drawn]))
+        assert interval_of(found)[1:] == pytest.approx(np.quantile(draws, [0.025, 0.975]).tolist(), abs=0.03)
+
+    def test_its_checks_are_ranks_and_fewer_reviews(self):
+        x, y = noise(0, 1), noise(1, 1)
+        x[7] += 60  # one review makes the correlation
+        y[7] += 60
+        found = self.found(x, y, noise(2, 1))
+        assert found["estimate"] > 0.8
+        assert abs(found[ROBUST]) < 0.2
+        assert abs(found[KEPT]) < 0.2
+
+    def test_of_a_metric_with_itself_is_one(self):
+        evidence = evidence_of(metric_rows(noise(0), NORM, "all_tokens"))
+        found = found_in(evidence, correlation={"metric": NORM, "with_metric": NORM}, above=0)
+        assert interval_of(found) == pytest.approx((1, 1, 1))
+        assert "beyond_low" not in found
+
+    def test_of_what_differs_between_layers_alone_is_not_tested(self):
+        with pytest.raises(UnavailableError, match="the same in every review"):
+            self.found(noise(0), np.tile(9 * DEPTH, (N_REVIEWS, 1)), noise(1))
+
+
+class TestComponent:
+    def found(self, changes, largest, **more):
+        component = {"metric": COSINE, "largest": largest} | more
+        metrics = metric_rows(noise(0) + 5 * DEPTH, COSINE, "all_tokens")
+        return found_in(evidence_of(metrics, components=component_rows(changes)), component=component)
+
+    @pytest.mark.parametrize("parallel", [False, True])
+    def test_is_the_lead_of_the_smallest_named_over_the_largest_other(self, parallel):
+        changes = component_changes(parallel)
+        found = self.found(changes, ["residual", "attention"])
+        groups = {
+            group: sum(changes[name] for name in names if name in changes).mean(axis=1)
+            for group, names in COMPONENT_GROUPS.items()
+        }
+
+        def lead(weights):
+            means = {group: np.average(values, weights=weights) for group, values in groups.items()}
+            return min(means["residual"], means["attention"]) - max(means["feed_forward"], means["norm"])
+
+        draws = [lead(weights) for weights in bootstrap_weights(N_REVIEWS, DRAWS, SEED)]
+        expected = (lead(np.ones(N_REVIEWS)), *np.quantile(draws, [0.025, 0.975]))
+        assert interval_of(found) == pytest.approx(expected, rel=1e-9)
+        assert found["estimate"] == pytest.approx(0.15, abs=0.1)
+        assert found["n_reviews"] == N_REVIEWS
+
+    def test_influence_is_the_size_of_a_change_whatever_its_sign(self):
+        changes = component_changes()
+        changes["feed_forward"] = 9 * (-1) ** np.arange(N_BLOCKS) * np.ones((N_REVIEWS, 1))  # up and down, 0 on average
+        found = self.found(changes, ["feed_forward"], by="influence")
+        residual = np.abs(changes["attention_addition"] + changes["feed_forward_addition"]).mean()
+        others = [residual, np.abs(changes["attention"]).mean(), np.abs(changes["norm_1"] + changes["norm_2"]).mean()]
+        assert found["estimate"] == pytest.approx(9 - max(others))
+        rise = self.found(changes, ["feed_forward"])
+        assert rise["ci_high"] < 0
+        # of one block, where depth has eight; sizes without a sign have no share of it
+        assert np.isnan(found["depth_range"])
+        assert rise["depth_range"] == pytest.approx(np.ptp(np.median(noise(0) + 5 * DEPTH, axis=0)) / N_BLOCKS)
+
+    def test_undefined_changes_leave_a_block_out(self):
+        changes = component_changes()
+        changes["norm_2"][0, 3] = np.nan
+        norm = np.nanmean(changes["norm_1"] + changes["norm_2"], axis=1).mean()  # the largest of the others
+        residual = (changes["attention_addition"] + changes["feed_forward_addition"]).mean()
+        found = self.found(changes, ["residual", "attention"])
+        assert found["estimate"] == pytest.approx(min(residual, changes["attention"].mean()) - norm)
+
+    def test_what_the_blocks_lack(self):
+        changes = {name: change for name, change in component_changes().items() if not name.startswith("norm")}
+        with pytest.raises(UnavailableError, match="no component 'norm'"):
+            self.found(changes, ["norm"])
+        with pytest.raises(UnavailableError, match="no other component"):
+            self.found({"attention": changes["attention"]}, ["attention"])
+
+
+def test_a_model_that_reads_too_few_accepted_reviews_tests_no_claim_on_their_variant():
+    """All are accepted, and long ones left out for this model; claims on the originals stand as they are."""
+    moved = metric_rows(noise(0), variant="front")
+    read = moved.filter(pl.col("review_id").is_in(moved["review_id"].unique().sort()[: MIN_REVIEWS - 1].implode()))
+    evidence = evidence_of(metric_rows(noise(1)), read, similarity=similarity_rows(np.full(N_REVIEWS, 0.95)))
+    with pytest.raises(UnavailableError, match=f"9 of 30 accepted reviews read by m; at least {MIN_REVIEWS}"):
+        found_in(evidence, contrast=FRONT_LESS_ORIGINAL, below=0)
+    with pytest.raises(UnavailableError, match=f"{MIN_REVIEWS - 1} accepted reviews are read; at least {MIN_REVIEWS}"):
+        found_in(evidence, slope={"metric": RANK, "variant": "front"}, below=0)
+    assert found_in(evidence, level={"metric": RANK}, above=0)["n_reviews"] == N_REVIEWS
+
+
+class TestThesis:
+    """Pooled tokens: a pool for each height, whose profile peaks in the middle, and `output` after the final norm."""
+
+    def pooled(self, heights, variant="original", output=None):
+        rows = []
+        for shard, height in enumerate(heights):
+            profile = height - np.abs(np.arange(N_BLOCKS + 1) - N_BLOCKS / 2) / N_BLOCKS
+            for layer, value in enumerate(profile):
+                rows.append((f"{shard:03d}", layer, "residual_stream", layer / N_BLOCKS, value))
+            if output is not None:
+                rows.append((f"{shard:03d}", N_BLOCKS, "final_norm", 1.0, output + 0.01 * shard))
+        names = {"model": "m", "variant": variant, "view": "pooled_centred", "metric": "max_explainable_variance"}
+        columns = dict(zip(("shard", "layer", "point", "depth", "value"), zip(*rows, strict=True), strict=True))
+        return example_table(POOLED_METRICS_SCHEMA, **names, **columns)
+
+    def row(self, pooled, *more, criterion=None, **measured):
+        evidence = evidence_of(metric_rows(noise(0)), *more, pooled=pooled)
+        return judged_row(evidence, convention="thesis", **measured, **(criterion or {"above": 0}))
+
+    def test_pools_are_replicates_with_students_interval(self):
+        heights = np.array([0.84, 0.85, 0.86, 0.85])
+        level = {"metric": "max_explainable_variance", "layers": "input"}
+        row = self.row(self.pooled(heights), level=level, criterion={"between": [0.3, 0.4]})
+        assert (row["claim"], row["convention"], row["unit"], row["n_reviews"]) == ("c-thesis", "thesis", "pools", 4)
+        expected = (0.35, *stats.t.interval(CONFIDENCE, 3, 0.35, stats.sem(heights)))
+        assert interval_of(row) == pytest.approx(expected)
+        assert row["verdict"] == SUPPORTED
+        assert np.isnan([row["p_value"], row["robust"]]).all()
+
+    def test_the_output_is_that_after_the_final_norm(self):
+        level = {"metric": "max_explainable_variance", "layers": "output"}
+        assert self.row(self.pooled([0.85, 0.86], output=0.2), level=level)["estimate"] == pytest.approx(0.205)
+
+    def test_a_peak_has_a_depth_and_a_height(self):
+        pooled, peak = self.pooled([0.84, 0.86], output=0.2), {"metric": "max_explainable_variance"}
+        depth = self.row(pooled, peak=peak, criterion={"between": [0.25, 0.75]})
+        assert (*interval_of(depth), depth["verdict"]) == (0.5, 0.5, 0.5, SUPPORTED)
+        assert interval_of(self.row(pooled, peak=peak | {"of": "height"})) == pytest.approx((0.85, 0.84, 0.86))
+
+    def test_a_contrast_is_paired_by_pool_and_a_share_of_the_pooled_depth(self):
+        pooled = pl.concat([self.pooled([0.8, 0.85, 0.9]), self.pooled([0.9, 0.96, 0.99], "front")])
+        contrast = FRONT_LESS_ORIGINAL | {"metric": "max_explainable_variance"}
+        row = self.row(pooled, metric_rows(noise(1), variant="front"), contrast=contrast)
+        assert (row["estimate"], row["relative_effect"]) == pytest.approx((0.1, 0.2))
+        assert row["verdict"] == SUPPORTED
+
+    @pytest.mark.parametrize("statistic", ["level", "peak", "steepest"])
+    def test_one_pool_has_no_interval_and_decides_nothing(self, statistic):
+        row = self.row(self.pooled([0.85]), **{statistic: {"metric": "max_explainable_variance"}})
+        assert (row["verdict"], row["reason"]) == (UNDECIDED, "one pool of texts has no interval")
+        assert np.isfinite(row["estimate"])
+        assert np.isnan(row["ci_low"])
+
+    def test_components_have_their_centred_view(self):
+        evidence = evidence_of(components=component_rows(component_changes(), view="centred"))
+        component = {"metric": COSINE, "largest": ["residual", "attention"]}
+        row = judged_row(evidence, convention="thesis", component=component)
+        assert (row["verdict"], row["unit"]) == (SUPPORTED, "reviews")
+        assert judged_row(evidence, component=component)["verdict"] == NOT_TESTED
+
+    def test_without_pooled_tokens(self):
+        row = self.row(None, slope={"metric": "max_explainable_variance"})
+        assert (row["verdict"], row["reason"]) == (NOT_TESTED, "the study does not pool the tokens of its texts")
+
+
+class TestArms:
+    """Three seeds of two arms: the replicate is the seed."""
+
+    last = np.array([noise(seed)[:, -1].mean() for seed in range(6)])
+
+    def evidence(self, with_start=False):
+        shifts = {"a-0": 1.0, "a-1": 2.0, "a-2": 4.0, "b-0": 0.0, "b-1": 0.5, "b-2": 0.0}
+        rows = [
+            metric_rows(noise(seed) + np.arange(9) + shift, model=name)
+            for seed, (name, shift) in enumerate(shifts.items())
+        ]
+        trained = [[name, name[0], int(name[2]), 9] for name in shifts]
+        if with_start:
+            trained += [[f"a-{seed}-step0", "a", seed, 0] for seed in range(3)]
+            rows += [metric_rows(noise(seed) + np.arange(9), model=f"a-{seed}-step0") for seed in range(3)]
+        losses = [
+            {"arm": arm, "seed": seed, "step": step, "held_out_loss": 2.0 + (arm == "b") + 2 * (step == 0)}
+            for _, arm, seed, step in trained
+        ]
+        return evidence_of(*rows, trained=trained, training=pl.DataFrame(losses))
+
+    def found(self, evidence, **more):
+        arms = {"arm": "a", "minus": "b", "metric": RANK, "layers": "output"} | more
+        return found_in(evidence, None, arms=arms, above=0)
+
+    def test_at_equal_loss_the_other_arm_is_taken_between_its_snapshots(self):
+        """Arm a went from a loss of 4 to 2 while its rank went from 0 to 1, 2 and 4; b stands at a loss of 3."""
+        found = self.found(self.evidence(with_start=True), at="loss")
+        assert found["n_reviews"] == 3
+        assert found["estimate"] == pytest.approx((np.array([0.5, 0.5, 2.0]) + self.last[:3] - self.last[3:]).mean())
+
+    def test_the_interval_is_students_over_seeds(self):
+        found = self.found(self.evidence())
+        values = np.array([1.0, 1.5, 4.0]) + self.last[:3] - self.last[3:]
+        assert (found["n_reviews"], found["unit"]) == (3, "seeds")
+        expected = stats.t.interval(CONFIDENCE, 2, values.mean(), stats.sem(values))
+        np.testing.assert_allclose(interval_of(found)[1:], expected)
+        assert found["depth_range"] == pytest.approx(8, abs=0.2)
+
+    @pytest.mark.parametrize(
+        ("changes", "reason"),
+        [
+            ({"arm": "c"}, "no trained arm 'c'"),
+            ({"step": 5}, "no snapshot after 5 steps; it has 9"),
+            ({"metric": COSINE}, f"no metric '{COSINE}'"),
+            ({"minus": "nothing"}, "no seed of 'a' beside one of 'nothing'"),
+            ({"at": "loss"}, "no snapshots around an equal held-out loss"),
+        ],
+    )
+    def test_what_is_lacking_is_named(self, changes, reason):
+        with pytest.raises(UnavailableError, match=reason):
+            self.found(self.evidence(), **changes)

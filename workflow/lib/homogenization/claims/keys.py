@@ -1,0 +1,293 @@
+"""The statistics that a claim can name, and their keys.
+
+`claims.statistics` has a module of the same name for each, which measures it. Every parse of the Snakefile imports this
+module, but none of those.
+"""
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+
+from homogenization.claims.terms import views_of
+from homogenization.metrics.catalogue import METRIC_NAMES
+from homogenization.names.consequences import OUTCOMES
+from homogenization.names.variants import CONTROL_ROLES
+from homogenization.run.errors import nearest
+from homogenization.run.sections import Name, Section, one_of
+
+
+def _metric(name: str) -> str:
+    return one_of(METRIC_NAMES)([name])[0]
+
+
+def _outcome(name: str) -> str:
+    return one_of(OUTCOMES)([name])[0]
+
+
+MetricName = Annotated[str, AfterValidator(_metric)]
+Layers = Literal["all", "first", "middle", "last", "input", "output"]
+Subtracted = Annotated[str, Field(pattern=rf"^([A-Za-z0-9][A-Za-z0-9._-]*|({'|'.join(CONTROL_ROLES)}) control)$")]
+
+
+class Keys(Section):
+    """The keys of a statistic of claims."""
+
+    in_thesis: ClassVar[bool] = False
+    """Whether it can be taken in the convention of the thesis too."""
+    has_criterion: ClassVar[bool] = True
+    """Whether a claim states a bound; otherwise the statistic has to be above 0."""
+
+
+class OfMetric(Keys):
+    """A metric of every review, at one point of the blocks and in one view."""
+
+    metric: MetricName
+    """Name of a metric."""
+    view: str | None = Field(None, validate_default=True)
+    """View; null: the first that the metric has (`raw`, `all_tokens`)."""
+    variant: Name = "original"
+    """Variant whose values count."""
+
+    @field_validator("view")
+    @classmethod
+    def view_of_metric(cls, view: str | None, info: ValidationInfo) -> str | None:
+        """Spectral metrics have every view, the others their own."""
+        if "metric" not in info.data:
+            return view
+        metric = info.data["metric"]
+        allowed = views_of(metric)
+        if view is not None and view not in allowed:
+            raise ValueError(f"{metric} has no view {view!r}{nearest(view, allowed)}; allowed: {', '.join(allowed)}")
+        return view or allowed[0]
+
+
+class OverLayers(Keys):
+    """Values of every review, averaged over layers."""
+
+    layers: Annotated[list[Layers], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = (
+        Field(["all"], min_length=1)
+    )
+    """`first`, `middle` and `last`: depth in [0, .25), [.25, .75), [.75, 1]; `input` and `output`: the layer before the
+    first block, and the one after the last; their mean counts. Of several names, each has its verdict."""
+
+    @field_validator("layers")
+    @classmethod
+    def each_once(cls, layers: list[str]) -> list[str]:
+        """No name of layers stands twice."""
+        if len(set(layers)) < len(layers):
+            raise ValueError(f"{layers} names layers twice; name each once")
+        return layers
+
+
+class AtLayers(OfMetric, OverLayers):
+    """A metric of every review, averaged over layers, at one point of the blocks."""
+
+    point: Literal["residual_stream", "final_norm"] = "residual_stream"
+    """Where states are read."""
+
+
+class OfCondition(OverLayers):
+    """What is measured of runs with changed attention, averaged over layers."""
+
+    view: Literal["all_tokens", "without_first", "centred", "after_quarter"] = "all_tokens"
+    """View of the tokens, as interventions have them."""
+    variant: Name = "original"
+    """Text whose values count: a variant or, of a consequence, a perturbed text."""
+    strength: float | None = Field(None, ge=-1, le=1)
+    """Share of the attention that is moved, bound of a cap, or signed strength."""
+    blocks: str = "all"
+    """Range of blocks, as the table names it."""
+
+    @model_validator(mode="after")
+    def what_has_a_dose_names_it(self) -> Self:
+        """Kinds with strengths have one other than 0."""
+        if self.kind in ("steering", "clipped", "template") and not self.strength:
+            raise ValueError(f"the kind {self.kind!r} has a strength other than 0; give it")
+        return self
+
+
+class Arms(AtLayers):
+    """The difference between two arms of trained models, averaged over layers, seed by seed."""
+
+    arm: Name
+    """An arm: an entry of `models` that is trained."""
+    minus: Name
+    """The arm, or the model without seeds, that is subtracted."""
+    step: int | None = Field(None, ge=0)
+    """Snapshot after this step; null: the last."""
+    at: Literal["step", "loss"] = "step"
+    """`step`: after as many steps; `loss`: where both arms have the same held-out loss, the lowest that both reach,
+    between snapshots."""
+
+    @model_validator(mode="after")
+    def no_step_at_equal_loss(self) -> Self:
+        """Where losses are equal, the arms have made different numbers of steps."""
+        if self.at == "loss" and self.step is not None:
+            raise ValueError("'step' has no meaning with 'at: loss'; leave it out")
+        return self
+
+
+class Component(Keys):
+    """Which components of a block move an anisotropy most, averaged over layers."""
+
+    metric: Literal["cosine_anisotropy", "singular_anisotropy"]
+    """Which anisotropy."""
+    view: Literal["all_tokens", "without_first", "centred"] = "all_tokens"
+    """View of the tokens."""
+    variant: Name = "original"
+    """Variant whose values count."""
+    by: Literal["rise", "influence"] = "rise"
+    """`rise`: the change that a component makes; `influence`: its size, whatever its sign."""
+    largest: list[Literal["residual", "attention", "feed_forward", "norm"]] = Field(min_length=1, max_length=3)
+    """Those that contribute more than all others."""
+
+    in_thesis: ClassVar[bool] = True
+    has_criterion: ClassVar[bool] = False
+
+
+class Consequence(OfCondition):
+    """What a text or an intervention costs, averaged over layers, minus that of what it is compared with."""
+
+    outcome: Annotated[str, AfterValidator(_outcome)]
+    """`kl`, `cross_entropy`, `probe_log_loss`, `shift`, or how alike tokens are: `cosine_anisotropy`,
+    `normalized_effective_rank`."""
+    kind: Literal["untouched", "steering", "masked", "clipped", "template", "positions"] = "untouched"
+    """What is done to attention."""
+    pattern: str | None = None
+    """As of an `intervention`; null for `untouched`."""
+    minus: str = Field(min_length=1)
+    """What is subtracted. Of an intervention: `untouched`, or the pattern of a control of its kind; of the untouched
+    model: another text, the `edge control`, `key control` or `rewriting control` of `variant`, or `layers middle` (any
+    name of layers), the same text there."""
+    at: Literal["strength", "kl", "cosine"] = "strength"
+    """What a condition and its control have in common: the strength, the KL, or the change of the mean cosine over all
+    layers."""
+
+    @model_validator(mode="after")
+    def keys_fit_each_other(self) -> Self:
+        """An intervention has a pattern, and equal doses have a control."""
+        changed = self.kind != "untouched"
+        if changed != (self.pattern is not None):
+            raise ValueError(f"kind {self.kind!r} with pattern {self.pattern!r}: every kind but 'untouched' has one")
+        if self.at != "strength" and (not self.strength or self.minus == "untouched"):
+            raise ValueError(f"'at: {self.at}' compares a strength with that of a control, which 'minus' names")
+        return self
+
+
+class Contrast(AtLayers):
+    """The paired difference between two variants whose texts differ, averaged over layers."""
+
+    minus: Subtracted
+    """Variant that is subtracted, or the `edge control`, `key control` or `rewriting control` of `variant`."""
+
+    in_thesis: ClassVar[bool] = True
+
+
+class Correlation(OfMetric):
+    """Pearson correlation with another metric over reviews, within each layer, averaged over layers."""
+
+    with_metric: MetricName
+    """The other metric, in its first view."""
+
+
+class Extremum(OfMetric):
+    """The most prominent peak or trough between the ends of the curve over depth, of those that the reviews settle."""
+
+    kind: Literal["peak", "trough"]
+    """`peak` or `trough`."""
+    of: Literal["prominence", "height", "depth", "remains"] = "prominence"
+    """How far it stands out, the mean there, the depth of its layer, or the share of its prominence that is left
+    without the first token."""
+
+
+class Intervention(OfCondition):
+    """The change of a metric by an intervention on attention, averaged over layers, minus that by a control."""
+
+    metric: MetricName
+    """Name of a metric."""
+    kind: Literal["steering", "masked", "clipped", "template", "positions"] = "steering"
+    """What is done to attention."""
+    pattern: str = Field(min_length=1)
+    """Where attention goes, or which keys are masked."""
+    minus: str = "untouched"
+    """`untouched`, or the pattern of a control of the same kind."""
+    at: Literal["strength", "kl"] = "strength"
+    """What the condition and its control have in common: the strength, or the KL."""
+    part: Literal["whole", "odd", "even"] = "whole"
+    """The whole change, or a part of the changes at both signs of the strength."""
+
+    @model_validator(mode="after")
+    def keys_fit_each_other(self) -> Self:
+        """Parts have two signs, and equal KL has a control."""
+        if self.kind in ("steering", "clipped") and self.strength < 0:
+            raise ValueError(f"strength {self.strength} of the kind {self.kind!r}; allowed: above 0, at most 1")
+        if self.part != "whole" and self.kind != "template":
+            raise ValueError(f"the part {self.part!r} needs strengths of both signs, which the kind 'template' has")
+        if self.at == "kl" and (self.minus == "untouched" or self.part != "whole" or not self.strength):
+            raise ValueError(
+                "'at: kl' compares a whole change by a strength with that of a control, which 'minus' names"
+            )
+        return self
+
+
+class Level(AtLayers):
+    """The value itself, averaged over layers."""
+
+    squared: bool = False
+    """The square of each value, such as the variance of a standard deviation."""
+
+    in_thesis: ClassVar[bool] = True
+
+
+class NetChange(OfMetric):
+    """A review's value at the output minus that at the input, or minus that after the first block."""
+
+    since: Literal["input", "first block"] = "input"
+    """`input`: the layer before the first block. `first block`: the layer after it."""
+
+    in_thesis: ClassVar[bool] = True
+
+
+class Peak(OfMetric):
+    """The layer at which the mean over reviews is largest."""
+
+    of: Literal["depth", "height"] = "depth"
+    """The depth of that layer, or the mean there."""
+
+    in_thesis: ClassVar[bool] = True
+
+
+class Similarity(Keys):
+    """BERTScore F1 of a variant's changed texts against the original reviews."""
+
+    variant: Name
+    """A rewritten variant."""
+
+
+class Slope(OfMetric):
+    """Slope of the least-squares line of a review's values over depth."""
+
+    in_thesis: ClassVar[bool] = True
+
+
+class Steepest(OfMetric):
+    """Depth at which the metric changes fastest in the direction of homogenization."""
+
+    in_thesis: ClassVar[bool] = True
+
+
+STATISTICS: dict[str, type[Keys]] = {
+    "arms": Arms,
+    "component": Component,
+    "consequence": Consequence,
+    "contrast": Contrast,
+    "correlation": Correlation,
+    "extremum": Extremum,
+    "intervention": Intervention,
+    "level": Level,
+    "net_change": NetChange,
+    "peak": Peak,
+    "similarity": Similarity,
+    "slope": Slope,
+    "steepest": Steepest,
+}
