@@ -65,7 +65,8 @@ def conditions_of(section: Mapping[str, Any]) -> list[Condition]:
     conditions = [Condition(UNTOUCHED)]
     steering = section.get("steering") or {"patterns": [], "strengths": []}
     conditions += [
-        Condition(STEERING, pattern, strength, block_name(blocks))
+        # as tables show an entry of `blocks`
+        Condition(STEERING, pattern, strength, blocks if isinstance(blocks, str) else ",".join(map(str, blocks)))
         for blocks in section["blocks"]
         for pattern in steering["patterns"]
         for strength in steering["strengths"]
@@ -78,11 +79,6 @@ def conditions_of(section: Mapping[str, Any]) -> list[Condition]:
     template = section.get("template") or {"strengths": []}
     conditions += [Condition(TEMPLATE, name, strength) for strength in template["strengths"] for name in TEMPLATES]
     return conditions + [Condition(POSITIONS, name) for name in section["positions"]]
-
-
-def block_name(blocks: str | Sequence[int]) -> str:
-    """An entry of `blocks` as tables show it."""
-    return blocks if isinstance(blocks, str) else ",".join(map(str, blocks))
 
 
 def blocks_of(name: str, n_blocks: int, model: str, steepest: tuple[float, float] | None = None) -> frozenset[int]:

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -203,22 +204,11 @@ def _doses_table(
     identity: Mapping[str, str],
 ) -> pl.DataFrame:
     """The table of `doses`, by number of the condition and of the review; nulls for what was skipped."""
-    branch_norm = norms_attention(reviews.model)
+    of_all = {"model": identity["model"], "variant": identity["variant"], "branch_norm": norms_attention(reviews.model)}
+    texts = {"review_id": reviews.names, "n_tokens": reviews.lengths}
     rows = [
-        {
-            "model": identity["model"],
-            "variant": identity["variant"],
-            "review_id": name,
-            "condition": condition.key,
-            "kind": condition.kind,
-            "pattern": condition.pattern,
-            "blocks": condition.blocks,
-            "strength": condition.strength,
-            "n_tokens": n_tokens,
-            "branch_norm": branch_norm,
-            **doses.get((number, review), {}),
-        }
+        {**of_all, "condition": condition.key, **asdict(condition), **text, **doses.get((number, review), {})}
         for number, condition in enumerate(conditions)
-        for review, (name, n_tokens) in enumerate(zip(reviews.names, reviews.lengths, strict=True))
+        for review, text in enumerate(pl.DataFrame(texts).iter_rows(named=True))
     ]
     return pl.DataFrame(rows, schema=DOSES_SCHEMA)

@@ -45,8 +45,12 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
     """
     tokens = recorded.layers[-1].detach().requires_grad_()
     rows = views_of(tokens, tokens_left(len(tokens), recorded.massive))
-    defined = [number for number, (view, _) in enumerate(cells(metrics)) if len(rows[view]) > 1]
-    by_output = [_by_tokens(metric, view, rows[view], tokens) for view, metric in cells(metrics) if len(rows[view]) > 1]
+    defined, by_output = [], []
+    for number, (view, metric) in enumerate(cells(metrics)):
+        if len(rows[view]) > 1:
+            value = DIFFERENTIABLE[metric](rows[view], view == CENTRED)
+            by_output += torch.autograd.grad(value, tokens, retain_graph=True)
+            defined.append(number)
     slopes = np.full((recorded.n_blocks, len(patterns), len(cells(metrics))), np.nan)
 
     def read(block: RecordedBlock, by_weights: list[list[torch.Tensor]]) -> None:
@@ -61,11 +65,6 @@ def slopes_of_review(recorded: Recorded, draw: bytes, patterns: Sequence[str], m
     if by_output:
         recorded.backwards(by_output, read)
     return slopes
-
-
-def _by_tokens(metric: str, view: str, rows: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """The derivative of a metric of a view's rows by the tokens that they are made of."""
-    return torch.autograd.grad(DIFFERENTIABLE[metric](rows, view == CENTRED), tokens, retain_graph=True)[0]
 
 
 @contextmanager

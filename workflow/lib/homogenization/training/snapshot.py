@@ -70,7 +70,8 @@ def train_snapshot(
         loop.run_to(step)
         loop.check_last_step()
         loop.state.rows.append({"step": step, "held_out_loss": loop.held_out_loss()})
-        constants = dict(zip(("unigram", "bigram"), baselines(texts, targets, _vocabulary(trainable)), strict=True))
+        n_tokens = max(trainable.network.get_input_embeddings().weight.shape[0], len(trainable.tokenizer))
+        constants = dict(zip(("unigram", "bigram"), baselines(texts, targets, n_tokens), strict=True))
         constants |= {"n_training": len(texts), "n_held_out": len(targets), "layers": loop.state.layers}
         rows = [row | constants for row in loop.state.rows]
         write_table(pl.DataFrame(rows, schema=LOSSES_SCHEMA), folder / "losses.parquet")
@@ -83,10 +84,6 @@ def _token_ids(trainable: Trainable, reviews: pl.DataFrame, bos: str, max_tokens
     """Token ids of each review, cut behind `max_tokens`."""
     tokens = tokenize(trainable.tokenizer, reviews["review_id"].to_list(), reviews["text"].to_list(), bos)
     return [text[:max_tokens] for text in tokens.by_review]
-
-
-def _vocabulary(trainable: Trainable) -> int:
-    return max(trainable.network.get_input_embeddings().weight.shape[0], len(trainable.tokenizer))
 
 
 def _origin(trainable: Trainable, options: Mapping[str, Any], seed: int, step: int) -> str:
