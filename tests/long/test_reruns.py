@@ -119,7 +119,7 @@ def edited_run(finished_run, tmp_path_factory) -> Project:
 @pytest.fixture
 def edited(edited_run) -> Project:
     """The same, with the workflow and configuration that made it."""
-    for part in ("config", "workflow"):
+    for part in ("config", "envs", "profiles", "workflow"):
         shutil.rmtree(edited_run.folder / part)
     copy_workflow(edited_run.folder)
     edited_run.config = copy.deepcopy(SMALL)
