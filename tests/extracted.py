@@ -1,5 +1,7 @@
 """Hidden states of a few reviews, extracted and read back."""
 
+from functools import cache
+
 import numpy as np
 import polars as pl
 import torch
@@ -22,17 +24,19 @@ EMBEDDED = pl.read_ndjson(ROOT / "config" / "reviews.jsonl")["text"].to_list()
 
 
 def run(model, texts, path, token_budget=2048, record_attention=True, dtype="auto", chunk_tokens=1000, layers=None):
-    review_ids = [f"r{index}" for index in range(len(texts))]
-    settings = (token_budget, dtype, chunk_tokens, record_attention, layers)
-    return extract(model, review_ids, texts, path, IDENTITY, *settings)
+    return extract(
+        reading_of(model, texts, token_budget, record_attention, dtype=dtype, layers=layers), path, chunk_tokens
+    )
 
 
 def held(model, texts, token_budget=2048, record_attention=True, dtype="auto", layers=None):
     """States that the model is about to read."""
-    texts = Texts([f"r{index}" for index in range(len(texts))], texts)
-    return HeldStates(
-        Reading(model, texts, IDENTITY, token_budget, record_attention=record_attention, layers=layers), dtype
-    )
+    return HeldStates(reading_of(model, texts, token_budget, record_attention, dtype=dtype, layers=layers))
+
+
+def reading_of(model, texts, token_budget=2048, record_attention=True, **options):
+    texts = texts if isinstance(texts, Texts) else Texts([f"r{index}" for index in range(len(texts))], texts)
+    return Reading(model, texts, IDENTITY, token_budget, record_attention=record_attention, **options)
 
 
 def read(path):
@@ -41,9 +45,14 @@ def read(path):
         return states, store.final_norm(), store.attention_received(), store.review_offsets
 
 
+@cache
+def trained_tokenizer():
+    return train_tokenizer(EMBEDDED, 300)
+
+
 def tiny(config, max_tokens=64, dtype=torch.float32, weights=None):
     """A language model around a tiny random network."""
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=train_tokenizer(EMBEDDED, 300), bos_token="<s>")
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>")
     made = network(config, dtype)
     if weights is not None:
         weights(made)

@@ -127,7 +127,9 @@ def steered_layers(model, ids, pattern, strength, blocks):
     layers = []
     recorder = Recorder([len(ids)], steering(pattern, strength, [b"r"]), blocks, False, torch.device("cpu"))
     with InFloat64():
-        run_packed(model, ids, [len(ids)], False, lambda _, states: layers.append(states.numpy().copy()), recorder)
+        run_packed(
+            model, ids, [len(ids)], False, lambda _, states: layers.append(states.numpy().copy()), through=recorder
+        )
     return layers
 
 
@@ -146,7 +148,9 @@ def whole_graph_slopes(model, ids, patterns, metrics):
         return attention.weights + probes[-1]
 
     with InFloat64():
-        run_packed(model, ids, [len(ids)], False, lambda _, states: layers.append(states), through, gradients=True)
+        run_packed(
+            model, ids, [len(ids)], False, lambda _, states: layers.append(states), through=through, gradients=True
+        )
     rows = views_of(layers[-1], range(1, len(ids)))
     slopes = np.zeros((model.n_blocks, len(patterns), len(cells(metrics))))
     for cell, (view, metric) in enumerate(cells(metrics)):

@@ -5,7 +5,7 @@ import torch
 
 from homogenization.models.tokens import Tokens
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
-from homogenization.states.stream import Block, StoreShape
+from homogenization.states.stream import Block, Contents, StoreShape
 from homogenization.states.writer import written_store
 
 ATTRIBUTES = {"model": "tiny", "variant": "front", "shard": "002"}
@@ -19,6 +19,11 @@ def tokens_of(lengths):
     return Tokens(
         np.arange(n, dtype=np.int64) % 7, spans, np.cumsum([0, *lengths]).astype(np.int64), np.array(lengths) + 1
     )
+
+
+def contents_of(shape, dtype="float32"):
+    """Contents of a store of one review."""
+    return Contents(shape, ["r"], tokens_of([21]), ATTRIBUTES, dtype)
 
 
 def write(
@@ -39,8 +44,8 @@ def write(
     optional = final_norm is not None, received is not None
     shape = StoreShape(len(states) - 1, states.shape[2], True, windows, *optional, layers)
     review_ids = [f"review{index}" for index in range(len(lengths))]
-    tokens = tokens_of(lengths)
-    with written_store(path, shape, review_ids, tokens, ATTRIBUTES, dtype, chunk_tokens, writing_threads) as writer:
+    contents = Contents(shape, review_ids, tokens_of(lengths), ATTRIBUTES, dtype)
+    with written_store(path, contents, chunk_tokens, writing_threads) as writer:
         start, turn = 0, 0
         while start < states.shape[1]:
             stop = start + pieces[turn % len(pieces)]

@@ -1,28 +1,20 @@
 """Networks whose blocks are taken apart, what their modules are called, and component states of texts through them."""
 
-from functools import cache
-
-import polars as pl
 import torch
 import transformers
 from transformers import PreTrainedTokenizerFast
 
-from conftest import ROOT
+from extracted import EMBEDDED, IDENTITY, reading_of, tiny, trained_tokenizer
 from homogenization.measures.components import component_states
-from homogenization.models.untrained import train_tokenizer
-from homogenization.states.long_texts import Texts
-from homogenization.states.model import LanguageModel
-from homogenization.states.network import packed_model
-from homogenization.states.reading import Reading
-from tiny_models import _GROUPED, CONFIGS, network
+from tiny_models import _GROUPED, CONFIGS
+
+__all__ = ["EMBEDDED", "IDENTITY", "tiny", "trained_tokenizer"]
 
 NETWORKS = CONFIGS | {
     "mistral": transformers.MistralConfig(**_GROUPED, sliding_window=None),
     "gemma3": transformers.Gemma3TextConfig(**_GROUPED, head_dim=16, query_pre_attn_scalar=16, sliding_window=32),
 }
 POST_NORM = {"gemma2", "gemma3"}
-IDENTITY = {"model": "tiny", "variant": "front", "shard": "001"}
-EMBEDDED = pl.read_ndjson(ROOT / "config" / "reviews.jsonl")["text"].to_list()
 MODULES = {  # norm 1, attention, norm 2, feed-forward; what comes out of each is written down by a test's own hooks
     "GPT2Model": ("ln_1", "attn", "ln_2", "mlp"),
     "GPTNeoXModel": ("input_layernorm", "attention", "post_attention_layernorm", "mlp"),
@@ -34,18 +26,7 @@ BEHIND = ("post_attention_layernorm", "post_feedforward_layernorm")  # norms beh
 
 
 def measure(model, texts, token_budget=2048):
-    texts = Texts([f"r{index}" for index in range(len(texts))], texts)
-    return component_states(Reading(model, texts, IDENTITY, token_budget, record_attention=False))
-
-
-@cache
-def trained_tokenizer():
-    return train_tokenizer(EMBEDDED, 300)
-
-
-def tiny(config, max_tokens=64, dtype=torch.float32):
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer(), bos_token="<s>")
-    return LanguageModel(packed_model(network(config, dtype)), tokenizer, max_tokens, "default", {"dtype": str(dtype)})
+    return component_states(reading_of(model, texts, token_budget, record_attention=False))
 
 
 def saved(folder, name, head=True, **fields):

@@ -3,12 +3,10 @@
 from importlib import import_module
 
 from homogenization.run.job import job
-from homogenization.models.built import with_built_weights
-from homogenization.states.model import load_model
+from homogenization.states.model import model_of_job
 
 with job(snakemake):
     params = snakemake.params
-    built = with_built_weights(params.model, snakemake.input.get("weights", []))
-    model = load_model(built, snakemake.resources.get("gpu", 0), head=True)
+    model = model_of_job(snakemake, head=True)
     module = import_module(f"homogenization.{params.module}")
     module.run_shard(model, snakemake.input, params, dict(snakemake.output.items()))

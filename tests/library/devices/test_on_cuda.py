@@ -136,7 +136,7 @@ def stored(model: LanguageModel) -> list[np.ndarray]:
     """The store of an extraction, from a device by buffers, a stream and threads."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "store.zarr.zip")
-        extract(model, IDS, TEXTS, path, IDENTITY, 2048, "float32", CHUNK_TOKENS, record_attention=True)
+        extract(Reading(model, Texts(IDS, TEXTS), IDENTITY, 2048, record_attention=True), path, CHUNK_TOKENS)
         with open_store(path) as store:
             return [*map(store.residual_stream, range(BLOCKS + 1)), store.final_norm(), store.attention_received()]
 
@@ -162,7 +162,7 @@ def in_the_pass(model: LanguageModel) -> list[np.ndarray]:
         patched.setattr(in_pass, "HELD_BYTES", 0)
         patched.setattr(device_mauve, "is_fast", lambda device: True)  # the same arithmetic on both
         reading = Reading(model, Texts(IDS, TEXTS), IDENTITY, 2048, record_attention=True)
-        _, tables = in_pass.measure_in_pass(HeldStates(reading, "float32"), IN_PASS)
+        _, tables = in_pass.measure_in_pass(HeldStates(reading), IN_PASS)
     of_all = [table for of_measure in tables.values() for table in of_measure]
     lists = [table[name].explode() for table in of_all for name in table.columns if name == "singular_values"]
     return [table.select(cs.float()).to_numpy() for table in of_all] + [values.to_numpy() for values in lists]
@@ -481,9 +481,9 @@ def _head_by_head(query, key, value, scale, causal):
 _finish, _cross_entropy, _products = PackedPass.finish, loop.cross_entropy, device_tokens.products
 
 
-def _finish_that_waits(packed_pass, block, review, causal, window, weights, *first):
-    assert weights.sum().item() > 0
-    return _finish(packed_pass, block, review, causal, window, weights, *first)
+def _finish_that_waits(packed_pass, attention):
+    assert attention.weights.sum().item() > 0
+    return _finish(packed_pass, attention)
 
 
 def _mask_on_the_cpu(_mask, _input_ids, scores):
@@ -493,7 +493,7 @@ def _mask_on_the_cpu(_mask, _input_ids, scores):
 MUTANTS = {
     "a causal bias on the CPU": ("extraction", attention, "_causal_bias", _bias_on_the_cpu, "same device"),
     "a number read in every block": (
-        "extraction", PackedPass, "finish", _finish_that_waits, r"states.attention:_attend_in_chunks \(number\)"
+        "extraction", PackedPass, "finish", _finish_that_waits, r"states.attention:packed_attention \(number\)"
     ),
     "rows of a pattern on the CPU": (
         "interventions", patterns.Sight, "tensor", lambda view, array: torch.tensor(array).float(), "same device"

@@ -75,7 +75,7 @@ def test_the_head_reads_one_review_at_a_time_and_gives_the_logits_of_the_whole_n
         changed = apply(Condition(STEERING, "first", 0.2), pack, untouched)
         found = damage(untouched, changed, pack.token_ids).rows()
     assert largest.rows == max(LENGTHS)
-    whole = run_packed(pack.model, pack.token_ids, LENGTHS, False, lambda *_: None, lambda seen: seen.weights)
+    whole = run_packed(pack.model, pack.token_ids, LENGTHS, False, lambda *_: None, through=lambda seen: seen.weights)
     for review, logits in enumerate(whole.logits.split(LENGTHS)):
         assert torch.equal(untouched.logits_of(review), logits)
         loss = torch.nn.functional.cross_entropy(changed.logits_of(review)[:-1], torch.as_tensor(TEXTS[review][1:]))

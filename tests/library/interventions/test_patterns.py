@@ -14,7 +14,7 @@ HEADS = 2
 
 
 def attention_map(n_tokens, first_query=0, causal=True, window=None, seed=0):
-    """Random attention of a chunk of queries, as `_attend_in_chunks` hands it over."""
+    """Random attention of a chunk of queries, as `packed_attention` hands it over."""
     stop = min(n_tokens, first_query + QUERY_CHUNK)
     first = 0 if window is None else max(0, first_query - window + 1)
     last = stop if causal else n_tokens if window is None else min(n_tokens, stop + window - 1)

@@ -31,7 +31,7 @@ def read_with_sums(model):
         add_attention(sums, attention, attention.review)
         return attention.weights
 
-    run_packed(model.packed, tokens.token_ids, tokens.lengths.tolist(), False, lambda *_: None, through)
+    run_packed(model.packed, tokens.token_ids, tokens.lengths.tolist(), False, lambda *_: None, through=through)
     return tokens, sums.table(IDENTITY)
 
 

@@ -25,7 +25,9 @@ from homogenization.metrics.attention import ATTENTION_METRICS
 from homogenization.report.tokens import rows_of_text
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.extraction import extract
+from homogenization.states.long_texts import Texts
 from homogenization.states.network import packed_model
+from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
 from homogenization.tables.metrics import registered_values
 from tiny_blocks import EMBEDDED, NETWORKS, tiny
@@ -146,7 +148,7 @@ def test_uniform_attention_of_a_network_has_no_excess_whatever_its_windows(name,
     config = WINDOWED[name]
     model = replace(tiny(config, max_tokens=150), packed=uniform_network(config))
     texts = [" ".join(EMBEDDED[:3]), "Short."]
-    extract(model, list("ab"), texts, tmp_path / "s.zarr.zip", STATES, 400, "float32", 1000, True)
+    extract(Reading(model, Texts(list("ab"), texts), STATES, 400, record_attention=True), tmp_path / "s.zarr.zip", 1000)
     with open_store(tmp_path / "s.zarr.zip") as store:
         (table,), windows = measured(Attention(store)), store.attention_windows
         of_first = store.attention_received()[:, : store.review_offsets[1]]

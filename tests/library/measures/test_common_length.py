@@ -22,7 +22,7 @@ from homogenization.models.tokens import Tokens
 from homogenization.names.points import ALL_TOKENS, RESIDUAL_STREAM
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.states.stream import Block, StoreShape
+from homogenization.states.stream import Block, Contents, StoreShape
 from homogenization.states.writer import written_store
 from homogenization.tables.common_length import mean_over_draws, tabulate
 from homogenization.tables.metrics import METRICS_SCHEMA, metrics_of_reviews
@@ -217,9 +217,8 @@ def test_scripts(tmp_path):
     states = torch.from_numpy(rng.normal(size=(19, WIDTH)).astype(np.float32))
     attributes = {"model": "tiny", "variant": "front", "shard": "000", "revision": None}
     path = tmp_path / "states.zarr.zip"
-    with written_store(
-        path, StoreShape(1, WIDTH, True, (None,), False, False, (0, 1)), ["a", "b"], tokens, attributes, "float32", 8
-    ) as writer:
+    shape = StoreShape(1, WIDTH, True, (None,), False, False, (0, 1))
+    with written_store(path, Contents(shape, ["a", "b"], tokens, attributes, "float32"), 8) as writer:
         for layer in (0, 1):
             writer.add(Block(RESIDUAL_STREAM, layer, 0, states * (1 + layer)))
     spectra, geometry, similarity, table = (str(tmp_path / name) for name in ("s", "g", "similarity", "table"))

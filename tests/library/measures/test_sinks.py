@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from extracted import run
 from homogenization.measures.attention import uniform_attention
 from homogenization.measures.massive import norm_excess
 from homogenization.measures.reviews import measured
@@ -14,9 +15,9 @@ from homogenization.measures.sinks import (
     attention_excess,
     secondary_sinks,
 )
-from homogenization.states.extraction import extract
+from homogenization.states.long_texts import Texts
 from homogenization.states.store import open_store
-from tiny_blocks import EMBEDDED, IDENTITY, tiny
+from tiny_blocks import EMBEDDED, tiny
 from tiny_models import CONFIGS, beginning
 
 FOUND = ("kind", "position", "first_block", "last_block", "n_blocks", "peak")
@@ -92,7 +93,7 @@ def test_a_store_gives_the_sinks_of_its_arrays_with_their_place_in_the_text(
     model = tiny(CONFIGS[name])
     texts = [beginning(model.tokenizer, text, n) for text, n in zip(EMBEDDED[:3], (50, 9, 40), strict=True)]
     texts[1] = model.tokenizer.bos_token
-    extract(model, list("abc"), texts, tmp_path / "s.zarr.zip", IDENTITY, 64, "float32", 1000, recorded)
+    run(model, Texts(list("abc"), texts), tmp_path / "s.zarr.zip", 64, recorded)
     with open_store(tmp_path / "s.zarr.zip") as store:
         (table,) = measured(Sinks(store))
         received = store.attention_received()

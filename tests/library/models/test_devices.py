@@ -13,8 +13,10 @@ from homogenization.models.loading import load_network
 from homogenization.models.untrained import train_tokenizer
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.extraction import extract
+from homogenization.states.long_texts import Texts
 from homogenization.states.model import LanguageModel
 from homogenization.states.network import packed_model
+from homogenization.states.reading import Reading
 from homogenization.states.store import open_store
 from tiny_models import CONFIGS, network
 
@@ -31,7 +33,7 @@ REST = {"llama": ("norm", "rotary_emb"), "gemma2": ("norm", "rotary_emb"), "bert
 def extracted(made, path, record_attention):
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=train_tokenizer(TEXTS, 300), bos_token="<s>")
     model = LanguageModel(packed_model(made), tokenizer, 64, "default", {"dtype": "float32"})
-    extract(model, list("abcdef"), TEXTS, path, {}, 150, "float32", 100, record_attention)
+    extract(Reading(model, Texts(list("abcdef"), TEXTS), {}, 150, record_attention=record_attention), path, 100)
     with open_store(path) as store:
         states = np.stack([store.residual_stream(layer) for layer in store.layers])
         return states, store.final_norm(), store.attention_received()

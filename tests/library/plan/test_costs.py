@@ -31,8 +31,10 @@ from homogenization.plan.costs import (
 )
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.extraction import extract
+from homogenization.states.long_texts import Texts
 from homogenization.states.model import load_model
 from homogenization.states.network import packed_model, run_packed
+from homogenization.states.reading import Reading
 from tiny_models import VOCABULARY, network
 
 STATES = {"dtype": "auto", "layers": None, "record_attention": True, "keep": True, "sample_tokens": None}
@@ -246,7 +248,8 @@ def test_bytes_on_disk_are_those_of_a_store(tmp_path, minilm, dtype, layers, rec
     texts = pl.read_ndjson(ROOT / "config/reviews.jsonl")["text"].to_list()[:20]
     review_ids = [f"{index:012x}" for index in range(len(texts))]
     path = tmp_path / "s.zarr.zip"
-    run = extract(minilm, review_ids, texts, path, {"model": "m"}, 512, dtype, 4096, recorded, layers)
+    options = {"record_attention": recorded, "layers": layers, "dtype": dtype}
+    run = extract(Reading(minilm, Texts(review_ids, texts), {"model": "m"}, 512, **options), path, 4096)
     stored = Stored(dtype, len(layers or range(7)), recorded)
     architecture = describe_architecture(resolve_configuration(MINILM))
     planned = store_bytes(architecture, stored, run["n_tokens"], len(texts))

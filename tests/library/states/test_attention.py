@@ -34,7 +34,7 @@ def run(model, texts, record_attention=True, through=None):
         states[layer] = taken.clone().numpy()
 
     ids = [token for text in texts for token in text]
-    result = run_packed(model, ids, [len(text) for text in texts], record_attention, take, through)
+    result = run_packed(model, ids, [len(text) for text in texts], record_attention, take, through=through)
     return np.stack(states), result
 
 

@@ -14,9 +14,9 @@ import torch
 from conftest import ROOT
 from homogenization.models.tokens import Tokens
 from homogenization.names.points import RESIDUAL_STREAM
-from homogenization.states.buffers import BufferPool, ChunkBuffer, token_extremes
+from homogenization.states.buffers import ChunkBuffer, token_extremes
 from homogenization.states.store import open_store
-from homogenization.states.stream import Block, StoreShape
+from homogenization.states.stream import Block, Contents, StoreShape
 from homogenization.states.writer import StateWriter, written_store
 
 CHUNK = 4
@@ -28,7 +28,7 @@ def store_of_two_layers(path, writing_threads):
     spans = np.stack([np.arange(N_TOKENS), np.arange(N_TOKENS) + 1], axis=1).astype(np.int32)
     tokens = Tokens(np.zeros(N_TOKENS, dtype=np.int64), spans, np.array([0, N_TOKENS]), np.array([N_TOKENS]))
     shape = StoreShape(1, 3, True, (None,), False, False, (0, 1))
-    return written_store(path, shape, ["r"], tokens, {}, "float32", CHUNK, writing_threads)
+    return written_store(path, Contents(shape, ["r"], tokens, {}, "float32"), CHUNK, writing_threads)
 
 
 def append_all(writer, appended=None):
@@ -143,23 +143,6 @@ def test_a_kill_leaves_no_store_and_the_next_run_makes_it(tmp_path):
     assert [left.name for left in tmp_path.iterdir()] == ["s.zarr.zip"]
     with open_store(path) as store:
         np.testing.assert_array_equal(store.residual_stream(1), STATES[1])
-
-
-def test_buffers_are_used_again_and_no_more_are_made_than_allowed():
-    made = []
-
-    def make(pinned):
-        made.append(ChunkBuffer(2, 3, torch.float16, pinned))
-        return made[-1]
-
-    pool = BufferPool(make, 2)
-    first = pool.take(pinned=False)
-    pool.give_back(first)
-    assert pool.take(pinned=False) is first
-    second = pool.take(pinned=False)
-    assert made == [first, second]
-    threading.Timer(0.1, pool.give_back, [second]).start()
-    assert pool.take(pinned=False) is second, "waited for"
 
 
 def test_buffers_made_within_a_pass_are_filled_outside_of_one():

@@ -19,8 +19,7 @@ from homogenization.models.built import BUILT_FILES
 from homogenization.models.untrained import build_random_model
 from homogenization.models.weights import resolve_weights
 from homogenization.run.errors import HomogenizationError
-from homogenization.states.extraction import extract
-from homogenization.states.long_texts import windows
+from homogenization.states.long_texts import Texts, windows
 from homogenization.states.model import load_model
 from homogenization.states.store import open_store
 from homogenization.states.stream import stream
@@ -139,8 +138,7 @@ def test_a_short_context_reads_the_same_sentences_of_a_review_in_all_variants(tm
     backwards = [" ".join(" ".join(text[a:b].split()[::-1]) for a, b in sentence_spans(text)) for text in texts]
     ids, read_words = [f"r{index}" for index in range(6)], []
     for variant in (texts, backwards):
-        settings = (2048, "auto", 1000, True)
-        record = extract(short, ids, variant, tmp_path / "cut.zarr.zip", IDENTITY, *settings, originals=texts)
+        record = run(short, Texts(ids, variant, texts), tmp_path / "cut.zarr.zip")
         with open_store(tmp_path / "cut.zarr.zip") as store:
             kept = [ids.index(name) for name in store.review_ids]
             spans = np.split(store.token_offsets, store.review_offsets[1:-1])

@@ -16,7 +16,7 @@ from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM, layer_name
 from homogenization.run.errors import HomogenizationError
 from homogenization.states.sample import sample_states, sampled_positions, sampled_rows
 from homogenization.states.store import open_store
-from homogenization.states.stream import Block, StoreShape
+from homogenization.states.stream import Block, Contents, StoreShape
 from homogenization.states.writer import written_store
 
 LENGTHS = [30, 1, 4, 17]
@@ -35,7 +35,7 @@ def write_full(path, dtype="float32", lengths=LENGTHS, optional=True, seed=0):
     shape = StoreShape(3, WIDTH, True, (None, 8, None), optional, optional, LAYERS)
     names = [f"review{index}" for index in range(len(lengths))]
     attributes = {"model": "tiny", "variant": "front", "shard": "002", "revision": None}
-    with written_store(path, shape, names, tokens, attributes, dtype, 8) as writer:
+    with written_store(path, Contents(shape, names, tokens, attributes, dtype), 8) as writer:
         for point in [*((RESIDUAL_STREAM, layer) for layer in LAYERS), *([(FINAL_NORM, 3)] if optional else [])]:
             writer.add(Block(*point, 0, torch.from_numpy(rng.normal(size=(n, WIDTH)).astype(np.float32))))
         if optional:

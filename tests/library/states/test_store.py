@@ -16,7 +16,7 @@ from homogenization.run.errors import HomogenizationError
 from homogenization.states.store import open_store
 from homogenization.states.stream import Block, StoreShape, stream
 from homogenization.states.writer import written_store
-from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, tokens_of, write
+from stored import ATTRIBUTES, LENGTHS, N_BLOCKS, contents_of, tokens_of, write
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_bfloat16_comes_back_bit_for_bit(tmp_path_factory, bits):
     path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
     states = torch.from_numpy(bits).view(torch.bfloat16)
     shape = StoreShape(0, 4, False, (), False, False, (0,))
-    with written_store(path, shape, ["r"], tokens_of([21]), ATTRIBUTES, "bfloat16", 8) as writer:
+    with written_store(path, contents_of(shape, "bfloat16"), 8) as writer:
         writer.add(Block(RESIDUAL_STREAM, 0, 0, states[0]))
     with open_store(path) as store:
         back = store.residual_stream(0)
@@ -140,7 +140,7 @@ def test_tokens_are_read_by_slice_or_number(tmp_path, states, dtype):
 
 def test_layers_may_be_left_out(tmp_path, states):
     shape = StoreShape(N_BLOCKS, 4, True, (4, None), False, False, (0, 2))
-    with written_store(tmp_path / "s.zarr.zip", shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 8) as writer:
+    with written_store(tmp_path / "s.zarr.zip", contents_of(shape), 8) as writer:
         for layer in (0, 2):
             writer.add(Block(RESIDUAL_STREAM, layer, 0, torch.as_tensor(states[layer])))
     with open_store(tmp_path / "s.zarr.zip") as store:
@@ -155,7 +155,7 @@ def test_passes_that_are_begun_anew_change_nothing(tmp_path_factory, pieces, bac
     path = tmp_path_factory.mktemp("store") / "s.zarr.zip"
     states = torch.arange(2 * 21 * 3, dtype=torch.float32).reshape(2, 21, 3)
     shape = StoreShape(1, 3, True, (None,), False, False, (0, 1))
-    with written_store(path, shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 4, n_threads) as writer:
+    with written_store(path, contents_of(shape), 4, n_threads) as writer:
         start = 0
         for piece in [*pieces, 21]:
             start = max(0, start - back)
@@ -172,7 +172,7 @@ def test_tokens_that_are_left_out_are_a_fault(tmp_path, states):
     shape = StoreShape(0, 4, True, (), False, False, (0,))
     with (
         pytest.raises(RuntimeError, match="tokens 0 to 3 were left out"),
-        written_store(tmp_path / "s.zarr.zip", shape, ["r"], tokens_of([21]), ATTRIBUTES, "float32", 8) as writer,
+        written_store(tmp_path / "s.zarr.zip", contents_of(shape), 8) as writer,
     ):
         writer.add(Block(RESIDUAL_STREAM, 0, 3, torch.as_tensor(states[0, 3:])))
 
@@ -184,7 +184,7 @@ def test_states_of_some_tokens_alone_make_no_store(tmp_path, states):
 
 
 def test_a_store_of_another_schema_is_named(tmp_path, states, monkeypatch):
-    monkeypatch.setattr("homogenization.states.writer.SCHEMA_VERSION", 99)
+    monkeypatch.setattr("homogenization.states.stream.SCHEMA_VERSION", 99)
     write(tmp_path / "s.zarr.zip", states, LENGTHS)
     with pytest.raises(HomogenizationError, match="schema version 99"), open_store(tmp_path / "s.zarr.zip"):
         pass

@@ -1,6 +1,7 @@
 """What tests of statistics share: rows of the tables that statistics read, and the script that writes their tables."""
 
 import runpy
+from functools import wraps
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
@@ -118,6 +119,11 @@ def claim_of(name="c", statement="It is so.", source="s", convention="raw", **me
     conventions = [convention]
     (params,) = Claim(claim=name, statement=statement, source=source, conventions=conventions, **measured).as_params()
     return params
+
+
+def of_one_pair(statistics):
+    """A rank correlation of statistics/correlation.py as a function of one x and one y."""
+    return wraps(statistics)(lambda x, y, weights: statistics([x], [y], weights)[0, 0])
 
 
 def by_scipy(statistic, x, y):

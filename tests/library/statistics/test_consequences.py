@@ -163,15 +163,15 @@ def test_the_answer_puts_the_strongest_pattern_beside_its_nearest_placebo():
         NOTHING_KNOWN, {}, Resampling(DRAWS, CONFIDENCE, SEED),
     )  # fmt: skip
     shifts = shifts_table(readings(typo=("shift", 0.1)), NOTHING_KNOWN, {}, Resampling(DRAWS, CONFIDENCE, SEED))
-    nothing = pl.DataFrame(schema=PREDICTABILITY_SCHEMA)
-    (answer,) = answers_table(probes, nothing, shifts, harm, ["m"], words_of("consequences"))["answer"]
+    nothing, told = pl.DataFrame(schema=PREDICTABILITY_SCHEMA), {"models": ["m"], "words": words_of("consequences")}
+    (answer,) = answers_table(probes, nothing, shifts, harm, **told)["answer"]
     assert "A probe of pooled states finds the labels: at layer 0, 75 % are right" in answer
     assert "with permuted labels 1.5 nats" in answer
     assert "`typo` 10 % and 110 %" in answer
     assert "3 of 3 conditions make tokens more alike" in answer
     assert "the one that does so most is `first 0.2` (steering, blocks: all): cosine 0.2 [" in answer
     few = harm.with_columns(n_reviews=pl.lit(7, dtype=pl.Int64))
-    (of_few,) = answers_table(probes, nothing, shifts, few, ["m"], words_of("consequences"))["answer"]
+    (of_few,) = answers_table(probes, nothing, shifts, few, **told)["answer"]
     assert "`first 0.2` (steering, blocks: all) (7 texts): cosine 0.2 [" in of_few
     assert "The placebo nearest to it in likeness is `uniform 0." in answer
     assert COSINE not in answer

@@ -5,10 +5,10 @@ import pytest
 from homogenization.measures.geometry import token_geometry
 from homogenization.measures.spectra import singular_values
 from homogenization.statistics import first_token as module
-from homogenization.statistics.correlation import SCOPES, pooled_spearman
+from homogenization.statistics.correlation import SCOPES, pooled_spearmans
 from homogenization.statistics.first_token import FIRST_TOKEN_SCHEMA, OUTCOME, PREDICTORS, first_token_table
 from homogenization.statistics.resampling import Resampling, bootstrap_weights
-from library.statistics.shared import by_scipy, metric_rows
+from library.statistics.shared import by_scipy, metric_rows, of_one_pair
 
 NORM, RATIO, SHARE, ATTENTION = PREDICTORS
 DRAWS, CONFIDENCE, SEED = 200, 0.9, 3
@@ -52,7 +52,8 @@ class TestTable:
         for row in table.iter_rows(named=True):
             first = int(row["predictor"] == ATTENTION)  # layer that has values
             x, y = values["all_tokens", row["predictor"]][:, first:], values[row["view"], OUTCOME][:, first:]
-            for name, statistic in zip(("pearson", "spearman"), SCOPES[row["scope"]][:2], strict=True):
+            pearson, spearmans = SCOPES[row["scope"]]
+            for name, statistic in (("pearson", pearson), ("spearman", of_one_pair(spearmans))):
                 assert row[name] == pytest.approx(by_scipy(statistic, x, y), abs=1e-12)
                 low, high = np.quantile(statistic(x, y, weights), [0.05, 0.95])
                 assert (row[f"{name}_low"], row[f"{name}_high"]) == pytest.approx((low, high), abs=1e-12)
@@ -117,7 +118,6 @@ class TestTable:
         ranks = [name for name in full.columns if name.startswith("spearman_")]
         assert fewer.drop(ranks).equals(full.drop(ranks))
         values = study()
-        draws = pooled_spearman(
-            values["all_tokens", NORM], values["raw", OUTCOME], bootstrap_weights(12, DRAWS, SEED)[:50]
-        )
+        pair = [values["all_tokens", NORM]], [values["raw", OUTCOME]]
+        draws = pooled_spearmans(*pair, bootstrap_weights(12, DRAWS, SEED)[:50])[0, 0]
         assert fewer["spearman_low"][0] == pytest.approx(np.quantile(draws, 0.05))

@@ -127,16 +127,16 @@ class TestEffects:
         assert slopes["estimate"].is_nan().all() == (n < 6)
 
     def test_without_an_effect_one_test_in_twenty_finds_one(self):
-        """500 conditions on 25 reviews whose changes are noise; half of them less a control."""
+        """240 conditions on 25 reviews whose changes are noise; half of them less a control."""
         generator = np.random.default_rng(3)
         doses = {
-            steering(name, s / 1000): generator.standard_normal(25) for name in ("first", "removed") for s in range(250)
+            steering(name, s / 1000): generator.standard_normal(25) for name in ("first", "removed") for s in range(120)
         }
         table = effects_table(intervened_rows(doses), **SETTINGS).filter(pattern="first", at="strength")
         for (_,), rows in table.group_by("against"):
-            assert (rows["p_value"] < 0.05).mean() == pytest.approx(0.05, abs=0.035)
+            assert (rows["p_value"] < 0.05).mean() == pytest.approx(0.05, abs=0.05)
             covered = (rows["ci_low"] <= 0) & (rows["ci_high"] >= 0)
-            assert covered.mean() == pytest.approx(0.93, abs=0.04)
+            assert covered.mean() == pytest.approx(0.93, abs=0.05)
 
     def test_models_do_not_touch_each_other(self):
         conditions, kl = curves({"first": 0.5, "uniform": 0.2}, {"first": 0.5, "uniform": 1.0}, N, 0.2)

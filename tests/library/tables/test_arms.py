@@ -83,24 +83,24 @@ def test_arms_are_compared_where_they_have_learnt_as_much():
     (row,) = table.filter(at="loss").iter_rows(named=True)
     assert (row["step"], row["loss"], row["n_seeds"]) == (None, pytest.approx(3.0), 2)
     assert [row["lowest"], row["mean"], row["highest"]] == pytest.approx([-1.0] * 3)
-    other = paired_at_loss(found, models, training, "slow", "fast")
+    other = paired_at_loss(found, models, training, ["slow", "fast"])
     np.testing.assert_allclose(other["value"], [1.0, 1.0])
 
 
 @pytest.mark.parametrize("fast", [{0: 2.9, 9: 2.0}, {9: 2.0}])
 def test_an_arm_that_was_never_at_the_other_ones_loss_has_no_such_row(fast):
     found, models, training = with_snapshots({"fast": fast, "slow": {0: 4.1, 9: 3.0}})
-    assert paired_at_loss(found, models, training, "fast", "slow").is_empty()
+    assert paired_at_loss(found, models, training, ["fast", "slow"]).is_empty()
     table = tabulate(found, training, models, [["fast", "slow"]])
     assert not table.filter(at="loss").height
 
 
 def test_the_first_time_at_a_loss_counts_and_a_cell_that_a_snapshot_lacks_does_not():
     found, models, training = with_snapshots({"fast": {0: 4.0, 3: 2.0, 6: 4.0, 9: 2.0}, "slow": {0: 4.1, 9: 3.0}})
-    (one,) = set(paired_at_loss(found, models, training, "fast", "slow")["value"].round(9))
+    (one,) = set(paired_at_loss(found, models, training, ["fast", "slow"])["value"].round(9))
     assert one == pytest.approx(0.5 - 1.5)
     lacking = found.with_columns(pl.when(model=pl.lit("fast-1-3")).then(None).otherwise("mean").alias("mean"))
-    assert paired_at_loss(lacking, models, training, "fast", "slow")["value"].to_list() == pytest.approx([-1.0])
+    assert paired_at_loss(lacking, models, training, ["fast", "slow"])["value"].to_list() == pytest.approx([-1.0])
 
 
 def test_losses_of_snapshots_are_joined(tmp_path):

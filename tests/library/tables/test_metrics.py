@@ -55,9 +55,6 @@ class TestMetrics:
     def test_only_chosen_metrics(self):
         assert set(self.table(["stable_rank", "first_token_norm"])["metric"]) == {"stable_rank", "first_token_norm"}
 
-    def test_without_attention(self):
-        assert not set(self.table(attention=False)["metric"]) & set(ATTENTION_METRICS)
-
     def test_one_token_review_is_nan_not_an_error(self):
         tokens = np.ones((1, 7))
         place = {"review_id": "a", "point": "residual_stream", "layer": 1, "n_tokens": 1, "width": 7}
@@ -69,11 +66,6 @@ class TestMetrics:
         assert values["raw", "effective_rank"] == 1
         assert math.isnan(values["raw_without_first", "effective_rank"])
         assert math.isnan(values["without_first", "cosine_anisotropy"])
-
-    def test_depth_is_that_of_the_files(self):
-        spectra, geometry = spectra_of(n_blocks=4), geometry_of(n_blocks=4)
-        table = metrics_of_reviews(spectra, geometry, None, self.everything)
-        assert dict(table.select("layer", "depth").unique().rows()) == {0: 0.0, 2: 0.5}
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def numbers_of(sums):
     return head_numbers(sums.by_head[0], sums.by_position[0])
 
 
-@pytest.mark.parametrize("strength", [0.0, 0.1, 0.4, 0.8])
+@pytest.mark.parametrize("strength", [0.0, 0.4, 0.8])
 @pytest.mark.parametrize(("causal", "window"), [(True, None), (False, None), (True, 32)])
 def test_attention_of_known_strength(strength, causal, window):
     sums, expected = read(strength, causal, window)
@@ -161,7 +161,7 @@ def test_a_variant_of_which_nothing_was_read_has_no_rows(tmp_path):
     assert templates.is_empty()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_best_subset_has_the_weights_of_nnls(seed):
     """With columns that are equal, zero, or a sum of others, too."""
     generator = np.random.default_rng(seed)

@@ -215,8 +215,8 @@ def run(
         lengths,
         False,
         lambda _layer, states: layers.append(OnHost(states)),
-        recorder,
-        placed,
+        through=recorder,
+        positions=placed,
     )
     sums = torch.cat([torch.cat(recorder.received) / model.n_blocks, recorder.moved])
     last, head = (None, None) if base is model.network else (result.last_hidden_state, model.network)

@@ -11,9 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,22 +23,13 @@ from homogenization.measures.reviews import Each, Inline, ReviewMeasure, Reviews
 from homogenization.measures.workers import Workers
 from homogenization.run.parquet import write_tables
 from homogenization.states.held import HeldStates
-from homogenization.states.long_texts import Texts
 from homogenization.states.model import LanguageModel
+from homogenization.states.reading import Reading
+from homogenization.states.sample import Sample
 
 HELD_BYTES = 4_000_000_000  # of the tokens of a measure; more than that, and the model reads twice on the CPU too
 _LEFT = 4  # a worker of so many, and at least one, is left to other measures while some decompose pooled tokens
 _ON_FAST_DEVICES = {"mauve": device_mauve.DeviceMauve}  # measures that a device fast in float64 computes
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The sample of states to write: file, tokens of each review, seed, and tokens in a chunk."""
-
-    path: str | Path
-    sample_tokens: int
-    seed: int
-    chunk_tokens: int
 
 
 def measure_shard(
@@ -51,9 +40,9 @@ def measure_shard(
     Args:
         model: language model that reads.
         inputs: files: `variant` and `original`.
-        params: parameters of the rule: `model`, the entry; `variant`; `shard`; `storage`, the dtype of a store and what
-            `Reading` takes; `measures`, the parameters of what is measured of this variant, by name; `sample`, the
-            fields of `Sample` after the first.
+        params: parameters of the rule: `model`, the entry; `variant`; `shard`; `storage`, keyword arguments of
+            `Reading`; `measures`, the parameters of what is measured of this variant, by name; `sample`, the fields of
+            `Sample` after the first.
         files: files to write: `sample`, or nothing; and those of each measure, by its name. A measure that is not
             among `params.measures` has an empty table.
         workers: who measures reviews.
@@ -61,9 +50,7 @@ def measure_shard(
     Raises:
         HomogenizationError: as in `Reading` and in the measures; states that a store refuses.
     """
-    identity = {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
-    texts = Texts.of_files(inputs.variant, inputs.original)
-    states = HeldStates.of_texts(model, texts, params.model, identity, **params.storage)
+    states = HeldStates(Reading.of_job(model, inputs, params, **params.storage))
     sample = Sample(files["sample"], *params.sample) if files.get("sample") else None
     record, tables = measure_in_pass(states, params.measures, sample, workers)
     made_by = {name: value for name, value in states.attributes.items() if name != "review_ids"}
@@ -114,8 +101,7 @@ def measure_in_pass(
     *before, last = zip(*walked.values(), strict=True) if walked else [()]
     for consumers in before:
         states.stream(consumers)
-    sampled = states.sampled(sample.path, sample.sample_tokens, sample.seed, sample.chunk_tokens) if sample else None
-    with sampled or nullcontext() as sampler:
+    with states.sampled(sample) if sample else nullcontext() as sampler:
         # a walk comes last, since it can't take a block twice
         consumers = [reviews, *([sampler] if sampler else []), *last]
         states.stream(consumers, np.unique(np.concatenate(rows)))

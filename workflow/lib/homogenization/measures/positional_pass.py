@@ -46,7 +46,7 @@ def positional_sums(reading: Reading, ranks: Mapping[str, int]) -> tuple[pl.Data
             add_attention(of_pack, attention, pack_ranks[attention.review])
             return attention.weights
 
-        run_packed(packed, token_ids, lengths, False, lambda _layer, _states: None, through)
+        run_packed(packed, token_ids, lengths, False, lambda _layer, _states: None, through=through)
         sums.add(of_pack)
 
     reading.packs(run_pack)

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from transformers import PreTrainedTokenizerBase
 
 from homogenization.run.errors import HomogenizationError
+
+if TYPE_CHECKING:  # a measure of a store has no tokenizer
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,12 @@ class Tokens:
         return (np.arange(len(self.token_ids)) - starts).astype(np.int32)
 
 
-def opening_token_id(tokenizer: PreTrainedTokenizerBase) -> int | None:
+def opening_token_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
     """The token that opens a text: BOS, or CLS in BERT's family; None where the tokenizer has neither."""
     return tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.cls_token_id
 
 
-def tokenize(tokenizer: PreTrainedTokenizerBase, review_ids: Sequence[str], texts: Sequence[str], bos: str) -> Tokens:
+def tokenize(tokenizer: "PreTrainedTokenizerBase", review_ids: Sequence[str], texts: Sequence[str], bos: str) -> Tokens:
     """Turn whole texts, which may be none, into tokens.
 
     BOS (or CLS in BERT's family) opens a text as `bos` says: `default` (as the tokenizer does), `always` or `never`;

@@ -25,6 +25,7 @@ from homogenization.run.parquet import read_table, read_tables, table_metadata, 
 from homogenization.states.held import HeldStates
 from homogenization.states.long_texts import Texts, with_originals
 from homogenization.states.model import LanguageModel
+from homogenization.states.reading import Reading
 
 Row = dict[str, Any]
 OfVariants = Mapping[str, pl.DataFrame]  # by variant: review_id, text, original
@@ -41,8 +42,8 @@ def read_examples(load: Callable[[], LanguageModel], inputs: Any, params: Any, f
         inputs: files: `corpus` and `keyphrases`, one for each shard; `variants`, one for each variant and shard;
             `weights`; `metrics` and `similarity`, which may be empty where reviews are named.
         params: parameters of the rule: `code`; `model`, the entry; `variants`, in the order of their files; `reviews`,
-            or None; `choice`, the further arguments of `chosen_reviews`; `sizes`, those of `sizes`; `storage`, the
-            dtype of a store and further arguments of `Reading`.
+            or None; `choice`, the further arguments of `chosen_reviews`; `sizes`, those of `sizes`; `storage`,
+            keyword arguments of `Reading`.
         files: files to write, which may be there.
 
     Raises:
@@ -120,7 +121,7 @@ def _states(model: LanguageModel, reviews: pl.DataFrame, variant: str, params: A
     """The states of these texts."""
     texts = Texts(*(reviews[name].to_list() for name in ("review_id", "text", "original")))
     identity = {"model": params.model["name"], "variant": variant, "shard": "examples"}
-    states = HeldStates.of_texts(model, texts, params.model, identity, **params.storage)
+    states = HeldStates(Reading(model, texts, identity, params.model["token_budget"], **params.storage))
     states.stream((), np.arange(len(states.token_ids)))
     return states
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
@@ -97,25 +97,13 @@ class PackedPass:
         self.attended[block], self.causal[block], self.windows[block] = module, causal, window
         return block
 
-    def finish(
-        self,
-        block: int,
-        review: int,
-        causal: bool,
-        window: int | None,
-        weights: torch.Tensor,
-        first_query: int,
-        first_key: int,
-    ) -> torch.Tensor:
+    def finish(self, attention: AttentionMap) -> torch.Tensor:
         """The weights (heads, queries, keys) that are given to the values, after they are added to what is received."""
-        start, stop = self.review_offsets[review : review + 2]
-        if self.through is not None:
-            n_tokens = stop - start
-            seen = AttentionMap(block, review, n_tokens, first_query, first_key, causal, weights, window)
-            weights = self.through(seen)
+        weights = attention.weights if self.through is None else self.through(attention)
         if self.received is not None:
-            keys = slice(start + first_key, start + first_key + weights.shape[-1])
-            self.received[block][keys] += weights.sum(dim=(0, 1)).div_(weights.shape[0])
+            start = self.review_offsets[attention.review] + attention.first_key
+            keys = slice(start, start + weights.shape[-1])
+            self.received[attention.block][keys] += weights.sum(dim=(0, 1)).div_(weights.shape[0])
         return weights
 
     def all_received(self, device: torch.device) -> torch.Tensor | None:
@@ -158,6 +146,7 @@ def packed_attention(
     key: torch.Tensor,
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
+    *,
     scaling: float | None = None,
     dropout: float = 0.0,
     sliding_window: int | None = None,
@@ -214,8 +203,12 @@ def packed_attention(
         if packed_pass.received is None and packed_pass.through is None and window is None and softcap is None:
             output[0, start:stop] = _attend(*of_review, scale, causal)
             continue
-        finish = partial(packed_pass.finish, block, review, causal, window)
-        _attend_in_chunks(*of_review, scale, causal, window, softcap, output[0, start:stop], finish)
+        for first_query, first_key, weights in _weights_in_chunks(
+            *of_review[:2], _Scoring(scale, causal, window, softcap)
+        ):
+            attention = AttentionMap(block, review, stop - start, first_query, first_key, causal, weights, window)
+            attended = _weigh(packed_pass.finish(attention), of_review[2][:, first_key:])
+            output[0, start + first_query : start + first_query + len(attended)] = attended
     return output, None
 
 
@@ -233,43 +226,49 @@ def _attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: 
     return attended[0].transpose(0, 1)
 
 
-def _attend_in_chunks(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    scale: float,
-    causal: bool,
-    window: int | None,
-    softcap: float | None,
-    output: torch.Tensor,
-    finish: Callable[[torch.Tensor, int, int], torch.Tensor],
-) -> None:
-    """Attention of one review, some queries at a time, with the softmax in float32 (float64 in a float64 model).
+class _Scoring(NamedTuple):
+    """How a block scores keys; see `packed_attention`."""
 
-    Fills `output` (n, heads, value width). Each chunk of queries uses only the keys that at least one of them sees; its
-    weights (heads, queries, keys), with the first query and the first key, pass through `finish`.
+    scale: float
+    causal: bool
+    window: int | None
+    softcap: float | None
+
+
+def _weights_in_chunks(
+    query: torch.Tensor, key: torch.Tensor, scoring: _Scoring
+) -> Iterator[tuple[int, int, torch.Tensor]]:
+    """Attention weights of one review, some queries at a time: first query, first key, (heads, queries, keys).
+
+    A chunk of queries uses only the keys that at least one of them sees. The softmax is in float32 (float64 in a
+    float64 model).
     """
     heads, n, width = query.shape
-    key_heads = key.shape[0]
+    key_heads, window, softcap = key.shape[0], scoring.window, scoring.softcap
     base = query.new_empty(1, 1, 1)  # not read: beta is 0
     for start in range(0, n, QUERY_CHUNK):
         stop = min(start + QUERY_CHUNK, n)
         first = 0 if window is None else max(0, start - window + 1)
-        last = stop if causal else n if window is None else min(n, stop + window - 1)
+        last = stop if scoring.causal else n if window is None else min(n, stop + window - 1)
         # the queries that share a key head are stacked as rows, so that no key is copied
         rows = query[:, start:stop].reshape(key_heads, -1, width)
-        scores = torch.baddbmm(base, rows, key[:, first:last].transpose(1, 2), beta=0, alpha=scale)
+        scores = torch.baddbmm(base, rows, key[:, first:last].transpose(1, 2), beta=0, alpha=scoring.scale)
         if softcap is not None:
             scores = scores.div_(softcap).tanh_() * softcap  # the last not in place: a backward pass needs the tanh
         by_head = scores.view(heads, stop - start, last - first)
-        if causal:
+        if scoring.causal:
             by_head[..., start - first :] += _causal_bias(stop - start, scores.dtype, scores.device)
         if window is not None:
-            by_head += _window_bias(start, stop, first, last, window, scores)
-        weights = torch.softmax(by_head, dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32))
-        weights = finish(weights, start, first).reshape(scores.shape)
-        attended = torch.bmm(weights.to(value.dtype), value[:, first:last])
-        output[start:stop] = attended.view(heads, stop - start, -1).transpose(0, 1)
+            by_head += _window_bias(range(start, stop), range(first, last), window, scores)
+        yield start, first, torch.softmax(by_head, dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32))
+
+
+def _weigh(weights: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """(queries, heads, value width): the values (key-value heads, keys or more, value width) by weights of queries."""
+    heads, n_queries, n_keys = weights.shape
+    rows = weights.reshape(len(value), -1, n_keys)
+    attended = torch.bmm(rows.to(value.dtype), value[:, :n_keys])
+    return attended.view(heads, n_queries, -1).transpose(0, 1)
 
 
 @lru_cache(maxsize=QUERY_CHUNK)
@@ -278,11 +277,11 @@ def _causal_bias(size: int, dtype: torch.dtype, device: torch.device) -> torch.T
     return torch.full((size, size), -torch.inf, dtype=dtype, device=device).triu_(1)
 
 
-def _window_bias(start: int, stop: int, first: int, last: int, window: int, scores: torch.Tensor) -> torch.Tensor:
+def _window_bias(queries: range, keys: range, window: int, scores: torch.Tensor) -> torch.Tensor:
     """(queries, keys): minus infinity where query and key are `window` tokens or more apart, 0 elsewhere."""
-    queries = torch.arange(start, stop, device=scores.device)[:, None]
-    keys = torch.arange(first, last, device=scores.device)
-    too_far = (queries - keys).abs() >= window
+    rows = torch.arange(queries.start, queries.stop, device=scores.device)[:, None]
+    columns = torch.arange(keys.start, keys.stop, device=scores.device)
+    too_far = (rows - columns).abs() >= window
     return torch.zeros(too_far.shape, dtype=scores.dtype, device=scores.device).masked_fill_(too_far, -torch.inf)
 
 

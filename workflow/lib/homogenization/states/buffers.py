@@ -3,9 +3,7 @@
 A copy from CUDA runs in a separate stream, in parallel with the forward pass, into pinned memory.
 """
 
-from collections.abc import Callable
 from functools import cache
-from queue import SimpleQueue
 
 import torch
 
@@ -49,25 +47,6 @@ class ChunkBuffer:
         """Wait until all copies are complete."""
         if self._copied is not None:
             self._copied.synchronize()
-
-
-class BufferPool:
-    """At most `limit` buffers, made when needed and reused; only one thread may take them."""
-
-    def __init__(self, make: Callable[[bool], ChunkBuffer], limit: int) -> None:
-        self._make, self._to_make = make, limit
-        self._free: SimpleQueue[ChunkBuffer] = SimpleQueue()
-
-    def take(self, pinned: bool) -> ChunkBuffer:
-        """Take a free or a new buffer; at the limit, wait until one is given back."""
-        if self._free.empty() and self._to_make:
-            self._to_make -= 1
-            return self._make(pinned)
-        return self._free.get()
-
-    def give_back(self, buffer: ChunkBuffer) -> None:
-        """Make the buffer free again; any thread may call this."""
-        self._free.put(buffer)
 
 
 def token_extremes(states: torch.Tensor) -> torch.Tensor:

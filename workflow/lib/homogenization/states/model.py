@@ -10,6 +10,7 @@ from typing import Any
 from transformers import AutoModel, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from homogenization.models.blocks import unsupported
+from homogenization.models.built import with_built_weights
 from homogenization.models.devices import placement
 from homogenization.models.digests import verified_digests
 from homogenization.models.loading import checked_max_tokens, is_causal, load_config, load_network
@@ -100,6 +101,12 @@ def load_model(entry: Mapping[str, Any], gpus: int = 1, head: bool = False) -> L
         long_texts,
         network.eval() if with_head else None,
     )
+
+
+def model_of_job(job: Any, head: bool = False) -> LanguageModel:
+    """The model of a job: the parameter `model`, with the files of the input `weights`, on the job's GPUs."""
+    entry = with_built_weights(job.params.model, job.input.get("weights", []))
+    return load_model(entry, job.resources.get("gpu", 0), head)
 
 
 def _load_network(auto_class: Any, folder: Path, dtype: str, places: Mapping[str, Any]) -> PreTrainedModel:

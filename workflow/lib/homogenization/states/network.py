@@ -88,6 +88,7 @@ def run_packed(
     lengths: Sequence[int],
     record_attention: bool,
     take: TakeStates,
+    *,
     through: Through | None = None,
     positions: torch.Tensor | None = None,
     gradients: bool = False,

@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from homogenization.models.built import with_built_weights
 from homogenization.models.digests import combined_digest
 from homogenization.names.points import FINAL_NORM, RESIDUAL_STREAM
 from homogenization.run.usage import peak_device_memory_mb, peak_memory_mb
 from homogenization.states.check import check_against_eager
 from homogenization.states.long_texts import Texts, windows
-from homogenization.states.model import LanguageModel, load_model
+from homogenization.states.model import LanguageModel
 from homogenization.states.network import run_packed
 from homogenization.states.packs import run_packs
-from homogenization.states.stream import Block, Consumer, StoreShape, chosen_layers
+from homogenization.states.stream import Block, Consumer, Contents, StoreShape, chosen_layers
 
 
 class Reading:
@@ -25,8 +24,8 @@ class Reading:
     Attributes:
         model: language model that reads.
         identity: `model`, `variant` and `shard`.
-        review_ids, tokens: what is read.
-        shape: contents of a store of the states.
+        contents: contents of a store of the states.
+        shape, review_ids, tokens: those of `contents`: what is read.
         attributes: provenance of the model, and `identity`.
         n_blocks, review_offsets: as in a store.
         token_budget: largest number of tokens in a forward pass over whole reviews; where memory runs out, it halves.
@@ -42,8 +41,20 @@ class Reading:
         *,
         record_attention: bool,
         layers: Sequence[int] | None = None,
+        dtype: str = "auto",
     ) -> None:
-        """Take the arguments of `extract`.
+        """Tokenize the texts, and check the architecture.
+
+        Args:
+            model: language model that reads.
+            texts: reviews, with the originals that decide where a long one is cut.
+            identity: `model`, `variant` and `shard`, for provenance and messages.
+            token_budget: largest number of tokens in a forward pass over whole reviews; a longer review has a pass to
+                itself. When memory runs out, the budget is halved for the rest of the job.
+            record_attention: whether to record the attention that each token receives.
+            layers: layers of the residual stream that consumers get, 0 before the first block, l after block l, -1
+                after the last; None for all.
+            dtype: dtype of a store: float32, float16, bfloat16, or auto for the model's own.
 
         Raises:
             HomogenizationError: the architecture can't be honoured, no original is short enough, or the model lacks a
@@ -67,8 +78,24 @@ class Reading:
         )
         self.attributes, self.n_blocks = {**model.provenance, **identity}, packed.n_blocks
         self.review_offsets = self.tokens.review_offsets
+        dtype = model.provenance["dtype"] if dtype == "auto" else dtype
+        self.contents = Contents(self.shape, self.review_ids, self.tokens, self.attributes, dtype)
         self.received: np.ndarray | None = None
         self._seconds_passing = self._seconds_waited = 0.0
+
+    @classmethod
+    def of_job(cls, model: LanguageModel, inputs: Any, params: Any, **options: Any) -> "Reading":
+        """The reviews that a job reads.
+
+        Args:
+            model: language model that reads.
+            inputs: files: `variant` and `original`.
+            params: parameters of the rule: `model`, the entry; `variant`; `shard`.
+            options: keyword arguments of `Reading`.
+        """
+        identity = {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
+        texts = Texts.of_files(inputs.variant, inputs.original)
+        return cls(model, texts, identity, params.model["token_budget"], **options)
 
     def packs(self, run_pack: Callable[[range, Sequence[int], Sequence[int]], None]) -> None:
         """Call `run_pack` with the reviews of each pass, in order, their token ids and their lengths.
@@ -119,7 +146,15 @@ class Reading:
             self.received = received
 
     def record(self) -> dict[str, Any]:
-        """The run record, as `extract` gives it, once all is written."""
+        """The run record, once all is written.
+
+        Returns:
+            `identity`, n_reviews and n_tokens (as read), n_cut and n_left_out (reviews that are cut or not read because
+            they are too long), n_tokens_cut_off, max_tokens, seconds_total, seconds_forward, seconds_write (time for
+            which the passes waited), tokens_per_second (over the total), token_budget (of the last pass),
+            peak_memory_mb (of the process), peak_device_memory_mb (of the fullest CUDA device, or None), device, dtype
+            of the model and weights_digest (one SHA-256 for all files of weights; None without files).
+        """
         ended = time.perf_counter()
         n_tokens, total = len(self.tokens.token_ids), ended - self._started
         digests = self.model.provenance.get("weights_sha256")
@@ -142,21 +177,3 @@ class Reading:
             "dtype": self.model.provenance["dtype"],
             "weights_digest": combined_digest(digests) if digests else None,
         }
-
-
-def reading_of_job(inputs: Any, params: Any, gpus: int, **options: Any) -> Reading:
-    """The reviews that a job reads with the model that it names.
-
-    Args:
-        inputs: files: `variant` and `original`; `weights`, those of a model that the workflow has built, or none.
-        params: parameters of the rule: `model`, the entry; `variant`; `shard`.
-        gpus: number of the job's GPUs.
-        options: further arguments of `Reading`.
-
-    Raises:
-        HomogenizationError: as in `load_model` and `Reading`.
-    """
-    entry, identity = params.model, {"model": params.model["name"], "variant": params.variant, "shard": params.shard}
-    texts = Texts.of_files(inputs.variant, inputs.original)
-    model = load_model(with_built_weights(entry, inputs.get("weights", [])), gpus)
-    return Reading(model, texts, identity, entry["token_budget"], **options)

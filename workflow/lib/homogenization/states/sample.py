@@ -5,20 +5,30 @@ choice does not depend on other reviews, is the same for models with the same nu
 contains a smaller one.
 """
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import zarr
-from zarr.storage import ZipStore
+import torch
 
 from homogenization.corpus.hashing import seeded_hash
-from homogenization.names.points import ATTENTION_RECEIVED
-from homogenization.run.files import written_whole
+from homogenization.models.tokens import Tokens
 from homogenization.run.job import job_record
-from homogenization.run.made_by import mark_zip
-from homogenization.states.store import dimensions, open_store
+from homogenization.states.store import open_store
+from homogenization.states.stream import Block, Contents, stream
+from homogenization.states.writer import StateWriter, written_store
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The sample of states to write: file, tokens of each review, seed, and tokens in a chunk."""
+
+    path: str | Path
+    sample_tokens: int
+    seed: int
+    chunk_tokens: int
 
 
 def sampled_positions(review_id: str, n_tokens: int, sample_tokens: int, seed: int) -> list[int]:
@@ -47,7 +57,7 @@ def sampled_rows(
 
 
 def sample_states(states: str | Path, sample: str | Path, sample_tokens: int, seed: int) -> None:
-    """Write a sample of the tokens of the store at `states` as a store, whole; one array of the sample is in memory.
+    """Write a sample of the tokens of the store at `states` as a store, whole; a few reviews are in memory.
 
     The numbers are those of `states`, bit for bit. The array `positions` holds each token's position in its review, and
     the attribute `sampled_tokens` the value of `sample_tokens`.
@@ -55,40 +65,69 @@ def sample_states(states: str | Path, sample: str | Path, sample_tokens: int, se
     Raises:
         HomogenizationError: `states` is gone or damaged, or the disk is full.
     """
-    with open_store(states) as store, written_whole(sample) as partial:
-        rows, review_offsets = sampled_rows(store.review_ids, store.review_offsets, sample_tokens, seed)
-        attributes = {**store.attributes, "sampled_tokens": sample_tokens, "sampled_by": job_record()}
-        archive = ZipStore(partial, mode="w")
-        try:
-            group = zarr.create_group(archive, attributes=attributes)
-            for name, array in store.stored_arrays():
-                if name == "review_offsets":
-                    values = review_offsets
-                elif name == "tokens_before_truncation":
-                    values = store.read(name)
-                elif name == ATTENTION_RECEIVED:  # (blocks, tokens)
-                    values = store.read(name)[:, rows]
-                else:
-                    values = store.read(name, rows)
-                _write(group, name, values, array)
-        finally:
-            archive.close()
-        mark_zip(partial, job_record().get("key"))
+    with open_store(states) as store:
+        wanted = Sample(sample, sample_tokens, seed, store.chunk_tokens)
+        with sampled(store.contents, wanted) as sampler:
+            for block in stream(store):
+                sampler.add(block._replace(states=torch.from_numpy(block.states)))
+            sampler.write_attention(store.attention_received())
 
 
-def _write(group: zarr.Group, name: str, values: np.ndarray, like: zarr.Array) -> None:
-    """Write an array with the attributes and compression of the array `like`."""
-    target = group.create_array(
-        name,
-        shape=values.shape,
-        # chunks of equal size: Zarr would pad a short last one
-        chunks=tuple(
-            math.ceil(n / math.ceil(n / size)) if n else 1 for n, size in zip(values.shape, like.chunks, strict=True)
-        ),
-        dimension_names=dimensions(name),
-        dtype=like.dtype,
-        compressors=like.compressors,
-        attributes=dict(like.attrs),
-        config={"write_empty_chunks": True},
+@contextmanager
+def sampled(contents: Contents, sample: Sample) -> Iterator["Sampler"]:
+    """Yield the consumer of all states that writes a sample of them, whole.
+
+    Raises:
+        HomogenizationError: the disk is full.
+    """
+    tokens = contents.tokens
+    rows, offsets = sampled_rows(contents.review_ids, tokens.review_offsets, sample.sample_tokens, sample.seed)
+    of_sample = _SampledTokens(
+        tokens.token_ids[rows],
+        tokens.token_offsets[rows],
+        offsets,
+        tokens.tokens_before_truncation,
+        tokens.positions[rows],
     )
-    target[...] = values
+    attributes = {**contents.attributes, "sampled_tokens": sample.sample_tokens, "sampled_by": job_record()}
+    contents = replace(contents, tokens=of_sample, attributes=attributes)
+    with written_store(sample.path, contents, sample.chunk_tokens) as writer:
+        yield Sampler(writer, rows)
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Writes the tokens `rows`, int64, ascending."""
+
+    writer: StateWriter
+    rows: np.ndarray
+
+    def add(self, block: Block) -> None:
+        """Write those of a block."""
+        if found := chosen(block, self.rows):
+            self.writer.add(found)
+
+    def write_attention(self, received: np.ndarray | None) -> None:
+        """Write their part of the attention received by all tokens, float32 (blocks, tokens), if it was recorded."""
+        if received is not None:
+            self.writer.write_attention(received[:, self.rows])
+
+
+def chosen(block: Block, rows: np.ndarray) -> Block | None:
+    """The tokens of a block that are among `rows`, int64, ascending, numbered among them; None without any."""
+    first, last = np.searchsorted(rows, [block.start, block.start + len(block.states)]).tolist()
+    if first == last:
+        return None
+    places = torch.from_numpy(rows[first:last] - block.start).to(block.states.device)
+    return block._replace(start=first, states=block.states[places])
+
+
+@dataclass(frozen=True)
+class _SampledTokens(Tokens):
+    """Some tokens of each review, with their positions in it, int32 (tokens,)."""
+
+    sampled_positions: np.ndarray
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self.sampled_positions

@@ -8,6 +8,7 @@ the provenance.
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import numpy as np
 import zarr
 from zarr.storage import ZipStore
 
+from homogenization.models.tokens import Tokens
 from homogenization.names.points import ALL_TOKENS, ATTENTION_RECEIVED, FINAL_NORM, layer_name
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import damage, gone
+from homogenization.states.stream import SCHEMA_VERSION, Contents, StoreShape
 
-SCHEMA_VERSION = 3
 BFLOAT16_BITS = "bfloat16 bits in uint16"  # Zarr has no bfloat16
 # names of the dimensions of arrays, by which other libraries tell them apart
 _DIMENSIONS = {
@@ -30,7 +32,7 @@ _DIMENSIONS = {
     "tokens_before_truncation": ("review",),
     ATTENTION_RECEIVED: ("block", "token"),
 }
-_TOKEN_ARRAYS = tuple(name for name in _DIMENSIONS if name != ATTENTION_RECEIVED)
+TOKEN_ARRAYS = tuple(name for name in _DIMENSIONS if name != ATTENTION_RECEIVED)
 
 
 def dimensions(name: str) -> tuple[str, ...]:
@@ -71,8 +73,22 @@ class StateStore:
         self.attention_windows: list[int | None] = list(self.attributes["attention_windows"])
         self._refuse_missing_parts()
         self.review_offsets, self.token_ids, self.positions, self.token_offsets, self.tokens_before_truncation = (
-            self.read(name) for name in _TOKEN_ARRAYS
+            self.read(name) for name in TOKEN_ARRAYS
         )
+
+    @property
+    def contents(self) -> Contents:
+        """What a copy of some tokens is written with."""
+        shape = {field.name: self.attributes[field.name] for field in fields(StoreShape)}
+        shape |= {name: tuple(shape[name]) for name in ("layers", "attention_windows")}
+        tokens = Tokens(self.token_ids, self.token_offsets, self.review_offsets, self.tokens_before_truncation)
+        dtype = self.attributes["storage_dtype"]
+        return Contents(StoreShape(**shape), self.review_ids, tokens, self.attributes, dtype)
+
+    @property
+    def chunk_tokens(self) -> int:
+        """Number of tokens in a chunk of states."""
+        return self._group[layer_name(self.layers[0])].chunks[0]
 
     @property
     def model(self) -> str:
@@ -125,7 +141,7 @@ class StateStore:
 
     def _refuse_missing_parts(self) -> None:
         """Raise unless each array has all its chunks: Zarr silently reads a missing chunk as zeros."""
-        names = [layer_name(layer) for layer in self.layers] + list(_TOKEN_ARRAYS)
+        names = [layer_name(layer) for layer in self.layers] + list(TOKEN_ARRAYS)
         names += [name for name in (FINAL_NORM, ATTENTION_RECEIVED) if self.attributes[name]]
         for name in names:
             if self._group[name].nchunks_initialized != self._group[name].nchunks:

@@ -4,14 +4,18 @@ It imports no library that runs a model: measures of stores, and tables, load wi
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from homogenization.models.tokens import Tokens
 from homogenization.names.points import ALL_TOKENS, FINAL_NORM, RESIDUAL_STREAM, layer_name
 from homogenization.run.errors import HomogenizationError
+from homogenization.run.job import job_record
+
+SCHEMA_VERSION = 3  # of a store
 
 _BLOCK_TOKENS = 16_384  # 0.27 GB of float32 at a width of 4,096; a chunk of the store at each end is read twice
 
@@ -58,6 +62,49 @@ class StoreShape:
     final_norm: bool
     attention_received: bool
     layers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What is known of a store before its numbers.
+
+    Attributes:
+        shape: points and layers.
+        review_ids: names of the reviews, in the order of `tokens`.
+        tokens: tokens of all reviews, end to end.
+        attributes: provenance, JSON; `model`, `variant` and `shard` appear in messages.
+        dtype: dtype of the states: float32, float16 or bfloat16.
+    """
+
+    shape: StoreShape
+    review_ids: Sequence[str]
+    tokens: Tokens
+    attributes: Mapping[str, Any]
+    dtype: str
+
+    @property
+    def points(self) -> list[str]:
+        """Names of the arrays of states."""
+        return [layer_name(layer) for layer in self.shape.layers] + [FINAL_NORM] * self.shape.final_norm
+
+    @property
+    def identity(self) -> str:
+        """Model, variant and shard for messages."""
+        named = (name for name in ("model", "variant", "shard") if name in self.attributes)
+        return ", ".join(f"{name} {self.attributes[name]}" for name in named)
+
+    def root_attributes(self) -> dict[str, Any]:
+        """The attributes of the store: shape, reviews, the job's record, and the provenance."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "review_ids": list(self.review_ids),
+            **asdict(self.shape),
+            "layers": list(self.shape.layers),
+            "attention_windows": list(self.shape.attention_windows),
+            "storage_dtype": self.dtype,
+            "extracted_by": job_record(),
+            **self.attributes,
+        }
 
 
 class Block(NamedTuple):

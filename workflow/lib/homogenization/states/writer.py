@@ -5,12 +5,11 @@ further passes. On the CPU such threads would slow the model by the time that th
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from queue import LifoQueue
 
 import numpy as np
 import torch
@@ -19,15 +18,14 @@ from zarr.codecs import BloscCodec
 from zarr.storage import ZipStore
 
 from homogenization.models.dtypes import torch_dtype
-from homogenization.models.tokens import Tokens
-from homogenization.names.points import ATTENTION_RECEIVED, FINAL_NORM, layer_name
+from homogenization.names.points import ATTENTION_RECEIVED
 from homogenization.run.errors import HomogenizationError
 from homogenization.run.files import written_whole
 from homogenization.run.job import job_record
 from homogenization.run.made_by import mark_zip
-from homogenization.states.buffers import BufferPool, ChunkBuffer
-from homogenization.states.store import BFLOAT16_BITS, SCHEMA_VERSION, dimensions
-from homogenization.states.stream import Block, StoreShape
+from homogenization.states.buffers import ChunkBuffer
+from homogenization.states.store import BFLOAT16_BITS, TOKEN_ARRAYS, dimensions
+from homogenization.states.stream import Block, Contents
 
 _FLOAT16_MAX = 65_504.0
 
@@ -35,31 +33,22 @@ _FLOAT16_MAX = 65_504.0
 class StateWriter:
     """A consumer that writes each chunk of a point when it is full."""
 
-    def __init__(
-        self,
-        group: zarr.Group,
-        shape: StoreShape,
-        review_ids: Sequence[str],
-        tokens: Tokens,
-        identity: str,
-        storage_dtype: str,
-        chunk_tokens: int,
-        writing_threads: int,
-    ) -> None:
-        self._group, self._shape, self._review_ids, self._tokens = group, shape, review_ids, tokens
-        self._identity = identity
-        self._n_tokens = len(tokens.token_ids)
+    def __init__(self, group: zarr.Group, contents: Contents, chunk_tokens: int, writing_threads: int) -> None:
+        self._group, self._contents = group, contents
+        self._n_tokens, self._width = len(contents.tokens.token_ids), contents.shape.width
         # chunks of equal size: Zarr would pad a short last one
         n_tokens = max(self._n_tokens, 1)  # a shard without reviews has arrays without chunks
         self._chunk_tokens = math.ceil(n_tokens / math.ceil(n_tokens / chunk_tokens))
-        self._dtype = torch_dtype(storage_dtype)
-        points = [layer_name(layer) for layer in shape.layers] + [FINAL_NORM] * shape.final_norm
-        self._arrays = {point: self._state_array(point) for point in points}
-        self._filled = dict.fromkeys(points, 0)
+        self._dtype = torch_dtype(contents.dtype)
+        self._arrays = {point: self._state_array(point) for point in contents.points}
+        self._filled = dict.fromkeys(contents.points, 0)
         self._filling: dict[str, ChunkBuffer] = {}
         self._threads = ThreadPoolExecutor(writing_threads, "state-writer") if writing_threads else None
-        # one buffer to fill for each point; with threads, as many again that wait to be written
-        self._pool = BufferPool(self._new_buffer, len(points) * (2 if writing_threads else 1))
+        # buffers that are free, above places for those that are not made yet: one to fill for each point; with threads,
+        # as many again that wait to be written
+        self._free: LifoQueue[ChunkBuffer | None] = LifoQueue()
+        for _ in range(len(contents.points) * (2 if writing_threads else 1)):
+            self._free.put(None)
         self._being_written: list[Future[None]] = []
 
     def add(self, block: Block) -> None:
@@ -74,7 +63,7 @@ class StateWriter:
             raise RuntimeError(f"{point}: the states of tokens {filled} to {block.start} were left out")
         states = block.states[filled - block.start :]
         if self._threads is None and len(states):
-            self._refuse_unstorable(point, filled, states)
+            refuse_unstorable(self._contents, point, filled, states)
         while len(states):
             offset = filled % self._chunk_tokens
             n = min(self._chunk_tokens - offset, len(states))
@@ -95,11 +84,8 @@ class StateWriter:
 
     def write_tokens(self) -> None:
         """Write token ids, positions, character spans and review offsets."""
-        self._write_array("token_ids", self._tokens.token_ids)
-        self._write_array("positions", self._tokens.positions)
-        self._write_array("token_offsets", self._tokens.token_offsets)
-        self._write_array("review_offsets", self._tokens.review_offsets)
-        self._write_array("tokens_before_truncation", self._tokens.tokens_before_truncation)
+        for name in TOKEN_ARRAYS:
+            self._write_array(name, getattr(self._contents.tokens, name))
 
     def finish(self) -> None:
         """Wait until all chunks are written.
@@ -119,12 +105,9 @@ class StateWriter:
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
 
-    def _new_buffer(self, pinned: bool) -> ChunkBuffer:
-        return ChunkBuffer(self._chunk_tokens, self._shape.width, self._dtype, pinned)
-
     def _free_buffer(self, pinned: bool) -> ChunkBuffer:
         """Wait for a free buffer; raises the errors of the writing threads so far."""
-        buffer = self._pool.take(pinned)
+        buffer = self._free.get() or ChunkBuffer(self._chunk_tokens, self._width, self._dtype, pinned)
         for chunk in [*filter(Future.done, self._being_written)]:
             self._being_written.remove(chunk)
             chunk.result()
@@ -136,24 +119,24 @@ class StateWriter:
         if self._threads is not None:
             chunk = self._threads.submit(self._check_and_write, point, start, n, buffer)
             self._being_written.append(chunk)
-            # after the chunk is done: the next to take the buffer raises its error
-            chunk.add_done_callback(lambda _: self._pool.give_back(buffer))
+            # after the chunk is done: the next call for the buffer raises its error
+            chunk.add_done_callback(lambda _: self._free.put(buffer))
             return
         self._write_chunk(point, start, buffer.states[:n])
-        self._pool.give_back(buffer)
+        self._free.put(buffer)
 
     def _check_and_write(self, point: str, start: int, n: int, buffer: ChunkBuffer) -> None:
         """In a thread: wait for the states, check them and write them."""
         buffer.wait()
-        self._refuse_unstorable(point, start, buffer.extremes[:n])
+        refuse_unstorable(self._contents, point, start, buffer.extremes[:n])
         self._write_chunk(point, start, buffer.states[:n])
 
     def _state_array(self, point: str) -> zarr.Array:
         as_bfloat16 = self._dtype == torch.bfloat16
         return self._group.create_array(
             point,
-            shape=(self._n_tokens, self._shape.width),
-            chunks=(self._chunk_tokens, self._shape.width),
+            shape=(self._n_tokens, self._width),
+            chunks=(self._chunk_tokens, self._width),
             dimension_names=dimensions(point),
             dtype="uint16" if as_bfloat16 else str(self._dtype).removeprefix("torch."),
             # float32 and float16 don't compress; bfloat16 shrinks by a quarter and is read faster
@@ -178,33 +161,22 @@ class StateWriter:
         bits = states.view(torch.uint16) if states.dtype == torch.bfloat16 else states
         self._arrays[point][start : start + len(states)] = bits.numpy()
 
-    def _refuse_unstorable(self, point: str, start: int, states: torch.Tensor) -> None:
-        refuse_unstorable(states, self._dtype, point, start, self._review_ids, self._tokens, self._identity)
 
-
-def refuse_unstorable(
-    states: torch.Tensor,
-    dtype: torch.dtype,
-    point: str,
-    start: int,
-    review_ids: Sequence[str],
-    tokens: Tokens,
-    identity: str,
-) -> None:
-    """Raise unless `states` or their extremes, (tokens, any), can be stored in `dtype`; `start` is the first token.
+def refuse_unstorable(contents: Contents, point: str, start: int, states: torch.Tensor) -> None:
+    """Raise unless `states` or their extremes, (tokens, any), can be stored; `start` is the first token.
 
     Raises:
         HomogenizationError: states are not finite, or beyond what the dtype can hold.
     """
     low, high = (extreme.item() for extreme in torch.aminmax(states))
-    limit = _FLOAT16_MAX if dtype == torch.float16 else float("inf")
+    limit = _FLOAT16_MAX if contents.dtype == "float16" else float("inf")
     # comparisons with NaN are false, so only finite numbers within the limit pass
     if -limit <= low and high <= limit and low > -float("inf") and high < float("inf"):
         return
     outside = ~torch.isfinite(states) | (states.abs() > limit)
     token = start + int(outside.any(dim=1).nonzero()[0].item())
-    review = int(np.searchsorted(tokens.review_offsets, token, side="right")) - 1
-    where = f"{identity}, {point}, review {review_ids[review]}"
+    review = int(np.searchsorted(contents.tokens.review_offsets, token, side="right")) - 1
+    where = f"{contents.identity}, {point}, review {contents.review_ids[review]}"
     if not torch.isfinite(states).all():
         raise HomogenizationError(
             f"{where}: the hidden states are not finite. Run the model in bfloat16 or float32, whose range is "
@@ -216,62 +188,26 @@ def refuse_unstorable(
     )
 
 
-def identity_of(attributes: Mapping[str, Any]) -> str:
-    """Model, variant and shard for messages."""
-    return ", ".join(f"{key} {attributes[key]}" for key in ("model", "variant", "shard") if key in attributes)
-
-
-def root_attributes(
-    shape: StoreShape, review_ids: Sequence[str], attributes: Mapping[str, Any], storage_dtype: str
-) -> dict[str, Any]:
-    """The attributes of a store: its contents, the job's record, and the provenance `attributes`."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "review_ids": list(review_ids),
-        **asdict(shape),
-        "layers": list(shape.layers),
-        "attention_windows": list(shape.attention_windows),
-        "storage_dtype": storage_dtype,
-        "extracted_by": job_record(),
-        **attributes,
-    }
-
-
 @contextmanager
 def written_store(
-    path: str | Path,
-    shape: StoreShape,
-    review_ids: Sequence[str],
-    tokens: Tokens,
-    attributes: Mapping[str, Any],
-    storage_dtype: str,
-    chunk_tokens: int,
-    writing_threads: int = 0,
+    path: str | Path, contents: Contents, chunk_tokens: int, writing_threads: int = 0
 ) -> Iterator[StateWriter]:
     """Yield the writer of a store; the file gets its name when it is complete, and is removed on any failure.
 
     Args:
         path: file of the store, `*.zarr.zip`.
-        shape: contents of the store.
-        review_ids: names of the reviews, in the order of `tokens`.
-        tokens: tokens of all reviews, end to end.
-        attributes: provenance for the root of the group, JSON; `model`, `variant` and `shard` appear in messages.
-        storage_dtype: float32, float16 or bfloat16.
+        contents: contents of the store.
         chunk_tokens: largest number of tokens in a chunk.
         writing_threads: number of separate threads that write, for a model on a device other than the CPU; 0 for none.
 
     Raises:
         HomogenizationError: the disk is full, or `StateWriter.add` refuses states.
     """
-    root = root_attributes(shape, review_ids, attributes, storage_dtype)
-    identity = identity_of(attributes)
     with written_whole(path) as partial:
         store = ZipStore(partial, mode="w")
         try:
-            group = zarr.create_group(store, attributes=root)
-            writer = StateWriter(
-                group, shape, review_ids, tokens, identity, storage_dtype, chunk_tokens, writing_threads
-            )
+            group = zarr.create_group(store, attributes=contents.root_attributes())
+            writer = StateWriter(group, contents, chunk_tokens, writing_threads)
             try:
                 yield writer
                 writer.finish()

@@ -69,7 +69,7 @@ def tabulate(
     shifts = shifts_table(changed, similarity, controls, drawn)
     predictability = predictability_table(metrics, originals, drawn)
     harm = harm_table(consequences, perturbations, drawn.confidence)
-    answers = answers_table(probes, predictability, shifts, harm, models, words)
+    answers = answers_table(probes, predictability, shifts, harm, models=models, words=words)
     return probes, shifts, predictability, harm, answers
 
 
@@ -144,6 +144,7 @@ def answers_table(
     predictability: pl.DataFrame,
     shifts: pl.DataFrame,
     harm: pl.DataFrame,
+    *,
     models: Sequence[str],
     words: str,
 ) -> pl.DataFrame:

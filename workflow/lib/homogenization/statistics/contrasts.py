@@ -10,21 +10,30 @@ import numpy as np
 import polars as pl
 
 from homogenization.metrics.catalogue import DEPENDS_ON_LENGTH
-from homogenization.names.columns import columns
+from homogenization.names.columns import columns, table_of
 from homogenization.names.points import REGIONS, RESIDUAL_STREAM
 from homogenization.run.files import read_csv
 from homogenization.statistics.estimates import (
     JUDGED_SCHEMA,
     POWER_SCHEMA,
     VERDICT_SCHEMA,
+    averages,
     estimates,
     flip_tests,
     judged,
 )
 from homogenization.statistics.layers import depth_ranges
-from homogenization.statistics.resampling import Resampling, mean_interval, means, medians, sign_flips, skewness
+from homogenization.statistics.resampling import (
+    Resampling,
+    differences,
+    means,
+    medians,
+    sign_flips,
+    skewness,
+)
 from homogenization.tables.comparisons import BALANCE_SCHEMA, COMPARISONS_SCHEMA, comparisons_table, same_texts
 from homogenization.tables.opening_tokens import reviews_whose_first_token_stays
+from homogenization.tables.over_reviews import as_array
 from homogenization.tables.regions import at_layers
 
 #: A row for each model, contrast, point, layer, view and metric, sorted by these, and one for each part of the depth.
@@ -70,9 +79,6 @@ PARTS = ("all", *REGIONS)  # of the depth
 _FAMILY = ("point", "view", "metric")  # whose layers, and parts of the depth, `p_max_t` corrects for
 _CELL = (*_FAMILY, "layer")
 _KEYS = ("model", "variant", "minus", "point", "layers", "layer", "view", "metric")
-
-# Relative uncertainty of values from float64 singular values: the same tokens in another order differ by rounding.
-_PRECISION = 1e-9
 
 # contrasts of the same number of reviews share their flips
 _flips = lru_cache(maxsize=2)(sign_flips)
@@ -158,8 +164,10 @@ class _Cells:
         found = (cells.group_by(_FAMILY).agg("cell")["cell"] for cells in (self.layers, self.parts))
         return [family.to_numpy() for families in found for family in families]
 
-    def with_parts(self, values: np.ndarray) -> np.ndarray:
-        """(reviews, cells) of values (reviews, layers): a review's mean over a part of the depth, after its layers."""
+    def differences(self, first: pl.DataFrame, second: pl.DataFrame, reviews: pl.DataFrame) -> np.ndarray:
+        """(reviews, cells) `first` - `second` at the layers, and then a review's mean over each part of the depth."""
+        layers = self.layers.select(_CELL)
+        values = differences(*(as_array(of_one, "value", reviews, layers) for of_one in (first, second)))
         of_parts = [means(values[:, members.to_numpy()].T) for members in self.parts["members"]]
         return np.column_stack([values, *of_parts])
 
@@ -178,79 +186,40 @@ def _contrasts_of_model(
             # sorted, so that neither the order of rows nor other models decide which review gets which weight
             read = pair[0].select("review_id").unique().join(pair[1], on="review_id", how="semi").sort("review_id")
             same = same_texts(texts.similarity, variant, minus)
-            reviews = read.join(same, on="review_id", how="anti", maintain_order="left").with_row_index("row")
+            reviews = read.join(same, on="review_id", how="anti", maintain_order="left")
             n_changed, n_reviews = n_reviews, len(reviews)
             share = n_reviews / len(read) if len(read) else None
             if n_reviews < n_needed:  # long reviews can be left out
                 reason = f"{n_reviews} of {n_changed} accepted reviews read by {model}; at least {n_needed} are needed"
-        columns = {"n_reviews": np.full(len(rows), n_reviews)}
+        columns = {"n_reviews": n_reviews}
         if reason is None:
-            values = cells.with_parts(_differences(*(_matrix(of_one, reviews, cells.layers) for of_one in pair)))
-            columns = _numbers(values, resampling.confidence)
+            values = cells.differences(*pair, reviews)
+            columns = estimates(values, resampling.confidence)
+            columns |= {"median": medians(values), "skewness": skewness(values)}
             columns |= flip_tests(values, cells.families, _flips(len(reviews), resampling.draws, resampling.seed))
             drawn = [on_common[name,] for name in (variant, minus) if (name,) in on_common]
             if len(drawn) == 2:
-                shared = _differences(*(_matrix(of_one, reviews, cells.layers) for of_one in drawn))
-                columns |= _on_common_length(cells.with_parts(shared), resampling.confidence)
-            stay = texts.openings is not None and reviews_whose_first_token_stays(
-                texts.openings, model, (variant, minus)
-            )
-            if isinstance(stay, list):
-                stays = reviews["review_id"].is_in(stay).to_numpy()
-                columns |= _where_the_first_stays(values[stays], n_needed, resampling.confidence)
-        parts.append(
-            rows.with_columns(
-                pl.lit(model).alias("model"),
-                pl.lit(variant).alias("variant"),
-                pl.lit(minus).alias("minus"),
-                pl.lit(reason, dtype=pl.String).alias("reason"),
-                pl.lit(share, dtype=pl.Float64).alias("share_changed"),
-                *(pl.Series(name, column) for name, column in columns.items()),
-            )
-        )
+                columns |= _among(cells.differences(*drawn, reviews), "common", resampling.confidence)
+            stay = None
+            if texts.openings is not None:
+                stay = reviews_whose_first_token_stays(texts.openings, model, (variant, minus))
+            if stay is not None:
+                of_stay = values[reviews["review_id"].is_in(stay).to_numpy()]
+                columns |= _among(of_stay, "same_first", resampling.confidence, n_needed)
+        names = {"model": model, "variant": variant, "minus": minus, "reason": reason, "share_changed": share}
+        parts.append(table_of(rows.to_dict() | names | columns, CONTRASTS_SCHEMA))
+    table = pl.concat([pl.DataFrame(schema=CONTRASTS_SCHEMA), *parts])
     # what is not tested has no numbers
-    table = pl.concat([pl.DataFrame(schema=CONTRASTS_SCHEMA), *parts], how="diagonal_relaxed")
-    given = pl.selectors.float() - pl.selectors.by_name("depth")
-    return table.with_columns(given.fill_null(np.nan)).select(*CONTRASTS_SCHEMA).cast(CONTRASTS_SCHEMA)
+    numbers = (pl.selectors.float() - pl.selectors.by_name("depth")).fill_null(np.nan)
+    return table.with_columns(numbers, pl.col("n_common").replace(0, None))
 
 
-def _numbers(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
-    """The columns of the differences `values` (reviews, cells), without p."""
-    return {**estimates(values, confidence), "median": medians(values), "skewness": skewness(values)}
-
-
-def _matrix(table: pl.DataFrame, reviews: pl.DataFrame, cells: pl.DataFrame) -> np.ndarray:
-    """(reviews, cells) values of one variant; rows of other reviews and cells are left out."""
-    placed = table.select("review_id", *_CELL, "value").join(reviews, on="review_id").join(cells, on=_CELL)
-    values = np.full((len(reviews), len(cells)), np.nan)
-    values[placed["row"].to_numpy(), placed["cell"].to_numpy()] = placed["value"].to_numpy()
-    return values
-
-
-def _differences(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """`first` - `second`, 0 within the precision of the values; NaN where either has none."""
-    difference = first - second
-    same = np.abs(difference) <= _PRECISION * np.maximum(np.abs(first), np.abs(second))
-    return np.where(same, 0.0, difference)
-
-
-def _on_common_length(values: np.ndarray, confidence: float) -> dict[str, np.ndarray | pl.Series]:
-    """The columns `_common` of differences (reviews, cells); NaN and null where no review has one."""
-    low, high = mean_interval(values, confidence)
-    return {
-        "mean_common": means(values),
-        "ci_low_common": low,
-        "ci_high_common": high,
-        "n_common": pl.Series((~np.isnan(values)).sum(axis=0)).replace(0, None),
-    }
-
-
-def _where_the_first_stays(values: np.ndarray, least: int, confidence: float) -> dict[str, np.ndarray]:
-    """The columns `_same_first` of differences of reviews whose first token stays; NaN for fewer than `least`."""
-    numbers = [means(values), *mean_interval(values, confidence)]
-    numbers = [np.where(len(values) >= least, column, np.nan) for column in numbers]
-    names = (f"{name}_same_first" for name in ("mean", "ci_low", "ci_high"))
-    return {"n_same_first": (~np.isnan(values)).sum(axis=0), **dict(zip(names, numbers, strict=True))}
+def _among(values: np.ndarray, name: str, confidence: float, least: int = 0) -> dict[str, np.ndarray]:
+    """The columns `_name` of the differences of some reviews (reviews, cells); NaN for fewer reviews than `least`."""
+    numbers = averages(values, confidence)
+    counts = numbers.pop("n_reviews")
+    found = {f"{key}_{name}": np.where(len(values) >= least, column, np.nan) for key, column in numbers.items()}
+    return found | {f"n_{name}": counts}
 
 
 def tabulate(

@@ -11,15 +11,12 @@ from itertools import product
 import numpy as np
 from scipy.stats import rankdata
 
-from homogenization.statistics.resampling import weighted_means
+from homogenization.statistics.resampling import chunks, weighted_means
 
 # Values that vary by less than this share of their size are constant. In a causal model with BOS, the first token is
 # the same in every review up to the rounding of float32, and rounding has no correlation.
 _CONSTANT = 1e-6
 _NUMBERS_AT_ONCE = 125_000  # resampled ranks in memory: 1 MB per array, which fits into a cache
-
-# x (n, layers), y (n, layers), weights (draws, n) -> (draws,)
-Statistic = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def paired(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -46,13 +43,11 @@ def pooled_pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndar
     return _correlation(weights @ moments.sum(axis=2).T)
 
 
-def pooled_spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """`pooled_pearson` of the ranks, which are taken anew in every draw; ties have their mean rank."""
-    return pooled_spearmans([x], [y], weights)[0, 0]
-
-
 def pooled_spearmans(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
-    """`pooled_spearman` of each x with each y, (xs, ys, draws); what several pairs share is ranked once."""
+    """`pooled_pearson` of the ranks of each x with those of each y, (xs, ys, draws).
+
+    Ranks are taken anew in every draw, of what several pairs share once; ties have their mean rank.
+    """
     found = np.empty((len(xs), len(ys), len(weights)))
     for present, pairs in _pairs_by_presence(xs, ys):
         review, layer = np.nonzero(present)
@@ -74,13 +69,8 @@ def pearson_within_layers(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> 
     return _mean_of_layers(_correlation(np.stack([weights @ moment for moment in moments], axis=-1)))
 
 
-def spearman_within_layers(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """`pearson_within_layers` of the ranks."""
-    return spearmans_within_layers([x], [y], weights)[0, 0]
-
-
 def spearmans_within_layers(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
-    """`spearman_within_layers` of each x with each y, (xs, ys, draws)."""
+    """`pearson_within_layers` of the ranks of each x with those of each y, (xs, ys, draws)."""
     of_layers = zip(*(np.split(values, values.shape[1], axis=1) for values in (*xs, *ys)), strict=True)
     by_layer = [pooled_spearmans(columns[: len(xs)], columns[len(xs) :], weights) for columns in of_layers]
     return _mean_of_layers(np.stack(by_layer, axis=-1))
@@ -94,24 +84,23 @@ def pearson_within_reviews(x: np.ndarray, y: np.ndarray, weights: np.ndarray) ->
     return weighted_means(_correlations_of_reviews(x, y)[:, None], weights)[:, 0]
 
 
-def spearman_within_reviews(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """`pearson_within_reviews` of the ranks."""
-    x, y, _ = paired(x, y)
-    counted = (_varies(x, 1) & _varies(y, 1))[:, None]
-    x, y = (rankdata(np.where(counted, values, np.nan), axis=1, nan_policy="omit") for values in (x, y))
-    return pearson_within_reviews(x, y, weights)
-
-
 def spearmans_within_reviews(xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
-    """`spearman_within_reviews` of each x with each y, (xs, ys, draws)."""
-    return np.array([[spearman_within_reviews(x, y, weights) for y in ys] for x in xs])
+    """`pearson_within_reviews` of the ranks of each x with those of each y, (xs, ys, draws)."""
+
+    def of_pair(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        x, y, _ = paired(x, y)
+        counted = (_varies(x, 1) & _varies(y, 1))[:, None]
+        ranks = (rankdata(np.where(counted, values, np.nan), axis=1, nan_policy="omit") for values in (x, y))
+        return pearson_within_reviews(*ranks, weights)
+
+    return np.array([[of_pair(x, y) for y in ys] for x in xs])
 
 
-# scope -> Pearson, Spearman, and Spearman of each of several x with each of several y
-SCOPES: dict[str, tuple[Statistic, Statistic, Callable]] = {
-    "reviews_and_layers": (pooled_pearson, pooled_spearman, pooled_spearmans),
-    "layers": (pearson_within_reviews, spearman_within_reviews, spearmans_within_reviews),
-    "reviews": (pearson_within_layers, spearman_within_layers, spearmans_within_layers),
+# scope -> Pearson correlation, and Spearman's of each of several x with each of several y
+SCOPES: dict[str, tuple[Callable, Callable]] = {
+    "reviews_and_layers": (pooled_pearson, pooled_spearmans),
+    "layers": (pearson_within_reviews, spearmans_within_reviews),
+    "reviews": (pearson_within_layers, spearmans_within_layers),
 }
 
 
@@ -180,7 +169,7 @@ def _rank_correlations(
     places = {number: _places(values[number], review) for number in varying}
     found = {pair: np.full(len(weights), np.nan) for pair in pairs}
     tested = [pair for pair in pairs if varying.issuperset(pair)]
-    for draws in _chunks(len(weights), len(review)):
+    for draws in chunks(len(weights), len(review), _NUMBERS_AT_ONCE):
         of_review = weights[draws]
         of_value = np.take(of_review, review, axis=1)
         ranks = {number: _centred_ranks(of_review, *place) for number, place in places.items()}
@@ -220,8 +209,3 @@ def _centred_ranks(weights: np.ndarray, ordered: np.ndarray, smaller: np.ndarray
     ranks += np.take(below, no_larger, axis=1)
     ranks -= below[:, -1:]
     return ranks
-
-
-def _chunks(n_draws: int, n_values: int) -> Iterator[slice]:
-    size = max(1, _NUMBERS_AT_ONCE // max(n_values, 1))
-    return (slice(start, start + size) for start in range(0, n_draws, size))

@@ -1,7 +1,6 @@
 """The table `depth`: how metrics change over depth, review by review, and where they change fastest."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,14 +110,14 @@ def _rows_of_job(job: LayerValues, resampling: Resampling, pools: bool) -> pl.Da
     drawn = (np.eye(n), 1.0) if pools else (resampling.weights(n), resampling.confidence)
     spans = np.array(
         [
-            steepest_span(replace(steps, changes=of_cell), describe_metric(metric).homogenization, *drawn)
-            for (_, metric), of_cell in zip(job.cells, steps.changes, strict=True)
+            steepest_span(steps._replace(rates=of_cell), describe_metric(metric).homogenization, *drawn)
+            for (_, metric), of_cell in zip(job.cells, steps.rates, strict=True)
         ]
     )
     if pools and n == 1:
         spans[:, 1:] = np.nan
     columns[STEEPEST] = {
-        "n_reviews": (~np.isnan(steps.changes)).any(axis=2).sum(axis=1),
+        "n_reviews": (~np.isnan(steps.rates)).any(axis=2).sum(axis=1),
         **dict(zip(("mean", "ci_low", "ci_high"), spans.T, strict=True)),
     }
     cells = pl.DataFrame(job.cells, {"view": pl.String, "metric": pl.String}, orient="row").with_row_index("cell")

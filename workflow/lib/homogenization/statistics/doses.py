@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 
 from homogenization.names.numbers import NO_HEAD
-from homogenization.statistics.resampling import means, uniform_weights, weighted_means
+from homogenization.statistics.resampling import differences, means, uniform_weights, weighted_means
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
+from homogenization.tables.over_reviews import as_array
 
 CONTROLS = {  # kind -> patterns that do as much to attention, but not what a pattern is about
     "steering": ("removed", "uniform", "scattered", "permuted"),
@@ -24,8 +25,6 @@ REMOVED = "removed"
 STRENGTH, KL, COSINE = "strength", "kl", "cosine"  # what a condition and its control have in common
 _DOSES = {KL: "KL", COSINE: "change of the mean cosine"}
 WHOLE, ODD, EVEN = "whole", "odd", "even"
-# Relative uncertainty of metrics from float32 states: a condition that changes no weight changes them by rounding.
-_PRECISION = 1e-9
 
 
 class Condition(NamedTuple):
@@ -79,33 +78,23 @@ def runs_of(table: pl.DataFrame) -> Runs:
     """The runs in rows of the table `intervened` that belong to one model and variant, in any order."""
     reviews = table.filter(kind=UNTOUCHED).select("review_id").unique().sort("review_id")
     cells = table.select("layers", "view", "metric").unique().sort("layers", "view", "metric")
-    placed = table.join(reviews.with_row_index("row"), on="review_id").join(
-        cells.with_row_index("cell"), on=cells.columns
-    )
     values, untouched, kl, moved = {}, {}, {}, {}
-    for key, rows in placed.partition_by(CONDITION, as_dict=True).items():
+    for key, rows in table.partition_by(CONDITION, as_dict=True).items():
         condition = Condition(*key) if key[0] != UNTOUCHED else Condition(UNTOUCHED)
-        moved[condition] = np.zeros(len(reviews), dtype=bool)
-        moved[condition][rows.filter("sink_moved")["row"].to_numpy()] = True
+        gone = rows.filter("sink_moved")["review_id"]
+        moved[condition] = reviews["review_id"].is_in(gone.implode()).to_numpy()
         stayed = rows.filter(~pl.col("sink_moved").fill_null(False))
-        row = stayed["row"].to_numpy()
-        for name, numbers in (("value", values), ("untouched", untouched)):
-            numbers[condition] = np.full((len(reviews), len(cells)), np.nan)
-            numbers[condition][row, stayed["cell"].to_numpy()] = stayed[name].to_numpy()
-        kl[condition] = np.full(len(reviews), np.nan)
-        kl[condition][row] = stayed["kl"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        values[condition], untouched[condition] = (
+            as_array(stayed, name, reviews, cells) for name in ("value", "untouched")
+        )
+        kl[condition] = as_array(stayed, "kl", reviews)
     return Runs(
         reviews["review_id"].to_list(), cells.rows(), values, untouched, kl, moved, bool(table["branch_norm"].any())
     )
 
 
 def no_control(pattern: str, branch_norm: bool) -> str | None:
-    """Why a pattern is no control in a model; None where it is one.
-
-    Args:
-        pattern: name of a control.
-        branch_norm: whether a norm follows the model's attention inside its branch.
-    """
+    """Why a pattern is no control in a model, where a norm may follow attention in its branch; None where it is one."""
     if pattern != REMOVED or not branch_norm:
         return None
     return "a norm follows attention in this model's blocks and undoes what 'removed' does, so it is no control"
@@ -123,11 +112,11 @@ def change(runs: Runs, condition: Condition, part: str = WHOLE) -> np.ndarray:
 
     Args:
         runs: runs of a model.
-        condition: a condition of `runs`.
+        condition: one of their conditions.
         part: `odd` is (f(s) - f(-s)) / 2 and `even` (f(s) + f(-s)) / 2 of the changes f, at the condition's strength s:
             to second order, the odd part is the direction of the effect and the even part the damage.
     """
-    own = _less(runs.values[condition], runs.untouched[condition])
+    own = differences(runs.values[condition], runs.untouched[condition])
     if part == WHOLE:
         return own
     opposite = change(runs, opposite_of(condition))
@@ -147,12 +136,6 @@ def opposite_of(condition: Condition) -> Condition:
 def control_of(condition: Condition, pattern: str) -> Condition:
     """The condition of the control `pattern` at the same strength."""
     return condition._replace(pattern=pattern)
-
-
-def _less(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    difference = first - second
-    same = np.abs(difference) <= _PRECISION * np.maximum(np.abs(first), np.abs(second))
-    return np.where(same, 0.0, difference)
 
 
 @dataclass(frozen=True)
@@ -181,6 +164,7 @@ def less_at_equal_kl(
     kl: np.ndarray,
     control: Curve,
     weights: np.ndarray,
+    *,
     reaches: bool = False,
     scale: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
@@ -250,11 +234,7 @@ def less_by_review(
     A review counts if the condition has it and the control has it at every strength that the comparison reads: with
     others on one side alone, the difference would be one of reviews.
 
-    Args:
-        changes: (reviews, cells) changes by the condition.
-        kl: (reviews,) KL of the condition.
-        control: the control's curve.
-        scale: as in `less_at_equal_kl`; another dose may stand in place of the KL.
+    Arguments are those of `less_at_equal_kl`; another dose may stand in place of the KL.
 
     Returns:
         (reviews, cells) pseudo-values of the jackknife, moved so that their mean is the comparison; what is said of the
@@ -264,7 +244,7 @@ def less_by_review(
     n = len(kl)
     changes, kl, control = _of_same_reviews(changes, kl, control, scale or _root)
     estimate = less_at_equal_kl(changes, kl, control, uniform_weights(n), scale=scale)[0]
-    without = less_at_equal_kl(changes, kl, control, (1 - np.eye(n)) / max(n - 1, 1), True, scale)
+    without = less_at_equal_kl(changes, kl, control, (1 - np.eye(n)) / max(n - 1, 1), reaches=True, scale=scale)
     present = ~np.isnan(changes)
     pseudo = np.where(present, -(present.sum(axis=0) - 1) * without, np.nan)
     return pseudo - means(pseudo) + estimate
@@ -297,11 +277,7 @@ def at_equal_kl(runs: Runs, condition: Condition, pattern: str, dose: str = KL) 
 def moved_at_equal_kl(runs: Runs, condition: Condition, pattern: str, pseudo: np.ndarray) -> np.ndarray:
     """(reviews,) bool: whether a sink that moved, in the condition or in the control `pattern`, leaves a review out.
 
-    Args:
-        runs: runs of a model.
-        condition: what is compared.
-        pattern: the control.
-        pseudo: (reviews, cells) pseudo-values of the comparison, NaN in the reviews that are left out.
+    `pseudo` are the (reviews, cells) pseudo-values of the comparison, NaN in the reviews that are left out.
     """
     moved = np.logical_or.reduce([runs.moved[one] for one in (condition, *runs.curve(condition, pattern))])
     return moved & np.isnan(pseudo).all(axis=1)

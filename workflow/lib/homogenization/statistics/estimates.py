@@ -70,12 +70,8 @@ def estimates(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
     """The columns of `averages` with the checks of the mean, its effect size and sample_size_80; arguments as there."""
     effect = effect_size(values)
     power = {"effect_size": effect, "sample_size_80": reviews_for_power(effect, power=0.8, alpha=1 - confidence)}
-    return averages(values, confidence) | checks(values, confidence) | power
-
-
-def checks(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
-    """The columns `robust` and `kept` of a mean, with their intervals, (cells,) each."""
-    return ends_of(ROBUST, hodges_lehmann(values, confidence)) | ends_of(KEPT, trimmed_mean(values, confidence))
+    robust = ends_of(ROBUST, hodges_lehmann(values, confidence)) | ends_of(KEPT, trimmed_mean(values, confidence))
+    return averages(values, confidence) | robust | power
 
 
 def flip_tests(values: np.ndarray, families: Iterable[np.ndarray], flips: np.ndarray) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from scipy.signal import find_peaks
 
-from homogenization.names.columns import columns, with_ends
+from homogenization.names.columns import columns, ends_of, with_ends
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.statistics.blocks import BLOCKS_SCHEMA, PEAKS_SCHEMA, blocks_table, peaks_table
 from homogenization.statistics.layers import LayerValues, layer_values
@@ -103,13 +103,15 @@ def extrema_table(
         weights = resampling.weights(len(job.review_ids), at_most=_DRAWS)
         for cell, (view, metric) in enumerate(job.cells):
             told = {"model": model, "variant": variant, "view": view, "metric": metric}
-            rows += [told | row for row in _rows_of_cell(job, cell, prominence, window, weights, resampling.confidence)]
+            found = _rows_of_cell(job, cell, (prominence, window), weights, resampling.confidence)
+            rows += [told | row for row in found]
     return pl.DataFrame(rows, schema=EXTREMA_SCHEMA)
 
 
 def _rows_of_cell(
-    job: LayerValues, cell: int, prominence: float, window: float, weights: np.ndarray, confidence: float
+    job: LayerValues, cell: int, search: tuple[float, float], weights: np.ndarray, confidence: float
 ) -> Iterator[dict[str, Any]]:
+    prominence, window = search
     n = len(job.review_ids)
     # some metrics have no value before the first block
     layers = np.flatnonzero(~np.isnan(job.values[cell]).all(axis=0))
@@ -135,14 +137,14 @@ def _rows_of_cell(
                 "number": number,
                 "layer": int(job.layers[layers[one.place]]),
                 "base_layer": int(job.layers[layers[one.base]]),
-                **_with_interval("depth", float(depth[one.place]), depth[at[there]], confidence, exact=True),
-                **_with_interval("height", float(curve[one.place]), drawn[there, at[there]], confidence),
+                **ends_of("depth", (depth[one.place], *_interval(depth[at[there]], confidence, exact=True))),
+                **ends_of("height", (curve[one.place], *_interval(drawn[there, at[there]], confidence))),
                 "prominence": one.prominence,
                 "prominence_share": one.prominence / float(np.ptp(curve)),
                 "noise": noise,
                 "found_share": found_share,
                 "settled": found_share >= confidence and one.prominence > noise,
-                **_remains(values, None if other is None else other[:, layers], one, weights, confidence),
+                **ends_of("remains", _remains(values, other[:, layers], one, weights, confidence)),
                 "n_reviews": int((~np.isnan(values[:, one.place])).sum()),
             }
 
@@ -154,40 +156,33 @@ def _nearest(places: Sequence[Sequence[int]], own: int, depth: np.ndarray, reach
     return np.where((found >= 0) & (np.abs(depth[found] - depth[own]) <= reach), found, -1)
 
 
-def _with_interval(
-    name: str, estimate: float, drawn: np.ndarray, confidence: float, exact: bool = False
-) -> dict[str, float]:
-    """The estimate and the percentile interval of what draws find; an `exact` bound is one of the drawn values."""
-    low, high = (1 - confidence) / 2, (1 + confidence) / 2
-    ways = ("lower", "higher") if exact else ("linear", "linear")
-    bounds = (
-        [float(np.quantile(drawn, level, method=way)) for level, way in zip((low, high), ways, strict=True)]
-        if len(drawn)
-        else [np.nan, np.nan]
-    )
-    return {name: estimate, f"{name}_low": bounds[0], f"{name}_high": bounds[1]}
+def _interval(drawn: np.ndarray, confidence: float, exact: bool = False) -> tuple[float, float]:
+    """The percentile interval of what draws find; an `exact` bound is one of the drawn values."""
+    if not len(drawn):
+        return np.nan, np.nan
+    low, high = ("lower", "higher") if exact else ("linear", "linear")
+    levels = (1 - confidence) / 2, (1 + confidence) / 2
+    return np.quantile(drawn, levels[0], method=low), np.quantile(drawn, levels[1], method=high)
 
 
-def _bare(job: LayerValues, cell: int) -> np.ndarray | None:
-    """The values of the cell's metric without the first token; None where there is no such view."""
+def _bare(job: LayerValues, cell: int) -> np.ndarray:
+    """The values of the cell's metric without the first token; NaN where there is no such view."""
     view, metric = job.cells[cell]
-    return job.of("without_first" if view == "all_tokens" else f"{view}_without_first", metric)
+    bare = job.of("without_first" if view == "all_tokens" else f"{view}_without_first", metric)
+    return np.full_like(job.values[cell], np.nan) if bare is None else bare
 
 
 def _remains(
-    values: np.ndarray, bare: np.ndarray | None, one: Extremum, weights: np.ndarray, confidence: float
-) -> dict[str, float]:
+    values: np.ndarray, bare: np.ndarray, one: Extremum, weights: np.ndarray, confidence: float
+) -> tuple[float, float, float]:
     """The share of the prominence, between these two layers, that the metric has without the first token."""
-    names = ("remains", "remains_low", "remains_high")
-    if bare is None:
-        return dict.fromkeys(names, np.nan)
 
     def share(of: np.ndarray) -> np.ndarray:
         steps = [weighted_means(rows[:, [one.place, one.base]], of) for rows in (bare, values)]
         less, whole = (step[:, 0] - step[:, 1] for step in steps)
         return np.divide(less, whole, out=np.full_like(less, np.nan), where=whole != 0)
 
-    return dict(zip(names, resampled(share, weights, confidence), strict=True))
+    return resampled(share, weights, confidence)
 
 
 def tabulate(

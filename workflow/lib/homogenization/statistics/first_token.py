@@ -83,14 +83,14 @@ def _rows_of_job(job: LayerValues, weights: np.ndarray, confidence: float) -> It
         return
     ranked = {
         scope: _ranked(partial(spearmans, list(predictors.values()), list(outcomes.values())), weights, confidence)
-        for scope, (_, _, spearmans) in SCOPES.items()
+        for scope, (_, spearmans) in SCOPES.items()
     }
     for j, (view, outcome) in enumerate(outcomes.items()):
         bound = _bound(outcome, predictors.get(_ENERGY_SHARE)) if view == "raw" else (np.nan, np.nan)
         for i, (predictor, values) in enumerate(predictors.items()):
             present = paired(values, outcome)[2]
             counts = (int(present.any(axis=1).sum()), int(present.sum()))
-            for scope, (pearson, _, _) in SCOPES.items():
+            for scope, (pearson, _) in SCOPES.items():
                 linear = resampled(partial(pearson, values, outcome), weights, confidence)
                 yield view, predictor, scope, *linear, *ranked[scope][i, j], *counts, *bound
 

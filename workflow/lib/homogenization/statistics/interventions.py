@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.interventions.schemas import SLOPES_SCHEMA
-from homogenization.names.columns import columns, condition_columns
+from homogenization.names.columns import columns, condition_columns, table_of
 from homogenization.run.parquet import read_table
 from homogenization.statistics.doses import (
     CONTROLS,
@@ -39,7 +39,7 @@ from homogenization.statistics.estimates import (
 )
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables.intervened import LAYERS, UNTOUCHED
-from homogenization.tables.over_reviews import keep_accepted
+from homogenization.tables.over_reviews import as_array, keep_accepted
 
 _NUMBERS = {
     **columns("n_reviews"),
@@ -103,16 +103,12 @@ def effects_table(intervened: pl.DataFrame, resampling: Resampling, min_reviews:
     for (model, variant), of_run in sorted(rows.partition_by("model", "variant", as_dict=True).items()):
         runs = runs_of(of_run)
         cells = pl.DataFrame(runs.cells, dict.fromkeys(("layers", "view", "metric"), pl.String), orient="row")
-        drawn = _draws(len(runs.review_ids), _families(cells, "view", "metric"), resampling, min_reviews)
+        flips, families = resampling.sign_flips(len(runs.review_ids)), _families(cells, "view", "metric")
+        drawn = _Draws(flips, resampling.confidence, min_reviews, families)
         names = {"model": model, "variant": variant}
-        parts += [_rows(cells, names | found, EFFECTS_SCHEMA) for found in _estimands(runs, drawn, dose)]
+        parts += [table_of(cells.to_dict() | names | of, EFFECTS_SCHEMA) for of in _estimands(runs, drawn, dose)]
     told = (pl.col("n_reviews") > 0) | (pl.col("n_sink_moved") > 0) | (pl.col("at") == dose)
     return _tested(pl.concat(parts).filter(told), intervened, resampling, EFFECTS_SCHEMA)
-
-
-def _draws(n: int, families: list[np.ndarray], resampling: Resampling, min_reviews: int) -> _Draws:
-    flips = resampling.sign_flips(n)
-    return _Draws(flips, resampling.confidence, min_reviews, families)
 
 
 def _families(cells: pl.DataFrame, *alike: str | pl.Expr) -> list[np.ndarray]:
@@ -128,28 +124,29 @@ def _estimands(runs: Runs, drawn: _Draws, dose: str) -> Iterator[dict[str, Any]]
         signed = condition.strength is not None and condition.strength > 0 and opposite_of(condition) in runs.values
         for part in (WHOLE, ODD, EVEN) if signed else (WHOLE,) if condition.kind != UNTOUCHED else ():
             changes = change(runs, condition, part)
-            yield _row(runs, condition, part, UNTOUCHED, _of_mean(changes, drawn))
+            yield _row(runs, condition, _of_mean(changes, drawn), UNTOUCHED, part)
             for control in controls:
                 like = control_of(condition, control)
                 if set(conditions_of(like, part)) <= runs.values.keys():
                     less = changes - change(runs, like, part)
                     reason = no_control(control, runs.branch_norm)
-                    yield _row(runs, condition, part, control, _of_mean(less, drawn, reason))
+                    yield _row(runs, condition, _of_mean(less, drawn, reason), control, part)
         for control in controls if condition.strength is not None else ():
             if runs.curve(condition, control):
-                numbers = _at_equal_dose(runs, condition, control, drawn, dose)
-                yield _row(runs, condition, WHOLE, control, numbers, dose)
+                pseudo, reason = at_equal_kl(runs, condition, control, dose)
+                numbers = _of_mean(pseudo, drawn, no_control(control, runs.branch_norm) or reason)
+                moved = moved_at_equal_kl(runs, condition, control, pseudo).sum()
+                about = {"against": control, "at": dose, "part": WHOLE, "n_sink_moved": moved}
+                yield condition._asdict() | about | numbers
 
 
-def _row(
-    runs: Runs, condition: Condition, part: str, against: str, numbers: dict[str, np.ndarray], at: str = STRENGTH
-) -> dict[str, Any]:
+def _row(runs: Runs, condition: Condition, numbers: dict[str, np.ndarray], against: str, part: str) -> dict[str, Any]:
+    """An estimand at equal strength."""
     read = conditions_of(condition, part)
-    if against != UNTOUCHED and at == STRENGTH:
+    if against != UNTOUCHED:
         read += conditions_of(control_of(condition, against), part)
-    moved = np.logical_or.reduce([runs.moved[one] for one in read])
-    told = {"against": against, "at": at, "part": part, "n_sink_moved": moved.sum()}
-    return condition._asdict() | told | numbers
+    moved = np.logical_or.reduce([runs.moved[one] for one in read]).sum()
+    return condition._asdict() | {"against": against, "at": STRENGTH, "part": part, "n_sink_moved": moved} | numbers
 
 
 def _of_mean(values: np.ndarray, drawn: _Draws, reason: str | None = None) -> dict[str, np.ndarray]:
@@ -161,17 +158,10 @@ def _of_mean(values: np.ndarray, drawn: _Draws, reason: str | None = None) -> di
     n_reviews = numbers.pop("n_reviews")
     numbers["estimate"] = numbers.pop("mean")
     numbers |= flip_tests(values, drawn.families, drawn.flips)
-    reasons = np.array([reason or too_few(n, drawn.min_reviews) for n in n_reviews.tolist()], dtype=object)
-    tested = np.equal(reasons, None)
+    reasons = [reason or too_few(n, drawn.min_reviews) for n in n_reviews.tolist()]
+    tested = [of_cell is None for of_cell in reasons]
     of_tested = {name: np.where(tested, column, np.nan) for name, column in numbers.items()}
     return of_tested | {"n_reviews": n_reviews, "reason": reasons}
-
-
-def _at_equal_dose(runs: Runs, condition: Condition, control: str, drawn: _Draws, dose: str) -> dict[str, np.ndarray]:
-    pseudo, reason = at_equal_kl(runs, condition, control, dose)
-    reason = no_control(control, runs.branch_norm) or reason
-    moved = moved_at_equal_kl(runs, condition, control, pseudo)
-    return _of_mean(pseudo, drawn, reason) | {"n_sink_moved": moved.sum()}
 
 
 def slopes_table(
@@ -195,7 +185,8 @@ def slopes_table(
         by_pattern, cells = slopes_by_pattern(of_run)
         of_blocks = pl.col("block").is_null().alias("sum")
         families = _families(cells, "layer", "view", "metric", of_blocks)
-        drawn = _draws(len(next(iter(by_pattern.values()))), families, resampling, min_reviews)
+        flips = resampling.sign_flips(of_run["review_id"].n_unique())
+        drawn = _Draws(flips, resampling.confidence, min_reviews, families)
         for pattern, values in by_pattern.items():
             controls = [
                 name for name in CONTROLS["steering"] if name in by_pattern and pattern not in CONTROLS["steering"]
@@ -204,7 +195,7 @@ def slopes_table(
                 less = values - by_pattern[against] if against in by_pattern else values
                 names = {"model": model, "variant": variant, "pattern": pattern, "against": against}
                 numbers = _of_mean(less, drawn, no_control(against, model in normed))
-                parts.append(_rows(cells, names | numbers, SLOPE_MEANS_SCHEMA))
+                parts.append(table_of(cells.to_dict() | names | numbers, SLOPE_MEANS_SCHEMA))
     return _tested(pl.concat(parts).filter(pl.col("n_reviews") > 0), intervened, resampling, SLOPE_MEANS_SCHEMA)
 
 
@@ -223,28 +214,8 @@ def slopes_by_pattern(slopes: pl.DataFrame) -> tuple[dict[str, np.ndarray], pl.D
     both = pl.concat([slopes.select(columns), sums.with_columns(block=pl.lit(None, pl.Int32)).select(columns)])
     cells = pl.concat([single, single.with_columns(block=pl.lit(None, pl.Int32)).unique().sort(_SLOPE_CELL)])
     reviews = slopes.select("review_id").unique().sort("review_id")
-    placed = both.join(reviews.with_row_index("row"), on="review_id").join(
-        cells.with_row_index("cell"), on=_SLOPE_CELL, nulls_equal=True
-    )
-    by_pattern = {}
-    for (pattern,), rows in sorted(placed.partition_by("pattern", as_dict=True).items()):
-        by_pattern[pattern] = np.full((len(reviews), len(cells)), np.nan)
-        by_pattern[pattern][rows["row"].to_numpy(), rows["cell"].to_numpy()] = rows["slope"].to_numpy()
-    return by_pattern, cells
-
-
-def _rows(cells: pl.DataFrame, columns: dict[str, Any], schema: dict[str, Any]) -> pl.DataFrame:
-    """The rows of `cells` with `columns`, which hold an array by cell or one value for all."""
-    n = len(cells)
-    given = {name: list(value) if isinstance(value, np.ndarray) else [value] * n for name, value in columns.items()}
-    lacking = {
-        name: [np.nan if dtype == pl.Float64 else None] * n
-        for name, dtype in schema.items()
-        if name not in (*cells.columns, *given)
-    }
-    return cells.with_columns(
-        pl.Series(name, value, schema[name], strict=False) for name, value in {**given, **lacking}.items()
-    ).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+    by_pattern = both.partition_by("pattern", as_dict=True)
+    return {pattern: as_array(rows, "slope", reviews, cells) for (pattern,), rows in sorted(by_pattern.items())}, cells
 
 
 def _tested(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,7 @@ import polars as pl
 from homogenization.names.points import FINAL_NORM, REGIONS, RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.resampling import uniform_weights, weighted_means
+from homogenization.tables.over_reviews import as_array
 from homogenization.tables.regions import ranges_over_depth
 
 POOLED_VIEW = "pooled_centred"
@@ -37,36 +39,25 @@ class LayerValues:
         return self.values[self.cells.index((view, metric))] if (view, metric) in self.cells else None
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(NamedTuple):
     """Changes between neighbouring stored layers.
 
     Attributes:
         layers: (steps,) int, where each step ends.
         spans: (steps,) depth that each step covers.
         starts: (steps,) depth at which each step begins.
-        changes: (..., steps) changes of the values, NaN where either end is NaN.
+        rates: (..., steps) changes of the values per unit depth, NaN where either end is NaN.
     """
 
     layers: np.ndarray
     spans: np.ndarray
     starts: np.ndarray
-    changes: np.ndarray
+    rates: np.ndarray
 
     @property
     def ends(self) -> np.ndarray:
         """(steps,) depth at which each step ends."""
         return self.starts + self.spans
-
-    @property
-    def midpoints(self) -> np.ndarray:
-        """(steps,) depth in the middle of each step."""
-        return self.starts + self.spans / 2
-
-    @property
-    def rates(self) -> np.ndarray:
-        """(..., steps) change per unit depth."""
-        return self.changes / self.spans
 
 
 def layer_values(table: pl.DataFrame) -> LayerValues:
@@ -74,13 +65,7 @@ def layer_values(table: pl.DataFrame) -> LayerValues:
     cells = table.select("view", "metric").unique().sort("view", "metric")
     reviews = table.select("review_id").unique().sort("review_id")
     layers = table.select("layer", "depth").unique().sort("layer")
-    places = (
-        table.join(cells.with_row_index("cell"), on=cells.columns)
-        .join(reviews.with_row_index("review"), on="review_id")
-        .join(layers.select("layer").with_row_index("place"), on="layer")
-    )
-    values = np.full((len(cells), len(reviews), len(layers)), np.nan)
-    values[tuple(places[index].to_numpy() for index in ("cell", "review", "place"))] = places["value"].to_numpy()
+    values = as_array(table, "value", cells, reviews, layers.select("layer"))
     return LayerValues(
         cells.rows(), reviews["review_id"].to_list(), layers["layer"].to_numpy(), layers["depth"].to_numpy(), values
     )
@@ -126,7 +111,8 @@ def net_changes(values: np.ndarray, layers: np.ndarray, depth: np.ndarray, since
 
 def layer_steps(values: np.ndarray, layers: np.ndarray, depth: np.ndarray) -> Steps:
     """The steps of values (..., layers); none for fewer than two layers."""
-    return Steps(layers[1:], np.diff(depth), depth[:-1], np.diff(values, axis=-1))
+    spans = np.diff(depth)
+    return Steps(layers[1:], spans, depth[:-1], np.diff(values, axis=-1) / spans)
 
 
 def rate(steps: Steps, region: str) -> np.ndarray:
@@ -136,7 +122,7 @@ def rate(steps: Steps, region: str) -> np.ndarray:
     """
     low, high = REGIONS[region]
     inside = (np.minimum(steps.ends, high) - np.maximum(steps.starts, low)).clip(min=0.0)
-    span = (~np.isnan(steps.changes) * inside).sum(axis=-1)
+    span = (~np.isnan(steps.rates) * inside).sum(axis=-1)
     return np.nansum(steps.rates * inside, axis=-1) / np.where(span > 0, span, np.nan)
 
 
@@ -144,7 +130,7 @@ def steepest_step(steps: Steps, homogenization: int, weights: np.ndarray) -> np.
     """The step with the largest mean change per unit depth towards homogenization.
 
     Args:
-        steps: steps with changes (n, steps).
+        steps: steps with rates (n, steps).
         homogenization: `Metric.homogenization`, 1 or -1; 0 stands for the largest absolute mean change.
         weights: (draws, n) weights of the reviews.
 
@@ -175,7 +161,7 @@ def steepest_span(
     drawn = drawn[drawn >= 0]
     low, high = (1 - confidence) / 2, (1 + confidence) / 2
     return (
-        float(steps.midpoints[own]),
+        float(steps.starts[own] + steps.spans[own] / 2),
         float(np.quantile(steps.starts[drawn], low, method="lower")) if len(drawn) else np.nan,
         float(np.quantile(steps.ends[drawn], high, method="higher")) if len(drawn) else np.nan,
     )

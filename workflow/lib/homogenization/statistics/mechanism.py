@@ -14,12 +14,12 @@ import polars as pl
 from scipy.stats import rankdata
 
 from homogenization.interventions.schemas import ATTRIBUTION_NUMBERS
-from homogenization.names.columns import columns, condition_columns, with_ends
+from homogenization.names.columns import columns, condition_columns, ends_of, table_of, with_ends
 from homogenization.run.parquet import read_tables
 from homogenization.statistics.doses import too_few
 from homogenization.statistics.resampling import Resampling, mean_interval, means, resampled, weighted_means
 from homogenization.statistics.schemas import MECHANISM_SCHEMA
-from homogenization.tables.over_reviews import keep_accepted
+from homogenization.tables.over_reviews import as_array, keep_accepted
 
 #: A row for each block and pattern but `removed`: what the pattern delivers to the tokens without the first and the
 #: massive ones, and what this does ([how](causes.md#what-a-pattern-delivers)). Made where `interventions.slopes` is
@@ -37,8 +37,6 @@ SCHEMAS = ATTRIBUTION_MEANS_SCHEMA, MECHANISM_SCHEMA
 PREDICTORS = ("cosine", "predicted")
 MEASURED = ("after_block", "at_output")
 RUN = ("model", "variant", "pattern")
-ENDS = ("", "_low", "_high")
-_TESTED = tuple(f"{name}{end}" for name in ("agreement", "rank_correlation") for end in ENDS)
 
 
 def attribution_table(attribution: pl.DataFrame, confidence: float, min_reviews: int) -> pl.DataFrame:
@@ -51,20 +49,14 @@ def attribution_table(attribution: pl.DataFrame, confidence: float, min_reviews:
     """
     parts = [pl.DataFrame(schema=ATTRIBUTION_MEANS_SCHEMA)]
     for names, blocks, values in _by_run(attribution):
-        flat = np.concatenate([values[name] for name in ATTRIBUTION_NUMBERS], axis=1)
-        bounds = means(flat), *mean_interval(flat, confidence)
         n_reviews = (~np.isnan(values["predicted"])).sum(axis=0)
-        tested = np.tile(n_reviews >= min_reviews, len(ATTRIBUTION_NUMBERS))
-        bounds = [np.where(tested, bound, np.nan) for bound in bounds]
-        columns = {
-            f"{name}{end}": bound[place * len(blocks) : (place + 1) * len(blocks)]
-            for place, name in enumerate(ATTRIBUTION_NUMBERS)
-            for end, bound in zip(ENDS, bounds, strict=True)
-        }
-        told = {name: [value] * len(blocks) for name, value in names.items()}
-        told |= {"block": blocks, "n_reviews": n_reviews}
-        told["reason"] = pl.Series([too_few(n, min_reviews) for n in n_reviews.tolist()], dtype=pl.String)
-        parts.append(pl.DataFrame(told | columns).select(*ATTRIBUTION_MEANS_SCHEMA).cast(ATTRIBUTION_MEANS_SCHEMA))
+        reasons = [too_few(n, min_reviews) for n in n_reviews.tolist()]
+        columns = {"block": blocks, "n_reviews": n_reviews, "reason": reasons}
+        for name, of_blocks in values.items():
+            bounds = means(of_blocks), *mean_interval(of_blocks, confidence)
+            columns |= ends_of(name, [np.where(n_reviews >= min_reviews, bound, np.nan) for bound in bounds])
+        columns |= {name: value for name, value in names.items() if name != "branch_norm"}
+        parts.append(table_of(columns, ATTRIBUTION_MEANS_SCHEMA))
     return pl.concat(parts).sort("model", "variant", "block", "pattern")
 
 
@@ -89,12 +81,12 @@ def mechanism_table(attribution: pl.DataFrame, resampling: Resampling, min_revie
             pair = present[predictor], present[measured]
             numbers = {"predictor": predictor, "measured": measured, "n_blocks": len(blocks)} | about
             if reason:
-                rows.append(names | numbers | dict.fromkeys(_TESTED, np.nan))
+                rows.append(names | numbers | dict.fromkeys(with_ends("agreement", "rank_correlation"), np.nan))
                 continue
             numbers["n_positive"] = int((means(pair[0]) > 0).sum())
             for name, statistic in (("agreement", _agreement), ("rank_correlation", _rank_correlation)):
                 bounds = resampled(_of_means(statistic, *pair), weights, resampling.confidence)
-                numbers |= {f"{name}{end}": bound for end, bound in zip(ENDS, bounds, strict=True)}
+                numbers |= ends_of(name, bounds)
             rows.append(names | numbers)
     return pl.DataFrame(rows, schema=MECHANISM_SCHEMA)
 
@@ -102,12 +94,9 @@ def mechanism_table(attribution: pl.DataFrame, resampling: Resampling, min_revie
 def _by_run(attribution: pl.DataFrame) -> Iterator[tuple[dict[str, str], list[int], dict[str, np.ndarray]]]:
     """Model, variant, pattern and branch_norm; the blocks; and each number as (reviews, blocks)."""
     for names, rows in sorted(attribution.partition_by(*RUN, "branch_norm", as_dict=True).items()):
-        blocks = rows["block"].unique().sort().to_list()
-        tables = {
-            name: rows.pivot("block", index="review_id", values=name).sort("review_id") for name in ATTRIBUTION_NUMBERS
-        }
-        arrays = {name: table.select(map(str, blocks)).to_numpy() for name, table in tables.items()}
-        yield dict(zip((*RUN, "branch_norm"), names, strict=True)), blocks, arrays
+        reviews, blocks = (rows.select(name).unique().sort(name) for name in ("review_id", "block"))
+        arrays = {name: as_array(rows, name, reviews, blocks) for name in ATTRIBUTION_NUMBERS}
+        yield dict(zip((*RUN, "branch_norm"), names, strict=True)), blocks["block"].to_list(), arrays
 
 
 def _of_means(statistic: Callable[..., np.ndarray], x: np.ndarray, y: np.ndarray) -> Callable[..., np.ndarray]:

@@ -1,19 +1,18 @@
 """The tables `probes` and `shifts`: what is read of pooled states, layer by layer, with intervals over reviews."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from homogenization.names.columns import columns, condition_columns
+from homogenization.names.columns import columns, condition_columns, table_of
 from homogenization.names.consequences import PERTURBATIONS
 from homogenization.names.variants import ORIGINAL
 from homogenization.statistics.estimates import averages, flip_tests
 from homogenization.statistics.resampling import Resampling
 from homogenization.tables.comparisons import same_texts
 from homogenization.tables.intervened import CONDITION, UNTOUCHED
-from homogenization.tables.over_reviews import linearised
+from homogenization.tables.over_reviews import as_array, linearised
 
 _KEYS = {**columns("model"), **condition_columns(*CONDITION), **columns("variant")}
 _NUMBERS = {
@@ -48,7 +47,8 @@ QUANTITIES = {  # column of the readings -> quantity of the table
     "null_log_loss": "null_log_loss",
     "null_correct": "null_accuracy",
 }
-COMPARED = "log_loss"  # the quantity that is compared
+_SHIFT = "shift"
+COMPARED = {"log_loss": (ORIGINAL,), _SHIFT: PERTURBATIONS}  # column that is compared -> with these texts, and controls
 
 _Key = tuple[tuple, str]  # condition and variant
 
@@ -80,8 +80,7 @@ def probes_table(
     """
     parts = [pl.DataFrame(schema=PROBES_SCHEMA)]
     for column, quantity in QUANTITIES.items():
-        compared = controls if quantity == COMPARED else None
-        rows = _by_layer(readings, similarity, column, compared, (ORIGINAL,), resampling)
+        rows = _by_layer(readings, similarity, column, controls, resampling)
         parts.append(rows.with_columns(quantity=pl.lit(quantity)).select(*PROBES_SCHEMA))
     return pl.concat(parts)
 
@@ -98,7 +97,7 @@ def shifts_table(
     tests know that the scale of a shift depends on the reviews that are drawn (`linearised`). Arguments are those of
     `probes_table`.
     """
-    rows = _by_layer(readings, similarity, "shift", controls, PERTURBATIONS, resampling, in_scales="in_scales")
+    rows = _by_layer(readings, similarity, _SHIFT, controls, resampling)
     return pl.concat([pl.DataFrame(schema=SHIFTS_SCHEMA), rows.select(*SHIFTS_SCHEMA)])
 
 
@@ -106,32 +105,31 @@ def _by_layer(
     readings: pl.DataFrame,
     similarity: pl.DataFrame,
     column: str,
-    controls: Mapping[str, Mapping[str, str]] | None,
-    always: Sequence[str],
+    controls: Mapping[str, Mapping[str, str]],
     resampling: Resampling,
-    in_scales: str | None = None,
 ) -> pl.DataFrame:
-    """Rows of a column of `readings`, without corrected p; `always` are variants that all others are compared with.
-
-    Without `controls`, nothing is compared. `in_scales` is the column by which they are linearised.
-    """
+    """Rows of a column of `readings`: levels, and differences of what is `COMPARED`; shifts are linearised."""
     parts = [pl.DataFrame(schema=SHIFTS_SCHEMA)]
     for (model,), of_model in sorted(readings.partition_by("model", as_dict=True).items()):
         values, layers = matrices(of_model, column)
-        added = matrices(of_model, in_scales)[0] if in_scales else None
+        added = matrices(of_model, "in_scales")[0] if column == _SHIFT else None
         reviews = of_model["review_id"].unique().sort()
-        tested = resampling.sign_flips(len(reviews)), resampling.confidence
+        flips = resampling.sign_flips(len(reviews))
         for key in values:
             condition, variant = key
             labels = {"model": model, "variant": variant, **dict(zip(CONDITION, condition, strict=True))}
+            labels |= layers.to_dict()
             (own,) = _together(values, added, key)
-            parts.append(_rows(layers, labels, own, None, *tested))
-            for minus, other in _compared(values, key, controls, always):
+            level = _numbers(own, resampling.confidence) | flip_tests(own, [], flips)
+            parts.append(table_of(labels | level, SHIFTS_SCHEMA))
+            for minus, other in _compared(values, key, controls, COMPARED[column]) if column in COMPARED else ():
                 difference = np.subtract(*_together(values, added, key, other))
                 if other[1] != variant:
                     same = same_texts(similarity, variant, other[1])["review_id"]
                     difference[reviews.is_in(same.implode()).to_numpy()] = np.nan
-                parts.append(_rows(layers, labels, difference, minus, *tested))
+                numbers = _numbers(difference, resampling.confidence)
+                numbers |= flip_tests(difference, [np.arange(len(layers))], flips)
+                parts.append(table_of(labels | {"minus": minus} | numbers, SHIFTS_SCHEMA))
     table = pl.concat(parts)
     keys = [*_KEYS, "minus", "layer"]
     return table.filter(pl.col("n_reviews") > 0).sort(keys, nulls_last=False)
@@ -142,20 +140,17 @@ def matrices(rows: pl.DataFrame, column: str) -> tuple[dict[_Key, np.ndarray], p
 
     Draws of one condition are averaged. Reviews are sorted by name; NaN where a review has no value.
     """
-    reviews = rows.select("review_id").unique().sort("review_id").with_row_index("row")
+    reviews = rows.select("review_id").unique().sort("review_id")
     layers = rows.select("layer", "depth").unique().sort("layer")
     means_of_draws = (
         rows.filter(pl.col(column).is_not_nan())
         .group_by(*CONDITION, "variant", "review_id", "layer", maintain_order=True)
         .agg(pl.col(column).mean())
-        .join(reviews, on="review_id")
-        .join(layers.with_row_index("place"), on="layer")
     )
-    by_text = {}
-    for (*condition, variant), of_run in means_of_draws.partition_by(*CONDITION, "variant", as_dict=True).items():
-        values = np.full((len(reviews), len(layers)), np.nan)
-        values[of_run["row"].to_numpy(), of_run["place"].to_numpy()] = of_run[column].to_numpy()
-        by_text[tuple(condition), variant] = values
+    by_text = {
+        (tuple(condition), variant): as_array(of_text, column, reviews, layers.select("layer"))
+        for (*condition, variant), of_text in means_of_draws.partition_by(*CONDITION, "variant", as_dict=True).items()
+    }
     return by_text, layers
 
 
@@ -171,12 +166,10 @@ def _together(
 def _compared(
     values: Mapping[_Key, np.ndarray],
     key: _Key,
-    controls: Mapping[str, Mapping[str, str]] | None,
+    controls: Mapping[str, Mapping[str, str]],
     always: Sequence[str],
 ) -> Iterator[tuple[str, _Key]]:
     """What a condition and variant is compared with: its name and its key."""
-    if controls is None:
-        return
     condition, variant = key
     others = [*always, *controls.get(variant, {}).values()] if variant not in (ORIGINAL, *always) else []
     for other in dict.fromkeys(others):
@@ -188,17 +181,6 @@ def _compared(
             yield UNTOUCHED, untouched
 
 
-def _rows(
-    layers: pl.DataFrame,
-    labels: Mapping[str, Any],
-    values: np.ndarray,
-    minus: str | None,
-    flips: np.ndarray,
-    confidence: float,
-) -> pl.DataFrame:
+def _numbers(values: np.ndarray, confidence: float) -> dict[str, np.ndarray]:
     numbers = averages(values, confidence)
-    families = [np.arange(len(layers))] if minus is not None else []
-    numbers |= {"estimate": numbers.pop("mean"), **flip_tests(values, families, flips)}
-    names = {name: pl.lit(value) for name, value in {**labels, "minus": minus}.items()}
-    table = layers.with_columns(**names).with_columns(pl.Series(name, column) for name, column in numbers.items())
-    return table.select(*SHIFTS_SCHEMA).cast(SHIFTS_SCHEMA)
+    return numbers | {"estimate": numbers.pop("mean")}

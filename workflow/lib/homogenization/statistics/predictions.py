@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from homogenization.metrics.catalogue import describe_metric
+from homogenization.names.columns import with_ends
 from homogenization.names.points import RESIDUAL_STREAM
 from homogenization.names.variants import ORIGINAL
 from homogenization.run.parquet import read_tables
@@ -36,7 +37,6 @@ _LEAST_CONTENT = 0.05  # share of the attention below which content is too littl
 _SPECTRAL_VIEWS = {"all_tokens": "raw", "without_first": "raw_without_first", "centred": "centred"}
 SCHEMAS = (PREDICTIONS_SCHEMA,)
 NUMBERS = ("predicted", "measured", "unexplained")
-INTERVALS = tuple(f"{name}{end}" for name in NUMBERS for end in ("", "_low", "_high"))
 
 
 def doses(positional: pl.DataFrame, model: str, variant: str) -> pl.DataFrame:
@@ -100,9 +100,7 @@ def predictions_table(
         known = pl.col("pattern").is_in(own["pattern"].unique().to_list())
         size = patterns["dose"].abs().sum()
         attention = {
-            "positional": of_model.group_by("block", maintain_order=True)
-            .agg(pl.col("positional").first())["positional"]
-            .mean(),
+            "positional": of_model.unique("block", keep="first", maintain_order=True)["positional"].mean(),
             "moved": size / max(of_model["block"].n_unique(), 1),
             "covered": patterns.filter(known)["dose"].abs().sum() / size if size else np.nan,
         }
@@ -111,15 +109,13 @@ def predictions_table(
             by_review.partition_by("metric", "view", "layer", as_dict=True).items()
         ):
             values = of_cell.sort("review_id").select(NUMBERS).to_numpy()
-            low, high = mean_interval(values, confidence)
             reason = too_few(len(values), min_reviews)
-            bounds = np.stack([means(values), low, high], axis=1).ravel() * (np.nan if reason else 1)
+            bounds = np.stack([means(values), *mean_interval(values, confidence)], axis=1)
+            numbers = dict.fromkeys(with_ends(*NUMBERS), np.nan)
+            if reason is None:
+                numbers = dict(zip(numbers, bounds.ravel().tolist(), strict=True))
             names = {"model": model, "variant": variant, "view": view, "metric": metric, "layer": layer}
-            rows.append(
-                names
-                | attention
-                | {"n_reviews": len(values), "reason": reason, **dict(zip(INTERVALS, bounds.tolist(), strict=True))}
-            )
+            rows.append(names | attention | numbers | {"n_reviews": len(values), "reason": reason})
     return pl.DataFrame(rows, schema=PREDICTIONS_SCHEMA)
 
 

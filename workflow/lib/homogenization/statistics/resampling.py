@@ -6,7 +6,8 @@ Interval, p and effect of a cell with fewer than two values are NaN. All cells s
 sign flips, so that a whole study is a few matrix products, and so that the dependence between cells is kept.
 """
 
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ _NUMBERS_IN_CACHE = 20_000
 _NO_VARIANCE = 1e-12  # of values whose mean square is 1: they do not vary
 # What differs by less, relative to its size, differs by rounding.
 _TIE = 1e-9
+# Relative uncertainty of metrics: the same tokens in another order, or as they are in float32, differ by rounding.
+_PRECISION = 1e-9
 _MOST_REVIEWS = 10**6
 RANK_DRAWS = 2000  # every draw is ranked anew; with this many draws the ends of an interval are steady
 FEWEST_NEGLIGIBLE = 16  # reviews; intervals of fewer are too short for skewed differences to be called negligible
@@ -50,6 +53,13 @@ class Resampling:
         return sign_flips(n, self.draws, self.seed)
 
 
+def differences(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """`first` - `second`, 0 within the precision of the values; NaN where either has none."""
+    difference = first - second
+    same = np.abs(difference) <= _PRECISION * np.maximum(np.abs(first), np.abs(second))
+    return np.where(same, 0.0, difference)
+
+
 def means(values: np.ndarray) -> np.ndarray:
     """Mean of each cell, (cells,), over those of `values` (n, cells) that are not NaN; NaN without any."""
     counts = _counts(values)
@@ -58,7 +68,7 @@ def means(values: np.ndarray) -> np.ndarray:
 
 def medians(values: np.ndarray) -> np.ndarray:
     """Median of each cell, (cells,), over those of `values` (n, cells) that are not NaN; NaN without any."""
-    return _quantile(np.sort(values, axis=0), _counts(values), np.full(values.shape[1], 0.5))
+    return quantiles(values, 0.5)
 
 
 def bootstrap_weights(n: int, draws: int, seed: int) -> np.ndarray:
@@ -97,13 +107,15 @@ def weighted_means(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 def percentile_interval(draws: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     """Percentile bootstrap interval: low and high, (cells,), of `draws` (draws, cells); NaN draws are left out."""
-    ordered = np.sort(draws, axis=0)
-    counts = (~np.isnan(ordered)).sum(axis=0)
-    low, high = (
-        _quantile(ordered, counts, np.full(draws.shape[1], level))
-        for level in ((1 - confidence) / 2, (1 + confidence) / 2)
-    )
+    low, high = quantiles(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
     return low, high
+
+
+def quantiles(values: np.ndarray, shares: float | Sequence[float]) -> np.ndarray:
+    """(..., cells) quantiles of each cell over those of `values` (n, cells) that are not NaN; NaN without any."""
+    quantile = np.nanquantile if np.isnan(values).any() or not len(values) else np.quantile  # the second is faster
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # of a cell without values
+        return quantile(values, shares, axis=0)
 
 
 def resampled(
@@ -123,17 +135,6 @@ def resampled(
     return estimate, float(low[0]), float(high[0])
 
 
-def _quantile(ordered: np.ndarray, counts: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """The quantile `share` (cells,) of the first `counts` values of each column of `ordered`, linearly interpolated."""
-    known = ~np.isnan(share) & (counts > 0)
-    place = np.where(known, share, 0.0) * np.maximum(counts - 1, 0)
-    lower = np.floor(place).astype(np.int64)
-    upper = np.minimum(lower + 1, np.maximum(counts - 1, 0))
-    cells = np.arange(ordered.shape[1])
-    low, high = ordered[lower, cells], ordered[upper, cells]
-    return np.where(known, low + (high - low) * (place - lower), np.nan)
-
-
 def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
     """Interval of the mean of each cell: Student's, which reaches further towards a long tail (`mean_reach`).
 
@@ -144,7 +145,8 @@ def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[np.ndar
     Returns:
         low and high, (cells,); both the mean where all values of a cell are equal, NaN for fewer than two values.
     """
-    counts, mean, error = _counts(values), means(values), _standard_error(values)
+    counts, mean = _counts(values), means(values)
+    error = _spread(values) / np.sqrt(np.maximum(counts, 1))
     below, above = mean_reach(counts, skewness(values), confidence)
     return mean - below * error, mean + above * error
 
@@ -193,7 +195,7 @@ def _flipped_t(values: np.ndarray, flips: np.ndarray) -> np.ndarray:
     # t = ratio sqrt(n - 1), ratio = mean / sqrt(variance); adjusted as `skewness`
     adjust = np.sqrt(counts * (counts - 1)) / np.maximum(counts - 2, 1)
     found = np.empty((len(flips), values.shape[1]))
-    for rows in _chunks(len(flips), values.shape[1]):
+    for rows in chunks(len(flips), values.shape[1], _NUMBERS_IN_CACHE):
         mean, cube = flips[rows] @ scaled / counts, flips[rows] @ scaled**3 / counts
         square = mean**2
         variance = np.maximum(1 - square, _NO_VARIANCE)
@@ -217,10 +219,6 @@ def _spread(values: np.ndarray) -> np.ndarray:
     counts = _counts(values)
     variance = np.nansum((values - means(values)) ** 2, axis=0) / np.where(counts > 1, counts - 1, np.nan)
     return np.where(_varies(values) | (counts < 2), np.sqrt(variance), 0.0)
-
-
-def _standard_error(values: np.ndarray) -> np.ndarray:
-    return _spread(values) / np.sqrt(np.maximum(_counts(values), 1))
 
 
 def effect_size(values: np.ndarray) -> np.ndarray:
@@ -264,8 +262,9 @@ def _power(size: np.ndarray, n: np.ndarray, alpha: float) -> np.ndarray:
     return nct.sf(critical, n - 1, shift) + nct.sf(critical, n - 1, -shift)
 
 
-def _chunks(n: int, width: int) -> Iterator[slice]:
-    size = max(1, _NUMBERS_IN_CACHE // max(width, 1))
+def chunks(n: int, width: int, numbers: int) -> Iterator[slice]:
+    """Parts of `n` rows of `width` numbers that hold some `numbers` each."""
+    size = max(1, numbers // max(width, 1))
     return (slice(start, start + size) for start in range(0, n, size))
 
 

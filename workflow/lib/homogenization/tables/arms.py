@@ -44,7 +44,7 @@ def seed_values(summary: pl.DataFrame, models: Sequence[Sequence[Any]], by: Sequ
 
 
 def paired_values(
-    summary: pl.DataFrame, models: Sequence[Sequence[Any]], arm: str, minus: str, by: Sequence[str] = _CELL
+    summary: pl.DataFrame, models: Sequence[Sequence[Any]], pair: Sequence[str], by: Sequence[str] = _CELL
 ) -> pl.DataFrame:
     """Columns arm, minus, seed, step, `by` and value: an arm minus another of the same seed and step.
 
@@ -53,10 +53,10 @@ def paired_values(
     Args:
         summary: as for `seed_values`; it has the columns `by`.
         models: [model, arm, seed, step] of each trained model.
-        arm: name of an arm.
-        minus: name of another arm, or of a model without seeds.
+        pair: name of an arm, and that of another arm or of a model without seeds.
         by: columns of the cells.
     """
+    arm, minus = pair
     values = seed_values(summary, models, by)
     one = values.filter(arm=arm)
     if minus in {name for _, name, _, _ in models}:
@@ -73,8 +73,7 @@ def paired_at_loss(
     summary: pl.DataFrame,
     models: Sequence[Sequence[Any]],
     training: pl.DataFrame,
-    arm: str,
-    minus: str,
+    pair: Sequence[str],
     by: Sequence[str] = _CELL,
 ) -> pl.DataFrame:
     """Columns arm, minus, seed, loss, `by` and value: an arm minus another where both have learnt as much.
@@ -86,10 +85,10 @@ def paired_at_loss(
         summary: as for `paired_values`.
         models: [model, arm, seed, step] of each trained model.
         training: the table `training`.
-        arm: name of an arm.
-        minus: name of another arm.
+        pair: names of two arms.
         by: columns of the cells.
     """
+    arm, minus = pair
     values = seed_values(summary, models, by)
     losses = values.select("arm", "seed", "step").unique().join(training, on=["arm", "seed", "step"])
     shares = []
@@ -148,10 +147,10 @@ def tabulate(
         pairs: [arm, minus].
     """
     alone = seed_values(summary, models).with_columns(minus=pl.lit(None, pl.String))
-    at_step = [alone, *(paired_values(summary, models, *pair) for pair in pairs)]
+    at_step = [alone, *(paired_values(summary, models, pair) for pair in pairs)]
     with_snapshots = {arm for arm, steps in _steps_of(models).items() if len(steps) > 1}
     both = [pair for pair in pairs if with_snapshots.issuperset(pair)]
-    at_loss = [paired_at_loss(summary, models, training, *pair) for pair in both]
+    at_loss = [paired_at_loss(summary, models, training, pair) for pair in both]
     parts = [part.with_columns(pl.lit(AT_STEP).alias("at"), pl.lit(None, pl.Float64).alias("loss")) for part in at_step]
     parts += [part.with_columns(pl.lit(AT_LOSS).alias("at"), pl.lit(None, pl.Int64).alias("step")) for part in at_loss]
     keys, value = ["arm", "minus", "at", "step", *_CELL], pl.col("value")

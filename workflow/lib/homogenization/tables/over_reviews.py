@@ -25,6 +25,21 @@ def keep_accepted(table: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame
     return table.filter(in_table)
 
 
+def as_array(table: pl.DataFrame, value: str, *axes: pl.DataFrame) -> np.ndarray:
+    """A column as float64 with a dimension for the rows of each of `axes`; NaN where `table` has no row, or null.
+
+    Args:
+        table: long table; its rows that belong to no row of an axis are left out.
+        value: the column.
+        *axes: the columns that name places, in the order of these.
+    """
+    for number, axis in enumerate(axes):
+        table = table.join(axis.with_row_index(f"_{number}"), on=axis.columns, nulls_equal=True)
+    values = np.full([len(axis) for axis in axes], np.nan)
+    values[tuple(table[f"_{number}"].to_numpy() for number in range(len(axes)))] = table[value].to_numpy()
+    return values
+
+
 def mean_reach(counts: np.ndarray, skewness: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     """How far the interval of a mean reaches below and above it, in standard errors: (...,) each; NaN below 2 values.
 

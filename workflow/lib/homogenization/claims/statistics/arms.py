@@ -33,12 +33,13 @@ def measure(claim: Claim, model: None, evidence: Evidence) -> Found:
         raise UnavailableError(f"the study has no trained arm '{arm}'")
     over_reviews = _over_reviews(claim, evidence)
     if claim["at"] == AT_LOSS:
-        paired = paired_at_loss(over_reviews, trained, evidence.tables.training, arm, minus, _CELL).drop_nulls("value")
+        training = evidence.tables.training
+        paired = paired_at_loss(over_reviews, trained, training, (arm, minus), _CELL).drop_nulls("value")
         if paired.is_empty():
             raise UnavailableError(f"'{arm}' and '{minus}' have no snapshots around an equal held-out loss")
         step = max(at for _, of, _, at in trained if of == minus)
     else:
-        paired = paired_values(over_reviews, trained, arm, minus, _CELL).drop_nulls("value")
+        paired = paired_values(over_reviews, trained, (arm, minus), _CELL).drop_nulls("value")
         step = _step_of(claim, paired["step"].unique().sort().to_list())
         paired = paired.filter(step=step)
     seeds = set(paired["seed"])

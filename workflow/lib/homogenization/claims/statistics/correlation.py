@@ -7,7 +7,7 @@ import numpy as np
 from homogenization.claims.evidence import Evidence, Found, estimated
 from homogenization.claims.terms import Claim, UnavailableError, views_of, without_first
 from homogenization.names.verdicts import ROBUST
-from homogenization.statistics.correlation import pearson_within_layers, spearman_within_layers
+from homogenization.statistics.correlation import pearson_within_layers, spearmans_within_layers
 from homogenization.statistics.resampling import RANK_DRAWS, resampled
 
 
@@ -34,7 +34,11 @@ def measure(claim: Claim, model: str, evidence: Evidence) -> Found:
     if np.isnan(found["estimate"]):
         raise UnavailableError(f"{claim['metric']} or {other} is the same in every review")
     weights = evidence.weights(n)
-    found |= estimated(ROBUST, *resampled(partial(spearman_within_layers, x, y), weights[:RANK_DRAWS], confidence))
+
+    def of_ranks(weights: np.ndarray) -> np.ndarray:
+        return spearmans_within_layers([x], [y], weights)[0, 0]
+
+    found |= estimated(ROBUST, *resampled(of_ranks, weights[:RANK_DRAWS], confidence))
     if not rest:
         return found
 
